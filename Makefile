@@ -1,0 +1,76 @@
+# Everything here works on a fresh machine with Python >= 3.11, Node and Debian's chromium.
+#
+#   make demo    trace a training step and write demo.html, which opens offline
+#   make test    every check there is: linters, types, unit tests, browser tests, notebooks
+#   make bench   the figures, each beside what it is measured against
+#   make lint    linters and types alone
+#   make dev     JupyterLab with the view built again, and reloaded, on every change
+#   make clean   forget what was built and installed
+
+PYTHON ?= python3
+NPM ?= npm
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+
+VIEW := tfvis_nb/static/widget.js tfvis_nb/static/page.js
+VIEW_SOURCES := $(shell find js -type f ! -name '*.test.ts' ! -name '*.test.tsx')
+NODE := node_modules/.package-lock.json
+INSTALLED := $(VENV)/installed
+DEV_INSTALLED := $(VENV)/installed-dev
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test bench lint dev clean
+.DELETE_ON_ERROR:
+
+demo: $(INSTALLED) $(VIEW)
+	$(PY) notebooks/demo.py
+
+test: lint
+	npx --no-install vitest run
+	$(PY) -m pytest --nbmake --nbmake-timeout=300 tests tfvis_nb $(wildcard notebooks/*.ipynb)
+
+bench: $(INSTALLED) $(VIEW)
+	$(PY) -m benchmarks.startup
+	$(PY) -m benchmarks.reading
+	$(PY) -m benchmarks.recording
+	$(PY) -m benchmarks.page
+
+lint: $(INSTALLED) $(VIEW)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	npx --no-install tsc --noEmit
+	npx --no-install biome check --error-on-warnings .
+
+dev: $(DEV_INSTALLED) $(NODE)
+	trap 'kill 0' EXIT; $(NPM) run dev & ANYWIDGET_HMR=1 $(BIN)/jupyter lab notebooks
+
+clean:
+	rm -rf $(VENV) node_modules tfvis_nb/static/*.js dist demo.html
+
+$(NODE): package.json package-lock.json
+	$(NPM) ci
+	touch $@
+
+# Grouped: one run of the bundler writes both.
+$(VIEW) &: $(VIEW_SOURCES) $(NODE)
+	$(NPM) run build
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# The view is built above; the package's own build need not do it again.
+$(INSTALLED): pyproject.toml package.json | $(PY) $(VIEW)
+	HATCH_JUPYTER_BUILDER_SKIP_NPM=1 $(PY) -m pip install --quiet --editable '.[lab,test]'
+	$(PY) -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("tensorflow") is None)' || \
+	  $(PY) -m pip install --quiet tensorflow-cpu
+	touch $@
+
+$(DEV_INSTALLED): $(INSTALLED)
+	HATCH_JUPYTER_BUILDER_SKIP_NPM=1 $(PY) -m pip install --quiet --editable '.[dev]'
+	touch $@
