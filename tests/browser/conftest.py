@@ -1,0 +1,85 @@
+"""Chromium, a real JupyterLab and exported pages, for the tests in this folder.
+
+Every page a test opens is watched: an error on its console or a request to
+anywhere but its own origin fails the test that opened it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.browser.jupyter_server import JupyterServer
+from tests.browser.notebook import Notebook
+from tests.browser.watched import Watched
+
+HERE = Path(__file__).parent
+NARROWEST_LAB = {"width": 1280, "height": 1600}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker("browser")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    path = shutil.which("chromium")
+    assert path, "these tests drive a chromium on the PATH"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    with chromium.new_context(viewport=NARROWEST_LAB) as context:
+        context.set_default_timeout(20_000)
+        yield context
+
+
+@pytest.fixture
+def exported(context: BrowserContext) -> Iterator[Callable[[Path], Page]]:
+    """Opens an exported file as a colleague would: over file://, with nothing else there."""
+    watched: list[Watched] = []
+
+    def open_file(path: Path) -> Page:
+        page = context.new_page()
+        watched.append(Watched(page, own=path.as_uri()))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_file
+    for each in watched:
+        each.check()
+
+
+@pytest.fixture(scope="session")
+def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterServer]:
+    server = JupyterServer(tmp_path_factory.mktemp("jupyter"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def notebook(
+    context: BrowserContext, jupyter: JupyterServer, request: pytest.FixtureRequest
+) -> Iterator[Callable[[Sequence[str]], Notebook]]:
+    """Makes a notebook of some cells and opens it in JupyterLab."""
+    watched: list[Watched] = []
+
+    def open_notebook(cells: Sequence[str]) -> Notebook:
+        page = context.new_page()
+        watched.append(Watched(page, own=jupyter.url))
+        return Notebook(page, jupyter, f"{request.node.name}_{len(watched)}.ipynb", cells)
+
+    yield open_notebook
+    for each in watched:
+        each.check()
+    jupyter.end_kernels()

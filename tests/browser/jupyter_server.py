@@ -1,0 +1,98 @@
+"""A JupyterLab server of our own: a temporary folder, no password, nothing fetched from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+STARTS_WITHIN = 90.0
+"""Seconds; the first start of a cold machine reads all of JupyterLab from disk."""
+
+
+class JupyterServer:
+    """One running server; notebooks are files below `root`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "notebooks"
+        self.root.mkdir()
+        self.url = f"http://127.0.0.1:{_free_port()}"
+        self._log = folder / "server.log"
+        private = {
+            name: str(folder / name.lower())
+            for name in (
+                "JUPYTER_CONFIG_DIR",
+                "JUPYTER_DATA_DIR",
+                "JUPYTER_RUNTIME_DIR",
+                "JUPYTERLAB_SETTINGS_DIR",
+                "JUPYTERLAB_WORKSPACES_DIR",
+                "IPYTHONDIR",
+            )
+        }
+        command = [
+            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+            f"--ServerApp.root_dir={self.root}",
+            f"--ServerApp.port={self.url.rpartition(':')[2]}",
+            "--ServerApp.port_retries=0",
+            "--ServerApp.disable_check_xsrf=True",
+            "--IdentityProvider.token=",
+            "--LabApp.news_url=",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            "--LabApp.extension_manager=readonly",
+            "--LabApp.expose_app_in_browser=True",
+        ]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, env={**os.environ, **private}, start_new_session=True
+            )
+        self._wait_until_up()
+
+    def _wait_until_up(self) -> None:
+        deadline = time.monotonic() + STARTS_WITHIN
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                break
+            try:
+                self.api("GET", "/api/status")
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.2)
+            else:
+                return
+        self.close()
+        raise RuntimeError(f"JupyterLab did not start:\n{self._log.read_text(errors='replace')}")
+
+    def api(self, method: str, path: str) -> Any:
+        """Ask the server's own REST interface; None when it answers nothing."""
+        request = urllib.request.Request(self.url + path, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            body = answer.read()
+        return json.loads(body) if body else None
+
+    def end_kernels(self) -> None:
+        """End every kernel, so that one test's TensorFlow does not take the next one's memory."""
+        for session in self.api("GET", "/api/sessions"):
+            self.api("DELETE", f"/api/sessions/{session['id']}")
+
+    def close(self) -> None:
+        """End the server and, with its process group, whatever it started."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGTERM)
+            try:
+                self._process.wait(15)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait(15)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,88 @@
+"""One notebook, open in JupyterLab: its cells, its kernel and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import nbformat
+from playwright.sync_api import Locator, Page
+
+if TYPE_CHECKING:
+    from tests.browser.jupyter_server import JupyterServer
+
+# JupyterLab started with expose_app_in_browser: its commands are surer than menus and keys.
+_READY = """() => {
+    const app = window.jupyterapp;
+    const kernel = app?.shell.currentWidget?.sessionContext?.session?.kernel;
+    return kernel?.status === 'idle' && app.commands.hasCommand('notebook:run-cell');
+}"""
+
+_RUN = """async (command) => await window.jupyterapp.commands.execute(command)"""
+
+_APPEND = """async (source) => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    const cells = panel.model.sharedModel;
+    cells.insertCell(cells.cells.length, { cell_type: 'code', source, metadata: {} });
+    panel.content.activeCellIndex = cells.cells.length - 1;
+    panel.content.deselectAll();
+    await window.jupyterapp.commands.execute('notebook:run-cell');
+    return cells.cells.length - 1;
+}"""
+
+_RERUN = """async (index) => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    panel.content.activeCellIndex = index;
+    panel.content.deselectAll();
+    await window.jupyterapp.commands.execute('notebook:run-cell');
+}"""
+
+
+class Notebook:
+    """A notebook of the given cells, open and with its kernel idle."""
+
+    def __init__(self, page: Page, server: JupyterServer, name: str, cells: Sequence[str]) -> None:
+        self.page = page
+        self._server = server
+        self._name = name
+        document = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(source) for source in cells],
+            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        )
+        nbformat.write(document, server.root / name)
+        self.open()
+
+    def open(self) -> None:
+        """Load the page, as after closing the browser: what it shows comes from the file and the kernel."""
+        self.page.goto(f"{self._server.url}/doc/tree/{self._name}?reset")
+        self.page.wait_for_function(_READY, timeout=90_000)
+
+    def run_all(self) -> None:
+        """Run every cell and wait until the kernel has answered them all."""
+        self.command("notebook:run-all-cells")
+
+    def run(self, index: int) -> None:
+        """Run one cell again and wait for it."""
+        self.page.evaluate(_RERUN, index)
+
+    def ask(self, source: str) -> str:
+        """Run `source` in a new last cell; what it printed and what its value reads as."""
+        index = self.page.evaluate(_APPEND, source)
+        return self.output(index).inner_text().strip()
+
+    def command(self, name: str) -> None:
+        """Run a command of JupyterLab's own and wait for its end."""
+        self.page.evaluate(_RUN, name)
+
+    def cell(self, index: int) -> Locator:
+        """The cell's place on the page."""
+        return self.page.locator(".jp-Notebook .jp-CodeCell").nth(index)
+
+    def output(self, index: int) -> Locator:
+        """What the cell shows below its code."""
+        return self.cell(index).locator(".jp-OutputArea").first
+
+    @property
+    def cells(self) -> int:
+        """How many cells the notebook has now."""
+        return int(self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.length"))

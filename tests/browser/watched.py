@@ -1,0 +1,41 @@
+"""What a page must not do unseen: log errors, throw, or ask the network for anything."""
+
+from __future__ import annotations
+
+from playwright.sync_api import ConsoleMessage, Page, Request
+
+HARMLESS = ("data:", "blob:")
+
+
+class Watched:
+    """Listens to one page from before its first request.
+
+    Parameters
+    ----------
+    page
+        A page that has not been navigated yet.
+    own
+        What the address of everything the page may load starts with.
+    """
+
+    def __init__(self, page: Page, own: str) -> None:
+        self._own = own
+        self.errors: list[str] = []
+        self.strangers: list[str] = []
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", self._request)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def _request(self, request: Request) -> None:
+        own = (self._own, self._own.replace("http:", "ws:", 1), *HARMLESS)
+        if not request.url.startswith(own):
+            self.strangers.append(request.url)
+
+    def check(self) -> None:
+        """Fail if anything was logged as an error or loaded from elsewhere."""
+        assert self.errors == []
+        assert self.strangers == []
