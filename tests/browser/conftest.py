@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
 
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook
 from tests.browser.watched import Watched
 
 HERE = Path(__file__).parent
-NARROWEST_LAB = {"width": 1280, "height": 1600}
+WINDOW: ViewportSize = {"width": 1280, "height": 1600}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,7 +39,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def context(chromium: Browser) -> Iterator[BrowserContext]:
-    with chromium.new_context(viewport=NARROWEST_LAB) as context:
+    with chromium.new_context(viewport=WINDOW) as context:
         context.set_default_timeout(20_000)
         yield context
 

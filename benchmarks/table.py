@@ -1,0 +1,51 @@
+"""A table of measurements, printed as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement.
+
+    Attributes
+    ----------
+    what
+        What was measured, on what.
+    measured
+        The figure, with its unit.
+    against
+        What it is compared with, and that one's figure; empty when there is none.
+    ratio
+        The figure relative to that one; empty when there is none.
+    wanted
+        The bound that this figure, or its ratio, should keep.
+    kept
+        Whether it does.
+    """
+
+    what: str
+    measured: str
+    against: str
+    ratio: str
+    wanted: str
+    kept: bool
+
+    def cells(self) -> tuple[str, ...]:
+        """The texts of the row, in the order of the table's head."""
+        return self.what, self.measured, self.against, self.ratio, self.wanted, "yes" if self.kept else "NO"
+
+
+HEAD = ("what", "measured", "against", "ratio", "wanted", "kept")
+
+
+def show(title: str, rows: list[Row]) -> None:
+    """Print the rows below a title, each column as wide as its widest text."""
+    lines = [HEAD, *(row.cells() for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
+    print(f"\n{title}")
+    for number, line in enumerate(lines):
+        print("  " + "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+        if number == 0:
+            print("  " + "  ".join("-" * width for width in widths))

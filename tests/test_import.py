@@ -1,0 +1,34 @@
+"""What importing costs: neither TensorFlow nor the widget's libraries, until they are used."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"tensorflow", "bokeh", "anywidget", "ipywidgets", "IPython"}
+
+LOADED = "import json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+
+
+def modules_after(code: str) -> set[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{LOADED}"], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(run.stdout.splitlines()[-1]))
+
+
+def test_import_loads_nothing_heavy() -> None:
+    loaded = modules_after("import tfvis_nb")
+    assert "tfvis_nb" in loaded
+    assert loaded & HEAVY == set()
+
+
+@pytest.mark.parametrize("unwanted", ["tensorflow", "bokeh"])
+def test_loading_the_extension_loads_no(unwanted: str) -> None:
+    loaded = modules_after(
+        "from IPython.testing.globalipapp import start_ipython\n"
+        "start_ipython().run_line_magic('load_ext', 'tfvis_nb')"
+    )
+    assert {"tfvis_nb", "IPython"} <= loaded
+    assert unwanted not in loaded

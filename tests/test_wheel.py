@@ -1,0 +1,63 @@
+"""The wheel is all a user needs: no Node, no TensorFlow, nothing from the checkout."""
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+TRACE = REPOSITORY / "tests" / "data" / "local_mlp_step1.pb"
+
+READ_AND_WRITE = """
+import sys
+import importlib.util
+import tfvis_nb
+
+assert importlib.util.find_spec("tensorflow") is None
+source, page = sys.argv[1:]
+trace = tfvis_nb.read_trace(source)
+trace.to_html(page)
+print(len(trace.events))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    subprocess.run([*command, str(REPOSITORY)], check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_wheel_holds_the_view_and_no_sources(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {"tfvis_nb/py.typed", "tfvis_nb/static/widget.js", "tfvis_nb/static/page.js"} <= set(names)
+    roots = {name.partition("/")[0] for name in names}
+    assert {root for root in roots if not root.endswith(".dist-info")} == {"tfvis_nb"}
+    assert [name for name in names if name.endswith((".ts", ".tsx", ".css", ".test.js"))] == []
+
+
+def test_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+    home = tmp_path / "environment"
+    venv.create(home, with_pip=True, symlinks=True)
+    python = home / "bin" / "python"
+    no_node = {**os.environ, "PATH": str(python.parent), "PYTHONPATH": ""}
+    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True, env=no_node)
+    page = tmp_path / "page.html"
+    run = subprocess.run(
+        [python, "-c", READ_AND_WRITE, TRACE, page],
+        check=True,
+        env=no_node,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert int(run.stdout) > 0
+    text = page.read_text(encoding="utf-8")
+    assert 'id="tfvis-drawn"' in text
+    assert (REPOSITORY / "tfvis_nb" / "static" / "page.js").read_text(encoding="utf-8") in text
