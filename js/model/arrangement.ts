@@ -1,0 +1,154 @@
+/** What is where from top to bottom: groups, lanes and their rows, in CSS px. */
+import type { Drawn, Lane } from "./drawn";
+import { type Group, type GroupBy, groupLanes } from "./groups";
+import { deviceLabel, laneLabel, placeLabel, taskLabel } from "./labels";
+import type { Row } from "./rows";
+
+export type { GroupBy } from "./groups";
+
+export const GROUP_HEIGHT = 22;
+export const ROW_HEIGHT = 17;
+/** Room below the last row of each lane. */
+export const LANE_PAD = 4;
+
+export interface GroupItem {
+  type: "group";
+  key: string;
+  label: string;
+  /** The full name of what is grouped. */
+  path: string;
+  level: 0 | 1;
+  y: number;
+  height: number;
+  collapsed: boolean;
+  /** Events of its lanes in the present step. */
+  events: number;
+  /** All lanes in it that are not hidden or filtered, also when it is collapsed. */
+  lanes: number[];
+}
+
+export interface LaneItem {
+  type: "lane";
+  key: string;
+  lane: number;
+  label: string;
+  /** Where the lane is, when no group above says so; else "". */
+  context: string;
+  y: number;
+  height: number;
+  rows: Row[];
+  pinned: boolean;
+}
+
+export type Item = GroupItem | LaneItem;
+
+export interface Arrangement {
+  items: Item[];
+  height: number;
+}
+
+export interface ArrangeOptions {
+  groupBy: GroupBy;
+  /** Keys of groups whose lanes are not shown. */
+  collapsed: ReadonlySet<string>;
+  /** Keys of lanes and groups that are left out. */
+  hidden: ReadonlySet<string>;
+  /** Keys of lanes that come first, in this order, and leave their group. */
+  pinned: readonly string[];
+  /** Words that the lane's task, device and name must all contain, in full or short spelling. */
+  filter: string;
+}
+
+/** The key of a lane, the same in every step and every grouping. */
+export function laneKey(lane: Lane): string {
+  return `${lane.task}\0${lane.device}\0${lane.lane}`;
+}
+
+/** Lay out the lanes that have events among `rows` (by lane id, as `packLanes` gives them). */
+export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): Arrangement {
+  const items: Item[] = [];
+  const pins = new Set(options.pinned);
+  const words = options.filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const isShown = (lane: Lane) =>
+    rows[lane.id].length > 0 && !options.hidden.has(laneKey(lane)) && matchesWords(lane, words);
+  let y = 0;
+  const addLane = (lane: Lane, context: string, pinned: boolean) => {
+    const height = rows[lane.id].length * ROW_HEIGHT + LANE_PAD;
+    const [key, label] = [laneKey(lane), laneLabel(lane.lane)];
+    items.push({ type: "lane", key, lane: lane.id, label, context, y, height, rows: rows[lane.id], pinned });
+    y += height;
+  };
+  const addGroup = (group: Group, level: 0 | 1) => {
+    if (options.hidden.has(group.key)) return;
+    const lanes = lanesOf(group, options.hidden).filter((lane) => isShown(lane) && !pins.has(laneKey(lane)));
+    if (lanes.length === 0) return;
+    const collapsed = options.collapsed.has(group.key);
+    const { key, label, path } = group;
+    const events = lanes.reduce((sum, lane) => sum + countEvents(rows[lane.id]), 0);
+    const ids = lanes.map((lane) => lane.id);
+    items.push({
+      type: "group",
+      key,
+      label,
+      path,
+      level,
+      y,
+      height: GROUP_HEIGHT,
+      collapsed,
+      events,
+      lanes: ids,
+    });
+    y += GROUP_HEIGHT;
+    if (collapsed) return;
+    for (const inner of group.groups) addGroup(inner, 1);
+    const direct = new Set(group.lanes);
+    for (const lane of lanes) if (direct.has(lane)) addLane(lane, group.context(lane), false);
+  };
+  const byKey = new Map(drawn.lanes.map((lane) => [laneKey(lane), lane]));
+  for (const key of pins) {
+    const lane = byKey.get(key);
+    if (lane !== undefined && isShown(lane)) addLane(lane, placeLabel(lane.task, lane.device), true);
+  }
+  if (options.groupBy === "none") {
+    for (const lane of drawn.lanes) {
+      if (isShown(lane) && !pins.has(laneKey(lane))) addLane(lane, placeLabel(lane.task, lane.device), false);
+    }
+  } else {
+    for (const group of groupLanes(drawn.lanes, options.groupBy)) addGroup(group, 0);
+  }
+  return { items, height: y };
+}
+
+/** What is at `y` (CSS px from the top), and which of a lane's rows; null above, below and when there is nothing. */
+export function itemAt(arrangement: Arrangement, y: number): { item: Item; row: number } | null {
+  const { items, height } = arrangement;
+  if (!(y >= 0 && y < height)) return null;
+  let low = 0;
+  let high = items.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (items[middle].y <= y) low = middle;
+    else high = middle - 1;
+  }
+  const item = items[low];
+  if (item.type === "group") return { item, row: 0 };
+  return { item, row: Math.min(Math.floor((y - item.y) / ROW_HEIGHT), item.rows.length - 1) };
+}
+
+function matchesWords(lane: Lane, words: readonly string[]): boolean {
+  if (words.length === 0) return true;
+  const { task, device, lane: name } = lane;
+  const text = [task, device, name, taskLabel(task), deviceLabel(device), laneLabel(name)]
+    .join(" ")
+    .toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+function lanesOf(group: Group, hidden: ReadonlySet<string>): Lane[] {
+  const inner = group.groups.filter((child) => !hidden.has(child.key));
+  return [...group.lanes, ...inner.flatMap((child) => lanesOf(child, hidden))];
+}
+
+function countEvents(rows: readonly Row[]): number {
+  return rows.reduce((sum, row) => sum + row.ids.length, 0);
+}

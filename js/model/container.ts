@@ -1,0 +1,117 @@
+/** Opens the byte container in which Python sends a trace: gzip around a JSON header and binary columns. */
+import { type Column, decodeColumn, type Encoding, isEncoding, itemBytes } from "./columns";
+
+export type { Column } from "./columns";
+export { Strings } from "./strings";
+
+export interface Container {
+  header: Record<string, unknown>;
+  /** The column with this name, decoded on first use; undefined when it was not sent. */
+  column(name: string): Column | undefined;
+}
+
+interface Placed {
+  encoding: Encoding;
+  length: number;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+const MAGIC = 0x31564654; // "TFV1", little endian
+const VERSION = 1;
+
+/**
+ * Unpack one container. Rejects with an Error that says what is wrong: not
+ * gzip, truncated, not a container, of another version, a column out of bounds.
+ */
+export async function openContainer(gzip: Uint8Array): Promise<Container> {
+  const bytes = await gunzip(gzip);
+  if (bytes.length < 8) throw new Error(`the trace data is truncated: ${bytes.length} bytes, no header`);
+  const view = new DataView(bytes.buffer);
+  if (view.getUint32(0, true) !== MAGIC)
+    throw new Error("the trace data is not a tfvis container (bad magic)");
+  const dataStart = 8 + view.getUint32(4, true);
+  if (dataStart > bytes.length) throw new Error("the trace data is truncated inside its header");
+  const header = parseHeader(bytes.subarray(8, dataStart));
+  const { version, columns } = header;
+  if (version !== VERSION) {
+    throw new Error(
+      `the trace data has format version ${String(version)}; this viewer reads version ${VERSION}`,
+    );
+  }
+  const placed = placeColumns(columns, bytes, dataStart);
+  const decoded = new Map<string, Column>();
+  return {
+    header,
+    column(name) {
+      let column = decoded.get(name);
+      const place = placed.get(name);
+      if (column === undefined && place !== undefined) {
+        column = decodeColumn(place.encoding, place.bytes, place.length);
+        decoded.set(name, column);
+      }
+      return column;
+    },
+  };
+}
+
+async function gunzip(gzip: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  if (gzip.length === 0) throw new Error("the trace data is empty");
+  if (gzip[0] !== 0x1f || gzip[1] !== 0x8b) throw new Error("the trace data is not gzip");
+  // A copy is made only of what Blob cannot take: bytes over shared memory.
+  const part = gzip.buffer instanceof ArrayBuffer ? (gzip as Uint8Array<ArrayBuffer>) : new Uint8Array(gzip);
+  const plain = new Blob([part]).stream().pipeThrough(new DecompressionStream("gzip"));
+  try {
+    return new Uint8Array(await new Response(plain).arrayBuffer());
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`the trace data is truncated or damaged: gzip says ${reason}`);
+  }
+}
+
+function parseHeader(bytes: Uint8Array): Record<string, unknown> {
+  let header: unknown;
+  try {
+    header = JSON.parse(new TextDecoder().decode(bytes));
+  } catch (error) {
+    if (error instanceof SyntaxError)
+      throw new Error(`the header of the trace data is not JSON: ${error.message}`);
+    throw error;
+  }
+  if (!isObject(header)) throw new Error("the header of the trace data is not a JSON object");
+  return header;
+}
+
+function placeColumns(
+  described: unknown,
+  bytes: Uint8Array<ArrayBuffer>,
+  dataStart: number,
+): Map<string, Placed> {
+  const placed = new Map<string, Placed>();
+  if (!isObject(described)) throw new Error("the header of the trace data describes no columns");
+  for (const [name, entry] of Object.entries(described)) {
+    if (!isObject(entry)) throw new Error(`column "${name}" is not described by an object`);
+    const { dtype, encoding, length, offset } = entry;
+    const code = `${String(dtype)} ${String(encoding)}`;
+    if (!isEncoding(code)) throw new Error(`column "${name}" has the unknown dtype and encoding "${code}"`);
+    if (!isCount(length) || !isCount(offset))
+      throw new Error(`column "${name}" has no proper length and offset`);
+    const start = dataStart + offset;
+    const size = length * itemBytes(code);
+    if (start + size > bytes.length) {
+      throw new Error(
+        `column "${name}" needs bytes ${start} to ${start + size}, but the trace data ends at ${bytes.length}`,
+      );
+    }
+    if (start % itemBytes(code) !== 0) throw new Error(`column "${name}" is not aligned`);
+    placed.set(name, { encoding: code, length, bytes: bytes.subarray(start, start + size) });
+  }
+  return placed;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}

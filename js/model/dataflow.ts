@@ -1,0 +1,75 @@
+/** Who waited for whom: the edges between events, from either end. */
+
+const KINDS = ["data", "control", "transfer", "launch"] as const;
+
+export type EdgeKind = (typeof KINDS)[number];
+
+/** The event at the other end of an edge. */
+export interface Edge {
+  event: number;
+  kind: EdgeKind;
+}
+
+interface Outgoing {
+  offsets: Uint32Array;
+  target: Uint32Array;
+  kind: Uint8Array;
+}
+
+/**
+ * Incoming edges of event `i` are places `offsets[i]` to `offsets[i + 1]` of
+ * `source` (event ids) and `kind`. The opposite table is made on first use.
+ */
+export class Dataflow {
+  readonly #offsets: Uint32Array;
+  readonly #source: Uint32Array;
+  readonly #kind: Uint8Array;
+  #outgoing: Outgoing | null = null;
+
+  constructor(offsets: Uint32Array, source: Uint32Array, kind: Uint8Array) {
+    const edges = offsets[offsets.length - 1] ?? 0;
+    if (source.length !== edges || kind.length !== edges) {
+      throw new Error(`the trace data has ${source.length} edge sources for ${edges} edges`);
+    }
+    this.#offsets = offsets;
+    this.#source = source;
+    this.#kind = kind;
+  }
+
+  /** The edges that end in the event. */
+  inputs(event: number): Edge[] {
+    return slice(this.#offsets, this.#source, this.#kind, event);
+  }
+
+  /** The edges that begin in the event. */
+  consumers(event: number): Edge[] {
+    this.#outgoing ??= reverse(this.#offsets, this.#source, this.#kind);
+    return slice(this.#outgoing.offsets, this.#outgoing.target, this.#outgoing.kind, event);
+  }
+}
+
+function slice(offsets: Uint32Array, other: Uint32Array, kind: Uint8Array, event: number): Edge[] {
+  const edges: Edge[] = [];
+  for (let at = offsets[event]; at < offsets[event + 1]; at++) {
+    edges.push({ event: other[at], kind: KINDS[kind[at]] ?? "data" });
+  }
+  return edges;
+}
+
+function reverse(offsets: Uint32Array, source: Uint32Array, kind: Uint8Array): Outgoing {
+  const events = offsets.length - 1;
+  const places = new Uint32Array(events + 1);
+  for (let at = 0; at < source.length; at++) places[source[at] + 1]++;
+  for (let event = 0; event < events; event++) places[event + 1] += places[event];
+  const next = places.slice();
+  const target = new Uint32Array(source.length);
+  const kinds = new Uint8Array(source.length);
+  for (let event = 0; event < events; event++) {
+    for (let at = offsets[event]; at < offsets[event + 1]; at++) {
+      const place = next[source[at]]++;
+      target[place] = event;
+      kinds[place] = kind[at];
+    }
+  }
+  return { offsets: places, target, kind: kinds };
+}

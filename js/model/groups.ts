@@ -1,0 +1,69 @@
+/** Which lanes stand together under one header. */
+import type { Lane } from "./drawn";
+import { deviceLabel, placeLabel, taskLabel } from "./labels";
+
+export type GroupBy = "device" | "kind" | "none";
+
+/** A header, the groups below it and the lanes directly below it. */
+export interface Group {
+  key: string;
+  label: string;
+  path: string;
+  groups: Group[];
+  lanes: Lane[];
+  /** What a lane's label needs before it, because the header does not say it. */
+  context: (lane: Lane) => string;
+}
+
+/** The groups in the order in which their first lanes come. They depend on all lanes, so that filtering moves nothing. */
+export function groupLanes(lanes: readonly Lane[], by: Exclude<GroupBy, "none">): Group[] {
+  if (by === "kind") return byKind(lanes);
+  const tasks = partition(lanes, (lane) => lane.task);
+  return [...tasks].flatMap(([task, ofTask]) => {
+    const devices = [...partition(ofTask, (lane) => lane.device)];
+    const groups = devices.map(([device, ofDevice]) => deviceGroup(task, device, ofDevice));
+    // A header over one header says nothing.
+    if (tasks.size === 1 || devices.length === 1) return groups;
+    const inner = groups.map((group, place) => ({
+      ...group,
+      label: deviceLabel(devices[place][0]) || group.label,
+    }));
+    return [{ key: task, label: taskHeader(task), path: task, groups: inner, lanes: [], context: nothing }];
+  });
+}
+
+function deviceGroup(task: string, device: string, lanes: Lane[]): Group {
+  const label = placeLabel(task, device) || "unknown device";
+  return { key: `${task}\0${device}`, label, path: device || task, groups: [], lanes, context: nothing };
+}
+
+/** A local task has no short name, but beside other tasks its header needs one. */
+function taskHeader(task: string): string {
+  if (task === "") return "unknown task";
+  return taskLabel(task) || "localhost";
+}
+
+function byKind(lanes: readonly Lane[]): Group[] {
+  return [...partition(lanes, (lane) => lane.kind)].map(([kind, ofKind]) => ({
+    key: `kind:${kind}`,
+    label: kind,
+    path: kind,
+    groups: [],
+    lanes: ofKind,
+    context: (lane) => placeLabel(lane.task, lane.device),
+  }));
+}
+
+function nothing(): string {
+  return "";
+}
+
+function partition(lanes: readonly Lane[], key: (lane: Lane) => string): Map<string, Lane[]> {
+  const parts = new Map<string, Lane[]>();
+  for (const lane of lanes) {
+    const part = parts.get(key(lane));
+    if (part === undefined) parts.set(key(lane), [lane]);
+    else part.push(lane);
+  }
+  return parts;
+}

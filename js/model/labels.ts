@@ -1,0 +1,33 @@
+/** Short names for tasks, devices and lanes, as people say them. */
+
+const TASK = /^\/job:([^/]+)(?:\/replica:(\d+))?\/task:(\d+)/;
+
+/** "/job:worker/replica:0/task:1" is "worker 1"; a local or unknown task is "". */
+export function taskLabel(task: string): string {
+  const match = TASK.exec(task);
+  if (match === null) return task;
+  const [, job, replica, number] = match;
+  if (job === "localhost") return "";
+  return replica === undefined || replica === "0"
+    ? `${job} ${number}`
+    : `${job} ${number} replica ${replica}`;
+}
+
+/** "/job:worker/replica:0/task:1/device:GPU:0" is "GPU:0"; anything else loses only its task. */
+export function deviceLabel(device: string): string {
+  const rest = device.replace(TASK, "");
+  const match = /^\/?device:([^/]+)$/.exec(rest);
+  return match !== null ? match[1] : rest.replace(/^\//, "");
+}
+
+/** "memcpy H2D" is "copy H2D", "recv" is "receive", "stream:13" is "stream 13". */
+export function laneLabel(lane: string): string {
+  if (lane.startsWith("memcpy ")) return `copy ${lane.slice("memcpy ".length)}`;
+  if (lane.startsWith("stream:")) return `stream ${lane.slice("stream:".length)}`;
+  return lane === "recv" ? "receive" : lane;
+}
+
+/** "worker 1 · GPU:0", or what of it is known. */
+export function placeLabel(task: string, device: string): string {
+  return [taskLabel(task), deviceLabel(device)].filter((part) => part !== "").join(" · ");
+}

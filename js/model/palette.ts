@@ -1,0 +1,159 @@
+/** What colours mean: hue by kind (or op type, or device), lightness by name. */
+import { contrast, fromOklch, lighten, mix, parseColour, type Rgb, toHex, toPixel } from "./colour";
+import type { Drawn } from "./drawn";
+import { placeLabel } from "./labels";
+import { digitlessHash } from "./strings";
+
+export type Theme = "light" | "dark";
+export type ColorBy = "kind" | "op" | "device";
+
+export interface Paints {
+  /** Colour number of each event, below 128; 128 more is the same colour dimmed. */
+  paint: Uint8Array;
+  /** Colour of each number. */
+  css: string[];
+  /** The readable text colour on each of them. */
+  text: string[];
+  legend: { label: string; css: string; category?: string }[];
+}
+
+const CATEGORIES: Readonly<Record<string, { label: string; light: string; dark: string }>> = {
+  op: { label: "op", light: "#5b8bd0", dark: "#6f9fe6" },
+  kernel: { label: "kernel", light: "#2f9e77", dark: "#3fb98c" },
+  h2d: { label: "copy H2D", light: "#e0a030", dark: "#e8b04a" },
+  d2h: { label: "copy D2H", light: "#d0682f", dark: "#e58147" },
+  d2d: { label: "copy D2D", light: "#c98a63", dark: "#d9a27f" },
+  memset: { label: "memset", light: "#b3a78c", dark: "#8f866f" },
+  transfer: { label: "receive", light: "#8a63c9", dark: "#a685e6" },
+  collective: { label: "collective", light: "#c2559d", dark: "#d976b4" },
+  input: { label: "input", light: "#8a9a2b", dark: "#a9ba48" },
+  sync: { label: "sync", light: "#8492a6", dark: "#8794ab" },
+  host: { label: "host", light: "#a3a9b3", dark: "#7b828e" },
+};
+const UNKNOWN = CATEGORIES.host;
+/** Lightness by name, in OKLab: seen side by side, yet still the same hue. */
+const VARIANTS = [-0.06, -0.03, 0, 0.03, 0.06];
+const WHEEL = 23;
+const LEGEND = 12;
+const DIMMED = 0.22;
+const DARK_TEXT = "#1f2430";
+
+/** The colour of a category; one that is not known looks like `host`. */
+export function categoryColour(category: string, theme: Theme): string {
+  return (CATEGORIES[category] ?? UNKNOWN)[theme];
+}
+
+/** What a legend calls a category. */
+export function categoryLabel(category: string): string {
+  return CATEGORIES[category]?.label ?? category;
+}
+
+/** The colour of the part of a transfer that waited. */
+export function waitColour(theme: Theme): string {
+  return theme === "light" ? "#cdbdeb" : "#54467a";
+}
+
+/** A colour number for every event, and what the numbers look like. */
+export function paints(drawn: Drawn, colorBy: ColorBy, theme: Theme): Paints {
+  const { paint, css, legend } =
+    colorBy === "kind"
+      ? byKind(drawn, theme)
+      : colorBy === "op"
+        ? byOp(drawn, theme)
+        : byDevice(drawn, theme);
+  const text = css.map((colour) => {
+    const ground = parseColour(colour);
+    return contrast(ground, [255, 255, 255]) >= contrast(ground, parseColour(DARK_TEXT)) ? "#fff" : DARK_TEXT;
+  });
+  return { paint, css, text, legend };
+}
+
+/**
+ * The pixels of 256 paints at 8 levels of coverage, at `level * 256 + paint`,
+ * for an ImageData: level 0 is 40 % colour on the ground, level 7 all colour.
+ */
+export function colourTable(css: string[], ground: string): Uint32Array {
+  const table = new Uint32Array(8 * 256);
+  const under = parseColour(ground);
+  css.forEach((colour, paint) => {
+    const full = parseColour(colour);
+    for (let level = 0; level < 8; level++) {
+      const bright = mix(under, full, 0.4 + (0.6 * level) / 7);
+      table[level * 256 + paint] = toPixel(bright);
+      table[level * 256 + 128 + paint] = toPixel(mix(under, bright, DIMMED));
+    }
+  });
+  return table;
+}
+
+type Unlettered = Omit<Paints, "text">;
+
+function byKind(drawn: Drawn, theme: Theme): Unlettered {
+  const { categories, category, name, names } = drawn;
+  const css = categories.flatMap((key) => {
+    const token = parseColour(categoryColour(key, theme));
+    return VARIANTS.map((by) => toHex(lighten(token, by)));
+  });
+  const variant = new Uint8Array(names.length);
+  for (let id = 0; id < variant.length; id++) variant[id] = names.digitlessHash(id) % VARIANTS.length;
+  const paint = new Uint8Array(drawn.count);
+  const seen = new Uint8Array(categories.length);
+  for (let id = 0; id < paint.length; id++) {
+    paint[id] = category[id] * VARIANTS.length + variant[name[id]];
+    seen[category[id]] = 1;
+  }
+  const legend = categories
+    .filter((_, place) => seen[place] === 1)
+    .map((key) => ({ label: categoryLabel(key), css: categoryColour(key, theme), category: key }));
+  return { paint, css, legend };
+}
+
+/** An op type keeps the hue of its name; of two that share one, the one with more time in the trace does. */
+function byOp(drawn: Drawn, theme: Theme): Unlettered {
+  const css = wheel(theme);
+  const total = new Float64Array(drawn.ops.length);
+  for (let id = 0; id < drawn.count; id++) total[drawn.op[id]] += drawn.duration[id];
+  const order = drawn.ops.map((_, op) => op).sort((a, b) => total[b] - total[a]);
+  const taken = new Set<number>();
+  const hue = new Uint8Array(drawn.ops.length);
+  for (const op of order) {
+    let place = digitlessHash(drawn.ops[op]) % WHEEL;
+    // With every hue in use, sharing one cannot be helped.
+    while (taken.has(place) && taken.size < WHEEL) place = (place + 1) % WHEEL;
+    taken.add(place);
+    hue[op] = place;
+  }
+  const paint = new Uint8Array(drawn.count);
+  for (let id = 0; id < paint.length; id++) paint[id] = hue[drawn.op[id]];
+  const legend = order.slice(0, LEGEND).map((op) => ({ label: drawn.ops[op], css: css[hue[op]] }));
+  return { paint, css, legend };
+}
+
+function byDevice(drawn: Drawn, theme: Theme): Unlettered {
+  const css = wheel(theme);
+  const places = new Map<string, number>();
+  const legend: Paints["legend"] = [];
+  const hue = drawn.lanes.map((lane) => {
+    const key = `${lane.task}\0${lane.device}`;
+    let place = places.get(key);
+    if (place === undefined) {
+      // Steps of 7 through 23 hues keep neighbouring devices apart.
+      place = (places.size * 7) % WHEEL;
+      places.set(key, place);
+      legend.push({ label: placeLabel(lane.task, lane.device), css: css[place] });
+    }
+    return place;
+  });
+  const paint = new Uint8Array(drawn.count);
+  for (let id = 0; id < paint.length; id++) paint[id] = hue[drawn.lane[id]];
+  return { paint, css, legend };
+}
+
+/** 23 hues whose neighbours also differ in lightness, which is what colour-blind eyes go by. */
+function wheel(theme: Theme): string[] {
+  const lightness = theme === "light" ? [0.52, 0.64, 0.76] : [0.58, 0.69, 0.8];
+  return Array.from(
+    { length: WHEEL },
+    (_, i): Rgb => fromOklch(lightness[i % 3], 0.115, (i * 360) / WHEEL + 20),
+  ).map(toHex);
+}

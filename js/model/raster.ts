@@ -1,0 +1,142 @@
+/** Draws one row of events as one line of device pixels, and finds the event under a pixel. */
+import { firstAtLeast } from "./bisect";
+import type { RowLevels } from "./levels";
+import type { Row } from "./rows";
+
+/** A bar that spans this many pixels is drawn full, with the last one left as ground to part it from the next. */
+const FULL_BAR = 3;
+const FULL = 7;
+
+/**
+ * Draw `row` into `out[offset]` to `out[offset + width]`, which the caller has filled with the ground.
+ *
+ * `from` is the time at the left edge (ns). `paint[id]` is each event's colour
+ * number; `colours[level * 256 + paint]` its colour at a coverage of `level`
+ * from 1 (faint) to 7 (full). Smaller bars share pixels: such a pixel takes the
+ * paint of the event that fills most of it, and its level from the part of the
+ * pixel's time that is busy. A full bar gives up its first pixel to events that begin in it.
+ */
+export function rasterRow(
+  out: Uint32Array,
+  offset: number,
+  width: number,
+  row: Row,
+  levels: RowLevels,
+  from: number,
+  nsPerPixel: number,
+  paint: Uint8Array,
+  colours: Uint32Array,
+): void {
+  const { start, end, busy, peak, longest, count, length } = levels.at(nsPerPixel);
+  const ids = row.ids;
+  // The pixel being summed up: its number, the time at its right edge, its busy
+  // time, the entry that fills most of it, and whether an event begins in it.
+  let pixel = -1;
+  let edge = Number.NEGATIVE_INFINITY;
+  let sum = 0;
+  let most = 0;
+  let entry = 0;
+  let begun = false;
+  let i = firstAtLeast(end, from);
+  while (i < length && end[i] === from && start[i] < from) i++;
+  for (; i < length; i++) {
+    const s = start[i];
+    const e = end[i];
+    if (e <= edge && s < edge) {
+      sum += busy[i];
+      begun = true;
+      if (peak[i] > most) {
+        most = peak[i];
+        entry = i;
+      }
+      continue;
+    }
+    const first = Math.floor((s - from) / nsPerPixel);
+    if (first >= width) break;
+    const last = Math.floor((e - from) / nsPerPixel);
+    if (last - first >= FULL_BAR) {
+      let left = Math.max(first, 0);
+      if (pixel >= 0) {
+        out[offset + pixel] = colours[coverage(sum, nsPerPixel) + paint[ids[longest[entry]]]];
+        if (pixel === left && begun) left++;
+      }
+      const right = Math.min(last - 1, width);
+      const colour = colours[FULL * 256 + paint[ids[longest[i]]]];
+      for (let at = offset + left; at < offset + right; at++) out[at] = colour;
+      pixel = -1;
+      edge = Number.NEGATIVE_INFINITY;
+      continue;
+    }
+    const density = e > s ? busy[i] / (e - s) : 0;
+    for (let at = Math.max(first, 0); at <= last && at < width; at++) {
+      const left = from + at * nsPerPixel;
+      const right = from + (at + 1) * nsPerPixel;
+      let overlap = Math.min(e, right) - Math.max(s, left);
+      if (overlap <= 0) {
+        if (at > first) break;
+        overlap = 0;
+      }
+      if (at !== pixel) {
+        if (pixel >= 0) out[offset + pixel] = colours[coverage(sum, nsPerPixel) + paint[ids[longest[entry]]]];
+        pixel = at;
+        edge = right;
+        sum = 0;
+        most = -1;
+        begun = false;
+      }
+      if (at === first || count[i] > 1) begun = true;
+      sum += overlap * density;
+      const fill = Math.min(peak[i], overlap);
+      if (fill > most) {
+        most = fill;
+        entry = i;
+      }
+    }
+  }
+  if (pixel >= 0) out[offset + pixel] = colours[coverage(sum, nsPerPixel) + paint[ids[longest[entry]]]];
+}
+
+/** Where in the colour table the colours of a pixel with `busy` of `nsPerPixel` ns filled begin. */
+function coverage(busy: number, nsPerPixel: number): number {
+  const level = Math.floor((busy / nsPerPixel) * FULL + 0.5);
+  return (level < 1 ? 1 : Math.min(level, FULL)) * 256;
+}
+
+/**
+ * The event at `time` (ns), and how many share the pixel around it: the bar
+ * that spans the time, else the longest event within half a pixel, else the
+ * nearest within `slackPixels`; null when there is none.
+ */
+export function hitRow(
+  row: Row,
+  levels: RowLevels,
+  time: number,
+  nsPerPixel: number,
+  slackPixels: number,
+): { id: number; count: number } | null {
+  const { ids, start, end } = row;
+  const left = time - nsPerPixel / 2;
+  const right = time + nsPerPixel / 2;
+  let low = firstAtLeast(end, left);
+  while (low < ids.length && end[low] === left && start[low] < left) low++;
+  const high = firstAtLeast(start, right);
+  if (low < high) {
+    const level = levels.at(nsPerPixel);
+    let best = -1;
+    let most = -1;
+    for (let i = firstAtLeast(level.end, left); i < level.length && level.start[i] < right; i++) {
+      const bar = level.count[i] === 1 && level.start[i] <= time && time < level.end[i];
+      if (bar && level.peak[i] >= nsPerPixel) return { id: ids[level.longest[i]], count: 1 };
+      if (level.peak[i] > most) {
+        most = level.peak[i];
+        best = level.longest[i];
+      }
+    }
+    // The longest of merged events may lie just outside of the pixel; take its neighbour inside.
+    return { id: ids[Math.min(Math.max(best, low), high - 1)], count: high - low };
+  }
+  const before = low > 0 ? time - end[low - 1] : Number.POSITIVE_INFINITY;
+  const after = high < ids.length ? start[high] - time : Number.POSITIVE_INFINITY;
+  if (Math.min(before, after) > slackPixels * nsPerPixel) return null;
+  return { id: ids[before <= after ? low - 1 : high], count: 1 };
+}

@@ -1,0 +1,49 @@
+/** Shortens graph names for bars: scopes in the middle go first, the last part stays. */
+
+const ELLIPSIS = "…";
+
+/**
+ * `name` in at most `columns` characters: the last scope segment, then the
+ * first, then as many more from the end and from the beginning as fit
+ * ("gradients/…/MatMul_1_grad/MatMul_1"). A last segment that is too long
+ * loses its middle; less than 3 columns hold nothing.
+ */
+export function shorten(name: string, columns: number): string {
+  if (name.length <= columns) return name;
+  if (columns < 3) return "";
+  let tail = name.lastIndexOf("/") + 1;
+  const last = name.length - tail;
+  if (last === 0) return cutMiddle(name, columns);
+  if (last > columns) return cutMiddle(name.slice(tail), columns);
+  if (last + 2 > columns) return name.slice(tail);
+  let head = name.indexOf("/") + 1;
+  // The text is name[0..head) … /name[tail..): "/" stands before the tail.
+  if (head >= tail || head + last + 2 > columns) head = 0;
+  const room = () => columns - head - 2 - (name.length - tail);
+  while (true) {
+    const before = name.lastIndexOf("/", tail - 2) + 1;
+    if (before <= head || tail - before > room()) break;
+    tail = before;
+  }
+  while (head > 0) {
+    const after = name.indexOf("/", head) + 1;
+    if (after >= tail || after - head > room()) break;
+    head = after;
+  }
+  return `${name.slice(0, head)}${ELLIPSIS}/${name.slice(tail)}`;
+}
+
+function cutMiddle(text: string, columns: number): string {
+  const kept = columns - 1;
+  // Names that differ mostly differ in a number at their end.
+  let head = kept - Math.floor(kept / 3);
+  let tail = text.length - Math.floor(kept / 3);
+  if (isHighSurrogate(text, head - 1)) head--;
+  if (isHighSurrogate(text, tail - 1)) tail++;
+  return text.slice(0, head) + ELLIPSIS + text.slice(tail);
+}
+
+function isHighSurrogate(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return unit >= 0xd800 && unit < 0xdc00;
+}
