@@ -1,0 +1,66 @@
+/** How busy the trace is over time, for the minimap. */
+import { firstAbove } from "./bisect";
+import type { Drawn } from "./drawn";
+import type { Row } from "./rows";
+
+export interface Activity {
+  /** By category: busy ns in each bin, summed over the rows. */
+  busy: Float32Array[];
+  /** The most that any bin holds over all categories (ns). */
+  peak: number;
+}
+
+/** The time from `from` to `to` (ns) in `bins` equal parts; `lanes` are lane ids, null means all. */
+export function activity(
+  drawn: Drawn,
+  rows: readonly (readonly Row[])[],
+  lanes: readonly number[] | null,
+  from: number,
+  to: number,
+  bins: number,
+): Activity {
+  const categories = drawn.categories.length;
+  // Summed as float64: millions of small parts in float32 would lose the smallest.
+  const sums = new Float64Array(categories * bins);
+  if (to > from && bins > 0) {
+    for (const lane of lanes ?? rows.keys()) {
+      for (const row of rows[lane] ?? []) addRow(sums, bins, row, drawn.category, from, to);
+    }
+  }
+  let peak = 0;
+  for (let bin = 0; bin < bins; bin++) {
+    let all = 0;
+    for (let category = 0; category < categories; category++) all += sums[category * bins + bin];
+    if (all > peak) peak = all;
+  }
+  const busy = drawn.categories.map((_, category) =>
+    Float32Array.from(sums.subarray(category * bins, (category + 1) * bins)),
+  );
+  return { busy, peak };
+}
+
+function addRow(
+  sums: Float64Array,
+  bins: number,
+  row: Row,
+  category: Uint8Array,
+  from: number,
+  to: number,
+): void {
+  const { ids, start, end } = row;
+  const width = (to - from) / bins;
+  for (let i = firstAbove(end, from); i < ids.length && start[i] < to; i++) {
+    const left = Math.max(start[i], from);
+    const right = Math.min(end[i], to);
+    const base = category[ids[i]] * bins;
+    const first = Math.min(Math.floor((left - from) / width), bins - 1);
+    const last = Math.min(Math.floor((right - from) / width), bins - 1);
+    if (first === last) {
+      sums[base + first] += right - left;
+      continue;
+    }
+    sums[base + first] += from + (first + 1) * width - left;
+    for (let bin = first + 1; bin < last; bin++) sums[base + bin] += width;
+    sums[base + last] += right - (from + last * width);
+  }
+}

@@ -1,0 +1,107 @@
+/** Figures of the events in a selected range of time. Times in ns. */
+import { firstAbove } from "./bisect";
+import type { Drawn } from "./drawn";
+
+/** A range of time on some lanes (ids) and one step (its number, not its place); null means all. */
+export interface RangeSelection {
+  start: number;
+  end: number;
+  lanes: number[] | null;
+  step: number | null;
+}
+
+export interface StatisticsRow {
+  label: string;
+  /** Category of the longest event. */
+  category: number;
+  count: number;
+  /** Summed durations, and the part of them inside the range. */
+  total: number;
+  clipped: number;
+  mean: number;
+  min: number;
+  max: number;
+  /** Event id of the longest. */
+  longest: number;
+}
+
+export interface RangeStatistics {
+  /** By `total`, largest first. */
+  rows: StatisticsRow[];
+  count: number;
+  /** Time in the range during which at least one of the events ran. */
+  busy: number;
+  total: number;
+}
+
+/** The ids of the events that overlap the range, or lie in it when they have no length; by start. */
+export function eventsIn(drawn: Drawn, selection: RangeSelection): Uint32Array {
+  const { start, duration, lane } = drawn;
+  const { start: from, end: to } = selection;
+  const wanted = laneMask(drawn, selection.lanes);
+  const step = selection.step === null ? null : drawn.steps.findIndex((each) => each.step === selection.step);
+  if (step === -1) return new Uint32Array(0);
+  const ids = new Uint32Array(firstAbove(start, to));
+  let count = 0;
+  for (let id = 0; id < ids.length; id++) {
+    const s = start[id];
+    const e = s + duration[id];
+    const overlaps = e > s ? e > from && s < to : s >= from;
+    if (!overlaps || wanted[lane[id]] === 0) continue;
+    if (step !== null && drawn.step !== null && drawn.step[id] !== step) continue;
+    ids[count++] = id;
+  }
+  return ids.slice(0, count);
+}
+
+/** Count, sums and extremes of the events of `eventsIn`, by op type or by name. */
+export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op" | "name"): RangeStatistics {
+  const { start, duration, category } = drawn;
+  const { start: from, end: to } = selection;
+  const ids = eventsIn(drawn, selection);
+  const key = by === "op" ? drawn.op : drawn.name;
+  const rows = new Map<number, StatisticsRow>();
+  let busy = 0;
+  let total = 0;
+  let reached = Number.NEGATIVE_INFINITY;
+  for (const id of ids) {
+    const length = duration[id];
+    const left = Math.max(start[id], from);
+    const right = Math.min(start[id] + length, to);
+    // Ids come by start, so a union needs only the latest end so far.
+    if (right > reached) {
+      busy += right - Math.max(left, reached);
+      reached = right;
+    }
+    total += length;
+    let row = rows.get(key[id]);
+    if (row === undefined) {
+      const label = by === "op" ? drawn.ops[key[id]] : drawn.names.get(key[id]);
+      row = newRow(label, id, category[id], length);
+      rows.set(key[id], row);
+    }
+    row.count++;
+    row.total += length;
+    row.clipped += right - left;
+    if (length < row.min) row.min = length;
+    if (length > row.max) {
+      row.max = length;
+      row.longest = id;
+      row.category = category[id];
+    }
+  }
+  const list = [...rows.values()];
+  for (const row of list) row.mean = row.total / row.count;
+  list.sort((a, b) => b.total - a.total);
+  return { rows: list, count: ids.length, busy, total };
+}
+
+function newRow(label: string, longest: number, category: number, length: number): StatisticsRow {
+  return { label, category, count: 0, total: 0, clipped: 0, mean: 0, min: length, max: length, longest };
+}
+
+function laneMask(drawn: Drawn, lanes: readonly number[] | null): Uint8Array {
+  const mask = new Uint8Array(drawn.lanes.length).fill(lanes === null ? 1 : 0);
+  for (const lane of lanes ?? []) mask[lane] = 1;
+  return mask;
+}
