@@ -1,6 +1,7 @@
 /** Stepping from event to event with the keyboard. */
 import type { Arrangement, LaneItem } from "./arrangement";
 import { firstAbove, firstAtLeast } from "./bisect";
+import type { Drawn } from "./drawn";
 import type { Row } from "./rows";
 
 /** The event that starts next (`direction` 1) or before (-1) event `id` among the rows of its lane; null at the end. */
@@ -18,16 +19,17 @@ export function nextInLane(rows: Row | readonly Row[], id: number, direction: 1 
 
 /**
  * The event nearest to `time` (ns) in the lane below (`direction` 1) or above
- * (-1) the lane of event `id`; null when there is no such lane or `id` is not shown.
+ * (-1) the lane of event `id`; null when there is no such lane or its own is not shown.
  */
 export function verticalNeighbour(
   arrangement: Arrangement,
   id: number,
   time: number,
   direction: 1 | -1,
+  drawn: Drawn,
 ): number | null {
   const lanes = arrangement.items.filter((item): item is LaneItem => item.type === "lane");
-  const here = lanes.findIndex((lane) => lane.rows.some((row) => holds(row, id)));
+  const here = lanes.findIndex((item) => item.lane === drawn.lane[id]);
   const lane = here < 0 ? undefined : lanes[here + direction];
   if (lane === undefined) return null;
   let nearest: number | null = null;
@@ -44,8 +46,4 @@ export function verticalNeighbour(
     }
   }
   return nearest;
-}
-
-function holds(row: Row, id: number): boolean {
-  return row.ids[firstAtLeast(row.ids, id)] === id;
 }

@@ -24,10 +24,10 @@ export function clampViewport(v: Viewport, bounds: Viewport): Viewport {
   return { start: left, end: left + span };
 }
 
-/** The window `factor` times as wide (0.5 zooms in, 2 out) with the time `at` staying where it is on screen. */
+/** The window magnified by `factor` (2 zooms in, 0.5 out) with the time `at` staying where it is on screen. */
 export function zoomAt(v: Viewport, factor: number, at: number, bounds: Viewport): Viewport {
   const span = v.end - v.start;
-  const wanted = Math.max(span * factor, NARROWEST);
+  const wanted = Math.max(span / factor, NARROWEST);
   const start = at - ((at - v.start) / span) * wanted;
   return clampViewport({ start, end: start + wanted }, bounds);
 }
