@@ -1,0 +1,151 @@
+"""A trace as Chrome trace events, which Perfetto, chrome://tracing and speedscope open."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.display.chrome_rows import ChromeRows, place_rows
+
+_FLOWS = ("transfer", "launch")
+_OPTIONAL = ("bytes", "source", "destination", "tensor", "scheduled_ns")
+
+
+def to_chrome_trace(trace: Trace, path: str | Path) -> Path:
+    """Write a trace as a file of Chrome trace events; see `chrome_trace_text`.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    path
+        Where to write, compressed when it ends in ``.gz``.
+
+    Returns
+    -------
+    pathlib.Path
+        The path written.
+    """
+    path = Path(path)
+    data = chrome_trace_text(trace).encode("ascii")
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    return path
+
+
+def chrome_trace_text(trace: Trace) -> str:
+    """Write a trace in the Chrome trace event format.
+
+    Bars have the names, times (whole microseconds) and ``args`` that TensorFlow's
+    own ``timeline.py`` gives them, with the exact nanoseconds, bytes and devices
+    besides. Each device is a process and each lane one or more threads, in display
+    order; bars of a thread never overlap. Arrows lead from an op to the kernels it
+    launched and along transfers. The lanes that repeat others, ``stream:all`` and
+    ``/memcpy``, are left out, as they are from ``trace.events``.
+
+    Examples
+    --------
+    >>> import json
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb._trace import Trace
+    >>> from tfvis_nb.display.chrome_trace import chrome_trace_text
+    >>> table = events.build({"start_ns": [5000], "duration_ns": [2500], "op": ["Add"], "kind": ["op"]})
+    >>> bar = json.loads(chrome_trace_text(Trace(table)))["traceEvents"][-1]
+    >>> bar["name"], bar["ts"], bar["dur"]
+    ('Add', 5, 2)
+    """
+    rows = place_rows(trace.events)
+    body = {
+        "displayTimeUnit": "ns",
+        "otherData": {"title": trace.title},
+        "traceEvents": rows.metadata + _bars(trace.events, rows) + _flows(trace, rows),
+    }
+    return json.dumps(body, separators=(",", ":"))
+
+
+def _microseconds(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Start and end, each cut to whole microseconds, as TensorFlow does."""
+    start = events["start_ns"].to_numpy()
+    return start // 1000, (start + events["duration_ns"].to_numpy()) // 1000
+
+
+def _bars(events: pd.DataFrame, rows: ChromeRows) -> list[dict[str, Any]]:
+    start, end = _microseconds(events)
+    ops = events["op"].astype("str")
+    columns = zip(
+        ops.tolist(),
+        events["kind"].tolist(),
+        rows.pid.tolist(),
+        rows.tid.tolist(),
+        start.tolist(),
+        (end - start).tolist(),
+        _arguments(events, ops),
+        strict=True,
+    )
+    return [
+        {"ph": "X", "cat": kind, "name": op, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
+        for op, kind, pid, tid, ts, dur, args in columns
+    ]
+
+
+def _arguments(events: pd.DataFrame, ops: pd.Series) -> list[dict[str, Any]]:
+    """What a viewer shows of a bar when it is clicked; ``event`` is its row of ``trace.events``."""
+    columns = (events["name"], ops, events["start_ns"], events["duration_ns"])
+    exact = zip(*(column.tolist() for column in columns), strict=True)
+    # Viewers in JavaScript would round epoch nanoseconds if they came as numbers.
+    arguments: list[dict[str, Any]] = [
+        {"name": name, "op": op, "event": event, "start_ns": str(start), "duration_ns": duration}
+        for event, (name, op, start, duration) in enumerate(exact)
+    ]
+    for column in _OPTIONAL:
+        values = events[column].astype(object)
+        for event, value in values[values.notna() & (values != "")].items():
+            arguments[int(str(event))][column] = str(value) if column == "scheduled_ns" else value
+    executed = events["kind"].isin(["op", "collective"])
+    for event, label in events["detail"][executed].items():
+        for position, name in enumerate(input_names(str(label))):
+            arguments[int(str(event))][f"input{position}"] = name
+    return arguments
+
+
+def input_names(label: str) -> list[str]:
+    """Take the inputs out of an executor row's label, ``name = op(input, input)``.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.chrome_trace import input_names
+    >>> input_names("[cpu 0.5MB] add = AddV2(x, ^init)")
+    ['x', '^init']
+    """
+    closing = label.rfind(")")
+    opening = label.rfind("(", 0, max(closing, 0))
+    if opening < 0 or " = " not in label[:opening]:
+        return []
+    inputs = label[opening + 1 : closing]
+    return inputs.split(", ") if inputs else []
+
+
+def _flows(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
+    """Pair up the ends of each arrow, by an ``id`` of its own."""
+    edges = trace.edges[trace.edges["kind"].isin(_FLOWS)]
+    start, end = _microseconds(trace.events)
+    # A viewer ties an arrow to the bar that is open at its time, and at its end a bar is open no more.
+    leave = np.maximum(end - 1, start)
+    flows = []
+    pairs = zip(edges["source"].tolist(), edges["target"].tolist(), edges["kind"].tolist(), strict=True)
+    for number, (source, target, kind) in enumerate(pairs):
+        common = {"cat": kind, "name": kind, "id": number}
+        flows += [
+            {"ph": "s", **common, **_at(rows, source, int(leave[source]))},
+            {"ph": "f", "bp": "e", **common, **_at(rows, target, int(start[target]))},
+        ]
+    return flows
+
+
+def _at(rows: ChromeRows, event: int, ts: int) -> dict[str, int]:
+    return {"pid": int(rows.pid[event]), "tid": int(rows.tid[event]), "ts": ts}

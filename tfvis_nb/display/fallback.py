@@ -1,0 +1,66 @@
+"""What stands in for the timeline where no script runs: GitHub, nbviewer, mail, a page with scripts off."""
+
+from __future__ import annotations
+
+import base64
+import html
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.display.labels import duration_label, one_line
+from tfvis_nb.display.picture import picture
+
+_MOST_OPS = 10
+_MOST_LETTERS = 60
+
+
+def static_html(trace: Trace, title: str | None = None) -> str:
+    """Write a still picture of a trace and a table of its longest ops, in under 20 kB of plain HTML.
+
+    Only elements that sites keep when they clean a notebook are used: no script,
+    no style sheet, and the picture as an image.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb._trace import Trace
+    >>> from tfvis_nb.display.fallback import static_html
+    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})
+    >>> static_html(Trace(table, title="a < b"))[:24]
+    '<p><b>a &lt; b: 1 event,'
+    """
+    heading = html.escape(one_line(trace, title))
+    parts = [f"<p><b>{heading}</b></p>"]
+    if len(trace.events):
+        image = base64.b64encode(picture(trace).encode()).decode("ascii")
+        source = f"data:image/svg+xml;base64,{image}"
+        parts.append(f'<p><img alt="Activity of each lane: {heading}" src="{source}"></p>')
+        parts.append(_longest_ops(trace))
+    if trace.notes:
+        parts.append(f"<p>{html.escape(_brief(trace.notes[0], 300))}{_more(len(trace.notes) - 1)}</p>")
+    return "\n".join(parts)
+
+
+def _longest_ops(trace: Trace) -> str:
+    """Tabulate the op types with the most time in all."""
+    events = trace.events
+    keys = [events["kind"], events["op"]]
+    grouped = events["duration_ns"].groupby(keys, observed=True).agg(count_="size", total="sum")
+    top = grouped.sort_values("total", ascending=False, kind="stable").head(_MOST_OPS)
+    rows = "".join(
+        f"<tr><td>{html.escape(_brief(str(row.op), _MOST_LETTERS))}</td><td>{html.escape(str(row.kind))}</td>"
+        f'<td align="right">{row.count_:,}</td><td align="right">{duration_label(row.total)}</td>'
+        f'<td align="right">{duration_label(row.total / row.count_)}</td></tr>'
+        for row in top.reset_index().itertuples(index=False)
+    )
+    head = "".join(f"<th>{name}</th>" for name in ("op", "kind", "count", "total", "mean"))
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return table + _more(len(grouped) - len(top))
+
+
+def _brief(text: str, most: int) -> str:
+    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+    return text if len(text) <= most else text[: most - 1] + "\u2026"
+
+
+def _more(count: int) -> str:
+    return f" <i>({count:,} more)</i>" if count > 0 else ""

@@ -1,0 +1,72 @@
+"""Short texts for people: lanes, times and one-line summaries."""
+
+from __future__ import annotations
+
+import re
+
+from tfvis_nb._trace import Trace
+
+_TASK = re.compile(r"/job:([^/]+)(?:/replica:\d+)?/task:(\d+)")
+_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "\N{MICRO SIGN}s"))
+
+
+def lane_label(task: str, device: str, lane: str) -> str:
+    """Name a lane briefly.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.labels import lane_label
+    >>> task = "/job:worker/replica:0/task:1"
+    >>> lane_label(task, f"{task}/device:GPU:0", "memcpy H2D")
+    'worker 1 \u00b7 GPU:0 \u00b7 memcpy H2D'
+    """
+    where = _TASK.search(task)
+    job = "" if where is None or where[1] == "localhost" else f"{where[1]} {where[2]}"
+    short = device.removeprefix(task).removeprefix("/device:") or device
+    return " \u00b7 ".join(part for part in (job, short, lane) if part)
+
+
+def duration_label(nanoseconds: float) -> str:
+    """Write a duration with three or four digits and its unit.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.labels import duration_label
+    >>> duration_label(45_492_000), duration_label(845)
+    ('45.49 ms', '845 ns')
+    """
+    for size, unit in _UNITS:
+        if nanoseconds >= size:
+            value = nanoseconds / size
+            return f"{value:.2f} {unit}" if value < 100 else f"{value:.0f} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def one_line(trace: Trace, title: str | None = None) -> str:
+    """Say in one line how much a trace holds.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb._trace import Trace
+    >>> from tfvis_nb.display.labels import one_line
+    >>> table = events.build({"start_ns": [5], "duration_ns": [2000], "kind": ["op"]})
+    >>> one_line(Trace(table, title="mlp"))
+    'mlp: 1 event, 1 device, 1 step, 2.00 \u00b5s'
+    """
+    events = trace.events
+    title = trace.title if title is None else title
+    counts = [_count(len(events), "event")]
+    if len(events):
+        end = int((events["start_ns"] + events["duration_ns"]).max())
+        tasks = events["task"].nunique()
+        counts += [_count(tasks, "task")] if tasks > 1 else []
+        counts += [_count(events["device"].nunique(), "device"), _count(events["step"].nunique(), "step")]
+        counts.append(duration_label(end - int(events["start_ns"].iloc[0])))
+    # A title comes from a file name or a user: kept to one line and in bounds.
+    brief = " ".join(title.split())[:80]
+    return f"{brief}: {', '.join(counts)}" if brief else ", ".join(counts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,112 @@
+"""Which lane each event is drawn in, and the order of the lanes from top to bottom."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+_JOBS = ("ps", "worker", "chief", "master", "evaluator")
+_LANES = (
+    "ops",
+    "stream:",
+    "memcpy H2D",
+    "memcpy D2H",
+    "memcpy D2D",
+    "memcpy P2P",
+    "memcpy",
+    "memset",
+    "collective",
+    "recv",
+    "sync",
+)
+_NUMBER = re.compile(r"(\d+)")
+
+Key = tuple[int, list[tuple[int, int, str]]]
+
+
+@dataclass(frozen=True)
+class LaneOrder:
+    """The lanes of a trace in display order.
+
+    Parameters
+    ----------
+    table
+        One row per lane: task, device, lane, kind (that of most of its events) and events (their number).
+    of_event
+        For each event the row of `table` it belongs to; int64.
+    """
+
+    table: pd.DataFrame
+    of_event: np.ndarray
+
+
+def order_lanes(events: pd.DataFrame) -> LaneOrder:
+    """Find the lanes of an event table and put them in display order.
+
+    Parameter servers come first, then workers by number, other jobs, and last what
+    runs without a cluster; within a task accelerators come before CPUs; within a
+    device ops, kernels, copies, collectives, what was received, and the rest.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.display.lane_order import order_lanes
+    >>> table = events.build({"start_ns": [0, 1], "duration_ns": [1, 1],
+    ...                       "lane": ["recv", "stream:13"]})
+    >>> order_lanes(table).table["lane"].tolist()
+    ['stream:13', 'recv']
+    """
+    columns = [events[name].cat for name in ("task", "device", "lane", "kind")]
+    tasks, devices, lanes, kinds = ([str(value) for value in column.categories] for column in columns)
+    # One number per (task, device, lane); code -1, a missing value, becomes 0 and reads as the empty text.
+    task, device, lane, kind = (column.codes.to_numpy().astype("i8") + 1 for column in columns)
+    packed = (task * (len(devices) + 1) + device) * (len(lanes) + 1) + lane
+    distinct, of_event = np.unique(packed, return_inverse=True)
+    counts = np.bincount(of_event * (len(kinds) + 1) + kind, minlength=len(distinct) * (len(kinds) + 1))
+    by_kind = counts.reshape(len(distinct), len(kinds) + 1)
+
+    rest, lane_code = np.divmod(distinct, len(lanes) + 1)
+    task_code, device_code = np.divmod(rest, len(devices) + 1)
+    rows = [
+        (["", *tasks][t], ["", *devices][d], ["", *lanes][name])
+        for t, d, name in zip(task_code, device_code, lane_code, strict=True)
+    ]
+    keys = [(_task_key(t), _device_key(d), _lane_key(name)) for t, d, name in rows]
+    order = sorted(range(len(rows)), key=keys.__getitem__)
+    place = np.empty(len(rows), "i8")
+    place[order] = np.arange(len(rows))
+    table = pd.DataFrame([rows[row] for row in order], columns=["task", "device", "lane"], dtype="str")
+    table["kind"] = pd.array([["", *kinds][row] for row in by_kind[order].argmax(axis=1)], dtype="str")
+    table["events"] = by_kind[order].sum(axis=1)
+    return LaneOrder(table, place[of_event])
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    """Sort key under which ``GPU:10`` comes after ``GPU:9``."""
+    pieces = _NUMBER.split(text)
+    # Longer runs of digits than this are addresses, not numbers somebody counted.
+    return [(0, int(piece[-18:]), "") if piece.isdecimal() else (1, 0, piece) for piece in pieces]
+
+
+def _task_key(task: str) -> Key:
+    job = task.partition("/job:")[2].partition("/")[0]
+    if job in _JOBS:
+        return _JOBS.index(job), _natural(task)
+    return len(_JOBS) + (1 if job in ("", "localhost") else 0), _natural(task)
+
+
+def _device_key(device: str) -> Key:
+    kind = device.rpartition("/device:")[2].partition(":")[0].upper()
+    if not device:
+        return 2, []
+    return (1 if "CPU" in kind or "HOST" in kind else 0), _natural(device)
+
+
+def _lane_key(lane: str) -> Key:
+    for rank, prefix in enumerate(_LANES):
+        if lane.startswith(prefix):
+            return rank, _natural(lane)
+    return len(_LANES), _natural(lane)

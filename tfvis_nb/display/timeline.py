@@ -1,0 +1,220 @@
+"""The timeline in a notebook cell: one anywidget that holds a trace's bytes, options and selection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, overload
+
+import anywidget
+import pandas as pd
+import traitlets
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.chrome_trace import chrome_trace_text
+from tfvis_nb.display.fallback import static_html
+from tfvis_nb.display.labels import one_line
+from tfvis_nb.display.lane_order import order_lanes
+from tfvis_nb.display.page import file_stem, page_text, write_text
+from tfvis_nb.display.selection import checked_selection, selected_rows, selection_of
+from tfvis_nb.display.static_files import bundle, bundle_path
+from tfvis_nb.display.wire import drawn
+from tfvis_nb.display.wire_details import details
+from tfvis_nb.unknown_options import refuse_unknown
+
+
+class TimelineWidget(anywidget.AnyWidget):
+    """A trace as a timeline that zooms, searches and selects.
+
+    Parameters
+    ----------
+    trace
+        What to show.
+    selection
+        What is selected at first; see `selection`.
+    title
+        Shown in the toolbar instead of the trace's own title.
+    **options
+        ``height`` in CSS pixels (160 to 4000, 560 unless given); ``group_by``
+        (``"device"``, ``"kind"`` or ``"none"``); ``color_by`` (``"kind"``, ``"op"`` or
+        ``"device"``); ``lane_filter``, a text that the lanes shown contain. Each is
+        also an attribute that follows the toolbar and can be set later.
+
+    Raises
+    ------
+    TypeError
+        If an option is unknown.
+    ValueError
+        If an option or the selection has a value it cannot have.
+    FileNotFoundError
+        If this is a checkout of the source whose front end is not built.
+    """
+
+    if bundle_path("widget.js").is_file():
+        # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
+        _esm = bundle_path("widget.js")
+
+    height = traitlets.Int(timeline_options.DEFAULTS["height"]).tag(sync=True)
+    group_by = traitlets.Unicode(timeline_options.DEFAULTS["group_by"]).tag(sync=True)
+    color_by = traitlets.Unicode(timeline_options.DEFAULTS["color_by"]).tag(sync=True)
+    lane_filter = traitlets.Unicode(timeline_options.DEFAULTS["lane_filter"]).tag(sync=True)
+    _selection = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+    _drawn = traitlets.Bytes().tag(sync=True, echo_update=False)
+    _details = traitlets.Bytes().tag(sync=True, echo_update=False)
+
+    def __init__(
+        self, trace: Trace, *, selection: Any = None, title: str | None = None, **options: Any
+    ) -> None:
+        if not hasattr(type(self), "_esm"):
+            bundle("widget.js")
+        values = timeline_options.checked_options(options)
+        self._trace = trace
+        self._title = trace.title if title is None else title
+        self._lanes = order_lanes(trace.events)
+        super().__init__(
+            **values,
+            _selection=selection_of(trace.events, selection),
+            _drawn=drawn(trace, self._lanes, title=self._title),
+        )
+        self.on_msg(self._answer)
+
+    @property
+    def trace(self) -> Trace:
+        """The trace that is shown."""
+        return self._trace
+
+    @property
+    def selection(self) -> pd.DataFrame:
+        """The selected rows of ``trace.events``; those that overlap it when a range of time is selected.
+
+        Set it to rows of ``trace.events``, a boolean mask over them, a list of event
+        ids, a tuple ``(start_ns, end_ns)`` in epoch nanoseconds, or None.
+        """
+        return selected_rows(self._trace.events, self._lanes, self._selection)
+
+    @selection.setter
+    def selection(self, value: Any) -> None:
+        self.set_trait("_selection", selection_of(self._trace.events, value))
+
+    def on_selection(self, callback: Callable[[pd.DataFrame], object]) -> None:
+        """Call `callback` with the selected rows when the selection changes, by a click or from Python."""
+        self.observe(lambda _: callback(self.selection), names="_selection")
+
+    @overload
+    def to_html(self, path: None = None, title: str | None = None) -> str: ...
+    @overload
+    def to_html(self, path: str | Path, title: str | None = None) -> Path: ...
+    def to_html(self, path: str | Path | None = None, title: str | None = None) -> str | Path:
+        """Write the timeline as one HTML file that opens offline, as it is set and selected now.
+
+        Parameters
+        ----------
+        path
+            Where to write; None to get the text instead.
+        title
+            Of the page; the widget's own unless given.
+
+        Returns
+        -------
+        pathlib.Path or str
+            The path written, or the text.
+        """
+        text = page_text(
+            self._trace,
+            title=self._title if title is None else title,
+            drawn=self._drawn if title in (None, self._title) else None,
+            details=self._built_details(),
+            selection=self._selection,
+            **{name: getattr(self, name) for name in timeline_options.DEFAULTS},
+        )
+        return text if path is None else write_text(path, text)
+
+    def close(self) -> None:
+        """Remove the timeline from the notebook and free what it holds for it."""
+        super().close()
+        self._drawn = b""
+        self._details = b""
+
+    @traitlets.validate(*timeline_options.DEFAULTS)
+    def _check_option(self, proposal: Any) -> Any:
+        try:
+            return timeline_options.checked(proposal["trait"].name, proposal["value"])
+        except ValueError as error:
+            raise traitlets.TraitError(str(error)) from error
+
+    @traitlets.validate("_selection")
+    def _check_selection(self, proposal: Any) -> Any:
+        return checked_selection(self._trace.events, self._lanes, proposal["value"])
+
+    def _built_details(self) -> bytes:
+        return self._details or details(self._trace)
+
+    def _answer(self, _: Any, content: Any, __: Any) -> None:
+        """Answer a message of the front end; on a notebook's second thread, perhaps."""
+        kind = content.get("kind") if isinstance(content, dict) else None
+        if kind == "details" and not self._details:
+            self._details = self._built_details()
+        elif kind == "export":
+            self._export(content.get("format"), content.get("id"))
+
+    def _export(self, form: Any, number: Any) -> None:
+        answer = {"kind": "export", "id": number}
+        try:
+            name, text = self._exported(form)
+        except Exception as error:
+            # The user waits in the browser, where the traceback in the kernel's log is not seen.
+            self.send({**answer, "error": f"{type(error).__name__}: {error}"})
+            raise
+        self.send({**answer, "name": name}, buffers=[text.encode()])
+
+    def _exported(self, form: Any) -> tuple[str, str]:
+        stem = file_stem(self._title)
+        if form == "html":
+            return f"{stem}.html", self.to_html()
+        if form == "json":
+            return f"{stem}.json", chrome_trace_text(self._trace)
+        raise ValueError(f"cannot export {json.dumps(form)}; the formats are html and json")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {one_line(self._trace, self._title)}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundled: Any = super()._repr_mimebundle_(**kwargs)
+        if not self._details:
+            # Pushed rather than asked for: a kernel busy with the next cells answers nothing.
+            self._details = self._built_details()
+        data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
+        return {**data, "text/html": static_html(self._trace, title=self._title)}, metadata
+
+
+def show_timeline(
+    source: Any, *, selection: Any = None, title: str | None = None, **options: Any
+) -> TimelineWidget:
+    """Show a trace as a timeline; in a notebook, as the last expression of a cell.
+
+    Parameters
+    ----------
+    source
+        A `Trace`, or anything `tfvis_nb.read_trace` reads: a path, bytes, a
+        ``RunMetadata`` or ``StepStats``, or an iterable of those, one per step.
+    selection, title, **options
+        As of `TimelineWidget`.
+
+    Returns
+    -------
+    TimelineWidget
+        With ``selection``, ``to_html`` and the options as attributes.
+
+    Raises
+    ------
+    TypeError, ValueError, FileNotFoundError
+        As of `TimelineWidget`, and whatever reading `source` raises.
+    """
+    refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title"])
+    if not isinstance(source, Trace):
+        from tfvis_nb.reading import read_trace
+
+        source = read_trace(source)
+    return TimelineWidget(source, selection=selection, title=title, **options)

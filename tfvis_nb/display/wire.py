@@ -1,0 +1,153 @@
+"""The first of the two byte strings the front end gets: all it needs to draw.
+
+``js/model/drawn.ts`` reads it. Times are nanoseconds from ``origin_ns``, the
+earliest start of the trace; event *i* of the columns is row *i* of
+``trace.events``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.display.categories import CATEGORIES, categorise
+from tfvis_nb.display.container import Column, pack
+from tfvis_nb.display.lane_order import LaneOrder, order_lanes
+from tfvis_nb.display.texts import number_texts
+
+VERSION = 1
+
+
+def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = None) -> bytes:
+    """Write what the timeline draws of a trace.
+
+    Parameters
+    ----------
+    trace
+        Any trace, also one without events.
+    lanes
+        Its lanes in display order, when they are known already.
+    title
+        To show instead of the trace's own.
+
+    Returns
+    -------
+    bytes
+        A compressed container (see `tfvis_nb.display.container`).
+
+    Examples
+    --------
+    >>> import gzip, json
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb._trace import Trace
+    >>> from tfvis_nb.display.wire import drawn
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [20], "name": ["a"], "kind": ["op"]})
+    >>> raw = gzip.decompress(drawn(Trace(table)))
+    >>> header = json.loads(raw[8:8 + int.from_bytes(raw[4:8], "little")])
+    >>> header["count"], header["origin_ns"], header["span_ns"]
+    (1, '1000', 20)
+    """
+    events = trace.events
+    lanes = lanes or order_lanes(events)
+    origin = origin_ns(events)
+    start = events["start_ns"].to_numpy() - origin
+    duration = events["duration_ns"].to_numpy()
+    span = int((start + duration).max()) if len(events) else 0
+    steps, step = _steps(trace, origin)
+    names, strings = number_texts([events["name"]])
+    ops, op = _ops(events)
+    wait = _wait(trace)
+
+    columns = {
+        "start": _start_column(start),
+        "duration": _length_column(duration),
+        "name": Column(names[0], "delta-shuffle"),
+        "op": _number_column(op, len(ops)),
+        "lane": _number_column(lanes.of_event, len(lanes.table), at_most="u2"),
+        "category": Column(categorise(events)),
+    }
+    if len(steps) > 1:
+        columns["step"] = _number_column(step, len(steps))
+    if wait.any():
+        columns["wait"] = _length_column(wait)
+    header = {
+        "version": VERSION,
+        "title": trace.title if title is None else title,
+        "count": len(events),
+        "origin_ns": str(origin),
+        "span_ns": span,
+        "lanes": lanes.table[["task", "device", "lane", "kind", "events"]].to_dict("records"),
+        "steps": steps,
+        "notes": trace.notes,
+        "categories": CATEGORIES,
+        "ops": ops,
+    }
+    return pack(header, {**columns, **strings})
+
+
+def origin_ns(events: pd.DataFrame) -> int:
+    """Epoch nanoseconds that the front end counts from: the earliest start, 0 without events."""
+    return int(events["start_ns"].iloc[0]) if len(events) else 0
+
+
+def _steps(trace: Trace, origin: int) -> tuple[list[dict[str, int]], np.ndarray]:
+    """Describe each step, and give each event the position of its step in that list."""
+    events = trace.events
+    steps, position = np.unique(events["step"].to_numpy(), return_inverse=True)
+    start = events["start_ns"].to_numpy() - origin
+    end = start + events["duration_ns"].to_numpy()
+    first = np.full(len(steps), np.iinfo("i8").max)
+    last = np.zeros(len(steps), "i8")
+    np.minimum.at(first, position, start)
+    np.maximum.at(last, position, end)
+    counts = np.bincount(position, minlength=len(steps))
+    described = [
+        {"step": int(s), "start": int(a), "end": int(b), "events": int(n)}
+        for s, a, b, n in zip(steps, first, last, counts, strict=True)
+    ]
+    return described, position
+
+
+def _ops(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
+    """Give the op types that occur, and for each event the place of its own."""
+    column = events["op"].cat.remove_unused_categories().cat
+    ops = [str(op) for op in column.categories]
+    codes = column.codes.to_numpy()
+    if len(codes) and codes.min() < 0:
+        return ["", *ops], codes + 1
+    return ops, codes
+
+
+def _wait(trace: Trace) -> np.ndarray:
+    """Nanoseconds at the head of each event that it waited for its peer; only transfers have them."""
+    wait = np.zeros(len(trace.events), "i8")
+    kinds = trace.events["kind"]
+    if not (kinds == "transfer").any():
+        return wait
+    transfers = trace.transfers
+    events = transfers["event"].to_numpy()
+    # Before a copy lies queueing, which is outside of its bar.
+    inside = (kinds == "transfer").to_numpy()[events] & transfers["wait_ns"].notna().to_numpy()
+    wait[events[inside]] = transfers["wait_ns"].to_numpy("i8", na_value=0)[inside]
+    return np.clip(wait, 0, trace.events["duration_ns"].to_numpy())
+
+
+def _start_column(start: np.ndarray) -> Column:
+    if len(start) and int(start[-1]) >= 2**32:
+        return Column(start.astype("f8"), "delta-f64-shuffle")
+    return Column(start.astype("u4"), "delta-shuffle")
+
+
+def _length_column(nanoseconds: np.ndarray) -> Column:
+    fits = not len(nanoseconds) or int(nanoseconds.max()) < 2**32
+    return Column(nanoseconds.astype("u4" if fits else "f8"))
+
+
+def _number_column(numbers: np.ndarray, count: int, at_most: str = "u4") -> Column:
+    """Store places in a list of `count` entries in two bytes where they fit."""
+    if count <= 2**16:
+        return Column(numbers.astype("u2"))
+    if at_most == "u2":
+        raise ValueError(f"{count} lanes; a timeline can show 65536")
+    return Column(numbers.astype("u4"))
