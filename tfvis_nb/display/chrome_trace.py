@@ -17,7 +17,7 @@ _FLOWS = ("transfer", "launch")
 _OPTIONAL = ("bytes", "source", "destination", "tensor", "scheduled_ns")
 
 
-def to_chrome_trace(trace: Trace, path: str | Path) -> Path:
+def write_chrome_trace(trace: Trace, path: str | Path) -> Path:
     """Write a trace as a file of Chrome trace events; see `chrome_trace_text`.
 
     Parameters

@@ -44,7 +44,9 @@ def _longest_ops(trace: Trace) -> str:
     """Tabulate the op types with the most time in all."""
     events = trace.events
     keys = [events["kind"], events["op"]]
-    grouped = events["duration_ns"].groupby(keys, observed=True).agg(count_="size", total="sum")
+    grouped = events.groupby(keys, observed=True).agg(
+        count_=("duration_ns", "size"), total=("duration_ns", "sum")
+    )
     top = grouped.sort_values("total", ascending=False, kind="stable").head(_MOST_OPS)
     rows = "".join(
         f"<tr><td>{html.escape(_brief(str(row.op), _MOST_LETTERS))}</td><td>{html.escape(str(row.kind))}</td>"

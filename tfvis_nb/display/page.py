@@ -13,11 +13,12 @@ from typing import Any
 from tfvis_nb._trace import Trace
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.labels import one_line
-from tfvis_nb.display.options import checked_options
+from tfvis_nb.display.options import DEFAULTS, checked_options
 from tfvis_nb.display.selection import selection_of
 from tfvis_nb.display.static_files import bundle
 from tfvis_nb.display.wire import drawn as write_drawn
 from tfvis_nb.display.wire_details import details as write_details
+from tfvis_nb.unknown_options import refuse_unknown
 
 # No host may be asked for anything: a page with somebody's graph in it must not be able to tell.
 _PAGE = Template("""\
@@ -51,21 +52,13 @@ $fallback
 """)
 
 
-def to_html(
-    trace: Trace,
-    path: str | Path | None = None,
-    title: str | None = None,
-    selection: Any = None,
-    **options: Any,
-) -> str | Path:
-    """Write a trace's timeline as one HTML file.
+def html_page(trace: Trace, title: str | None = None, *, selection: Any = None, **options: Any) -> str:
+    """Write a trace's timeline as one HTML text.
 
     Parameters
     ----------
     trace
         What to show.
-    path
-        Where to write; None to get the text instead.
     title
         Of the page; the trace's own unless given.
     selection
@@ -74,11 +67,6 @@ def to_html(
     **options
         As of `tfvis_nb.show_timeline`.
 
-    Returns
-    -------
-    pathlib.Path or str
-        The path written, or the text.
-
     Raises
     ------
     TypeError, ValueError
@@ -86,8 +74,8 @@ def to_html(
     FileNotFoundError
         If this is a checkout of the source whose front end is not built.
     """
-    text = page_text(trace, title=title, selection=selection_of(trace.events, selection), **options)
-    return text if path is None else write_text(path, text)
+    refuse_unknown(options, [*DEFAULTS, "selection", "title"])
+    return page_text(trace, title=title, selection=selection_of(trace.events, selection), **options)
 
 
 def page_text(
