@@ -48,11 +48,17 @@ def _longest_ops(trace: Trace) -> str:
         count_=("duration_ns", "size"), total=("duration_ns", "sum")
     )
     top = grouped.sort_values("total", ascending=False, kind="stable").head(_MOST_OPS)
+    columns = (
+        top.index.get_level_values("op"),
+        top.index.get_level_values("kind"),
+        top["count_"],
+        top["total"],
+    )
     rows = "".join(
-        f"<tr><td>{html.escape(_brief(str(row.op), _MOST_LETTERS))}</td><td>{html.escape(str(row.kind))}</td>"
-        f'<td align="right">{row.count_:,}</td><td align="right">{duration_label(row.total)}</td>'
-        f'<td align="right">{duration_label(row.total / row.count_)}</td></tr>'
-        for row in top.reset_index().itertuples(index=False)
+        f"<tr><td>{html.escape(_brief(str(op), _MOST_LETTERS))}</td><td>{html.escape(str(kind))}</td>"
+        f'<td align="right">{count:,}</td><td align="right">{duration_label(total)}</td>'
+        f'<td align="right">{duration_label(total / count)}</td></tr>'
+        for op, kind, count, total in zip(*(column.tolist() for column in columns), strict=True)
     )
     head = "".join(f"<th>{name}</th>" for name in ("op", "kind", "count", "total", "mean"))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
