@@ -23,17 +23,22 @@ export interface Level {
 
 /** Levels 4^0 to 4^16 ns: beyond 4 s a pixel, the coarsest serves. */
 const COARSEST = 16;
+const POWERS = Float64Array.from({ length: COARSEST + 2 }, (_, k) => 4 ** k);
+/** Exact, as powers of 2 are, and faster than dividing. */
+const PARTS = POWERS.map((power) => 1 / power);
 /** A level is worth its memory only if it is this much shorter than the one below. */
 const SHRINK = 0.7;
 
 /** The levels of one row, each made when it is first drawn. */
 export class RowLevels {
+  readonly #lengths: Float64Array;
   readonly #built: (Level | undefined)[];
   /** For each power of 4, the level that stands for it. */
   readonly #level: number[] = [0];
 
   constructor(row: Row) {
     const lengths = levelLengths(row);
+    this.#lengths = lengths;
     let kept = 0;
     for (let k = 1; k <= COARSEST; k++) {
       if (lengths[k] <= SHRINK * lengths[kept]) kept = k;
@@ -50,7 +55,7 @@ export class RowLevels {
     let level = this.#built[wanted];
     if (level === undefined) {
       // What is merged depends on the events only, so any finer level will do to start from.
-      level = merge(this.#nearestBelow(wanted), 4 ** wanted);
+      level = merge(this.#nearestBelow(wanted), POWERS[wanted], this.#lengths[wanted]);
       this.#built[wanted] = level;
     }
     return level;
@@ -103,47 +108,46 @@ const places = new Shared((place) => place);
 const ones = new Shared(() => 1);
 
 /** How many entries the level of each power of 4 has, counted in one pass over neighbours. */
-function levelLengths(row: Row): Float64Array {
-  const { start, end } = row;
-  const length = row.ids.length;
+function levelLengths({ start, end }: Row): Float64Array {
   const merges = new Float64Array(COARSEST + 2);
-  for (let i = 1; i < length; i++) {
-    const gap = start[i] - start[i - 1];
-    const longer = Math.max(gap, end[i - 1] - start[i - 1], end[i] - start[i]);
-    let k = COARSEST;
-    if (longer < 0x80000000) {
-      // 4^k is the first power of 4 above `longer`; neighbours can still lie across a bucket's edge.
-      k = (33 - Math.clz32(longer)) >> 1;
-      while (k <= COARSEST && Math.floor(start[i] / 4 ** k) !== Math.floor(start[i - 1] / 4 ** k)) k++;
-    } else if (longer >= 4 ** COARSEST || !sameBucket(start[i - 1], start[i])) k++;
-    merges[k]++;
+  let length = start.length > 0 ? end[0] - start[0] : 0;
+  for (let i = 1; i < start.length; i++) {
+    const before = length;
+    length = end[i] - start[i];
+    const longest = Math.max(start[i] - start[i - 1], before, length);
+    merges[mergingPower(start[i - 1], start[i], longest)]++;
   }
   const lengths = new Float64Array(COARSEST + 1);
   let merged = 0;
   for (let k = 0; k <= COARSEST; k++) {
     merged += merges[k];
-    lengths[k] = length - merged;
+    lengths[k] = start.length - merged;
   }
   return lengths;
 }
 
-function sameBucket(one: number, other: number): boolean {
-  return Math.floor(one / 4 ** COARSEST) === Math.floor(other / 4 ** COARSEST);
+/** The first power of 4 above `longest` ns of which both starts lie in one bucket; COARSEST + 1 when none does. */
+function mergingPower(before: number, start: number, longest: number): number {
+  if (longest >= POWERS[COARSEST]) return COARSEST + 1;
+  let k = longest < 0x80000000 ? (33 - Math.clz32(longest)) >> 1 : COARSEST;
+  while (k <= COARSEST && Math.floor(start * PARTS[k]) !== Math.floor(before * PARTS[k])) k++;
+  return k;
 }
 
-function merge(below: Level, bucket: number): Level {
-  const start = new Float64Array(below.length);
-  const end = new Float64Array(below.length);
-  const busy = new Float64Array(below.length);
-  const peak = new Float64Array(below.length);
-  const longest = new Uint32Array(below.length);
-  const count = new Uint32Array(below.length);
+function merge(below: Level, bucket: number, length: number): Level {
+  const start = new Float64Array(length);
+  const end = new Float64Array(length);
+  const busy = new Float64Array(length);
+  const peak = new Float64Array(length);
+  const longest = new Uint32Array(length);
+  const count = new Uint32Array(length);
+  const part = 1 / bucket;
   let last = -1;
   let open = Number.NaN; // the bucket the last entry can still take events of
   for (let i = 0; i < below.length; i++) {
     // An entry that was merged before holds only events shorter than a finer bucket.
     const small = below.count[i] > 1 || below.busy[i] < bucket;
-    const place = small ? Math.floor(below.start[i] / bucket) : Number.NaN;
+    const place = small ? Math.floor(below.start[i] * part) : Number.NaN;
     if (place === open) {
       end[last] = below.end[i];
       busy[last] += below.busy[i];
@@ -163,15 +167,5 @@ function merge(below: Level, bucket: number): Level {
     longest[last] = below.longest[i];
     count[last] = below.count[i];
   }
-  const length = last + 1;
-  return {
-    start: start.slice(0, length),
-    end: end.slice(0, length),
-    busy: busy.slice(0, length),
-    peak: peak.slice(0, length),
-    longest: longest.slice(0, length),
-    count: count.slice(0, length),
-    bucket,
-    length,
-  };
+  return { start, end, busy, peak, longest, count, bucket, length };
 }

@@ -60,11 +60,13 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
   const { start: from, end: to } = selection;
   const ids = eventsIn(drawn, selection);
   const key = by === "op" ? drawn.op : drawn.name;
-  const rows = new Map<number, StatisticsRow>();
+  const rows: StatisticsRow[] = [];
+  const places = new Int32Array(by === "op" ? drawn.ops.length : drawn.names.length).fill(-1);
   let busy = 0;
   let total = 0;
   let reached = Number.NEGATIVE_INFINITY;
-  for (const id of ids) {
+  for (let i = 0; i < ids.length; i++) {
+    const id = ids[i];
     const length = duration[id];
     const left = Math.max(start[id], from);
     const right = Math.min(start[id] + length, to);
@@ -74,12 +76,13 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
       reached = right;
     }
     total += length;
-    let row = rows.get(key[id]);
-    if (row === undefined) {
+    let place = places[key[id]];
+    if (place < 0) {
       const label = by === "op" ? drawn.ops[key[id]] : drawn.names.get(key[id]);
-      row = newRow(label, id, category[id], length);
-      rows.set(key[id], row);
+      place = rows.push(newRow(label, id, category[id], length)) - 1;
+      places[key[id]] = place;
     }
+    const row = rows[place];
     row.count++;
     row.total += length;
     row.clipped += right - left;
@@ -90,10 +93,9 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
       row.category = category[id];
     }
   }
-  const list = [...rows.values()];
-  for (const row of list) row.mean = row.total / row.count;
-  list.sort((a, b) => b.total - a.total);
-  return { rows: list, count: ids.length, busy, total };
+  for (const row of rows) row.mean = row.total / row.count;
+  rows.sort((a, b) => b.total - a.total);
+  return { rows, count: ids.length, busy, total };
 }
 
 function newRow(label: string, longest: number, category: number, length: number): StatisticsRow {

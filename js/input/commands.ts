@@ -1,0 +1,174 @@
+/** What the user can do, whatever key, button or link asks for it. */
+
+import { nextInLane, verticalNeighbour } from "../model/neighbours";
+import { neighbour } from "../model/search";
+import { fit, type Viewport, zoomAt } from "../model/viewport";
+import type { Mark, Store } from "../view/store";
+import { Motion } from "./motion";
+
+export class Commands {
+  readonly motion: Motion;
+
+  constructor(readonly store: Store) {
+    this.motion = new Motion(store);
+  }
+
+  zoom(factor: number): void {
+    const { viewport, bounds } = this.store;
+    const at = this.store.cursor ?? (viewport.start + viewport.end) / 2;
+    this.motion.glide(zoomAt(viewport, factor, at, bounds), "zoom");
+  }
+
+  whole(): void {
+    this.motion.glide(fit(this.store.bounds, this.store.bounds, 0.01), "whole");
+  }
+
+  show(range: Viewport, margin = 0.12): void {
+    this.motion.glide(fit(range, this.store.bounds, margin), "show");
+  }
+
+  /** Fit the selection, or everything when nothing is selected or it already fills the view. */
+  fitSelection(): void {
+    const span = this.#selectedSpan();
+    if (!span) return this.whole();
+    const target = fit(span, this.store.bounds, 0.12);
+    const { viewport } = this.store;
+    const same = Math.abs(target.start - viewport.start) + Math.abs(target.end - viewport.end);
+    if (same < 0.01 * (viewport.end - viewport.start)) this.whole();
+    else this.motion.glide(target, "fit");
+  }
+
+  back(): void {
+    const previous = this.store.history.back(this.store.viewport);
+    if (previous) this.motion.glide(previous, null);
+  }
+
+  forward(): void {
+    const next = this.store.history.forward(this.store.viewport);
+    if (next) this.motion.glide(next, null);
+  }
+
+  clear(): void {
+    const { store } = this;
+    if (store.searchText) store.setSearch("");
+    else if (store.selection) store.select(null);
+    else if (store.marks.length) {
+      store.marks = [];
+      store.emit("selection");
+    }
+  }
+
+  /** Select one event and bring it into view, without moving more than needed. */
+  visit(id: number): void {
+    const { store } = this;
+    if (!store.isShown(id)) store.setStep(store.drawn.step?.[id] ?? null);
+    store.select({ events: [id] });
+    this.#uncover(id);
+    this.reveal(id);
+  }
+
+  /** Show the lane of an event even when it was hidden, filtered out or in a collapsed group. */
+  #uncover(id: number): void {
+    const { store } = this;
+    const lane = store.drawn.lane[id];
+    if (store.laneItem(lane)) return;
+    for (const item of store.arrangement.items)
+      if (item.type === "group" && item.collapsed && item.lanes.includes(lane))
+        store.collapsed.delete(item.key);
+    store.rearrange();
+    if (store.laneItem(lane)) return;
+    store.hidden.clear();
+    store.collapsed.clear();
+    store.setOption("lane_filter", "");
+  }
+
+  reveal(id: number): void {
+    const { store } = this;
+    const top = store.rowTop(id);
+    if (top !== null && (top < store.scroll + 24 || top + 17 > store.scroll + store.height - 6))
+      store.scrollTo(top - store.height / 2);
+    const start = store.drawn.start[id];
+    const end = store.end(id);
+    const { viewport } = store;
+    const span = viewport.end - viewport.start;
+    const visible = end > viewport.start && start < viewport.end;
+    const wide = (end - start) * store.width >= 3 * span;
+    if (visible && wide && start >= viewport.start - span * 0.5) return;
+    if (end - start > span || !wide) {
+      // Too short to see or larger than the view: choose a scale at which it is a fair part of the width.
+      const around = Math.max((end - start) * 8, 200);
+      this.show({ start: (start + end) / 2 - around / 2, end: (start + end) / 2 + around / 2 }, 0);
+    } else this.show({ start: (start + end - span) / 2, end: (start + end + span) / 2 }, 0);
+  }
+
+  nextMatch(direction: 1 | -1): void {
+    const { store } = this;
+    if (!store.matches?.ids.length) return;
+    const from = store.selected ?? (direction > 0 ? -1 : store.drawn.count);
+    const id = neighbour(store.matches, from, direction);
+    if (id !== null) this.visit(id);
+  }
+
+  /** The previous or next event of the same lane. */
+  stepInLane(direction: 1 | -1): void {
+    const { store } = this;
+    const id = store.selected;
+    const next =
+      id === null ? this.#firstVisible() : nextInLane(store.rows[store.drawn.lane[id]] ?? [], id, direction);
+    if (next !== null) this.visit(next);
+  }
+
+  stepAcross(direction: 1 | -1): void {
+    const { store } = this;
+    const id = store.selected;
+    if (id === null) return this.stepInLane(1);
+    const time = (store.drawn.start[id] + store.end(id)) / 2;
+    const next = verticalNeighbour(store.arrangement, id, time, direction, store.drawn);
+    if (next !== null) this.visit(next);
+  }
+
+  /** Along the dataflow: to what fed the selected event, or to what it fed; the strongest link first. */
+  follow(direction: 1 | -1): void {
+    const { store } = this;
+    const id = store.selected;
+    if (id === null || !store.details) return;
+    const edges = direction > 0 ? store.details.consumers(id) : store.details.inputs(id);
+    const order = ["transfer", "launch", "data", "control"];
+    const best = [...edges].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))[0];
+    if (best) this.visit(best.event);
+  }
+
+  #firstVisible(): number | null {
+    const { store } = this;
+    for (const item of store.arrangement.items) {
+      if (item.type === "group" || item.y + item.height < store.scroll) continue;
+      for (const row of item.rows) {
+        const at = row.end.findIndex(
+          (end, index) => end >= store.viewport.start && row.start[index] <= store.viewport.end,
+        );
+        if (at >= 0) return row.ids[at];
+      }
+    }
+    return null;
+  }
+
+  #selectedSpan(): Viewport | null {
+    const { store } = this;
+    const { range, selection } = store;
+    if (range) return { start: range.start, end: range.end };
+    if (!selection || !("events" in selection) || selection.events.length === 0) return null;
+    const start = Math.min(...selection.events.map((id) => store.drawn.start[id]));
+    return { start, end: Math.max(...selection.events.map((id) => store.end(id)), start + 1) };
+  }
+
+  /** Mark the selected interval; a kept mark stays, a passing one is replaced, marking it again takes it away. */
+  mark(kept: boolean): void {
+    const { store } = this;
+    const span = this.#selectedSpan();
+    const same = (mark: Mark) => span && mark.start === span.start && mark.end === span.end;
+    const present = store.marks.find((mark) => same(mark) && mark.kept === kept);
+    store.marks = store.marks.filter((mark) => mark.kept && mark !== present && !same(mark));
+    if (span && !present) store.marks.push({ ...span, kept });
+    store.emit("selection");
+  }
+}

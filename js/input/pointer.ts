@@ -1,0 +1,162 @@
+/** The pointer over the lanes: hover, click, double click, and the three drags. */
+
+import { itemAt } from "../model/arrangement";
+import { hitRow } from "../model/raster";
+import { pan, timeAt, type Viewport } from "../model/viewport";
+import type { Store } from "../view/store";
+import type { Commands } from "./commands";
+
+/** A drag begins after this many pixels; below it is a click. */
+const SLOP = 4;
+/** Edges of a range stick to the edges of events within this distance. */
+const SNAP = 6;
+
+interface Drag {
+  mode: "select" | "pan" | "zoom";
+  x: number;
+  y: number;
+  view: Viewport;
+  moved: boolean;
+}
+
+export class Pointer {
+  #drag: Drag | null = null;
+  #gesture = 0;
+
+  constructor(
+    readonly element: HTMLElement,
+    readonly store: Store,
+    readonly commands: Commands,
+  ) {
+    const { signal } = store;
+    element.addEventListener("pointerdown", (event) => this.#down(event), { signal });
+    element.addEventListener("pointermove", (event) => this.#move(event), { signal });
+    element.addEventListener("pointerup", (event) => this.#up(event), { signal });
+    element.addEventListener("pointercancel", () => this.#cancel(), { signal });
+    element.addEventListener("pointerleave", () => this.#drag || store.setHover(null, null), { signal });
+    element.addEventListener("dblclick", (event) => this.#doubleClick(event), { signal });
+  }
+
+  #place(event: MouseEvent): { x: number; y: number } {
+    const box = this.element.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  }
+
+  /** The event under a place in the lanes, and how many share its pixel. */
+  #hit(x: number, y: number): { id: number; count: number } | null {
+    const { store } = this;
+    const at = itemAt(store.arrangement, y + store.scroll);
+    if (at?.item.type !== "lane") return null;
+    const row = at.item.rows[at.row];
+    if (!row) return null;
+    const nsPerPixel = (store.viewport.end - store.viewport.start) / store.width;
+    return hitRow(row, store.levels(row), timeAt(store.viewport, x, store.width), nsPerPixel, 3);
+  }
+
+  #down(event: PointerEvent): void {
+    if (event.button > 1) return;
+    this.element.focus({ preventScroll: true });
+    const { x, y } = this.#place(event);
+    const mode = event.shiftKey || event.button === 1 ? "pan" : event.altKey ? "zoom" : "select";
+    this.#drag = { mode, x, y, view: this.store.viewport, moved: false };
+    this.#gesture++;
+    this.element.setPointerCapture(event.pointerId);
+    if (event.button === 1) event.preventDefault();
+  }
+
+  #move(event: PointerEvent): void {
+    const { store } = this;
+    const { x, y } = this.#place(event);
+    const cursor = timeAt(store.viewport, x, store.width);
+    const drag = this.#drag;
+    if (!drag) {
+      const hit = this.#hit(x, y);
+      store.setHover(hit && { ...hit, x, y }, cursor);
+      return;
+    }
+    drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > SLOP;
+    if (!drag.moved) return;
+    if (drag.mode === "pan") {
+      this.element.classList.add("panning");
+      const delta = ((drag.x - x) / store.width) * (drag.view.end - drag.view.start);
+      store.setViewport(pan(drag.view, delta, store.bounds), `pan ${this.#gesture}`);
+      store.scrollTo(store.scroll - event.movementY);
+    } else {
+      store.select(this.#range(drag, x, y, event.altKey && drag.mode === "select"));
+    }
+    store.setHover(null, cursor);
+  }
+
+  /** The dragged range of time over the lanes it crosses; all of them when it begins beside the lanes. */
+  #range(drag: Drag, x: number, y: number, free: boolean) {
+    const { store } = this;
+    const from = Math.min(drag.y, y) + store.scroll;
+    const to = Math.max(drag.y, y) + store.scroll;
+    const lanes = store.arrangement.items
+      .filter((item) => item.y < to && item.y + item.height > from)
+      .flatMap((item) => (item.type === "lane" ? [item.lane] : item.collapsed ? item.lanes : []));
+    const edges = [drag.x, x]
+      .map((edge, index) =>
+        free ? timeAt(store.viewport, edge, store.width) : this.#snap(edge, index ? y : drag.y),
+      )
+      .sort((a, b) => a - b);
+    return {
+      start: edges[0],
+      end: edges[1],
+      lanes: lanes.length ? [...new Set(lanes)] : null,
+      step: store.step,
+    };
+  }
+
+  #snap(x: number, y: number): number {
+    const { store } = this;
+    const time = timeAt(store.viewport, x, store.width);
+    const reach = (SNAP * (store.viewport.end - store.viewport.start)) / store.width;
+    const hits = [this.#hit(x, y), this.#hit(x - SNAP, y), this.#hit(x + SNAP, y)];
+    const edges = hits.flatMap((hit) => (hit ? [store.drawn.start[hit.id], store.end(hit.id)] : []));
+    const near = edges.filter((edge) => Math.abs(edge - time) <= reach);
+    return near.length ? near.reduce((a, b) => (Math.abs(a - time) <= Math.abs(b - time) ? a : b)) : time;
+  }
+
+  #up(event: PointerEvent): void {
+    const drag = this.#drag;
+    const { store } = this;
+    this.#cancel();
+    if (!drag) return;
+    const { x, y } = this.#place(event);
+    if (drag.moved) {
+      const { range } = store;
+      if (drag.mode === "zoom" && range) {
+        store.select(null);
+        this.commands.show(range, 0);
+      }
+      return;
+    }
+    if (drag.mode === "pan" && event.button === 1) return;
+    const hit = this.#hit(x, y);
+    if (!hit) {
+      store.select(null);
+      return;
+    }
+    const selection = store.selection;
+    const several = (event.ctrlKey || event.metaKey) && selection !== null && "events" in selection;
+    if (!several) return store.select({ events: [hit.id] });
+    const others = selection.events.filter((id) => id !== hit.id);
+    store.select({ events: others.length < selection.events.length ? others : [hit.id, ...others] });
+  }
+
+  #cancel(): void {
+    this.#drag = null;
+    this.element.classList.remove("panning");
+  }
+
+  #doubleClick(event: MouseEvent): void {
+    const { x, y } = this.#place(event);
+    const hit = this.#hit(x, y);
+    if (!hit) return this.commands.whole();
+    this.commands.show({
+      start: this.store.drawn.start[hit.id],
+      end: Math.max(this.store.end(hit.id), this.store.drawn.start[hit.id] + 10),
+    });
+  }
+}

@@ -1,0 +1,45 @@
+/** Handles that change a size by dragging or by arrow keys: the label column, the details, the whole height. */
+
+export interface SizeHandle {
+  axis: "x" | "y";
+  /** The size now, in CSS pixels. */
+  read: () => number;
+  write: (size: number) => void;
+  least: number;
+  most: () => number;
+  /** +1 when moving right or down makes it larger. */
+  direction: 1 | -1;
+}
+
+export function bindSize(element: HTMLElement, handle: SizeHandle, signal: AbortSignal): void {
+  let start: { at: number; size: number } | null = null;
+  const position = (event: PointerEvent) => (handle.axis === "x" ? event.clientX : event.clientY);
+  const set = (size: number) =>
+    handle.write(Math.round(Math.min(Math.max(size, handle.least), handle.most())));
+  element.addEventListener(
+    "pointerdown",
+    (event) => {
+      event.preventDefault();
+      element.setPointerCapture(event.pointerId);
+      start = { at: position(event), size: handle.read() };
+    },
+    { signal },
+  );
+  element.addEventListener(
+    "pointermove",
+    (event) => start && set(start.size + handle.direction * (position(event) - start.at)),
+    { signal },
+  );
+  element.addEventListener("lostpointercapture", () => (start = null), { signal });
+  const keys = handle.axis === "x" ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
+  element.addEventListener(
+    "keydown",
+    (event) => {
+      const step = [-16, 16][keys.indexOf(event.key)];
+      if (step === undefined) return;
+      event.preventDefault();
+      set(handle.read() + handle.direction * step);
+    },
+    { signal },
+  );
+}

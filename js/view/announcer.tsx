@@ -1,0 +1,43 @@
+/** What a screen reader hears of the selection, and the time that the pointer is at. */
+
+import { formatDuration, formatTime } from "../model/units";
+import { xAt } from "../model/viewport";
+import type { Store } from "./store";
+import { useTopics } from "./use_store";
+import { nameOf, opOf, placeOf } from "./wording";
+
+export function Announcer({ store }: { store: Store }) {
+  useTopics(store, ["selection"]);
+  const { selected, range } = store;
+  let text = "";
+  if (selected !== null)
+    text = `${nameOf(store, selected)}, ${opOf(store, selected)}, ${formatDuration(store.drawn.duration[selected])}, on ${placeOf(store, selected)}`;
+  else if (range) text = `${formatDuration(range.end - range.start)} selected`;
+  return (
+    <div role="status" aria-live="polite">
+      {text}
+    </div>
+  );
+}
+
+export function CursorTime({ store }: { store: Store }) {
+  useTopics(
+    store,
+    ["hover", "viewport"],
+    () => `${store.cursor} ${store.viewport.start} ${store.viewport.end}`,
+  );
+  const { cursor, viewport, width } = store;
+  if (cursor === null) return null;
+  const x = xAt(viewport, cursor, width);
+  const resolution = (viewport.end - viewport.start) / Math.max(width, 1);
+  const shift = x > width - 90 ? "-100%" : "0";
+  return (
+    <div
+      class="cursor-time"
+      aria-hidden="true"
+      style={{ transform: `translateX(${Math.round(x)}px) translateX(${shift})` }}
+    >
+      {formatTime(cursor - store.bounds.start, resolution)}
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+/** Arrows from what fed the selected event, and to what it fed. */
+
+import type { Edge } from "../model/details";
+import { xAt } from "../model/viewport";
+import type { Surface } from "./canvas";
+import type { Store } from "./store";
+import type { Tokens } from "./theme";
+
+/** More arrows than this make a knot that says nothing; the panel still lists them all. */
+const MOST = 48;
+
+export function drawArrows(surface: Surface, store: Store, tokens: Tokens): void {
+  const { details, selected } = store;
+  if (details === null || selected === null) return;
+  const strong = (edge: Edge) => edge.kind === "transfer" || edge.kind === "launch";
+  const into = details.inputs(selected);
+  const outOf = details.consumers(selected);
+  for (const pass of [false, true]) {
+    for (const edge of into.slice(0, MOST))
+      if (strong(edge) === pass) arrow(surface, store, tokens, edge.event, selected, pass);
+    for (const edge of outOf.slice(0, MOST))
+      if (strong(edge) === pass) arrow(surface, store, tokens, selected, edge.event, pass);
+  }
+}
+
+function arrow(
+  surface: Surface,
+  store: Store,
+  tokens: Tokens,
+  from: number,
+  to: number,
+  strong: boolean,
+): void {
+  const { context } = surface;
+  const top = { from: store.rowTop(from), to: store.rowTop(to) };
+  if (top.from === null || top.to === null) return;
+  const x0 = xAt(store.viewport, store.end(from), surface.width);
+  const x1 = xAt(store.viewport, store.drawn.start[to], surface.width);
+  const y0 = top.from - store.scroll + 8.5;
+  const y1 = top.to - store.scroll + 8.5;
+  if (Math.max(x0, x1) < -60 || Math.min(x0, x1) > surface.width + 60) return;
+  if (Math.max(y0, y1) < -20 || Math.min(y0, y1) > surface.height + 20) return;
+  const bend = Math.min(Math.max(Math.abs(x1 - x0) / 2, 14), 60);
+  const pen = new Path2D();
+  pen.moveTo(x0, y0);
+  pen.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 5, y1);
+  const head = new Path2D();
+  head.moveTo(x1, y1);
+  head.lineTo(x1 - 6.5, y1 - 4);
+  head.lineTo(x1 - 6.5, y1 + 4);
+  head.closePath();
+  // A line of the ground's colour under it keeps an arrow readable over bars of any colour.
+  context.strokeStyle = tokens.ground;
+  context.lineWidth = strong ? 4 : 3;
+  context.globalAlpha = 0.8;
+  context.stroke(pen);
+  context.strokeStyle = strong ? tokens.selection : tokens.muted;
+  context.fillStyle = context.strokeStyle;
+  context.lineWidth = strong ? 1.6 : 1;
+  context.globalAlpha = strong ? 1 : 0.75;
+  context.stroke(pen);
+  context.fill(head);
+  context.globalAlpha = 1;
+}

@@ -1,0 +1,129 @@
+/** The lanes' picture: ground, group strips and one raster line per row of events, drawn by the CPU. */
+
+import { ROW_HEIGHT } from "../model/arrangement";
+import { rasterRow } from "../model/raster";
+import type { Row } from "../model/rows";
+import type { Tick } from "../model/ticks";
+import { xAt } from "../model/viewport";
+import { abgr, type Surface } from "./canvas";
+import { Names } from "./names";
+import type { Store } from "./store";
+import type { Tokens } from "./theme";
+
+const BAR = 15;
+const PREVIEW = 12;
+
+export class Bars {
+  #image: ImageData | null = null;
+  #pixels = new Uint32Array(0);
+  #template = new Uint32Array(0);
+  #line = new Uint32Array(0);
+  readonly #names = new Names();
+
+  draw(surface: Surface, store: Store, tokens: Tokens, ticks: readonly Tick[]): void {
+    const { element, context, ratio } = surface;
+    const { width, height } = element;
+    if (this.#image?.width !== width || this.#image.height !== height) {
+      this.#image = context.createImageData(width, height);
+      this.#pixels = new Uint32Array(this.#image.data.buffer);
+      this.#template = new Uint32Array(width);
+      this.#line = new Uint32Array(width);
+    }
+    const nsPerPixel = (store.viewport.end - store.viewport.start) / width;
+    this.#fillTemplate(store, tokens, ticks, surface);
+    this.#pixels.fill(0);
+    this.#fillRows(0, height, this.#template);
+    for (const item of store.arrangement.items) {
+      const top = item.y - store.scroll;
+      if (top >= surface.height) break;
+      if (top + item.height <= 0) continue;
+      if (item.type === "group") {
+        const strip = abgr(item.level === 0 ? tokens.group : tokens.panel);
+        this.#pixels.fill(strip, this.#at(top, ratio), this.#at(top + item.height, ratio));
+        if (item.collapsed) this.#preview(store, item.lanes, top + 5, strip, nsPerPixel, ratio);
+        continue;
+      }
+      item.rows.forEach((row, index) => {
+        const y = top + 1 + index * ROW_HEIGHT;
+        if (y < surface.height && y + BAR > 0) this.#row(store, row, y, nsPerPixel, ratio);
+      });
+      const bottom = top + item.height;
+      const rule = abgr(item.pinned ? tokens.line : tokens.grid);
+      this.#pixels.fill(rule, this.#at(bottom - 1, ratio), this.#at(bottom - 1, ratio) + width);
+    }
+    context.putImageData(this.#image, 0, 0);
+    this.#names.draw(surface, store, tokens);
+  }
+
+  /** The first pixel of the line at `y` CSS pixels, clamped to the picture. */
+  #at(y: number, ratio: number): number {
+    const width = this.#template.length;
+    return Math.min(Math.max(Math.round(y * ratio) * width, 0), this.#pixels.length);
+  }
+
+  /** What lies under the bars of every row: ground, a grid line per tick, and the steps' boundaries. */
+  #fillTemplate(store: Store, tokens: Tokens, ticks: readonly Tick[], surface: Surface): void {
+    this.#template.fill(abgr(tokens.ground));
+    const mark = (x: number, colour: string) => {
+      const pixel = Math.round(x * surface.ratio);
+      if (pixel >= 0 && pixel < this.#template.length) this.#template[pixel] = abgr(colour);
+    };
+    for (const tick of ticks) mark(tick.x, tokens.grid);
+    if (store.drawn.steps.length > 1 && store.step === null)
+      for (const step of store.drawn.steps)
+        mark(xAt(store.viewport, step.start, surface.width), tokens.muted);
+  }
+
+  #fillRows(from: number, to: number, line: Uint32Array): void {
+    for (let y = from; y < to; y++) this.#pixels.set(line, y * line.length);
+  }
+
+  #row(store: Store, row: Row, y: number, nsPerPixel: number, ratio: number): void {
+    const line = this.#line;
+    line.set(this.#template);
+    rasterRow(
+      line,
+      0,
+      line.length,
+      row,
+      store.levels(row),
+      store.viewport.start,
+      nsPerPixel,
+      store.shade,
+      store.colours,
+    );
+    const height = this.#pixels.length / line.length;
+    this.#fillRows(Math.max(0, Math.round(y * ratio)), Math.min(height, Math.round((y + BAR) * ratio)), line);
+  }
+
+  /** A collapsed group's lanes laid over each other, so that activity stays visible. */
+  #preview(
+    store: Store,
+    lanes: readonly number[],
+    y: number,
+    strip: number,
+    nsPerPixel: number,
+    ratio: number,
+  ): void {
+    const line = this.#line.fill(strip);
+    for (const lane of lanes)
+      for (const row of store.rows[lane] ?? [])
+        rasterRow(
+          line,
+          0,
+          line.length,
+          row,
+          store.levels(row),
+          store.viewport.start,
+          nsPerPixel,
+          store.shade,
+          store.colours,
+        );
+    const height = this.#pixels.length / line.length;
+    this.#fillRows(
+      Math.max(0, Math.round(y * ratio)),
+      Math.min(height, Math.round((y + PREVIEW) * ratio)),
+      line,
+    );
+  }
+}

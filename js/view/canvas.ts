@@ -1,0 +1,50 @@
+/** A canvas that is always as large, in device pixels, as the box it lies in. */
+
+export interface Surface {
+  readonly context: CanvasRenderingContext2D;
+  readonly element: HTMLCanvasElement;
+  /** CSS pixels. */
+  width: number;
+  height: number;
+  /** Device pixels per CSS pixel. */
+  ratio: number;
+}
+
+/**
+ * Canvases here are drawn by the CPU: without a GPU an "accelerated" canvas costs seconds a frame, and with one
+ * the upload of a finished picture is cheap. willReadFrequently is how Chromium is told.
+ */
+export function makeSurface(parent: HTMLElement, opaque: boolean): Surface {
+  const element = document.createElement("canvas");
+  element.setAttribute("aria-hidden", "true");
+  parent.append(element);
+  const context = element.getContext("2d", { alpha: !opaque, willReadFrequently: true });
+  if (!context) throw new Error("this browser gives no 2D canvas");
+  return { context, element, width: 0, height: 0, ratio: 1 };
+}
+
+/** Fit `surface` to a size in CSS pixels; setting a canvas's size clears it, so only when it differs. */
+export function fitSurface(surface: Surface, width: number, height: number): void {
+  const ratio = window.devicePixelRatio || 1;
+  const pixels = {
+    width: Math.max(1, Math.round(width * ratio)),
+    height: Math.max(1, Math.round(height * ratio)),
+  };
+  const { element } = surface;
+  if (element.width !== pixels.width || element.height !== pixels.height) {
+    element.width = pixels.width;
+    element.height = pixels.height;
+    element.style.width = `${width}px`;
+    element.style.height = `${height}px`;
+  }
+  surface.width = width;
+  surface.height = height;
+  surface.ratio = ratio;
+  surface.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+}
+
+/** "#rrggbb" as the little-endian ABGR word that ImageData holds. */
+export function abgr(hex: string): number {
+  const value = Number.parseInt(hex.slice(1, 7), 16);
+  return (0xff000000 | ((value & 0xff) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
+}

@@ -1,0 +1,32 @@
+/** The panel at the right: one event, a range of time, or the whole step when nothing is selected. */
+
+import type { Commands } from "../input/commands";
+import { EventDetails } from "./event_details";
+import { Overview, RangeDetails, SeveralDetails } from "./range_details";
+import type { Store } from "./store";
+import { useTopics } from "./use_store";
+
+export function DetailsPanel({ store, commands }: { store: Store; commands: Commands }) {
+  useTopics(store, ["selection", "details", "panel", "paint", "layout"]);
+  if (!store.panelOpen) return null;
+  const { selection, selected, range } = store;
+  const several = selection && "events" in selection && selection.events.length > 1 ? selection.events : null;
+  return (
+    <aside
+      class="details"
+      aria-label="Details"
+      data-lm-suppress-shortcuts="true"
+      data-overview={selected === null && range === null ? "" : undefined}
+    >
+      {several ? (
+        <SeveralDetails store={store} commands={commands} events={several} />
+      ) : selected !== null ? (
+        <EventDetails store={store} commands={commands} id={selected} />
+      ) : range ? (
+        <RangeDetails store={store} commands={commands} range={range} />
+      ) : (
+        <Overview store={store} commands={commands} />
+      )}
+    </aside>
+  );
+}

@@ -1,0 +1,201 @@
+/** Everything known about one event. */
+
+import type { ComponentChildren } from "preact";
+import type { Commands } from "../input/commands";
+import { formatBytes, formatCount, formatDuration, formatExact, formatTime } from "../model/units";
+import { LinkList, Outputs, RecordedMemory } from "./event_lists";
+import type { Store } from "./store";
+import { TransferCard, transferFacts } from "./transfer_card";
+import { categoryOf, nameOf, opOf, placeOf } from "./wording";
+
+export interface EventProps {
+  store: Store;
+  commands: Commands;
+  id: number;
+}
+
+export interface Fact {
+  term: string;
+  value: ComponentChildren;
+}
+
+export function PanelHeader({
+  store,
+  title,
+  children,
+}: {
+  store: Store;
+  title: string;
+  children?: ComponentChildren;
+}) {
+  return (
+    <>
+      <header>
+        <h2>{title}</h2>
+        <button
+          type="button"
+          class="close"
+          aria-label="Close the details"
+          onClick={() => {
+            if (store.selection) store.select(null);
+            else store.setPanel({ panelOpen: false });
+          }}
+        >
+          ×
+        </button>
+      </header>
+      {children}
+    </>
+  );
+}
+
+export function EventDetails({ store, commands, id }: EventProps) {
+  const { drawn, details } = store;
+  const category = categoryOf(store, id);
+  const paint = (store.paint.paint[id] ?? 0) & 127;
+  const facts = [
+    ...timeFacts(store, id),
+    ...transferFacts({ store, commands, id }),
+    ...placeFacts(store, id),
+  ];
+  const label = details?.label(id) ?? "";
+  const inputs = details?.inputs(id) ?? [];
+  const consumers = details?.consumers(id) ?? [];
+  return (
+    <>
+      <PanelHeader store={store} title={nameOf(store, id) || opOf(store, id) || "(no name)"}>
+        <span class="chip" style={{ background: store.paint.css[paint], color: store.paint.text[paint] }}>
+          {opOf(store, id) || category}
+        </span>
+        {category === "input" || category === "collective" ? (
+          <span class="chip plain">{category}</span>
+        ) : null}
+      </PanelHeader>
+      <TransferCard store={store} commands={commands} id={id} />
+      <dl>
+        {facts.map((fact) => (
+          <>
+            <dt>{fact.term}</dt>
+            <dd>{fact.value}</dd>
+          </>
+        ))}
+      </dl>
+      {details === null && <p class="unlinked">{store.detailsError ?? "Loading the rest …"}</p>}
+      <LinkList
+        store={store}
+        commands={commands}
+        title="Launched by"
+        events={inputs.filter((edge) => edge.kind === "launch").map((edge) => edge.event)}
+      />
+      <LinkList
+        store={store}
+        commands={commands}
+        title="Launched"
+        events={consumers.filter((edge) => edge.kind === "launch").map((edge) => edge.event)}
+      />
+      {category !== "transfer" && (
+        <>
+          <LinkList
+            store={store}
+            commands={commands}
+            title="Inputs"
+            events={inputs
+              .filter((edge) => edge.kind === "data" || edge.kind === "transfer")
+              .map((edge) => edge.event)}
+          />
+          <LinkList
+            store={store}
+            commands={commands}
+            title="Waits for (control)"
+            events={inputs.filter((edge) => edge.kind === "control").map((edge) => edge.event)}
+          />
+          <LinkList
+            store={store}
+            commands={commands}
+            title="Used by"
+            events={consumers.filter((edge) => edge.kind !== "launch").map((edge) => edge.event)}
+          />
+        </>
+      )}
+      {details && <Outputs outputs={details.outputs(id)} />}
+      {details && (
+        <RecordedMemory
+          memory={details.memory(id)}
+          temp={details.temp(id)}
+          persistent={details.persistent(id)}
+        />
+      )}
+      {label && (
+        <>
+          <h3>As recorded</h3>
+          <pre>{label}</pre>
+        </>
+      )}
+      {drawn.notes.length > 0 && category === "host" && (
+        <h3>Host rows repeat ops and are never summed with them</h3>
+      )}
+    </>
+  );
+}
+
+function timeFacts(store: Store, id: number): Fact[] {
+  const { drawn, details } = store;
+  const start = drawn.start[id];
+  const origin = store.bounds.start;
+  const facts: Fact[] = [
+    { term: "Start", value: formatTime(start - origin, 1) },
+    { term: "Duration", value: formatDuration(drawn.duration[id]) },
+  ];
+  const scheduled = details?.scheduled(id) ?? null;
+  if (scheduled !== null && scheduled <= start) {
+    const kernel = ["kernel", "h2d", "d2h", "d2d", "memset", "collective"].includes(categoryOf(store, id));
+    facts.push({
+      term: "Queued",
+      value: `${formatDuration(start - scheduled)} ${kernel ? "from launch to start" : "from ready to start"}`,
+    });
+  }
+  const compute = details?.compute(id) ?? null;
+  if (compute) {
+    facts.push({ term: "Kernel call", value: formatDuration(compute.end - compute.start) });
+    const overhead = drawn.duration[id] - (compute.end - compute.start);
+    if (overhead > 0) facts.push({ term: "Executor", value: `${formatDuration(overhead)} around the call` });
+  }
+  const step = store.bounds.end - store.bounds.start;
+  if (drawn.duration[id] > 0.0005 * step)
+    facts.push({
+      term: "Step share",
+      value: `${((100 * drawn.duration[id]) / step).toFixed(1)} % of the time shown`,
+    });
+  return facts;
+}
+
+function placeFacts(store: Store, id: number): Fact[] {
+  const { drawn, details } = store;
+  const facts: Fact[] = [];
+  const bytes = details?.bytes(id) ?? null;
+  const category = categoryOf(store, id);
+  const moves = ["transfer", "h2d", "d2h", "d2d"].includes(category);
+  if (bytes !== null && !moves)
+    facts.push({
+      term: "Produced",
+      value: (
+        <>
+          {formatBytes(bytes)} <small>({formatExact(bytes)} bytes)</small>
+        </>
+      ),
+    });
+  facts.push({ term: "Ran on", value: placeOf(store, id) });
+  const thread = details?.thread(id) ?? null;
+  if (thread !== null && thread !== 0) facts.push({ term: "Thread", value: String(thread) });
+  if (drawn.steps.length > 1 && drawn.step)
+    facts.push({ term: "Step", value: `${drawn.step[id] + 1} of ${drawn.steps.length}` });
+  const same = store.sameName(id);
+  if (same.length > 1) {
+    const total = same.reduce((sum, other) => sum + drawn.duration[other], 0);
+    facts.push({
+      term: "Same name",
+      value: `${formatCount(same.length)} events, ${formatDuration(total)} in all`,
+    });
+  }
+  return facts;
+}

@@ -1,0 +1,124 @@
+/** The lists in an event's details: links to other events, outputs, memory. */
+
+import { useState } from "preact/hooks";
+import type { Commands } from "../input/commands";
+import type { Details } from "../model/details";
+import { formatBytes, formatDuration } from "../model/units";
+import type { Store } from "./store";
+import { nameOf, opOf, placeOf } from "./wording";
+
+/** Longer lists are cut here until the user asks for the rest. */
+const FIRST = 8;
+
+/** A number of bytes that may not have been recorded. */
+const size = (bytes: number | null) => (bytes === null ? "–" : formatBytes(bytes));
+
+export function EventLink({ store, commands, id }: { store: Store; commands: Commands; id: number }) {
+  return (
+    <button type="button" class="link" onClick={() => commands.visit(id)}>
+      <b>{nameOf(store, id) || opOf(store, id)}</b>{" "}
+      <small>
+        {opOf(store, id)} on {placeOf(store, id)}, {formatDuration(store.drawn.duration[id])}
+      </small>
+    </button>
+  );
+}
+
+export function LinkList(props: {
+  store: Store;
+  commands: Commands;
+  title: string;
+  events: readonly number[];
+}) {
+  const [all, setAll] = useState(false);
+  const { events, title } = props;
+  if (events.length === 0) return null;
+  const shown = all ? events : events.slice(0, FIRST);
+  return (
+    <section>
+      <h3>
+        {title}
+        {events.length > 1 ? ` (${events.length})` : ""}
+      </h3>
+      <ul class="links">
+        {shown.map((id) => (
+          <li key={id}>
+            <EventLink store={props.store} commands={props.commands} id={id} />
+          </li>
+        ))}
+      </ul>
+      {events.length > shown.length && (
+        <button type="button" class="link" onClick={() => setAll(true)}>
+          <b>{events.length - shown.length} more</b>
+        </button>
+      )}
+    </section>
+  );
+}
+
+export function Outputs({ outputs }: { outputs: ReturnType<Details["outputs"]> }) {
+  if (outputs.length === 0) return null;
+  return (
+    <section>
+      <h3>Outputs</h3>
+      <table>
+        <thead>
+          <tr>
+            <th>Type</th>
+            <th>Shape</th>
+            <th>Size</th>
+          </tr>
+        </thead>
+        <tbody>
+          {outputs.map((output) => (
+            <tr key={output.slot}>
+              <td>
+                {output.slot}: {output.dtype || "unknown"}
+              </td>
+              <td>{output.shape}</td>
+              <td>{size(output.bytes)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+export function RecordedMemory(props: {
+  memory: ReturnType<Details["memory"]>;
+  temp: number | null;
+  persistent: number | null;
+}) {
+  const { memory, temp, persistent } = props;
+  if (memory.length === 0 && !temp && !persistent) return null;
+  return (
+    <section>
+      <h3>Memory</h3>
+      {memory.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th>Allocator</th>
+              <th title="Everything this execution allocated">Total</th>
+              <th title="The most it held at once">Peak</th>
+              <th title="What it still held when it ended">Live</th>
+            </tr>
+          </thead>
+          <tbody>
+            {memory.map((record) => (
+              <tr key={record.allocator}>
+                <td title={record.allocator}>{record.allocator}</td>
+                <td>{size(record.total)}</td>
+                <td>{size(record.peak)}</td>
+                <td>{size(record.live)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {temp ? <p class="unlinked">{formatBytes(temp)} temporary</p> : null}
+      {persistent ? <p class="unlinked">{formatBytes(persistent)} persistent</p> : null}
+    </section>
+  );
+}

@@ -1,0 +1,70 @@
+/** What can be taken out of the timeline: the picture, the selected rows, and what the host can make. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { pictureOf, save, selectedRows } from "./saved_files";
+import type { Store } from "./store";
+
+export function ExportMenu({ store, root }: { store: Store; root: HTMLElement }) {
+  const [open, setOpen] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!open) return;
+    const away = (event: Event) => {
+      if (!event.composedPath().includes(box.current as EventTarget)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", away);
+    box.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
+    return () => document.removeEventListener("pointerdown", away);
+  }, [open]);
+  const name = (store.drawn.title || "trace").replace(/[^\w.-]+/g, "_");
+  const made = (format: "html" | "json") => async () => {
+    const file = await store.host.export(format, store.signal);
+    save(file.name, new Blob([file.bytes as BlobPart]));
+  };
+  const items: [label: string, suffix: string, run: () => Promise<void>][] = [
+    ["Picture of this view", ".png", async () => save(`${name}.png`, await pictureOf(root))],
+    ["Rows of the selection", ".csv", async () => save(`${name}.csv`, selectedRows(store))],
+  ];
+  if (store.host.exports.includes("html")) items.push(["Offline page", ".html", made("html")]);
+  if (store.host.exports.includes("json")) items.push(["Chrome trace", ".json", made("json")]);
+  const run = (action: () => Promise<void>) => {
+    setOpen(false);
+    action().catch((error: unknown) =>
+      store.fail(`Export failed: ${error instanceof Error ? error.message : error}`),
+    );
+  };
+  const move = (event: KeyboardEvent) => {
+    if (event.key === "Escape") setOpen(false);
+    else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      const entries = [
+        ...(box.current?.querySelectorAll<HTMLElement>("[role=menuitem]:not(:disabled)") ?? []),
+      ];
+      const at = entries.indexOf(event.target as HTMLElement) + (event.key === "ArrowDown" ? 1 : -1);
+      entries[(at + entries.length) % entries.length]?.focus();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div class="menu" ref={box} onKeyDown={move}>
+      <button type="button" aria-haspopup="menu" aria-expanded={open} onClick={() => setOpen(!open)}>
+        Export ▾
+      </button>
+      {open && (
+        <div role="menu" aria-label="Export">
+          {items.map(([label, suffix, action]) => (
+            <button
+              key={label}
+              type="button"
+              role="menuitem"
+              disabled={suffix === ".csv" && !store.selection}
+              onClick={() => run(action)}
+            >
+              {label} <small>{suffix}</small>
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

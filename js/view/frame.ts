@@ -1,0 +1,97 @@
+/** Draws at most once a frame, and only the canvases whose picture has changed. */
+
+import { ticks } from "../model/ticks";
+import { Bars } from "./bars";
+import { fitSurface, makeSurface, type Surface } from "./canvas";
+import { Minimap } from "./minimap";
+import { drawOverlay } from "./overlay";
+import { drawRuler } from "./ruler";
+import type { Store, Topic } from "./store";
+import { readTokens, type Tokens } from "./theme";
+
+export interface Stages {
+  root: HTMLElement;
+  minimap: HTMLElement;
+  ruler: HTMLElement;
+  lanes: HTMLElement;
+}
+
+/** How long the drawing of recent frames took, for the benchmark. */
+export interface FrameTimes {
+  /** Milliseconds of our own work, newest last. */
+  work: number[];
+}
+
+/** Which pictures no longer show the present state; the overlay is drawn every time. */
+interface Stale {
+  bars: boolean;
+  minimap: boolean;
+}
+
+const KEPT = 2000;
+
+export class Frame {
+  readonly times: FrameTimes = { work: [] };
+  readonly #bars = new Bars();
+  readonly #base: Surface;
+  readonly #over: Surface;
+  readonly #ruler: Surface;
+  readonly #minimap: Minimap;
+  #tokens: Tokens;
+  #stale: Stale = { bars: true, minimap: true };
+  #request = 0;
+
+  constructor(
+    readonly store: Store,
+    readonly stages: Stages,
+  ) {
+    this.#base = makeSurface(stages.lanes, true);
+    this.#over = makeSurface(stages.lanes, false);
+    this.#ruler = makeSurface(stages.ruler, true);
+    this.#minimap = new Minimap(stages.minimap, store);
+    this.#tokens = readTokens(stages.root);
+    const redraw = (topics: Topic[], parts: Partial<Stale>) => store.on(topics, () => this.request(parts));
+    redraw(["viewport", "paint"], { bars: true });
+    redraw(["layout"], { bars: true, minimap: true });
+    redraw(["selection", "hover", "details", "search"], {});
+    store.signal.addEventListener("abort", () => cancelAnimationFrame(this.#request));
+  }
+
+  /** Take the colours from the style sheet again. */
+  retheme(): void {
+    this.#tokens = readTokens(this.stages.root);
+    this.request({ bars: true, minimap: true });
+  }
+
+  resize(): void {
+    this.request({ bars: true, minimap: true });
+  }
+
+  request(parts: Partial<Stale>): void {
+    Object.assign(this.#stale, parts);
+    if (!this.#request) this.#request = requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw(): void {
+    this.#request = 0;
+    const { store } = this;
+    // A hidden tab or a collapsed output has no size; the resize that shows it asks again.
+    if (store.width < 1 || store.height < 1) return;
+    const began = performance.now();
+    if (this.#stale.bars) {
+      const ruler = ticks(store.viewport, store.width);
+      fitSurface(this.#base, store.width, store.height);
+      fitSurface(this.#over, store.width, store.height);
+      fitSurface(this.#ruler, store.width, 21);
+      this.#bars.draw(this.#base, store, this.#tokens, ruler.ticks);
+      drawRuler(this.#ruler, store, this.#tokens, ruler);
+      this.#minimap.place();
+    }
+    if (this.#stale.minimap) this.#minimap.draw();
+    this.#stale = { bars: false, minimap: false };
+    drawOverlay(this.#over, store, this.#tokens);
+    this.times.work.push(performance.now() - began);
+    if (this.times.work.length > KEPT) this.times.work.splice(0, KEPT / 2);
+    this.stages.root.dataset.drawn = "true";
+  }
+}

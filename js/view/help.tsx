@@ -1,0 +1,99 @@
+/** Every key and gesture, in one overlay that keeps the focus until it is closed. */
+
+import { useEffect, useRef } from "preact/hooks";
+import type { Store } from "./store";
+import { useTopics } from "./use_store";
+
+const SECTIONS: [string, [string, string][]][] = [
+  [
+    "Move",
+    [
+      ["W S", "zoom in and out; Shift is faster"],
+      ["A D", "left and right"],
+      ["Ctrl wheel, pinch", "zoom at the pointer"],
+      ["Shift wheel", "left and right"],
+      ["Shift drag", "move the picture"],
+      ["Alt drag", "zoom to the dragged part"],
+      ["drag the ruler", "zoom to the dragged time"],
+      ["drag the overview", "choose the part in view"],
+      ["+ −", "zoom by one notch"],
+      ["0, Home", "everything"],
+      ["Backspace", "back to the view before; Shift forward"],
+      ["Page up, down", "scroll the lanes"],
+    ],
+  ],
+  [
+    "Select",
+    [
+      ["click", "an event; Ctrl adds another"],
+      ["drag", "a range; its edges stick to events, Alt lets go"],
+      ["double click", "zoom to an event, or to everything"],
+      ["F, Enter", "zoom to what is selected"],
+      ["← →", "event before and after in the lane"],
+      ["↑ ↓", "lane above and below"],
+      ["[ ]", "to what fed it, to what it fed"],
+      ["Esc", "clear search, selection, marks"],
+    ],
+  ],
+  [
+    "Find and measure",
+    [
+      ["/", "search; Enter next, Shift Enter before"],
+      ["N", "next match; Shift N before"],
+      ["M", "mark what is selected; Shift M keeps it"],
+      ["?", "this overlay"],
+    ],
+  ],
+];
+
+export function Help({ store }: { store: Store }) {
+  useTopics(store, ["panel"]);
+  const close = useRef<HTMLButtonElement>(null);
+  const before = useRef<Element | null>(null);
+  useEffect(() => {
+    if (!store.helpOpen) return;
+    const root = close.current?.getRootNode();
+    before.current = root instanceof ShadowRoot ? root.activeElement : null;
+    close.current?.focus();
+    return () => (before.current instanceof HTMLElement ? before.current.focus() : undefined);
+  }, [store.helpOpen]);
+  if (!store.helpOpen) return null;
+  const shut = () => store.setPanel({ helpOpen: false });
+  return (
+    <div
+      class="help-shade"
+      onClick={(event) => event.target === event.currentTarget && shut()}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") shut();
+        // The close button is the only stop, so Tab stays on it.
+        else if (event.key !== "Tab") return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <div class="help" role="dialog" aria-modal="true" aria-labelledby="tfv-help">
+        <header>
+          <h2 id="tfv-help">Keys and gestures</h2>
+          <button type="button" ref={close} data-lm-suppress-shortcuts="true" onClick={shut}>
+            Close
+          </button>
+        </header>
+        <div class="columns">
+          {SECTIONS.map(([title, rows]) => (
+            <section key={title}>
+              <h3>{title}</h3>
+              <dl>
+                {rows.map(([keys, action]) => (
+                  <>
+                    <dt>{keys}</dt>
+                    <dd>{action}</dd>
+                  </>
+                ))}
+              </dl>
+            </section>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}

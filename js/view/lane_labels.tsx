@@ -1,0 +1,137 @@
+/** The column at the left: groups that fold, lanes that can be pinned and hidden. Only what is in view is in the DOM. */
+
+import type { GroupItem, LaneItem } from "../model/arrangement";
+import { formatCount } from "../model/units";
+import type { Store } from "./store";
+import { useTopics } from "./use_store";
+
+export function LaneLabels({ store }: { store: Store }) {
+  useTopics(store, ["viewport", "layout"], () => `${store.scroll} ${store.height} ${store.revision}`);
+  const { scroll, height } = store;
+  const visible = store.arrangement.items.filter(
+    (item) => item.y + item.height > scroll && item.y < scroll + height,
+  );
+  const above = store.arrangement.items.filter((item): item is GroupItem => item.type === "group" && item.y < scroll);
+  // The group that the topmost lane belongs to stays in sight.
+  const sticky = above.at(-1);
+  const next = visible.find((item) => item.type === "group" && item !== sticky && item.y >= scroll);
+  const pushed = next ? Math.min(0, next.y - scroll - 22) : 0;
+  const first = store.arrangement.items.find((item) => item.type === "lane" && item.y + item.height > scroll);
+  const isPinnedArea = first?.type === "lane" && first.pinned;
+  return (
+    <>
+      {visible.map((item) =>
+        item.type === "group" ? (
+          <GroupLabel key={`g ${item.key}`} store={store} item={item} top={item.y - scroll} />
+        ) : (
+          <LaneLabel
+            key={`l ${item.key}`}
+            store={store}
+            item={item}
+            under={sticky && !isPinnedArea ? 22 + pushed : 0}
+          />
+        ),
+      )}
+      {sticky && !isPinnedArea && <GroupLabel key="sticky" store={store} item={sticky} top={pushed} sticky />}
+    </>
+  );
+}
+
+function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?: boolean }) {
+  const { store, item, top, sticky } = props;
+  return (
+    <button
+      type="button"
+      class="group"
+      data-level={item.level}
+      data-sticky={sticky ? "" : undefined}
+      data-lm-suppress-shortcuts="true"
+      style={{ top: `${top}px` }}
+      title={item.path}
+      aria-expanded={!item.collapsed}
+      onClick={() => store.toggle(store.collapsed, item.key)}
+    >
+      <span class="arrow" aria-hidden="true">
+        {item.collapsed ? "▶" : "▼"}
+      </span>
+      <b>{item.label}</b>
+      <span class="count">{formatCount(item.events)} events</span>
+    </button>
+  );
+}
+
+function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under: number }) {
+  const top = item.y - store.scroll;
+  // The text of a tall lane stays in sight while any of its rows is.
+  const shift = Math.min(Math.max(under - top, 0), item.height - 19);
+  const lane = store.drawn.lanes[item.lane];
+  return (
+    <div
+      class="label"
+      data-pinned={item.pinned ? "" : undefined}
+      style={{ top: `${top}px`, height: `${item.height}px`, paddingTop: `${shift + 1}px` }}
+      title={`${lane.device} ${lane.lane}\n${formatCount(lane.events)} events`}
+    >
+      <span class="text">
+        {item.context && <span class="context">{item.context}</span>}
+        <b>{item.label}</b>
+      </span>
+      <span class="tools" style={{ top: `${shift + 1}px` }}>
+        <button
+          type="button"
+          aria-pressed={item.pinned}
+          aria-label={`${item.pinned ? "Unpin" : "Pin"} ${item.context} ${item.label}`}
+          title={item.pinned ? "Unpin" : "Pin to the top"}
+          onClick={() => store.pin(item.key)}
+        >
+          ⇧
+        </button>
+        <button
+          type="button"
+          aria-label={`Hide ${item.context} ${item.label}`}
+          title="Hide this lane"
+          onClick={() => store.toggle(store.hidden, item.key)}
+        >
+          ×
+        </button>
+      </span>
+    </div>
+  );
+}
+
+/** Above the labels: which lanes are shown. */
+export function LaneFilter({ store }: { store: Store }) {
+  useTopics(store, ["layout"]);
+  const filter = store.host.get("lane_filter");
+  return (
+    <>
+      <input
+        type="text"
+        aria-label="Filter lanes"
+        placeholder="Task · device · lane"
+        title="Type to show only some lanes, for instance: worker 1 copy"
+        spellcheck={false}
+        data-lm-suppress-shortcuts="true"
+        value={filter}
+        onInput={(event) => store.setOption("lane_filter", event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape") return;
+          store.setOption("lane_filter", "");
+          event.stopPropagation();
+        }}
+      />
+      {store.hidden.size > 0 && (
+        <button
+          type="button"
+          title="Show the hidden lanes again"
+          onClick={() => {
+            store.hidden.clear();
+            store.rearrange();
+          }}
+        >
+          +{store.hidden.size} hidden
+        </button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,140 @@
+/** The whole step at a glance: how much of each kind is busy over time, with the part in view as a brush. */
+
+import { activity } from "../model/activity";
+import { categoryColour } from "../model/palette";
+import { clampViewport, fit, type Viewport, xAt } from "../model/viewport";
+import { fitSurface, makeSurface } from "./canvas";
+import type { Store } from "./store";
+
+const HEIGHT = 37;
+/** Kinds from the bottom up: what computes first, what waits last. */
+const STACK = [
+  "kernel",
+  "op",
+  "input",
+  "collective",
+  "h2d",
+  "d2h",
+  "d2d",
+  "memset",
+  "sync",
+  "host",
+  "transfer",
+];
+
+export class Minimap {
+  readonly #surface;
+  readonly #brush = document.createElement("div");
+  #drag: { mode: "move" | "left" | "right" | "new"; x: number; view: Viewport } | null = null;
+
+  constructor(
+    readonly element: HTMLElement,
+    readonly store: Store,
+  ) {
+    this.#surface = makeSurface(element, false);
+    this.#brush.className = "brush";
+    element.append(this.#brush);
+    const { signal } = store;
+    element.addEventListener("pointerdown", (event) => this.#begin(event), { signal });
+    element.addEventListener("pointermove", (event) => this.#move(event), { signal });
+    element.addEventListener("lostpointercapture", () => this.#end(), { signal });
+    element.addEventListener("dblclick", () => store.setViewport(this.#whole, "whole"), { signal });
+  }
+
+  get #whole(): Viewport {
+    return fit(this.store.bounds, this.store.bounds, 0.01);
+  }
+
+  /** Redraw the load; needed when the data, the lanes shown, the theme or the width change. */
+  draw(): void {
+    const { store } = this;
+    const surface = this.#surface;
+    fitSurface(surface, store.width, HEIGHT);
+    const { context } = surface;
+    context.clearRect(0, 0, surface.width, HEIGHT);
+    const bins = Math.max(1, Math.min(surface.element.width, 2000));
+    const whole = this.#whole;
+    const lanes = store.arrangement.items.flatMap((item) =>
+      item.type === "lane" ? [item.lane] : item.collapsed ? item.lanes : [],
+    );
+    const { busy, peak } = activity(
+      store.drawn,
+      store.rows,
+      [...new Set(lanes)],
+      whole.start,
+      whole.end,
+      bins,
+    );
+    if (!(peak > 0)) return;
+    const base = new Float32Array(bins);
+    const width = surface.width / bins;
+    for (const category of STACK) {
+      const load = busy[store.drawn.categories.indexOf(category)];
+      if (!load) continue;
+      context.fillStyle = categoryColour(category, store.theme);
+      context.beginPath();
+      for (let bin = 0; bin < bins; bin++) {
+        const amount = load[bin];
+        if (amount <= 0) continue;
+        // A square root keeps a single busy lane visible beside dozens, and half a pixel a single event.
+        const low = Math.sqrt(base[bin] / peak) * (HEIGHT - 4);
+        base[bin] += amount;
+        const high = Math.max(Math.sqrt(base[bin] / peak) * (HEIGHT - 4), low + 0.5);
+        context.rect(bin * width, HEIGHT - 2 - high, width, high - low);
+      }
+      context.fill();
+    }
+  }
+
+  /** Move the brush to the part in view. */
+  place(): void {
+    const whole = this.#whole;
+    const x0 = xAt(whole, this.store.viewport.start, this.store.width);
+    const x1 = xAt(whole, this.store.viewport.end, this.store.width);
+    this.#brush.style.transform = `translateX(${Math.min(x0, this.store.width - 4)}px)`;
+    this.#brush.style.width = `${Math.max(x1 - x0, 4)}px`;
+  }
+
+  #time(event: PointerEvent): number {
+    const whole = this.#whole;
+    const x = event.clientX - this.element.getBoundingClientRect().left;
+    return whole.start + (x / Math.max(this.store.width, 1)) * (whole.end - whole.start);
+  }
+
+  #begin(event: PointerEvent): void {
+    if (event.button !== 0) return;
+    event.preventDefault();
+    const brush = this.#brush.getBoundingClientRect();
+    const near = (x: number) => Math.abs(event.clientX - x) < 6;
+    const view = this.store.viewport;
+    const isWhole = view.end - view.start >= (this.#whole.end - this.#whole.start) * 0.999;
+    let mode: "move" | "left" | "right" | "new" = "new";
+    if (brush.width > 14 && near(brush.left)) mode = "left";
+    else if (brush.width > 14 && near(brush.right)) mode = "right";
+    else if (!isWhole && event.clientX >= brush.left && event.clientX <= brush.right) mode = "move";
+    this.element.setPointerCapture(event.pointerId);
+    this.#drag = { mode, x: this.#time(event), view };
+  }
+
+  #move(event: PointerEvent): void {
+    if (!this.#drag) return;
+    const { mode, x, view } = this.#drag;
+    const time = this.#time(event);
+    let next: Viewport;
+    if (mode === "move") next = { start: view.start + time - x, end: view.end + time - x };
+    else if (mode === "left") next = { start: Math.min(time, view.end), end: Math.max(time, view.end) };
+    else if (mode === "right") next = { start: Math.min(view.start, time), end: Math.max(view.start, time) };
+    else next = { start: Math.min(x, time), end: Math.max(x, time) };
+    if (mode === "new" && next.end - next.start < (this.#whole.end - this.#whole.start) * 0.004) return;
+    this.store.setViewport(clampViewport(next, this.store.bounds), `brush ${x}`);
+  }
+
+  /** A click beside the brush centres the view there. */
+  #end(): void {
+    const drag = this.#drag;
+    this.#drag = null;
+    if (drag?.mode !== "new" || this.store.viewport !== drag.view) return;
+    const half = (drag.view.end - drag.view.start) / 2;
+    this.store.setViewport({ start: drag.x - half, end: drag.x + half }, "centre");
+  }
+}

@@ -1,0 +1,102 @@
+/** What is written on the bars, and the hatching of the part of a transfer that waited. */
+
+import { waitColour } from "../model/palette";
+import { shorten } from "../model/shorten";
+import type { Surface } from "./canvas";
+import type { Store } from "./store";
+import type { Tokens } from "./theme";
+import { eachVisibleRow, eachWideBar } from "./visible";
+
+const FONT_SIZE = 10.5;
+/** Narrower bars carry no name. */
+const NARROWEST = 22;
+const PADDING = 4;
+
+export class Names {
+  /** Widths of texts in the bars' font; measuring costs ten times as much as drawing. */
+  readonly #widths = new Map<string, number>();
+  #font = "";
+
+  draw(surface: Surface, store: Store, tokens: Tokens): void {
+    const { context } = surface;
+    const { drawn, shade } = store;
+    context.font = `${FONT_SIZE}px ${tokens.font}`;
+    if (context.font !== this.#font) {
+      this.#widths.clear();
+      this.#font = context.font;
+    }
+    context.textBaseline = "alphabetic";
+    const wait = drawn.wait;
+    let pattern: CanvasPattern | string | null = null;
+    eachVisibleRow(store, (row, top) => {
+      eachWideBar(store, row, wait ? 4 : NARROWEST, (id, x0, x1) => {
+        const dimmed = shade[id] >= 128;
+        const waited = wait?.[id] ?? 0;
+        const split = x0 + (waited * (x1 - x0)) / (drawn.duration[id] || 1);
+        if (waited && split - x0 >= 2) {
+          pattern ??= hatch(context, store, tokens);
+          context.fillStyle = pattern;
+          context.globalAlpha = dimmed ? 0.3 : 1;
+          const left = Math.max(x0, -8);
+          context.fillRect(left, top, Math.max(Math.min(split, x1 - 1, surface.width + 8) - left, 0), 15);
+        }
+        const left = Math.max(x0, 0);
+        const right = Math.min(x1 - 1, surface.width);
+        if (right - left >= NARROWEST) {
+          const text = this.#fit(context, drawn.names.get(drawn.name[id]), right - left - 2 * PADDING);
+          const x = left + (right - left - this.#width(context, text)) / 2;
+          // Over the hatch the page's own text colour is the one with contrast.
+          context.fillStyle = dimmed || x < split - 4 ? tokens.text : store.paint.text[shade[id] & 127];
+          context.globalAlpha = dimmed ? 0.45 : 1;
+          if (text) context.fillText(text, x, top + 11);
+        }
+        context.globalAlpha = 1;
+      });
+    });
+  }
+
+  #width(context: CanvasRenderingContext2D, text: string): number {
+    let width = this.#widths.get(text);
+    if (width === undefined) {
+      if (this.#widths.size > 20_000) this.#widths.clear();
+      width = context.measureText(text).width;
+      this.#widths.set(text, width);
+    }
+    return width;
+  }
+
+  /** `name` shortened until it is at most `room` CSS pixels wide; "" when nothing readable fits. */
+  #fit(context: CanvasRenderingContext2D, name: string, room: number): string {
+    const glyph = this.#width(context, "dbpqaouk") / 8;
+    if (name.length * glyph <= room * 2 && this.#width(context, name) <= room) return name;
+    for (let columns = Math.floor((room / glyph) * 1.15); columns >= 3; columns--) {
+      const text = shorten(name, columns);
+      if (this.#width(context, text) <= room) return text;
+    }
+    return "";
+  }
+}
+
+/** The hatching that says "waiting" besides its colour. */
+function hatch(context: CanvasRenderingContext2D, store: Store, tokens: Tokens): CanvasPattern | string {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 7;
+  const pen = tile.getContext("2d");
+  const wait = waitColour(store.theme);
+  if (!pen) return wait;
+  pen.fillStyle = tokens.ground;
+  pen.fillRect(0, 0, 7, 7);
+  pen.globalAlpha = 0.4;
+  pen.fillStyle = wait;
+  pen.fillRect(0, 0, 7, 7);
+  pen.globalAlpha = 1;
+  pen.strokeStyle = wait;
+  pen.lineWidth = 2.6;
+  pen.beginPath();
+  for (const shift of [-7, 0, 7]) {
+    pen.moveTo(shift - 1, 8);
+    pen.lineTo(shift + 8, -1);
+  }
+  pen.stroke();
+  return context.createPattern(tile, "repeat") ?? wait;
+}

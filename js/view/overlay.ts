@@ -1,0 +1,167 @@
+/** What lies over the bars and changes with the pointer: selection, hover, range, marks, cursor, arrows. */
+
+import { formatDuration } from "../model/units";
+import { xAt } from "../model/viewport";
+import { drawArrows } from "./arrows";
+import type { Surface } from "./canvas";
+import type { Store } from "./store";
+import type { Tokens } from "./theme";
+import { eachVisibleRow, eachWideBar } from "./visible";
+
+/** At most this many bars of one name are lit; beyond it the lit ones cannot be told from the rest. */
+const MOST_LIT = 4000;
+
+export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): void {
+  const { context } = surface;
+  context.clearRect(0, 0, surface.width, surface.height);
+  if (store.hover) lightSameName(surface, store, tokens, store.hover.id);
+  drawRange(surface, store, tokens);
+  for (const mark of store.marks) drawMark(surface, store, tokens, mark.start, mark.end);
+  if (store.cursor !== null) {
+    context.fillStyle = tokens.accent;
+    context.globalAlpha = 0.55;
+    context.fillRect(Math.round(xAt(store.viewport, store.cursor, surface.width)), 0, 1, surface.height);
+    context.globalAlpha = 1;
+  }
+  outlineMatches(surface, store, tokens);
+  drawArrows(surface, store, tokens);
+  const selection = store.selection;
+  if (selection && "events" in selection)
+    for (const id of selection.events.slice(0, MOST_LIT)) outline(surface, store, tokens.selection, id, 2);
+  if (store.hover) outline(surface, store, tokens.accent, store.hover.id, 1);
+}
+
+/** The place of an event's bar in the picture, at least 1 px wide; null when it is out of view. */
+function box(surface: Surface, store: Store, id: number): { x: number; y: number; width: number } | null {
+  const top = store.rowTop(id);
+  if (top === null) return null;
+  const y = top - store.scroll + 1;
+  if (y < -15 || y > surface.height) return null;
+  const x0 = xAt(store.viewport, store.drawn.start[id], surface.width);
+  const x1 = xAt(store.viewport, store.end(id), surface.width);
+  if (x1 < -2 || x0 > surface.width + 2) return null;
+  const left = Math.max(x0, -4);
+  return { x: left, y, width: Math.max(Math.min(x1, surface.width + 4) - left - 1, 1) };
+}
+
+function outline(surface: Surface, store: Store, colour: string, id: number, width: number): void {
+  const place = box(surface, store, id);
+  if (!place) return;
+  const { context } = surface;
+  context.strokeStyle = colour;
+  context.lineWidth = width;
+  context.strokeRect(place.x - width / 2, place.y - width / 2, place.width + width, 15 + width);
+}
+
+function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: number): void {
+  const { context } = surface;
+  const ids = store.sameName(id);
+  context.fillStyle = tokens.selection;
+  let lit = 0;
+  for (let at = firstEndingAfter(store, ids, store.viewport.start); at < ids.length && lit < MOST_LIT; at++) {
+    const other = ids[at];
+    if (store.drawn.start[other] > store.viewport.end) break;
+    const place = other === id ? null : box(surface, store, other);
+    if (!place) continue;
+    lit++;
+    context.globalAlpha = 0.28;
+    context.fillRect(place.x, place.y, place.width, 15);
+    context.globalAlpha = 0.9;
+    context.fillRect(place.x, place.y + 15, place.width, 1);
+  }
+  context.globalAlpha = 1;
+}
+
+/** Starts are in order but ends are not: step back over a few that may still reach into view. */
+function firstEndingAfter(store: Store, ids: Uint32Array, time: number): number {
+  let low = 0;
+  let high = ids.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (store.drawn.start[ids[middle]] < time) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(0, low - 64);
+}
+
+/** Matches get a light edge where bars are wide enough for one; narrower ones stand out by the others' dimming. */
+function outlineMatches(surface: Surface, store: Store, tokens: Tokens): void {
+  const mask = store.matches?.mask;
+  if (!mask) return;
+  const { context } = surface;
+  context.fillStyle = tokens.accent;
+  eachVisibleRow(store, (row, top) => {
+    eachWideBar(store, row, 3, (id, x0, x1) => {
+      if (mask[id])
+        context.fillRect(Math.max(x0, 0), top + 13.5, Math.min(x1 - 1, surface.width) - Math.max(x0, 0), 1.5);
+    });
+  });
+}
+
+function drawRange(surface: Surface, store: Store, tokens: Tokens): void {
+  const range = store.range;
+  if (!range) return;
+  const { context } = surface;
+  const x0 = xAt(store.viewport, range.start, surface.width);
+  const x1 = xAt(store.viewport, range.end, surface.width);
+  context.fillStyle = tokens.accent;
+  const lanes = range.lanes === null ? null : new Set(range.lanes);
+  context.globalAlpha = 0.16;
+  if (lanes === null) context.fillRect(x0, 0, x1 - x0, surface.height);
+  else
+    for (const lane of lanes) {
+      const item = store.laneItem(lane);
+      if (item) context.fillRect(x0, item.y - store.scroll, x1 - x0, item.height);
+    }
+  context.globalAlpha = 1;
+  for (const x of [x0, x1]) context.fillRect(Math.round(x) - 0.5, 0, 1, surface.height);
+  label(surface, tokens, (x0 + x1) / 2, 4, formatDuration(range.end - range.start), tokens.accent, x1 - x0);
+}
+
+function drawMark(surface: Surface, store: Store, tokens: Tokens, start: number, end: number): void {
+  const { context } = surface;
+  const x0 = xAt(store.viewport, start, surface.width);
+  const x1 = xAt(store.viewport, end, surface.width);
+  context.strokeStyle = tokens.text;
+  context.lineWidth = 1;
+  context.setLineDash([4, 3]);
+  context.beginPath();
+  for (const x of [x0, x1]) {
+    context.moveTo(Math.round(x) + 0.5, 0);
+    context.lineTo(Math.round(x) + 0.5, surface.height);
+  }
+  context.stroke();
+  context.setLineDash([]);
+  label(
+    surface,
+    tokens,
+    (x0 + x1) / 2,
+    surface.height - 22,
+    formatDuration(end - start),
+    tokens.text,
+    x1 - x0,
+  );
+}
+
+/** A small flag with a length on it, kept inside the picture. */
+function label(
+  surface: Surface,
+  tokens: Tokens,
+  middle: number,
+  y: number,
+  text: string,
+  colour: string,
+  span: number,
+): void {
+  const { context } = surface;
+  if (middle + span / 2 < 0 || middle - span / 2 > surface.width) return;
+  context.font = `10.5px ${tokens.font}`;
+  const width = context.measureText(text).width + 12;
+  const x = Math.min(Math.max(middle - width / 2, 2), surface.width - width - 14);
+  context.fillStyle = colour;
+  context.beginPath();
+  context.roundRect(x, y, width, 18, 3);
+  context.fill();
+  context.fillStyle = tokens.ground;
+  context.fillText(text, x + 6, y + 12.5);
+}

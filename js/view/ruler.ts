@@ -1,0 +1,47 @@
+/** The time axis above the lanes. */
+
+import type { Ruler } from "../model/ticks";
+import { xAt } from "../model/viewport";
+import type { Surface } from "./canvas";
+import type { Store } from "./store";
+import type { Tokens } from "./theme";
+
+export function drawRuler(surface: Surface, store: Store, tokens: Tokens, ruler: Ruler): void {
+  const { context } = surface;
+  context.fillStyle = tokens.panel;
+  context.fillRect(0, 0, surface.width, surface.height);
+  context.font = `10.5px ${tokens.font}`;
+  context.textBaseline = "alphabetic";
+  drawSteps(surface, store, tokens);
+  let free = 0;
+  if (ruler.base) {
+    context.fillStyle = tokens.text;
+    context.fillText(ruler.base, 5, 15);
+    free = 5 + context.measureText(ruler.base).width + 8;
+  }
+  for (const tick of ruler.ticks) {
+    context.fillStyle = tokens.line;
+    context.fillRect(Math.round(tick.x), 0, 1, surface.height);
+    const width = context.measureText(tick.label).width;
+    if (tick.x + 5 < free || tick.x + 5 + width > surface.width) continue;
+    context.fillStyle = tokens.muted;
+    context.fillText(tick.label, tick.x + 5, 15);
+    free = tick.x + 5 + width + 6;
+  }
+}
+
+/** Where each step begins and how far it reaches, as a thin bar at the axis's foot. */
+function drawSteps(surface: Surface, store: Store, tokens: Tokens): void {
+  const { steps } = store.drawn;
+  if (steps.length < 2 || store.step !== null) return;
+  const { context } = surface;
+  context.fillStyle = tokens.accent;
+  steps.forEach((step, index) => {
+    const x0 = xAt(store.viewport, step.start, surface.width);
+    const x1 = xAt(store.viewport, step.end, surface.width);
+    if (x1 < 0 || x0 > surface.width) return;
+    context.globalAlpha = index % 2 ? 0.45 : 0.8;
+    context.fillRect(x0, surface.height - 3, Math.max(x1 - x0, 1), 3);
+  });
+  context.globalAlpha = 1;
+}

@@ -1,0 +1,72 @@
+/** Search with count, next and previous; what does not match is dimmed in the lanes. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Commands } from "../input/commands";
+import { formatCount } from "../model/units";
+import type { Store } from "./store";
+import { useTopics } from "./use_store";
+
+const PAUSE_MS = 120;
+
+export function SearchBox({ store, commands }: { store: Store; commands: Commands }) {
+  useTopics(store, ["search", "selection"]);
+  const [text, setText] = useState(store.searchText);
+  const timer = useRef(0);
+  // A search set from elsewhere, by the legend or by Escape in the lanes.
+  useEffect(() => setText(store.searchText), [store.searchText]);
+  const type = (value: string) => {
+    setText(value);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => store.setSearch(value), PAUSE_MS) as unknown as number;
+  };
+  const go = (direction: 1 | -1) => {
+    clearTimeout(timer.current);
+    if (text !== store.searchText) store.setSearch(text);
+    commands.nextMatch(direction);
+  };
+  const { matches, selected } = store;
+  const at = matches && selected !== null && matches.mask[selected] ? matches.ids.indexOf(selected) : -1;
+  const count = matches ? matches.ids.length : 0;
+  return (
+    <div class="search field" role="search">
+      <input
+        type="text"
+        aria-label="Search ops, tensors, lanes"
+        placeholder="Search ops, tensors, lanes"
+        title="Words, or op:MatMul  lane:stream  kind:kernel  >5ms  <10us"
+        spellcheck={false}
+        data-lm-suppress-shortcuts="true"
+        value={text}
+        onInput={(event) => type(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
+          else if (event.key === "Escape") {
+            type("");
+            store.setSearch("");
+          } else return;
+          event.preventDefault();
+          event.stopPropagation();
+        }}
+      />
+      {matches ? (
+        <>
+          <output aria-live="polite">
+            {count === 0
+              ? "no match"
+              : at >= 0
+                ? `${formatCount(at + 1)} of ${formatCount(count)}`
+                : formatCount(count)}
+          </output>
+          <button type="button" aria-label="Previous match" disabled={!count} onClick={() => go(-1)}>
+            ‹
+          </button>
+          <button type="button" aria-label="Next match" disabled={!count} onClick={() => go(1)}>
+            ›
+          </button>
+        </>
+      ) : (
+        <kbd>/</kbd>
+      )}
+    </div>
+  );
+}

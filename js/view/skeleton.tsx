@@ -1,0 +1,56 @@
+/** The frame that everything else is put into; each part is found by its data-part. */
+
+export function Skeleton({ description }: { description: string }) {
+  return (
+    <>
+      <div data-part="toolbar" style={{ display: "contents" }} />
+      <div class="body">
+        <div class="main" data-part="main">
+          <div class="corner">Activity</div>
+          <div class="minimap" data-part="minimap" title="Drag to choose the part in view" />
+          <div class="corner filter" data-part="filter" />
+          <div class="ruler" data-part="ruler">
+            <div data-part="cursor" />
+          </div>
+          <div class="labels" data-part="labels" role="group" aria-label="Lanes" />
+          <div
+            class="lanes"
+            data-part="lanes"
+            tabIndex={0}
+            role="application"
+            aria-roledescription="timeline"
+            aria-label={description}
+            data-lm-suppress-shortcuts="true"
+          >
+            <div class="scroll" data-part="scroll" tabIndex={-1}>
+              <div style={{ width: "1px" }} />
+            </div>
+            <div class="wheel-hint" data-part="hint" hidden />
+          </div>
+          <div
+            class="splitter"
+            data-part="splitter"
+            role="separator"
+            aria-orientation="vertical"
+            aria-label="Width of the labels"
+            tabIndex={0}
+          />
+          <div data-part="tooltip" />
+        </div>
+        <div
+          class="splitter details-splitter"
+          data-part="details-splitter"
+          role="separator"
+          aria-orientation="vertical"
+          aria-label="Width of the details"
+          tabIndex={0}
+        />
+        <div data-part="details" style={{ display: "contents" }} />
+      </div>
+      <div data-part="status" style={{ display: "contents" }} />
+      <div class="grip" data-part="grip" role="separator" aria-label="Height of the timeline" tabIndex={-1} />
+      <div class="visually-hidden" data-part="announcer" />
+      <div data-part="help" />
+    </>
+  );
+}

@@ -1,0 +1,78 @@
+/** The line at the bottom: what the colours mean, what was noted while reading, how to move. */
+
+import { waitColour } from "../model/palette";
+import type { Store } from "./store";
+import { useTopics } from "./use_store";
+
+export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
+  useTopics(store, ["paint", "panel", "layout"]);
+  const { legend } = store.paint;
+  const notes = store.drawn.notes.length;
+  const wait = waitColour(store.theme);
+  const byKind = store.host.get("color_by") === "kind";
+  return (
+    <footer class="status" data-lm-suppress-shortcuts="true">
+      <span class="legend" role="group" aria-label="Legend">
+        {legend.map((entry) => {
+          const query = entry.category
+            ? `kind:${entry.category}`
+            : store.host.get("color_by") === "op"
+              ? `op:${entry.label}`
+              : "";
+          return (
+            <button
+              key={entry.label}
+              type="button"
+              title={query ? `Light up only ${entry.label}` : entry.label}
+              disabled={!query}
+              aria-pressed={query !== "" && store.searchText === query}
+              style={{ opacity: 1 }}
+              onClick={() => store.setSearch(store.searchText === query ? "" : query)}
+            >
+              <i class="swatch" style={{ background: entry.css }} />
+              {entry.label}
+            </button>
+          );
+        })}
+        {byKind && store.drawn.wait && (
+          <button
+            type="button"
+            disabled
+            style={{ opacity: 1 }}
+            title="The part of a transfer in which an earlier one was on the same channel"
+          >
+            <i
+              class="swatch"
+              style={{
+                background: `repeating-linear-gradient(135deg, ${wait} 0 2px, color-mix(in srgb, ${wait} 40%, var(--ground)) 2px 4px)`,
+              }}
+            />
+            waiting
+          </button>
+        )}
+      </span>
+      {notes > 0 && (
+        <button
+          type="button"
+          title={store.drawn.notes.join("\n")}
+          onClick={() => {
+            store.select(null);
+            store.setPanel({ panelOpen: true });
+          }}
+        >
+          {notes === 1 ? "1 note" : `${notes} notes`}
+        </button>
+      )}
+      {store.failure ? (
+        <span class="failed" role="alert">
+          {store.failure}
+        </span>
+      ) : (
+        <span class="hints">
+          <kbd>{isMac ? "⌘" : "Ctrl"}</kbd> wheel zooms · drag selects · <kbd>W</kbd> <kbd>A</kbd>{" "}
+          <kbd>S</kbd> <kbd>D</kbd> moves · <kbd>?</kbd> all keys
+        </span>
+      )}
+    </footer>
+  );
+}

@@ -1,0 +1,291 @@
+/** The state of one view. Panels, canvases and input read it; only its methods change it. */
+
+import type { Host, Options, Selection } from "../host";
+import { type Arrangement, arrange, type LaneItem, ROW_HEIGHT } from "../model/arrangement";
+import type { Details } from "../model/details";
+import type { Drawn } from "../model/drawn";
+import { RowLevels } from "../model/levels";
+import { colourTable, type Paints, paints, type Theme } from "../model/palette";
+import { packLanes, type Row } from "../model/rows";
+import { type Matches, search } from "../model/search";
+import { clampViewport, fit, History, type Viewport } from "../model/viewport";
+
+export type Topic = "viewport" | "layout" | "selection" | "hover" | "search" | "paint" | "details" | "panel";
+
+export interface Hover {
+  id: number;
+  /** Events that share the pixel under the pointer. */
+  count: number;
+  /** CSS pixels from the left and top edge of the lanes. */
+  x: number;
+  y: number;
+}
+
+/** A measured interval; a kept one stays when the next is made. */
+export interface Mark {
+  start: number;
+  end: number;
+  kept: boolean;
+}
+
+/** Steps of one recording mostly follow each other; when nearly all of the axis would be gaps, show one step. */
+const SPARSE = 0.25;
+
+export class Store {
+  details: Details | null = null;
+  detailsError: string | null = null;
+  failure: string | null = null;
+  step: number | null = null;
+  viewport: Viewport = { start: 0, end: 1 };
+  rows: Row[][] = [];
+  arrangement: Arrangement = { items: [], height: 0 };
+  /** Counts the arrangements made. */
+  revision = 0;
+  hover: Hover | null = null;
+  /** The time under the pointer, or null when it is elsewhere. */
+  cursor: number | null = null;
+  marks: Mark[] = [];
+  matches: Matches | null = null;
+  searchText = "";
+  theme: Theme = "light";
+  paint!: Paints;
+  /** The paint of each event, with the dimming of a search in it. */
+  shade!: Uint8Array;
+  colours: Uint32Array = new Uint32Array(0);
+  scroll = 0;
+  /** Size of the lanes' picture in CSS pixels. */
+  width = 0;
+  height = 0;
+  panelOpen = true;
+  helpOpen = false;
+  statisticsBy: "op" | "name" = "op";
+  readonly collapsed = new Set<string>();
+  readonly hidden = new Set<string>();
+  pinned: string[] = [];
+  readonly history = new History();
+  #ground = "#ffffff";
+  #levels = new WeakMap<Row, RowLevels>();
+  #rowOf = new Uint16Array(0);
+  #laneItems = new Map<number, LaneItem>();
+  #listeners = new Map<Topic, Set<() => void>>();
+  #byName: { offsets: Uint32Array; ids: Uint32Array } | null = null;
+
+  constructor(
+    readonly drawn: Drawn,
+    readonly host: Host,
+    readonly signal: AbortSignal,
+  ) {
+    const busy = drawn.steps.reduce((sum, step) => sum + step.end - step.start, 0);
+    const sparse = drawn.steps.length > 1 && busy < SPARSE * drawn.span;
+    this.#rowOf = new Uint16Array(drawn.count);
+    this.setStep(sparse ? 0 : null);
+    this.repaint("light", "#ffffff");
+    for (const key of ["group_by", "lane_filter"] as const) host.watch(key, () => this.rearrange(), signal);
+    host.watch("color_by", () => this.repaint(), signal);
+    host.watch("selection", () => this.emit("selection"), signal);
+  }
+
+  on(topics: readonly Topic[], listener: () => void, signal: AbortSignal = this.signal): void {
+    for (const topic of topics) {
+      const set = this.#listeners.get(topic) ?? new Set();
+      this.#listeners.set(topic, set.add(listener));
+      signal.addEventListener("abort", () => set.delete(listener), { once: true });
+    }
+  }
+
+  emit(topic: Topic): void {
+    for (const listener of this.#listeners.get(topic) ?? []) listener();
+  }
+
+  /** The times the present step or the whole run spans. */
+  get bounds(): Viewport {
+    const step = this.step === null ? null : this.drawn.steps[this.step];
+    const range = step ? { start: step.start, end: step.end } : { start: 0, end: this.drawn.span };
+    return range.end > range.start ? range : { start: range.start, end: range.start + 1 };
+  }
+
+  get selection(): Selection | null {
+    return this.host.get("selection");
+  }
+
+  /** The one selected event, or null. */
+  get selected(): number | null {
+    const selection = this.selection;
+    return selection && "events" in selection ? (selection.events[0] ?? null) : null;
+  }
+
+  /** The selected range of time, or null. */
+  get range(): Extract<Selection, { start: number }> | null {
+    const selection = this.selection;
+    return selection && "start" in selection ? selection : null;
+  }
+
+  setStep(step: number | null): void {
+    this.step = step;
+    this.rows = packLanes(this.drawn, step);
+    for (const lane of this.rows)
+      for (const row of lane) for (const id of row.ids) this.#rowOf[id] = row.index;
+    this.viewport = fit(this.bounds, this.bounds, 0.01);
+    this.scroll = 0;
+    this.matches = this.searchText ? search(this.drawn, this.details, this.searchText, step) : null;
+    this.rearrange();
+    this.emit("viewport");
+    this.emit("search");
+  }
+
+  rearrange(): void {
+    this.arrangement = arrange(this.drawn, this.rows, {
+      groupBy: this.host.get("group_by"),
+      collapsed: this.collapsed,
+      hidden: this.hidden,
+      pinned: this.pinned,
+      filter: this.host.get("lane_filter"),
+    });
+    this.revision++;
+    this.#laneItems.clear();
+    for (const item of this.arrangement.items) if (item.type === "lane") this.#laneItems.set(item.lane, item);
+    this.scrollTo(this.scroll);
+    this.emit("layout");
+  }
+
+  repaint(theme: Theme = this.theme, ground: string = this.#ground): void {
+    this.theme = theme;
+    this.#ground = ground;
+    this.paint = paints(this.drawn, this.host.get("color_by"), theme);
+    this.colours = colourTable(this.paint.css, ground);
+    this.#dim();
+    this.emit("paint");
+  }
+
+  #dim(): void {
+    const mask = this.matches?.mask;
+    this.shade = mask
+      ? this.paint.paint.map((paint, id) => (mask[id] ? paint : paint + 128))
+      : this.paint.paint;
+  }
+
+  setSearch(text: string): void {
+    this.searchText = text;
+    this.matches = text.trim() ? search(this.drawn, this.details, text, this.step) : null;
+    this.#dim();
+    this.emit("search");
+    this.emit("paint");
+  }
+
+  setDetails(details: Details): void {
+    this.details = details;
+    this.emit("details");
+  }
+
+  fail(message: string): void {
+    this.failure = message;
+    this.emit("panel");
+  }
+
+  setViewport(viewport: Viewport, gesture: string | null = null): void {
+    if (gesture !== null) this.history.push(this.viewport, gesture);
+    this.viewport = clampViewport(viewport, this.bounds);
+    this.emit("viewport");
+  }
+
+  select(selection: Selection | null): void {
+    this.host.set("selection", selection);
+    if (selection) this.panelOpen = true;
+    this.emit("selection");
+  }
+
+  setHover(hover: Hover | null, cursor: number | null = this.cursor): void {
+    if (hover === null && this.hover === null && cursor === this.cursor) return;
+    this.hover = hover;
+    this.cursor = cursor;
+    this.emit("hover");
+  }
+
+  setSize(width: number, height: number): void {
+    this.width = width;
+    this.height = height;
+    this.scrollTo(this.scroll);
+    this.emit("viewport");
+  }
+
+  scrollTo(scroll: number): void {
+    const limit = Math.max(0, this.arrangement.height - this.height);
+    const next = Math.round(Math.min(Math.max(scroll, 0), limit));
+    if (next === this.scroll) return;
+    this.scroll = next;
+    this.emit("viewport");
+  }
+
+  toggle(set: Set<string>, key: string): void {
+    if (!set.delete(key)) set.add(key);
+    this.rearrange();
+  }
+
+  pin(key: string): void {
+    this.pinned = this.pinned.includes(key)
+      ? this.pinned.filter((other) => other !== key)
+      : [...this.pinned, key];
+    this.rearrange();
+  }
+
+  setPanel(open: { panelOpen?: boolean; helpOpen?: boolean; statisticsBy?: "op" | "name" }): void {
+    Object.assign(this, open);
+    this.emit("panel");
+  }
+
+  setOption<K extends keyof Options>(key: K, value: Options[K]): void {
+    this.host.set(key, value);
+    if (key === "color_by") this.repaint();
+    else if (key === "group_by" || key === "lane_filter") this.rearrange();
+    this.emit("panel");
+  }
+
+  levels(row: Row): RowLevels {
+    let levels = this.#levels.get(row);
+    if (!levels) {
+      levels = new RowLevels(row);
+      this.#levels.set(row, levels);
+    }
+    return levels;
+  }
+
+  laneItem(lane: number): LaneItem | undefined {
+    return this.#laneItems.get(lane);
+  }
+
+  end(id: number): number {
+    return (this.drawn.start[id] ?? 0) + (this.drawn.duration[id] ?? 0);
+  }
+
+  isShown(id: number): boolean {
+    return this.step === null || this.drawn.step === null || this.drawn.step[id] === this.step;
+  }
+
+  /** Top of an event's row in the arrangement (CSS px), or of the collapsed group that holds it; null when hidden. */
+  rowTop(id: number): number | null {
+    const lane = this.drawn.lane[id] ?? 0;
+    const item = this.#laneItems.get(lane);
+    if (item && this.isShown(id)) return item.y + (this.#rowOf[id] ?? 0) * ROW_HEIGHT;
+    const group = this.arrangement.items.find(
+      (candidate) => candidate.type === "group" && candidate.collapsed && candidate.lanes.includes(lane),
+    );
+    return group ? group.y + 2 : null;
+  }
+
+  /** Event ids with the same name as `id`, in time order. */
+  sameName(id: number): Uint32Array {
+    this.#byName ??= groupByName(this.drawn);
+    const name = this.drawn.name[id] ?? 0;
+    return this.#byName.ids.subarray(this.#byName.offsets[name], this.#byName.offsets[name + 1]);
+  }
+}
+
+function groupByName(drawn: Drawn): { offsets: Uint32Array; ids: Uint32Array } {
+  const offsets = new Uint32Array(drawn.names.length + 2);
+  for (const name of drawn.name) offsets[name + 2]++;
+  for (let name = 2; name < offsets.length; name++) offsets[name] += offsets[name - 1];
+  const ids = new Uint32Array(drawn.count);
+  // offsets[name + 1] walks from the start of a name's ids to their end, which is where the next name's begin.
+  for (let id = 0; id < drawn.count; id++) ids[offsets[drawn.name[id] + 1]++] = id;
+  return { offsets, ids };
+}

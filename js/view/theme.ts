@@ -1,0 +1,87 @@
+/** Which theme the page has, and the colours the canvases take from it. */
+
+import type { Theme } from "../model/palette";
+
+/** Colours as "#rrggbb", as the style sheet has them after the page's own theme. */
+export interface Tokens {
+  theme: Theme;
+  ground: string;
+  panel: string;
+  group: string;
+  line: string;
+  grid: string;
+  text: string;
+  muted: string;
+  accent: string;
+  selection: string;
+  font: string;
+}
+
+const probe = () => document.createElement("canvas").getContext("2d");
+
+/** A CSS colour of any notation as "#rrggbb"; canvas contexts normalise what they are given. */
+function normalise(css: string, context: CanvasRenderingContext2D | null): string {
+  if (!context) return css;
+  context.fillStyle = "#888888";
+  context.fillStyle = css;
+  return typeof context.fillStyle === "string" && context.fillStyle.startsWith("#")
+    ? context.fillStyle
+    : "#888888";
+}
+
+function luminance(hex: string): number {
+  const value = Number.parseInt(hex.slice(1, 7), 16);
+  return (0.2126 * (value >> 16) + 0.7152 * ((value >> 8) & 255) + 0.0722 * (value & 255)) / 255;
+}
+
+/**
+ * The page's theme: JupyterLab and VS Code publish their ground colour as a custom property; Colab, marimo and
+ * plain pages mark the root element or leave it to the system's preference.
+ */
+export function detectTheme(host: Element): Theme {
+  const style = getComputedStyle(host);
+  const ground =
+    style.getPropertyValue("--jp-layout-color0") || style.getPropertyValue("--vscode-editor-background");
+  if (ground.trim()) return luminance(normalise(ground.trim(), probe())) < 0.4 ? "dark" : "light";
+  if (document.querySelector("html.dark, body.dark, html[theme=dark], [data-theme=dark], body.vscode-dark"))
+    return "dark";
+  if (document.querySelector("html.light, body.light, html[theme=light], [data-theme=light]")) return "light";
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+/** Read the tokens of `root`, whose data-theme says which theme it has. */
+export function readTokens(root: HTMLElement): Tokens {
+  const style = getComputedStyle(root);
+  const context = probe();
+  const colour = (name: string) => normalise(style.getPropertyValue(name).trim(), context);
+  return {
+    theme: root.dataset.theme === "dark" ? "dark" : "light",
+    ground: colour("--ground"),
+    panel: colour("--panel"),
+    group: colour("--group"),
+    line: colour("--line"),
+    grid: colour("--grid"),
+    text: colour("--text"),
+    muted: colour("--muted"),
+    accent: colour("--accent"),
+    selection: colour("--selection"),
+    font: style.fontFamily,
+  };
+}
+
+/** Call `changed` whenever the page's theme may have changed. */
+export function watchTheme(changed: () => void, signal: AbortSignal): void {
+  const observer = new MutationObserver(changed);
+  const attributes = ["class", "style", "theme", "data-theme", "data-jp-theme-light", "data-jp-theme-name"];
+  for (const element of [document.documentElement, document.body])
+    observer.observe(element, { attributes: true, attributeFilter: attributes });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed, { signal });
+  // JupyterLab swaps its theme's style sheet after it has changed the attribute, and its colours come with the sheet.
+  const sheets = new MutationObserver(changed);
+  sheets.observe(document.head, { childList: true });
+  document.head.addEventListener("load", changed, { capture: true, signal });
+  signal.addEventListener("abort", () => {
+    observer.disconnect();
+    sheets.disconnect();
+  });
+}

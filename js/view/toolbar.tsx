@@ -1,0 +1,111 @@
+/** The line at the top: what this is, which step, search, and what to do with it. */
+
+import type { Options } from "../host";
+import type { Commands } from "../input/commands";
+import { formatCount, formatDuration } from "../model/units";
+import { ExportMenu } from "./export_menu";
+import { SearchBox } from "./search_box";
+import type { Store } from "./store";
+import { useTopics } from "./use_store";
+
+export function Toolbar({ store, commands, root }: { store: Store; commands: Commands; root: HTMLElement }) {
+  useTopics(store, ["layout", "panel", "paint"]);
+  const { drawn } = store;
+  const tasks = new Set(drawn.lanes.map((lane) => lane.task)).size;
+  const facts = [
+    formatDuration(store.bounds.end - store.bounds.start),
+    `${formatCount(store.step === null ? drawn.count : drawn.steps[store.step].events)} events`,
+    ...(tasks > 1 ? [`${tasks} tasks`] : []),
+  ];
+  return (
+    <header class="toolbar" data-lm-suppress-shortcuts="true">
+      {drawn.title && (
+        <span class="title" title={drawn.title}>
+          {drawn.title}
+        </span>
+      )}
+      {drawn.steps.length > 1 && <StepSelect store={store} />}
+      <span class="summary">{facts.join(" · ")}</span>
+      <span class="space" />
+      <SearchBox store={store} commands={commands} />
+      <Choice
+        store={store}
+        option="color_by"
+        title="Colour"
+        values={{ kind: "Colour: kind", op: "Colour: op type", device: "Colour: device" }}
+      />
+      <Choice
+        store={store}
+        option="group_by"
+        title="Group lanes"
+        values={{ device: "By device", kind: "By kind", none: "Ungrouped" }}
+      />
+      <button type="button" title="Show everything (0)" onClick={() => commands.whole()}>
+        Fit
+      </button>
+      <ExportMenu store={store} root={root} />
+      <button
+        type="button"
+        class="wide"
+        aria-pressed={store.panelOpen}
+        title="Show or hide the details"
+        onClick={() => store.setPanel({ panelOpen: !store.panelOpen })}
+      >
+        Details
+      </button>
+      <button
+        type="button"
+        aria-label="Help: all keys and gestures"
+        title="All keys and gestures (?)"
+        onClick={() => store.setPanel({ helpOpen: true })}
+      >
+        ?
+      </button>
+    </header>
+  );
+}
+
+function StepSelect({ store }: { store: Store }) {
+  const { steps } = store.drawn;
+  const value = store.step === null ? "all" : String(store.step);
+  return (
+    <select
+      aria-label="Step"
+      value={value}
+      onChange={(event) =>
+        store.setStep(event.currentTarget.value === "all" ? null : Number(event.currentTarget.value))
+      }
+    >
+      <option value="all">All {steps.length} steps</option>
+      {steps.map((step, index) => (
+        <option key={step.step} value={String(index)}>
+          Step {index + 1} of {steps.length} · {formatDuration(step.end - step.start)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Choice<K extends "color_by" | "group_by">(props: {
+  store: Store;
+  option: K;
+  title: string;
+  values: Record<Options[K], string>;
+}) {
+  const { store, option, title, values } = props;
+  return (
+    <select
+      class="wide"
+      aria-label={title}
+      title={title}
+      value={store.host.get(option)}
+      onChange={(event) => store.setOption(option, event.currentTarget.value as Options[K])}
+    >
+      {(Object.entries(values) as [string, string][]).map(([value, text]) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}

@@ -1,0 +1,56 @@
+/** What is under the pointer, in short. */
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { formatBytes, formatDuration, formatTime } from "../model/units";
+import type { Store } from "./store";
+import { useTopics } from "./use_store";
+import { categoryOf, deviceName, nameOf, opOf, placeOf } from "./wording";
+
+export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
+  useTopics(store, ["hover"]);
+  const box = useRef<HTMLDivElement>(null);
+  const { hover } = store;
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element || !hover) return;
+    // Beside the pointer, on the side with room, never over the edge of the timeline.
+    const left = main.clientWidth - store.width + hover.x;
+    const top = 60 + hover.y;
+    const flipX = left + 16 + element.offsetWidth > main.clientWidth - 8;
+    const flipY = top + 18 + element.offsetHeight > main.clientHeight - 4;
+    const x = flipX ? Math.max(4, left - 12 - element.offsetWidth) : left + 14;
+    const y = flipY ? Math.max(4, top - 12 - element.offsetHeight) : top + 16;
+    element.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
+  });
+  if (!hover) return null;
+  const { id } = hover;
+  const { details, drawn } = store;
+  const bytes = details?.bytes(id) ?? null;
+  const source = details?.source(id);
+  const destination = details?.destination(id);
+  const waited = drawn.wait?.[id] ?? 0;
+  const name = nameOf(store, id);
+  return (
+    <div class="tooltip" ref={box} aria-hidden="true">
+      <b>{name.length > 160 ? `${name.slice(0, 80)} … ${name.slice(-76)}` : name || "(no name)"}</b>
+      <p>
+        <strong>{formatDuration(drawn.duration[id])}</strong> {opOf(store, id) || categoryOf(store, id)} at{" "}
+        {formatTime(drawn.start[id] - store.bounds.start, 1000)}
+      </p>
+      {waited > 0 && (
+        <p>
+          waiting {formatDuration(waited)}, moving {formatDuration(drawn.duration[id] - waited)}
+        </p>
+      )}
+      {source || destination ? (
+        <p>
+          {source ? deviceName(source) : "?"} → {destination ? deviceName(destination) : "?"}
+          {bytes !== null && `, ${formatBytes(bytes)}`}
+        </p>
+      ) : (
+        <p>{placeOf(store, id)}</p>
+      )}
+      {hover.count > 1 && <p>and {hover.count - 1} more in this pixel; zoom in to tell them apart</p>}
+    </div>
+  );
+}

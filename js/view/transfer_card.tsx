@@ -1,0 +1,101 @@
+/** A tensor on its way: from where to where, how many bytes, how long it waited and how long it moved. */
+
+import { categoryColour, waitColour } from "../model/palette";
+import { formatBandwidth, formatBytes, formatDuration, formatExact } from "../model/units";
+import type { EventProps, Fact } from "./event_details";
+import { EventLink } from "./event_lists";
+import { categoryOf, deviceName } from "./wording";
+
+const MOVES = new Set(["transfer", "h2d", "d2h", "d2d"]);
+
+export function TransferCard({ store, id }: EventProps) {
+  const { details, drawn } = store;
+  const category = categoryOf(store, id);
+  const source = details?.source(id);
+  const destination = details?.destination(id);
+  if (!details || !MOVES.has(category) || !(source || destination)) return null;
+  const bytes = details.bytes(id);
+  const waited = drawn.wait?.[id] ?? 0;
+  const duration = drawn.duration[id];
+  const colour = categoryColour(category, store.theme);
+  const wait = waitColour(store.theme);
+  return (
+    <>
+      <div class="route">
+        <div>
+          <span>{source ? deviceName(source) : "unknown"}</span>
+          <span>source</span>
+        </div>
+        <div class="what">↓ {bytes === null ? "unknown size" : formatBytes(bytes)}</div>
+        <div>
+          <span>{destination ? deviceName(destination) : "unknown"}</span>
+          <span>destination</span>
+        </div>
+      </div>
+      {category === "transfer" && (
+        <>
+          <div class="split" aria-hidden="true">
+            <span
+              style={{
+                width: `${(100 * waited) / (duration || 1)}%`,
+                background: `repeating-linear-gradient(135deg, ${wait} 0 3px, color-mix(in srgb, ${wait} 40%, var(--ground)) 3px 6px)`,
+              }}
+            />
+            <span style={{ flex: 1, background: colour }} />
+          </div>
+          <div class="split-key">
+            <span>waiting {formatDuration(waited)}</span>
+            <span>moving {formatDuration(duration - waited)}</span>
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+/** The facts of a transfer or copy, with links to who made the tensor and who used it. */
+export function transferFacts({ store, commands, id }: EventProps): Fact[] {
+  const { details, drawn } = store;
+  const category = categoryOf(store, id);
+  if (!details || !MOVES.has(category)) return [];
+  const facts: Fact[] = [];
+  const bytes = details.bytes(id);
+  const duration = drawn.duration[id];
+  const moving = duration - (drawn.wait?.[id] ?? 0);
+  if (bytes !== null) {
+    facts.push({ term: "Bytes", value: formatExact(bytes) });
+    if (duration > 0) {
+      const recorded = `${formatBandwidth((1e9 * bytes) / duration)} as recorded`;
+      const effective =
+        moving > 0 && moving < duration ? ` · ${formatBandwidth((1e9 * bytes) / moving)} moving` : "";
+      facts.push({ term: "Bandwidth", value: recorded + effective });
+    }
+  }
+  const tensor = details.tensor(id);
+  if (tensor) facts.push({ term: "Tensor", value: tensor });
+  if (category !== "transfer") return facts;
+  const ends = { Producer: details.inputs(id), Consumer: details.consumers(id) };
+  for (const [term, edges] of Object.entries(ends)) {
+    const events = edges.filter((edge) => edge.kind === "transfer").map((edge) => edge.event);
+    if (events.length === 0) facts.push({ term, value: <small>not in this trace</small> });
+    for (const event of events.slice(0, 6)) {
+      const gap =
+        term === "Producer" ? drawn.start[id] - store.end(event) : drawn.start[event] - store.end(id);
+      const when = term === "Producer" ? "ended" : "started";
+      const order = gap >= 0 === (term === "Producer") ? "before" : "after";
+      const edge = term === "Producer" ? "it began" : "it ended";
+      facts.push({
+        term,
+        value: (
+          <>
+            <EventLink store={store} commands={commands} id={event} />
+            <small>
+              {when} {formatDuration(Math.abs(gap))} {order} {edge}
+            </small>
+          </>
+        ),
+      });
+    }
+  }
+  return facts;
+}

@@ -1,0 +1,23 @@
+/** Preact and the store: a component that says which topics it reads is drawn again when they change. */
+
+import { useLayoutEffect, useReducer } from "preact/hooks";
+import type { Store, Topic } from "./store";
+
+export function useTopics(
+  store: Store,
+  topics: readonly Topic[],
+  concerns: () => unknown = Math.random,
+): void {
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  useLayoutEffect(() => {
+    const mounted = new AbortController();
+    let seen = concerns();
+    const check = () => {
+      const now = concerns();
+      if (now !== seen) redraw(undefined);
+      seen = now;
+    };
+    store.on(topics, check, mounted.signal);
+    return () => mounted.abort();
+  }, [store]);
+}

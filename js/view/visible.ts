@@ -1,0 +1,46 @@
+/** Walks the rows that are in view, and the bars in them that are wide enough to carry something. */
+
+import { type LaneItem, ROW_HEIGHT } from "../model/arrangement";
+import type { Row } from "../model/rows";
+import type { Store } from "./store";
+
+/** Call `visit` for each row in view with the top of its bar in CSS pixels from the picture's top. */
+export function eachVisibleRow(store: Store, visit: (row: Row, top: number, item: LaneItem) => void): void {
+  for (const item of store.arrangement.items) {
+    const top = item.y - store.scroll;
+    if (top >= store.height) break;
+    if (item.type === "group" || top + item.height <= 0) continue;
+    item.rows.forEach((row, index) => {
+      const y = top + 1 + index * ROW_HEIGHT;
+      if (y < store.height && y > -15) visit(row, y, item);
+    });
+  }
+}
+
+/**
+ * Call `visit` for each event of `row` that is at least `pixels` CSS pixels wide in view. It walks the level whose
+ * buckets are as wide as that, where everything shorter is merged, so the cost follows the pixels, not the events.
+ */
+export function eachWideBar(
+  store: Store,
+  row: Row,
+  pixels: number,
+  visit: (id: number, x0: number, x1: number) => void,
+): void {
+  const { start: from, end: to } = store.viewport;
+  const scale = store.width / (to - from);
+  const level = store.levels(row).at(pixels / scale);
+  let low = 0;
+  let high = level.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (level.end[middle] < from) low = middle + 1;
+    else high = middle;
+  }
+  for (let entry = low; entry < level.length && level.start[entry] < to; entry++) {
+    if (level.count[entry] !== 1) continue;
+    const x0 = (level.start[entry] - from) * scale;
+    const x1 = (level.end[entry] - from) * scale;
+    if (x1 - x0 >= pixels) visit(row.ids[level.longest[entry]], x0, x1);
+  }
+}
