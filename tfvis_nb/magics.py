@@ -1,0 +1,201 @@
+"""``%%trace``: its arguments. The work is recording's and display's."""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+import shlex
+import weakref
+from pathlib import Path
+from typing import Any, NoReturn
+
+from IPython.core.error import UsageError
+from IPython.core.magic import no_var_expand
+from IPython.display import display
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.reading.errors import EmptyTraceError
+from tfvis_nb.recording import trace
+from tfvis_nb.recording.options import LEVELS
+from tfvis_nb.saving import SUFFIXES, check_target, save
+from tfvis_nb.unknown_options import near
+
+AWAITS = (
+    "%%trace cannot run a cell that awaits at its top level; write `with tfvis_nb.trace() as t:`"
+    " around it instead"
+)
+
+
+class CellFailed(Exception):  # noqa: N818 - the front end shows this name after the real error
+    """Ends a cell whose traced code failed, so that Run All stops there too.
+
+    IPython has shown the code's own traceback by then, so this has none.
+    """
+
+    def _render_traceback_(self) -> list[str]:
+        return []
+
+
+class _Parser(argparse.ArgumentParser):
+    """Arguments of a magic: a mistake in them is one line in the cell, never an exit."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+    def parse(self, line: str) -> argparse.Namespace:
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=False)
+        lexer.whitespace_split, lexer.commenters = True, ""
+        lexer.escape = ""  # a backslash divides folders on Windows; quotes keep blanks together
+        try:
+            words = list(lexer)
+        except ValueError as error:  # an open quote
+            self.error(str(error).lower())
+        arguments, unknown = self.parse_known_args(words)
+        if unknown:
+            options = [name for action in self._actions for name in action.option_strings]
+            hint = near(unknown[0], options) or "."
+            self.error(f"unknown argument {unknown[0]!r}{hint} The options are {', '.join(options)}")
+        return arguments
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="%%trace",
+        description="Run the cell and show every op, copy and transfer of its session runs on one time axis.",
+        epilog="A file's suffix says what is written: "
+        + "; ".join(f"{suffix} {what}" for suffix, what in SUFFIXES.items())
+        + ".",
+        add_help=False,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("name", metavar="NAME", nargs="?", help="bind the trace to this variable")
+    add("-o", "--output", metavar="FILE", action="append", default=[], help="write it to a file; repeatable")
+    add("-q", "--quiet", action="store_true", help="do not show the timeline")
+    add("--level", choices=sorted(LEVELS), default="full", help="what to record: %(choices)s (%(default)s)")
+    add("--no-partition-graphs", action="store_true", help="leave out the graphs that were executed")
+    add("-h", "--help", action="store_true", help="show this text and run nothing")
+    return parser
+
+
+class TraceMagic:
+    """What ``%%trace`` does in one shell.
+
+    Parameters
+    ----------
+    shell
+        The IPython shell whose cells it runs.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self.parser = _parser()
+        self._shell = shell
+        self._shown: dict[str, weakref.ref[Any]] = {}
+
+    def run(self, line: str, cell: str) -> None:
+        """Run `cell` as the arguments in `line` say."""
+        arguments = self._checked(line)
+        if arguments.help:
+            print(self.parser.format_help())  # noqa: T201 - the answer to the user's question
+            return
+        self._refuse_await(cell)
+        recorded = None
+        try:
+            with trace(level=arguments.level, partition_graphs=not arguments.no_partition_graphs) as recorded:
+                self._run_cell(cell)
+        except EmptyTraceError as error:
+            unbound = f"; {arguments.name} is not set" if arguments.name else ""
+            print(f"%%trace: {error}{unbound}")  # noqa: T201 - the cell itself went well
+        except ImportError as error:
+            raise UsageError(str(error)) from None
+        except BaseException:
+            if recorded is not None and recorded.ready:
+                self._hand_over(recorded, arguments)
+            raise
+        else:
+            self._hand_over(recorded, arguments)
+
+    def _run_cell(self, cell: str) -> None:
+        result = self._shell.run_cell(cell, store_history=False)
+        error = result.error_before_exec or result.error_in_exec
+        if error is not None:
+            raise CellFailed(f"the traced cell ended with {type(error).__name__}, shown above")
+
+    def _checked(self, line: str) -> argparse.Namespace:
+        arguments = self.parser.parse(line)
+        name = arguments.name
+        if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
+            self.parser.error(f"{name!r} cannot be the name of a variable")
+        arguments.output = [Path(file).expanduser() for file in arguments.output]
+        for path in arguments.output:
+            try:
+                check_target(path)
+            except ValueError as error:
+                self.parser.error(str(error))
+        return arguments
+
+    def _refuse_await(self, cell: str) -> None:
+        try:
+            awaits = self._shell.should_run_async(cell, transformed_cell=self._shell.transform_cell(cell))
+        except SyntaxError:
+            return  # running it shows where
+        if awaits:
+            raise UsageError(AWAITS)
+
+    def _hand_over(self, recorded: Trace, arguments: argparse.Namespace) -> None:
+        if arguments.name:
+            self._shell.push({arguments.name: recorded})
+        for path in arguments.output:
+            written = save(recorded, path)
+            if not arguments.quiet or written != [path]:
+                print("wrote " + ", ".join(map(str, written)))  # noqa: T201 - where to look
+        if not arguments.quiet:
+            self._show(recorded)
+
+    def _show(self, recorded: Trace) -> None:
+        from tfvis_nb.display.timeline import show_timeline
+
+        widget = show_timeline(recorded)
+        cell = self._cell_id()
+        if cell is not None:
+            # Run again, the cell loses its old output; the widget in it would live on in the kernel
+            # and in the saved notebook.
+            previous = self._shown.pop(cell, lambda: None)()
+            if previous is not None:
+                previous.close()
+            self._shown[cell] = weakref.ref(widget)
+        publish: Any = display  # which has no types
+        publish(widget)
+
+    def _cell_id(self) -> str | None:
+        """Return the notebook's id of the cell that runs, or None where a front end sends none."""
+        parent = self._shell.get_parent() if hasattr(self._shell, "get_parent") else {}
+        cell = (parent.get("metadata") or {}).get("cellId")
+        return cell if isinstance(cell, str) else None
+
+
+def _keep_help_runnable(lines: list[str]) -> list[str]:
+    """Give a lone ``%%trace --help`` the body without which IPython refuses a cell magic."""
+    words = lines[0].split() if len(lines) == 1 else []
+    if words[:1] == ["%%trace"] and {"-h", "--help"} & {*words}:
+        return [lines[0].rstrip("\n") + "\n", "\n"]
+    return lines
+
+
+def register(shell: Any) -> None:
+    """Add ``%%trace`` to an IPython `shell`."""
+    magic = TraceMagic(shell)
+
+    def run(line: str, cell: str) -> None:
+        magic.run(line, cell)
+
+    run.__doc__ = magic.parser.format_help()  # what %%trace? shows
+    shell.register_magic_function(no_var_expand(run), magic_kind="cell", magic_name="trace")
+    shell.input_transformers_cleanup.append(_keep_help_runnable)
+
+
+def unregister(shell: Any) -> None:
+    """Take ``%%trace`` out of an IPython `shell` again."""
+    shell.magics_manager.magics["cell"].pop("trace", None)
+    if _keep_help_runnable in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.remove(_keep_help_runnable)

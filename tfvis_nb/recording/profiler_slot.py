@@ -1,0 +1,99 @@
+"""Which level a run can be traced at: TensorFlow has one GPU profiler a process.
+
+Two runs traced at ``HARDWARE_TRACE`` or above at the same time, or one while
+``tf.profiler`` is active, end in ``AlreadyExistsError`` *after* the step was
+executed: its updates are applied, its results lost. So such a run holds a lock,
+and a run that cannot have it is traced at ``SOFTWARE_TRACE``, which has no such
+limit and misses only the GPU's own rows.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tfvis_nb.recording.options import LEVELS
+
+SOFTWARE, FULL = LEVELS["software"], LEVELS["full"]
+
+LONGEST_WAIT_S = 2.0
+"""How long a run waits for another traced one to end. It may be waiting for *this* one."""
+
+BUSY = "another run held TensorFlow's one GPU profiler"
+PROFILED = "tf.profiler was active"
+
+_PROFILER = threading.Lock()
+
+
+class ProfilerSlot:
+    """Grants trace levels to the runs of one recording, and counts those that got less.
+
+    Parameters
+    ----------
+    level
+        The number in ``RunOptions.TraceLevel`` that every run should have.
+    """
+
+    def __init__(self, level: int) -> None:
+        self.lowered: Counter[str] = Counter()
+        self._level = level
+        self._wait_s = LONGEST_WAIT_S
+        self._accelerated: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+
+    @contextmanager
+    def level(self, session: Any, user_level: int, *, blocking: bool) -> Iterator[int]:
+        """Yield the level a run of `session` is traced at; hold the profiler meanwhile.
+
+        Parameters
+        ----------
+        session
+            The ``BaseSession`` that runs.
+        user_level
+            What the user's own ``RunOptions`` ask for; a higher one is kept.
+        blocking
+            Whether the run is known to wait for other runs, as one that fills a queue.
+        """
+        asked = max(self._level, user_level)
+        if session._target:  # noqa: SLF001
+            # A cluster's workers answer to FULL_TRACE only, and pass over a profiler that is taken.
+            held = _PROFILER.acquire(blocking=False)
+            asked = FULL
+        elif asked <= SOFTWARE or not self._has_accelerator(session):
+            held, asked = False, SOFTWARE  # without a GPU every level records the same
+        else:
+            held = self._acquired(blocking=blocking)
+            asked = asked if held else SOFTWARE
+        try:
+            yield asked
+        finally:
+            if held:
+                _PROFILER.release()
+
+    def _acquired(self, *, blocking: bool) -> bool:
+        if _profiler_active():
+            self.lowered[PROFILED] += 1
+            return False
+        if _PROFILER.acquire(timeout=0.0 if blocking else self._wait_s):
+            return True
+        if not blocking:
+            # The runs of this program depend on each other: waiting again would only cost time.
+            self._wait_s = 0.0
+        self.lowered[BUSY] += 1
+        return False
+
+    def _has_accelerator(self, session: Any) -> bool:
+        known = self._accelerated.get(session)
+        if known is None:
+            known = any(device.device_type not in ("CPU", "XLA_CPU") for device in session.list_devices())
+            self._accelerated[session] = known
+        return known
+
+
+def _profiler_active() -> bool:
+    modules = ("tensorflow.python.profiler.profiler_v2", "tensorflow.python.eager.profiler")
+    return any(getattr(sys.modules.get(name), "_profiler", None) is not None for name in modules)

@@ -1,0 +1,180 @@
+"""`trace`: the one recorder. The magic, hooks and scripts all go through it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ContextDecorator
+from types import FrameType, TracebackType
+
+from tfvis_nb.reading.errors import EmptyTraceError
+from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.recorded import RecordedTrace
+from tfvis_nb.recording.sessions import SessionTracer
+from tfvis_nb.unknown_options import only_known_options
+
+_switching = threading.Lock()
+_active: Recorder | None = None
+_latest: RecordedTrace | None = None
+
+ALREADY_TRACING = (
+    "a trace is already being recorded in this process, and TensorFlow keeps one at a time: put everything"
+    " into one `with tfvis_nb.trace()` block or %%trace cell (each run becomes a step of its own), or end"
+    " the other block first"
+)
+SUSPENDABLE = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+"""Code whose frame can be off every stack and yet go on later."""
+
+LEFT_OPEN = "a trace that an interrupted cell had left open was ended first"
+
+
+class Recorder(ContextDecorator):
+    """Records the session runs of a ``with`` block, or of each call of a function it decorates.
+
+    Made by `trace`, which describes it.
+    """
+
+    def __init__(self, options: TraceOptions) -> None:
+        self._options = options
+        self._tracer: SessionTracer | None = None
+        self._trace = RecordedTrace()
+        self._owner: FrameType | None = None
+        self._remarks: list[str] = []
+
+    def __enter__(self) -> RecordedTrace:
+        global _active
+        tracer = SessionTracer(self._options)
+        with _switching:
+            self._remarks = []
+            if _active is not None:
+                if _active._is_wanted():  # noqa: SLF001
+                    raise RuntimeError(ALREADY_TRACING)
+                _active._stop()  # noqa: SLF001
+                self._remarks.append(LEFT_OPEN)
+            _active, self._owner = self, _caller()
+            self._tracer, self._trace = tracer, RecordedTrace()
+            try:
+                tracer.install()
+            except BaseException:  # an interrupt here would leave TensorFlow patched: no block, no exit
+                self._stop()
+                raise
+        return self._trace
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        global _latest  # noqa: PLW0603 - what `tfvis_nb.last_trace` shows
+        with _switching:
+            self._stop()
+        if self._tracer is None:
+            return
+        tracer, self._tracer = self._tracer, None
+        try:
+            self._trace.fill(tracer, self._remarks)
+        except EmptyTraceError:
+            # The user's own exception says more than that nothing ran before it.
+            if error is None:
+                raise
+        else:
+            _latest = self._trace
+
+    def _recreate_cm(self) -> Recorder:
+        """Give every call of a decorated function, also one in another thread, a recorder of its own."""
+        return Recorder(self._options)
+
+    def _stop(self) -> None:
+        global _active  # noqa: PLW0603
+        if self._tracer is not None:
+            self._tracer.remove()
+        self._owner = None
+        if _active is self:
+            _active = None
+
+    def _is_wanted(self) -> bool:
+        """Whether the code that began this recording can still end it."""
+        if self._owner is None:
+            return False
+        if self._owner.f_code.co_flags & SUSPENDABLE:
+            return True
+        return any(self._owner is frame for top in sys._current_frames().values() for frame in _stack(top))  # noqa: SLF001
+
+
+@only_known_options
+def trace(*, level: str = "full", partition_graphs: bool = True) -> Recorder:
+    """Record every session run of a ``with`` block as one step of a Trace.
+
+    Traced are all runs of ``tf.compat.v1`` sessions, in every thread: ``Session.run``,
+    ``Tensor.eval``, ``Operation.run``, ``make_callable``, initialisers, savers and
+    ``MonitoredSession``. Options and ``RunMetadata`` that the code passes itself keep
+    working. Outside the block nothing is changed and nothing costs time.
+
+    Parameters
+    ----------
+    level
+        ``"full"`` records ops, GPU kernels and copies, and what moves between the tasks
+        of a cluster; ``"hardware"`` leaves out the latter, ``"software"`` records the ops
+        alone. Sessions without a GPU record the same at each; those of a cluster
+        record at ``"full"`` only, and so always do.
+    partition_graphs
+        Whether to keep the graphs that were executed, after placement and optimisation.
+
+    Returns
+    -------
+    Recorder
+        To be used by ``with``, which gives the `RecordedTrace`, or as a decorator: the Trace
+        of the last call is then ``tfvis_nb.last_trace``.
+
+    Raises
+    ------
+    ImportError
+        At the start of the block, if TensorFlow is not installed.
+    RuntimeError
+        At the start of the block, if another one is recording in this process.
+    EmptyTraceError
+        At the end of the block, if no session ran in it.
+    TypeError
+        If there is no such option.
+    ValueError
+        If there is no such level.
+
+    Examples
+    --------
+    >>> import tensorflow.compat.v1 as tf
+    >>> import tfvis_nb
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     total = tf.reduce_sum(tf.random.uniform([100, 100]), name="total")
+    ...     with tfvis_nb.trace() as t:
+    ...         value = session.run(total)
+    >>> t.steps["label"].tolist()
+    ['total']
+    >>> "total" in set(t.events["name"])
+    True
+    """
+    return Recorder(TraceOptions(level=level, partition_graphs=partition_graphs))
+
+
+def latest() -> RecordedTrace | None:
+    """Return what was recorded last in this process; ``tfvis_nb.last_trace`` is this.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording import latest
+    >>> latest() is None or latest().ready
+    True
+    """
+    return _latest
+
+
+def _caller() -> FrameType:
+    """Return the frame whose ``with`` statement is being entered."""
+    inside = (__name__, "contextlib")
+    return next(frame for frame in _stack(sys._getframe()) if frame.f_globals.get("__name__") not in inside)  # noqa: SLF001
+
+
+def _stack(top: FrameType) -> Iterator[FrameType]:
+    frame: FrameType | None = top
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

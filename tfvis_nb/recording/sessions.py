@@ -1,0 +1,212 @@
+"""Tracing every run of every ``tf.compat.v1`` session, whoever calls it.
+
+``Session.run``, ``Tensor.eval``, ``Operation.run``, ``make_callable``, savers,
+initialisers and ``MonitoredSession`` all end in one method,
+``BaseSession._call_tf_sessionrun``. While a recording is on, that method is
+replaced; hooks and a wrapped ``run`` would each miss some of these.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tfvis_nb.recording.callables import CallableTracer
+from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.profiler_slot import ProfilerSlot
+
+NOT_INSTALLED = (
+    "recording a trace runs TensorFlow, which is not installed here: pip install 'tfvis-nb[tensorflow]'"
+    " (or tensorflow-cpu, -rocm, -macos); reading a saved trace needs none"
+)
+
+FAILED = "failed or was interrupted, and TensorFlow keeps no rows of such a run"
+UNFINISHED = "had not ended when the trace did"
+PARTIAL = "was a partial_run, which TensorFlow does not trace"
+
+LABEL_NAMES = 3
+"""How many names a run's label has before it only counts the rest."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One traced run: what was asked for, and what TensorFlow recorded.
+
+    Parameters
+    ----------
+    number
+        Its place in the order in which the runs began.
+    label
+        The names of what was fetched and run.
+    metadata
+        The serialised ``RunMetadata``.
+    """
+
+    number: int
+    label: str
+    metadata: bytes
+
+
+class SessionTracer:
+    """Traces the session runs between `install` and `remove`, in every thread.
+
+    Parameters
+    ----------
+    options
+        What is asked of each run; what the user's own ``RunOptions`` ask for is kept.
+
+    Raises
+    ------
+    ImportError
+        If TensorFlow is not installed.
+    """
+
+    def __init__(self, options: TraceOptions) -> None:
+        self.missed: Counter[str] = Counter()
+        self.slot = ProfilerSlot(options.trace_level)
+        self._options = options
+        self._module = _session_module()
+        self._client = self._module.tf_session
+        self._callables = CallableTracer(self)
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._running = 0
+        self._open = False
+        self._runs: list[Run] = []
+        self._replaced: list[tuple[Any, str, Any, Any]] = []
+
+    def install(self) -> None:
+        """Replace TensorFlow's methods by ones that trace."""
+        base = self._module.BaseSession
+        self._open = True
+        self._replace(base, "_call_tf_sessionrun", self._tracing_run)
+        self._replace(base, "_call_tf_sessionprun", self._counting_partial_run)
+        self._replace(base, "_make_callable_from_options", self._callables.making)
+        self._replace(base._Callable, "__call__", self._callables.calling)  # noqa: SLF001
+
+    def remove(self) -> None:
+        """Put TensorFlow's own methods back; a run still in progress is not recorded any more."""
+        with self._lock:
+            self._open = False
+            if self._running:
+                self.missed[UNFINISHED] += self._running
+        while self._replaced:
+            owner, name, original, replacement = self._replaced.pop()
+            # Whoever wrapped ours since keeps theirs: ours, inside it, now only passes calls on.
+            if vars(owner)[name] is replacement:
+                setattr(owner, name, original)
+        self._callables.release()
+
+    @property
+    def active(self) -> bool:
+        """Whether runs are being traced now."""
+        return self._open
+
+    @property
+    def runs(self) -> list[Run]:
+        """The recorded runs, in the order in which they began."""
+        with self._lock:
+            return sorted(self._runs, key=lambda run: run.number)
+
+    def raise_options(self, options: Any, level: int) -> Any:
+        """Make a ``RunOptions`` message, changed in place, ask for a trace at `level`, and return it."""
+        options.trace_level = level
+        options.output_partition_graphs |= self._options.partition_graphs
+        return options
+
+    def new_metadata(self) -> Any:
+        """Return an empty ``RunMetadata`` message."""
+        return self._module.config_pb2.RunMetadata()
+
+    def label(self, fetches: Iterable[str], targets: Iterable[str]) -> str:
+        """Name a run by the ops it ran, such as the train op, and what it fetched (``:0`` left out)."""
+        names = [*targets, *(name.removesuffix(":0") for name in fetches)]
+        more = [f"{len(names) - LABEL_NAMES} more"] if len(names) > LABEL_NAMES else []
+        return ", ".join(names[:LABEL_NAMES] + more)
+
+    def miss(self, why: str) -> None:
+        """Count a run that could not be recorded."""
+        with self._lock:
+            self.missed[why] += self._open
+
+    def record(self, label: str, run: Callable[[], tuple[Any, bytes]]) -> Any:
+        """Execute `run`, keep the ``RunMetadata`` it returns under `label`, and return its result."""
+        with self._lock:
+            number = next(self._numbers)
+            self._running += 1
+        try:
+            result, metadata = run()
+        except BaseException:
+            self.miss(FAILED)
+            with self._lock:
+                self._running -= 1
+            raise
+        with self._lock:
+            self._running -= 1
+            if self._open:
+                self._runs.append(Run(number, label, metadata))
+        return result
+
+    def _replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        original = vars(owner)[name]
+        replacement = make(original)
+        self._replaced.append((owner, name, original, replacement))
+        setattr(owner, name, replacement)
+
+    def _tracing_run(self, original: Any) -> Any:
+        def call_tf_sessionrun(
+            session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any
+        ) -> Any:
+            if not self._open or session._session is None:  # noqa: SLF001
+                return original(session, options, feeds, fetches, targets, metadata)
+            label = self.label(self._fetched(fetches), map(self._client.TF_OperationName, targets))
+            return self.record(
+                label, lambda: self._run(original, session, options, feeds, fetches, targets, metadata)
+            )
+
+        return call_tf_sessionrun
+
+    def _run(
+        self, original: Any, session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any
+    ) -> tuple[Any, bytes]:
+        """Run with raised options. `options` and `metadata` are C buffers, or None; so are ours."""
+        client = self._client
+        asked = self._module.config_pb2.RunOptions()
+        if options is not None:
+            asked.ParseFromString(client.TF_GetBuffer(options))
+        blocking = not fetches and all("Enqueue" in client.TF_OperationOpType(target) for target in targets)
+        with self.slot.level(session, asked.trace_level, blocking=blocking) as level:
+            raised = client.TF_NewBufferFromString(self.raise_options(asked, level).SerializeToString())
+            filled = client.TF_NewBuffer() if metadata is None else metadata
+            try:
+                result = original(session, raised, feeds, fetches, targets, filled)
+                return result, bytes(client.TF_GetBuffer(filled))
+            finally:
+                client.TF_DeleteBuffer(raised)
+                if metadata is None:
+                    client.TF_DeleteBuffer(filled)
+
+    def _fetched(self, fetches: Sequence[Any]) -> list[str]:
+        return [f"{self._client.TF_OperationName(output.oper)}:{output.index}" for output in fetches]
+
+    def _counting_partial_run(self, original: Any) -> Any:
+        def call_tf_sessionprun(session: Any, handle: Any, feeds: Any, fetches: Any) -> Any:
+            self.miss(PARTIAL)
+            return original(session, handle, feeds, fetches)
+
+        return call_tf_sessionprun
+
+
+def _session_module() -> Any:
+    """Import TensorFlow's session module, and TensorFlow with it."""
+    try:
+        from tensorflow.python.client import session
+    except ModuleNotFoundError as error:
+        if error.name != "tensorflow":
+            raise
+        raise ImportError(NOT_INSTALLED) from None
+    return session

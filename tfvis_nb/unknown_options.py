@@ -1,0 +1,72 @@
+"""Refusing what is not an option, of a call or of a magic, with the names it may have been meant for."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean ...?"`` for the known names most like `name`, or nothing.
+
+    Examples
+    --------
+    >>> from tfvis_nb.unknown_options import near
+    >>> near("levle", ["level", "partition_graphs"])
+    "; did you mean 'level'?"
+    >>> near("colour", ["level", "partition_graphs"])
+    ''
+    """
+    names = difflib.get_close_matches(name, list(known), n=2)
+    return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
+
+
+def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise TypeError for the first name given that is not known, naming the near ones.
+
+    Examples
+    --------
+    >>> from tfvis_nb.unknown_options import refuse_unknown
+    >>> refuse_unknown(["hieght"], ["height", "title"])
+    Traceback (most recent call last):
+    ...
+    TypeError: unknown option 'hieght'; did you mean 'height'? The options are height, title
+    """
+    known = list(known)
+    for name in given:
+        if name not in known:
+            hint = near(name, known) or "."
+            raise TypeError(f"unknown option {name!r}{hint} The options are {', '.join(known)}")
+
+
+def only_known_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Make `function` refuse a keyword it does not have as `refuse_unknown` does.
+
+    Python's own message names the unknown keyword, but not the known ones.
+
+    Examples
+    --------
+    >>> from tfvis_nb.unknown_options import only_known_options
+    >>> @only_known_options
+    ... def draw(*, height: int = 400) -> int:
+    ...     return height
+    >>> draw(hieght=300)
+    Traceback (most recent call last):
+    ...
+    TypeError: unknown option 'hieght'; did you mean 'height'? The options are height
+    """
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    known = [name for name, option in inspect.signature(function).parameters.items() if option.kind in named]
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        refuse_unknown(kwargs, known)
+        return function(*args, **kwargs)
+
+    return checked
