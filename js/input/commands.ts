@@ -30,7 +30,10 @@ export class Commands {
   /** Fit the selection, or everything when nothing is selected or it already fills the view. */
   fitSelection(): void {
     const span = this.#selectedSpan();
-    if (!span) return this.whole();
+    if (!span) {
+      this.whole();
+      return;
+    }
     const target = fit(span, this.store.bounds, 0.12);
     const { viewport } = this.store;
     const same = Math.abs(target.start - viewport.start) + Math.abs(target.end - viewport.end);
@@ -121,7 +124,10 @@ export class Commands {
   stepAcross(direction: 1 | -1): void {
     const { store } = this;
     const id = store.selected;
-    if (id === null) return this.stepInLane(1);
+    if (id === null) {
+      this.stepInLane(1);
+      return;
+    }
     const time = (store.drawn.start[id] + store.end(id)) / 2;
     const next = verticalNeighbour(store.arrangement, id, time, direction, store.drawn);
     if (next !== null) this.visit(next);

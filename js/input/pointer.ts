@@ -140,7 +140,10 @@ export class Pointer {
     }
     const selection = store.selection;
     const several = (event.ctrlKey || event.metaKey) && selection !== null && "events" in selection;
-    if (!several) return store.select({ events: [hit.id] });
+    if (!several) {
+      store.select({ events: [hit.id] });
+      return;
+    }
     const others = selection.events.filter((id) => id !== hit.id);
     store.select({ events: others.length < selection.events.length ? others : [hit.id, ...others] });
   }
@@ -153,7 +156,10 @@ export class Pointer {
   #doubleClick(event: MouseEvent): void {
     const { x, y } = this.#place(event);
     const hit = this.#hit(x, y);
-    if (!hit) return this.commands.whole();
+    if (!hit) {
+      this.commands.whole();
+      return;
+    }
     this.commands.show({
       start: this.store.drawn.start[hit.id],
       end: Math.max(this.store.end(hit.id), this.store.drawn.start[hit.id] + 10),

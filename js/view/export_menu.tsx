@@ -46,12 +46,12 @@ export function ExportMenu({ store, root }: { store: Store; root: HTMLElement })
     event.stopPropagation();
   };
   return (
-    <div class="menu" ref={box} onKeyDown={move}>
+    <div class="menu" ref={box}>
       <button type="button" aria-haspopup="menu" aria-expanded={open} onClick={() => setOpen(!open)}>
         Export ▾
       </button>
       {open && (
-        <div role="menu" aria-label="Export">
+        <div role="menu" aria-label="Export" tabIndex={-1} onKeyDown={move}>
           {items.map(([label, suffix, action]) => (
             <button
               key={label}

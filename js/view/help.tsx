@@ -49,28 +49,25 @@ const SECTIONS: [string, [string, string][]][] = [
 export function Help({ store }: { store: Store }) {
   useTopics(store, ["panel"]);
   const close = useRef<HTMLButtonElement>(null);
-  const before = useRef<Element | null>(null);
   useEffect(() => {
     if (!store.helpOpen) return;
     const root = close.current?.getRootNode();
-    before.current = root instanceof ShadowRoot ? root.activeElement : null;
+    if (!(root instanceof ShadowRoot)) return;
+    const before = root.activeElement;
+    // Nothing behind the overlay can be reached until it is closed.
+    const behind = root.querySelectorAll<HTMLElement>(".toolbar, .body, .status");
+    for (const part of behind) part.inert = true;
     close.current?.focus();
-    return () => (before.current instanceof HTMLElement ? before.current.focus() : undefined);
+    return () => {
+      for (const part of behind) part.inert = false;
+      if (before instanceof HTMLElement) before.focus();
+    };
   }, [store.helpOpen]);
   if (!store.helpOpen) return null;
   const shut = () => store.setPanel({ helpOpen: false });
   return (
-    <div
-      class="help-shade"
-      onClick={(event) => event.target === event.currentTarget && shut()}
-      onKeyDown={(event) => {
-        if (event.key === "Escape") shut();
-        // The close button is the only stop, so Tab stays on it.
-        else if (event.key !== "Tab") return;
-        event.preventDefault();
-        event.stopPropagation();
-      }}
-    >
+    <>
+      <button type="button" class="help-shade" aria-label="Close the help" tabIndex={-1} onClick={shut} />
       <div class="help" role="dialog" aria-modal="true" aria-labelledby="tfv-help">
         <header>
           <h2 id="tfv-help">Keys and gestures</h2>
@@ -94,6 +91,6 @@ export function Help({ store }: { store: Store }) {
           ))}
         </div>
       </div>
-    </div>
+    </>
   );
 }

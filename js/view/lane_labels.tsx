@@ -11,7 +11,9 @@ export function LaneLabels({ store }: { store: Store }) {
   const visible = store.arrangement.items.filter(
     (item) => item.y + item.height > scroll && item.y < scroll + height,
   );
-  const above = store.arrangement.items.filter((item): item is GroupItem => item.type === "group" && item.y < scroll);
+  const above = store.arrangement.items.filter(
+    (item): item is GroupItem => item.type === "group" && item.y < scroll,
+  );
   // The group that the topmost lane belongs to stays in sight.
   const sticky = above.at(-1);
   const next = visible.find((item) => item.type === "group" && item !== sticky && item.y >= scroll);
@@ -55,7 +57,9 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
         {item.collapsed ? "▶" : "▼"}
       </span>
       <b>{item.label}</b>
-      <span class="count">{formatCount(item.events)} events</span>
+      <span class="count" title="Events">
+        {formatCount(item.events)}
+      </span>
     </button>
   );
 }

@@ -101,6 +101,7 @@ function show(root: HTMLElement, element: HTMLElement, store: Store, options: Mo
   const main = find("main");
   const lanes = find("lanes");
   const scroller = find("scroll");
+  lanes.tabIndex = 0;
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
   render(<Toolbar store={store} commands={commands} root={root} />, find("toolbar"));
   render(<LaneLabels store={store} />, find("labels"));

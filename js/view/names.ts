@@ -27,28 +27,31 @@ export class Names {
     }
     context.textBaseline = "alphabetic";
     const wait = drawn.wait;
-    let pattern: CanvasPattern | string | null = null;
+    const pattern = wait && hatch(context, store, tokens);
     eachVisibleRow(store, (row, top) => {
       eachWideBar(store, row, wait ? 4 : NARROWEST, (id, x0, x1) => {
         const dimmed = shade[id] >= 128;
-        const waited = wait?.[id] ?? 0;
-        const split = x0 + (waited * (x1 - x0)) / (drawn.duration[id] || 1);
-        if (waited && split - x0 >= 2) {
-          pattern ??= hatch(context, store, tokens);
-          context.fillStyle = pattern;
-          context.globalAlpha = dimmed ? 0.3 : 1;
-          const left = Math.max(x0, -8);
-          context.fillRect(left, top, Math.max(Math.min(split, x1 - 1, surface.width + 8) - left, 0), 15);
-        }
         const left = Math.max(x0, 0);
         const right = Math.min(x1 - 1, surface.width);
-        if (right - left >= NARROWEST) {
-          const text = this.#fit(context, drawn.names.get(drawn.name[id]), right - left - 2 * PADDING);
-          const x = left + (right - left - this.#width(context, text)) / 2;
-          // Over the hatch the page's own text colour is the one with contrast.
-          context.fillStyle = dimmed || x < split - 4 ? tokens.text : store.paint.text[shade[id] & 127];
+        const split = x0 + ((wait?.[id] ?? 0) * (x1 - x0)) / (drawn.duration[id] || 1);
+        if (pattern && split - x0 >= 2) {
+          context.fillStyle = pattern;
+          context.globalAlpha = dimmed ? 0.3 : 1;
+          // On whole device pixels, as the raster under it is.
+          const from = Math.max(Math.floor(x0 * surface.ratio) / surface.ratio, -8);
+          const to = Math.round(Math.min(split, x1 - 1, surface.width + 8) * surface.ratio) / surface.ratio;
+          context.fillRect(from, top, Math.max(to - from, 0), 15);
+        }
+        // The name stands in the wider part, waiting or moving: across the border it could not be read.
+        const inWait = split - left > right - split;
+        const room = split <= left ? [left, right] : inWait ? [left, Math.min(split, right)] : [split, right];
+        const width = room[1] - room[0];
+        if (width >= NARROWEST) {
+          const text = this.#fit(context, drawn.names.get(drawn.name[id]), width - 2 * PADDING);
+          context.fillStyle =
+            dimmed || (inWait && split > left) ? tokens.text : store.paint.text[shade[id] & 127];
           context.globalAlpha = dimmed ? 0.45 : 1;
-          if (text) context.fillText(text, x, top + 11);
+          if (text) context.fillText(text, room[0] + (width - this.#width(context, text)) / 2, top + 11);
         }
         context.globalAlpha = 1;
       });

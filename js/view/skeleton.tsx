@@ -16,7 +16,6 @@ export function Skeleton({ description }: { description: string }) {
           <div
             class="lanes"
             data-part="lanes"
-            tabIndex={0}
             role="application"
             aria-roledescription="timeline"
             aria-label={description}
@@ -33,6 +32,7 @@ export function Skeleton({ description }: { description: string }) {
             role="separator"
             aria-orientation="vertical"
             aria-label="Width of the labels"
+            aria-valuenow={196}
             tabIndex={0}
           />
           <div data-part="tooltip" />
@@ -43,12 +43,20 @@ export function Skeleton({ description }: { description: string }) {
           role="separator"
           aria-orientation="vertical"
           aria-label="Width of the details"
+          aria-valuenow={318}
           tabIndex={0}
         />
         <div data-part="details" style={{ display: "contents" }} />
       </div>
       <div data-part="status" style={{ display: "contents" }} />
-      <div class="grip" data-part="grip" role="separator" aria-label="Height of the timeline" tabIndex={-1} />
+      <div
+        class="grip"
+        data-part="grip"
+        role="separator"
+        aria-label="Height of the timeline"
+        aria-valuenow={560}
+        tabIndex={0}
+      />
       <div class="visually-hidden" data-part="announcer" />
       <div data-part="help" />
     </>
