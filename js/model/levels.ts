@@ -27,7 +27,7 @@ const POWERS = Float64Array.from({ length: COARSEST + 2 }, (_, k) => 4 ** k);
 /** Exact, as powers of 2 are, and faster than dividing. */
 const PARTS = POWERS.map((power) => 1 / power);
 /** A level is worth its memory only if it is this much shorter than the one below. */
-const SHRINK = 0.6;
+const SHRINK = 0.5;
 
 /** The levels of one row, each made when it is first drawn. */
 export class RowLevels {
