@@ -64,10 +64,21 @@ export class Commands {
   /** Select one event and bring it into view, without moving more than needed. */
   visit(id: number): void {
     const { store } = this;
-    if (!store.isShown(id)) store.setStep(store.drawn.step?.[id] ?? null);
     store.select({ events: [id] });
-    this.#uncover(id);
-    this.reveal(id);
+    this.revealSelection();
+  }
+
+  /** Bring what is selected into view: its step, its lane, its time. */
+  revealSelection(): void {
+    const { store } = this;
+    const { selected, range } = store;
+    const step = selected !== null ? (store.drawn.step?.[selected] ?? null) : (range?.step ?? null);
+    if (store.step !== null && step !== null && step !== store.step) store.setStep(step);
+    if (selected !== null) {
+      this.#uncover(selected);
+      this.reveal(selected);
+    } else if (range && (range.end < store.viewport.start || range.start > store.viewport.end))
+      this.fitSelection();
   }
 
   /** Show the lane of an event even when it was hidden, filtered out or in a collapsed group. */

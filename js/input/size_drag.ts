@@ -14,8 +14,12 @@ export interface SizeHandle {
 export function bindSize(element: HTMLElement, handle: SizeHandle, signal: AbortSignal): void {
   let start: { at: number; size: number } | null = null;
   const position = (event: PointerEvent) => (handle.axis === "x" ? event.clientX : event.clientY);
-  const set = (size: number) =>
-    handle.write(Math.round(Math.min(Math.max(size, handle.least), handle.most())));
+  const set = (wanted: number) => {
+    const size = Math.round(Math.min(Math.max(wanted, handle.least), handle.most()));
+    handle.write(size);
+    element.setAttribute("aria-valuenow", String(size));
+  };
+  element.setAttribute("aria-valuenow", String(handle.read()));
   element.addEventListener(
     "pointerdown",
     (event) => {

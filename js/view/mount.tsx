@@ -148,6 +148,9 @@ function show(root: HTMLElement, element: HTMLElement, store: Store, options: Mo
   observer.observe(lanes);
   signal.addEventListener("abort", () => observer.disconnect());
   loadDetails(store);
+  // A selection made in Python is shown, not only outlined somewhere out of view.
+  host.watch("selection", () => commands.revealSelection(), signal);
+  if (store.selection) commands.revealSelection();
   return { store, times: frame.times, locate: (id) => locate(lanes, store, id) };
 
   function loadDetails(target: Store): void {

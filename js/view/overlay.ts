@@ -61,10 +61,10 @@ function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: numbe
   for (let at = firstEndingAfter(store, ids, store.viewport.start); at < ids.length && lit < MOST_LIT; at++) {
     const other = ids[at];
     if (store.drawn.start[other] > store.viewport.end) break;
-    const place = other === id ? null : box(surface, store, other);
+    const place = other === id || !store.laneItem(store.drawn.lane[other]) ? null : box(surface, store, other);
     if (!place) continue;
     lit++;
-    context.globalAlpha = 0.28;
+    context.globalAlpha = store.theme === "dark" ? 0.2 : 0.26;
     context.fillRect(place.x, place.y, place.width, 15);
     context.globalAlpha = 0.9;
     context.fillRect(place.x, place.y + 15, place.width, 1);

@@ -5,10 +5,12 @@ import { type Arrangement, arrange, type LaneItem, ROW_HEIGHT } from "../model/a
 import type { Details } from "../model/details";
 import type { Drawn } from "../model/drawn";
 import { RowLevels } from "../model/levels";
+import { NameIndex } from "../model/name_index";
 import { colourTable, type Paints, paints, type Theme } from "../model/palette";
 import { packLanes, type Row } from "../model/rows";
 import { type Matches, search } from "../model/search";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
+import { Topics } from "./topics";
 
 export type Topic = "viewport" | "layout" | "selection" | "hover" | "search" | "paint" | "details" | "panel";
 
@@ -31,7 +33,7 @@ export interface Mark {
 /** Steps of one recording mostly follow each other; when nearly all of the axis would be gaps, show one step. */
 const SPARSE = 0.25;
 
-export class Store {
+export class Store extends Topics<Topic> {
   details: Details | null = null;
   detailsError: string | null = null;
   failure: string | null = null;
@@ -67,14 +69,14 @@ export class Store {
   #levels = new WeakMap<Row, RowLevels>();
   #rowOf = new Uint16Array(0);
   #laneItems = new Map<number, LaneItem>();
-  #listeners = new Map<Topic, Set<() => void>>();
-  #byName: { offsets: Uint32Array; ids: Uint32Array } | null = null;
+  #names: NameIndex | null = null;
 
   constructor(
     readonly drawn: Drawn,
     readonly host: Host,
-    readonly signal: AbortSignal,
+    signal: AbortSignal,
   ) {
+    super(signal);
     const busy = drawn.steps.reduce((sum, step) => sum + step.end - step.start, 0);
     const sparse = drawn.steps.length > 1 && busy < SPARSE * drawn.span;
     this.#rowOf = new Uint16Array(drawn.count);
@@ -83,18 +85,6 @@ export class Store {
     for (const key of ["group_by", "lane_filter"] as const) host.watch(key, () => this.rearrange(), signal);
     host.watch("color_by", () => this.repaint(), signal);
     host.watch("selection", () => this.emit("selection"), signal);
-  }
-
-  on(topics: readonly Topic[], listener: () => void, signal: AbortSignal = this.signal): void {
-    for (const topic of topics) {
-      const set = this.#listeners.get(topic) ?? new Set();
-      this.#listeners.set(topic, set.add(listener));
-      signal.addEventListener("abort", () => set.delete(listener), { once: true });
-    }
-  }
-
-  emit(topic: Topic): void {
-    for (const listener of this.#listeners.get(topic) ?? []) listener();
   }
 
   /** The times the present step or the whole run spans. */
@@ -274,18 +264,7 @@ export class Store {
 
   /** Event ids with the same name as `id`, in time order. */
   sameName(id: number): Uint32Array {
-    this.#byName ??= groupByName(this.drawn);
-    const name = this.drawn.name[id] ?? 0;
-    return this.#byName.ids.subarray(this.#byName.offsets[name], this.#byName.offsets[name + 1]);
+    this.#names ??= new NameIndex(this.drawn);
+    return this.#names.same(id);
   }
-}
-
-function groupByName(drawn: Drawn): { offsets: Uint32Array; ids: Uint32Array } {
-  const offsets = new Uint32Array(drawn.names.length + 2);
-  for (const name of drawn.name) offsets[name + 2]++;
-  for (let name = 2; name < offsets.length; name++) offsets[name] += offsets[name - 1];
-  const ids = new Uint32Array(drawn.count);
-  // offsets[name + 1] walks from the start of a name's ids to their end, which is where the next name's begin.
-  for (let id = 0; id < drawn.count; id++) ids[offsets[drawn.name[id] + 1]++] = id;
-  return { offsets, ids };
 }

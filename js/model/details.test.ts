@@ -1,0 +1,85 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { type Details, readDetails } from "./details";
+import { gzip, type Planned, textColumns, writeContainer } from "./writer";
+
+const header = { count: 4, devices: ["/gpu", "/cpu"], allocators: ["gpu_bfc"], dtypes: { 1: "float32" } };
+const none = Number.NaN;
+const columns: Record<string, Planned> = {
+  scheduled: { encoding: "shuffle", values: Float64Array.of(none, 5, 0, none) },
+  compute_start: { encoding: "shuffle", values: Float64Array.of(1, none, none, none) },
+  compute_end: { encoding: "shuffle", values: Float64Array.of(3, none, none, none) },
+  bytes: { encoding: "shuffle", values: Float64Array.of(none, none, 4_194_304, 0) },
+  source: { encoding: "shuffle", values: Uint16Array.of(65535, 65535, 0, 1) },
+  destination: { encoding: "shuffle", values: Uint16Array.of(65535, 65535, 1, 65535) },
+  tensor: { encoding: "shuffle", values: Uint32Array.of(0, 0, 1, 0) },
+  detail: { encoding: "shuffle", values: Uint32Array.of(2, 0, 0, 0) },
+  edge_offsets: { encoding: "delta-shuffle", values: Uint32Array.of(0, 0, 1, 1, 4) },
+  edge_source: { encoding: "shuffle", values: Uint32Array.of(0, 2, 1, 0) },
+  edge_kind: { encoding: "plain", values: Uint8Array.of(0, 2, 1, 3) },
+  output_offsets: { encoding: "delta-shuffle", values: Uint32Array.of(0, 2, 2, 2, 2) },
+  output_slot: { encoding: "plain", values: Uint8Array.of(0, 1) },
+  output_dtype: { encoding: "plain", values: Uint8Array.of(1, 99) },
+  output_shape: { encoding: "shuffle", values: Uint32Array.of(3, 3) },
+  output_bytes: { encoding: "shuffle", values: Float64Array.of(100352, none) },
+  memory_offsets: { encoding: "delta-shuffle", values: Uint32Array.of(0, 0, 1, 1, 1) },
+  memory_allocator: { encoding: "shuffle", values: Uint16Array.of(0) },
+  memory_total: { encoding: "shuffle", values: Float64Array.of(512) },
+  memory_peak: { encoding: "shuffle", values: Float64Array.of(256) },
+  memory_live: { encoding: "shuffle", values: Float64Array.of(none) },
+  ...textColumns(["", "edge_7_w", "[CPU] a = MatMul(b, c)", "[32, 784]"]),
+};
+
+let details: Details;
+beforeAll(async () => {
+  details = await readDetails(await gzip(writeContainer(header, columns)));
+});
+
+describe("Details", () => {
+  it("tells what was recorded from what was not", () => {
+    expect([0, 1, 2].map((event) => details.scheduled(event))).toEqual([null, 5, 0]);
+    expect([0, 1].map((event) => details.compute(event))).toEqual([{ start: 1, end: 3 }, null]);
+    expect([1, 2, 3].map((event) => details.bytes(event))).toEqual([null, 4_194_304, 0]);
+    expect([1, 2, 3].map((event) => details.source(event))).toEqual([null, "/gpu", "/cpu"]);
+    expect([2, 3].map((event) => details.destination(event))).toEqual(["/cpu", null]);
+    expect([details.tensor(2), details.tensor(3), details.label(0)]).toEqual([
+      "edge_7_w",
+      "",
+      "[CPU] a = MatMul(b, c)",
+    ]);
+  });
+
+  it("takes a column that was left out as never recorded", () => {
+    expect([details.thread(0), details.temp(0), details.persistent(3)]).toEqual([null, null, null]);
+  });
+
+  it("follows edges both ways", () => {
+    expect(details.inputs(0)).toEqual([]);
+    expect(details.inputs(3)).toEqual([
+      { event: 2, kind: "transfer" },
+      { event: 1, kind: "control" },
+      { event: 0, kind: "launch" },
+    ]);
+    expect(details.consumers(0)).toEqual([
+      { event: 1, kind: "data" },
+      { event: 3, kind: "launch" },
+    ]);
+    expect(details.consumers(3)).toEqual([]);
+  });
+
+  it("lists outputs and memory", () => {
+    expect(details.outputs(0)).toEqual([
+      { slot: 0, dtype: "float32", shape: "[32, 784]", bytes: 100352 },
+      { slot: 1, dtype: "dtype 99", shape: "[32, 784]", bytes: null },
+    ]);
+    expect(details.outputs(1)).toEqual([]);
+    expect(details.memory(1)).toEqual([{ allocator: "gpu_bfc", total: 512, peak: 256, live: null }]);
+    expect(details.memory(2)).toEqual([]);
+  });
+
+  it("refuses edges that do not add up", async () => {
+    const short = { ...columns, edge_source: { encoding: "plain", values: Uint32Array.of(0) } } as const;
+    await expect(gzip(writeContainer(header, short)).then(readDetails)).rejects.toThrow(
+      "1 edge sources for 4 edges",
+    );
+  });
+});
