@@ -17,20 +17,24 @@ export interface Paints {
   legend: { label: string; css: string; category?: string }[];
 }
 
-const CATEGORIES: Readonly<Record<string, { label: string; light: string; dark: string }>> = {
-  op: { label: "op", light: "#5b8bd0", dark: "#6f9fe6" },
-  kernel: { label: "kernel", light: "#2f9e77", dark: "#3fb98c" },
-  h2d: { label: "copy H2D", light: "#e0a030", dark: "#e8b04a" },
-  d2h: { label: "copy D2H", light: "#d0682f", dark: "#e58147" },
-  d2d: { label: "copy D2D", light: "#c98a63", dark: "#d9a27f" },
-  memset: { label: "memset", light: "#b3a78c", dark: "#8f866f" },
-  transfer: { label: "receive", light: "#8a63c9", dark: "#a685e6" },
-  collective: { label: "collective", light: "#c2559d", dark: "#d976b4" },
-  input: { label: "input", light: "#8a9a2b", dark: "#a9ba48" },
-  sync: { label: "sync", light: "#8492a6", dark: "#8794ab" },
-  host: { label: "host", light: "#a3a9b3", dark: "#7b828e" },
-};
-const UNKNOWN = CATEGORIES.host;
+type Token = Readonly<{ label: string } & Record<Theme, string>>;
+
+const UNKNOWN: Token = { label: "host", light: "#a3a9b3", dark: "#7b828e" };
+const CATEGORIES: ReadonlyMap<string, Token> = new Map(
+  Object.entries({
+    op: { label: "op", light: "#5b8bd0", dark: "#6f9fe6" },
+    kernel: { label: "kernel", light: "#2f9e77", dark: "#3fb98c" },
+    h2d: { label: "copy H2D", light: "#e0a030", dark: "#e8b04a" },
+    d2h: { label: "copy D2H", light: "#d0682f", dark: "#e58147" },
+    d2d: { label: "copy D2D", light: "#c98a63", dark: "#d9a27f" },
+    memset: { label: "memset", light: "#b3a78c", dark: "#8f866f" },
+    transfer: { label: "receive", light: "#8a63c9", dark: "#a685e6" },
+    collective: { label: "collective", light: "#c2559d", dark: "#d976b4" },
+    input: { label: "input", light: "#8a9a2b", dark: "#a9ba48" },
+    sync: { label: "sync", light: "#8492a6", dark: "#8794ab" },
+    host: UNKNOWN,
+  }),
+);
 /** Lightness by name, in OKLab: seen side by side, yet still the same hue. */
 const VARIANTS = [-0.06, -0.03, 0, 0.03, 0.06];
 const WHEEL = 23;
@@ -40,12 +44,12 @@ const DARK_TEXT = "#1f2430";
 
 /** The colour of a category; one that is not known looks like `host`. */
 export function categoryColour(category: string, theme: Theme): string {
-  return (CATEGORIES[category] ?? UNKNOWN)[theme];
+  return (CATEGORIES.get(category) ?? UNKNOWN)[theme];
 }
 
 /** What a legend calls a category. */
 export function categoryLabel(category: string): string {
-  return CATEGORIES[category]?.label ?? category;
+  return CATEGORIES.get(category)?.label ?? category;
 }
 
 /** The colour of the part of a transfer that waited. */

@@ -7,7 +7,7 @@ export type Term =
   | { type: "text"; field: Field; text: string }
   | { type: "duration"; longer: boolean; inclusive: boolean; ns: number };
 
-const FIELDS: Readonly<Record<string, Field>> = { name: "name", op: "op", lane: "lane", kind: "kind" };
+const FIELDS: ReadonlySet<string> = new Set<Field>(["name", "op", "lane", "kind"]);
 const UNITS: Readonly<Record<string, number>> = {
   ns: 1,
   us: 1e3,
@@ -36,10 +36,14 @@ function parseTerm(word: string): Term {
     };
   }
   const colon = word.indexOf(":");
-  const field = FIELDS[word.slice(0, Math.max(colon, 0))];
+  const field = word.slice(0, Math.max(colon, 0));
+  if (isField(field)) return { type: "text", field, text: word.slice(colon + 1) };
   // "stream:13" and other texts with a colon are no filters.
-  if (field === undefined) return { type: "text", field: "any", text: word };
-  return { type: "text", field, text: word.slice(colon + 1) };
+  return { type: "text", field: "any", text: word };
+}
+
+function isField(text: string): text is Field {
+  return FIELDS.has(text);
 }
 
 /** A filter that is not written out yet ("op:") would match everything. */

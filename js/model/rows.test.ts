@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { packLanes, type Row } from "./rows";
+import { type Made, makeDrawn, randomNumbers } from "./synthetic";
+
+function overlapping(seed: number, count: number, span: number, longest: number): Made[] {
+  const random = randomNumbers(seed);
+  return Array.from({ length: count }, () => ({
+    start: Math.floor(random() * span),
+    duration: random() < 0.2 ? 0 : Math.floor(random() ** 3 * longest),
+    lane: Math.floor(random() * 3),
+    step: Math.floor(random() * 2),
+  }));
+}
+
+function shape(rows: Row[]): number[][] {
+  return rows.map((row) => [...row.ids]);
+}
+
+describe("packLanes", () => {
+  it.each([
+    [1, 500, 2000, 50],
+    [2, 2000, 100, 30],
+    [3, 300, 2 ** 53 - 1000, 1000],
+    [4, 1000, 5000, 5000],
+  ])("loses nothing and draws nothing over anything (seed %i)", (seed, count, span, longest) => {
+    const drawn = makeDrawn(overlapping(seed, count, span, longest));
+    const seen = new Uint8Array(count);
+    packLanes(drawn, null).forEach((rows, lane) => {
+      rows.forEach((row, index) => {
+        expect([row.lane, row.index]).toEqual([lane, index]);
+        expect(row.ids.length).toBeGreaterThan(0);
+        row.ids.forEach((id, i) => {
+          expect(drawn.lane[id]).toBe(lane);
+          expect([row.start[i], row.end[i]]).toEqual([drawn.start[id], drawn.start[id] + drawn.duration[id]]);
+          seen[id]++;
+          if (i === 0) return;
+          expect(row.start[i]).toBeGreaterThan(row.start[i - 1]);
+          expect(row.start[i]).toBeGreaterThanOrEqual(row.end[i - 1]);
+        });
+      });
+    });
+    expect(seen.every((times) => times === 1)).toBe(true);
+  });
+
+  it("puts each event into the first row that is free", () => {
+    const drawn = makeDrawn(overlapping(5, 3000, 4000, 60));
+    const rowOf = new Map<number, number>();
+    for (const rows of packLanes(drawn, null))
+      for (const row of rows) for (const id of row.ids) rowOf.set(id, row.index);
+    const free: number[][] = drawn.lanes.map(() => []);
+    for (let id = 0; id < drawn.count; id++) {
+      const ends = free[drawn.lane[id]];
+      let first = ends.findIndex((end) => end <= drawn.start[id]);
+      if (first < 0) first = ends.length;
+      ends[first] = drawn.start[id] + Math.max(drawn.duration[id], 1);
+      expect(rowOf.get(id)).toBe(first);
+    }
+  });
+
+  it("lets events touch, and gives events without length at one instant a row each", () => {
+    const touching = makeDrawn([
+      { start: 0, duration: 5 },
+      { start: 5, duration: 5 },
+      { start: 10 },
+      { start: 11, duration: 1 },
+    ]);
+    expect(packLanes(touching, null).map(shape)).toEqual([[[0, 1, 2, 3]]]);
+    const instant = makeDrawn([{ start: 7, duration: 3 }, { start: 7 }, { start: 7 }, { start: 10 }]);
+    expect(packLanes(instant, null).map(shape)).toEqual([[[0, 3], [1], [2]]]);
+  });
+
+  it("keeps lanes without events, and takes only the events of a step", () => {
+    const drawn = makeDrawn([
+      { start: 0, duration: 2, lane: 2, step: 3 },
+      { start: 1, duration: 2, lane: 0, step: 8 },
+      { start: 1, duration: 2, lane: 2, step: 8 },
+    ]);
+    expect(packLanes(drawn, null).map(shape)).toEqual([[[1]], [], [[0], [2]]]);
+    expect(packLanes(drawn, 1).map(shape)).toEqual([[[1]], [], [[2]]]);
+    expect(packLanes({ ...drawn, step: null }, 0).map(shape)).toEqual([[[1]], [], [[0], [2]]]);
+    expect(packLanes({ ...drawn, step: null }, 1).map(shape)).toEqual([[], [], []]);
+    expect(packLanes(makeDrawn([]), null)).toEqual([[]]);
+  });
+});
