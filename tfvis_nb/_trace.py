@@ -1,0 +1,192 @@
+"""Trace: the event table of one or more steps, with its lanes, transfers, graphs and nested records.
+
+Everything else in the package takes a `Trace` or returns one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import pandas as pd
+
+from tfvis_nb import events as event_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Trace:
+    """What one or more traced steps recorded.
+
+    Parameters
+    ----------
+    events
+        An ordered event table (see `tfvis_nb.events.COLUMNS`).
+    nested
+        One Arrow row per event with what does not fit a flat table; its columns are
+        ``raw_device`` (dictionary: the lane's name in the source), ``outputs`` and
+        ``memory`` (lists of structs). None when the source has nothing of the kind.
+    graphs
+        For each step, its partition graphs as serialised ``GraphDef`` messages.
+    notes
+        What was repaired, merged, estimated or left out while reading.
+    sources
+        The serialised ``RunMetadata`` of each step, where the recorder kept it.
+    title
+        A short name for the picture, such as the file's.
+    """
+
+    def __init__(
+        self,
+        events: pd.DataFrame,
+        *,
+        nested: pa.Table | None = None,
+        graphs: Sequence[Sequence[bytes]] = (),
+        notes: Sequence[str] = (),
+        sources: Sequence[bytes] = (),
+        title: str = "",
+    ) -> None:
+        event_table.check(events)
+        if nested is not None and nested.num_rows != len(events):
+            raise ValueError(f"{nested.num_rows} nested rows for {len(events)} events")
+        self.events = events
+        self.nested = nested
+        self.graphs = [list(step) for step in graphs]
+        self.notes = list(notes)
+        self.sources = list(sources)
+        self.title = title
+
+    @cached_property
+    def lanes(self) -> pd.DataFrame:
+        """One row per lane: task, device, lane, kind, events, busy_ns, start_ns, end_ns."""
+        from tfvis_nb.analysis.lanes import lanes
+
+        return lanes(self.events)
+
+    @cached_property
+    def transfers(self) -> pd.DataFrame:
+        """One row per RecvTensor, RecvBuf or copy; see `tfvis_nb.analysis.transfers.transfers`."""
+        from tfvis_nb.analysis.transfers import transfers
+
+        return transfers(self.events)
+
+    @cached_property
+    def edges(self) -> pd.DataFrame:
+        """Which event fed which; see `tfvis_nb.analysis.dataflow.dataflow`."""
+        from tfvis_nb.analysis.dataflow import dataflow
+
+        return dataflow(self)
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """One row per step: step, start_ns, end_ns, duration_ns, events."""
+        grouped = self.events.assign(end_ns=self.events["start_ns"] + self.events["duration_ns"]).groupby(
+            "step"
+        )
+        table = grouped.agg(
+            start_ns=("start_ns", "min"), end_ns=("end_ns", "max"), events=("start_ns", "size")
+        ).reset_index()
+        table.insert(3, "duration_ns", table["end_ns"] - table["start_ns"])
+        return table
+
+    @overload
+    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
+    @overload
+    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
+    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
+        """Write the timeline as one HTML file that opens offline.
+
+        Parameters
+        ----------
+        path
+            Where to write; None to get the text instead.
+        title
+            Of the page; the trace's own unless given.
+        **options
+            As of `tfvis_nb.show_timeline`: ``height``, ``group_by``, ``color_by``,
+            ``lane_filter`` and ``selection``.
+
+        Returns
+        -------
+        pathlib.Path or str
+            The path written, or the text.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an option is unknown or has a value it cannot have.
+        FileNotFoundError
+            If this is a checkout of the source whose front end is not built.
+        """
+        from tfvis_nb.display.page import html_page, write_text
+
+        text = html_page(self, title, **options)
+        return text if path is None else write_text(path, text)
+
+    @overload
+    def to_chrome_trace(self, path: None = None) -> str: ...
+    @overload
+    def to_chrome_trace(self, path: str | Path) -> Path: ...
+    def to_chrome_trace(self, path: str | Path | None = None) -> str | Path:
+        """Write Chrome trace events, which Perfetto, chrome://tracing and speedscope open.
+
+        Bars have the names, times and arguments that TensorFlow's ``timeline.py``
+        gives them; see `tfvis_nb.display.chrome_trace`.
+
+        Parameters
+        ----------
+        path
+            Where to write, compressed when it ends in ``.gz``; None to get the text instead.
+
+        Returns
+        -------
+        pathlib.Path or str
+            The path written, or the JSON text.
+        """
+        from tfvis_nb.display.chrome_trace import chrome_trace_text, write_chrome_trace
+
+        return chrome_trace_text(self) if path is None else write_chrome_trace(self, path)
+
+    def __repr__(self) -> str:
+        from tfvis_nb.display.labels import one_line
+
+        return f"<Trace {one_line(self)}>"
+
+    def _repr_html_(self) -> str:
+        from tfvis_nb.display.fallback import static_html
+
+        return static_html(self)
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write the whole trace as a Parquet file, which `tfvis_nb.read_trace` reads back unchanged.
+
+        Other programs read the file as a table of the events; see `tfvis_nb.reading.parquet`.
+
+        Parameters
+        ----------
+        path
+            Where to write.
+
+        Returns
+        -------
+        pathlib.Path
+            The path written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import tfvis_nb as tv
+        >>> table = tv.events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["a"]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     again = tv.read_trace(tv.Trace(table).to_parquet(f"{folder}/step.parquet"))
+        >>> again.events["name"].tolist()
+        ['a']
+        """
+        from tfvis_nb.reading.parquet import write
+
+        path = Path(path)
+        write(self, path)
+        return path

@@ -1,0 +1,92 @@
+"""Which lanes a trace has, in the order they are drawn."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+_LANE_ORDER = ("ops", "collective", "recv", "stream:", "memcpy", "memset", "sync")
+_KEYS = ["task", "device", "lane"]
+
+
+def lanes(events: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per lane, ordered as they are drawn: tasks, in them CPUs before GPUs, ops before streams.
+
+    Parameters
+    ----------
+    events
+        An ordered event table (see `tfvis_nb.events`).
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``task``, ``device``, ``lane`` (category), ``kind`` (category; the most frequent one of the
+        lane's rows), ``events`` (int64), ``busy_ns`` (int64; time covered by at least one row),
+        ``start_ns`` and ``end_ns`` (int64; first start, last end).
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.lanes import lanes
+    >>> table = events.build({"start_ns": [0, 5, 30], "duration_ns": [10, 10, 1], "kind": ["op"] * 3})
+    >>> lanes(table)[["events", "busy_ns", "end_ns"]].values.tolist()
+    [[3, 16, 31]]
+    """
+    frame = events[[*_KEYS, "kind"]].assign(
+        start_ns=events["start_ns"], end_ns=events["start_ns"] + events["duration_ns"]
+    )
+    groups = frame.groupby(_KEYS, observed=True, sort=False)
+    number = groups.ngroup().to_numpy()
+    table = groups.agg(events=("start_ns", "size"), start_ns=("start_ns", "min"), end_ns=("end_ns", "max"))
+    table = table.reset_index()
+    table["busy_ns"] = busy(number, frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy(), len(table))
+    kinds = pd.crosstab(number, frame["kind"].astype(object)) if len(table) else pd.DataFrame()
+    most = kinds.idxmax(axis=1).to_numpy() if len(table) else np.array([], object)
+    table["kind"] = pd.Categorical(most, categories=events["kind"].cat.categories)
+    order = sorted(range(len(table)), key=lambda row: _place(*(str(table[key].iloc[row]) for key in _KEYS)))
+    columns = [*_KEYS, "kind", "events", "busy_ns", "start_ns", "end_ns"]
+    return table.loc[order, columns].reset_index(drop=True)
+
+
+def busy(lane: np.ndarray, start: np.ndarray, end: np.ndarray, lanes: int) -> np.ndarray:
+    """Return for each lane the length of the union of its intervals (int64).
+
+    Parameters
+    ----------
+    lane
+        The lane number of each interval, below `lanes`.
+    start, end
+        The intervals, int64, ordered by start.
+    lanes
+        How many lanes there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.analysis.lanes import busy
+    >>> busy(np.array([0, 0, 1]), np.array([0, 2, 5]), np.array([4, 6, 7]), 2).tolist()
+    [6, 2]
+    """
+    order = np.argsort(lane, kind="stable")
+    lane, start, end = lane[order], start[order], end[order]
+    reached = pd.Series(end).groupby(lane).cummax().to_numpy()
+    before = np.concatenate([start[:1], reached[:-1]])
+    first = np.concatenate([[True], lane[1:] != lane[:-1]])[: len(lane)]
+    covered = np.where(first, end - start, np.maximum(end - np.maximum(start, before), 0))
+    total = np.zeros(lanes, np.int64)
+    np.add.at(total, lane, covered)
+    return total
+
+
+def _place(task: str, device: str, lane: str) -> tuple[object, ...]:
+    kind = next(
+        (place for place, prefix in enumerate(_LANE_ORDER) if lane.startswith(prefix)), len(_LANE_ORDER)
+    )
+    return _natural(task), _natural(device), kind, _natural(lane)
+
+
+def _natural(text: str) -> list[tuple[int, int | str]]:
+    """Split a text so that ``task:10`` comes after ``task:9``."""
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", text)]

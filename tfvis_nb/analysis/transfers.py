@@ -1,0 +1,97 @@
+"""Network transfers and copies: from where, to where, how many bytes, how long waiting, how long moving."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.reading.devices import task_of
+
+COLUMNS = (
+    "event",
+    "step",
+    "kind",
+    "source",
+    "destination",
+    "tensor",
+    "bytes",
+    "start_ns",
+    "duration_ns",
+    "wait_ns",
+    "transfer_ns",
+    "bandwidth",
+)
+
+
+def transfers(events: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per tensor received and per copy, with waiting and moving told apart.
+
+    A receiver handles the tensors of one channel (one task to another) one after the other. In the
+    order of their ends, a transfer moves from the end of the one before, and waits until then. A copy
+    waits from its launch to its start, where the launch is known.
+
+    Parameters
+    ----------
+    events
+        An ordered event table (see `tfvis_nb.events`).
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``event`` (int64, the row in `events`), ``step``, ``kind``, ``source``, ``destination``,
+        ``tensor``, ``bytes``, ``start_ns``, ``duration_ns`` as in `events`; ``wait_ns`` and
+        ``transfer_ns`` (Int64 ns, NA where not known); ``bandwidth`` (float64, bytes per second over
+        ``transfer_ns``, NaN where not known).
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.transfers import transfers
+    >>> table = events.build({
+    ...     "start_ns": [0, 10], "duration_ns": [100, 190], "kind": ["transfer"] * 2, "bytes": [50, 100],
+    ...     "source": ["/job:ps/task:0/device:CPU:0"] * 2, "destination": ["/job:worker/task:0/device:CPU:0"] * 2,
+    ... })
+    >>> transfers(table)[["wait_ns", "transfer_ns", "bandwidth"]].values.tolist()
+    [[0, 100, 500000000.0], [90, 100, 1000000000.0]]
+    """
+    kind = events["kind"].astype(object).to_numpy()
+    rows = np.flatnonzero((kind == "transfer") | (kind == "memcpy"))
+    table = events.iloc[rows][list(COLUMNS[1:9])].reset_index(drop=True)
+    table.insert(0, "event", rows.astype(np.int64))
+    table["kind"] = table["kind"].cat.remove_unused_categories()
+    received = (table["kind"] == "transfer").to_numpy()
+    start = table["start_ns"].to_numpy()
+    moving = table["duration_ns"].to_numpy().copy()
+    scheduled = events["scheduled_ns"].iloc[rows].to_numpy(np.int64, na_value=0)
+    launched = events["scheduled_ns"].iloc[rows].notna().to_numpy()
+    waiting = np.where(launched, np.maximum(start - scheduled, 0), 0)
+    moving[received] = _moving(table[received])
+    waiting[received] = table["duration_ns"].to_numpy()[received] - moving[received]
+    known = received | launched
+    table["wait_ns"] = pd.arrays.IntegerArray(np.where(known, waiting, 0), ~known)
+    table["transfer_ns"] = pd.arrays.IntegerArray(moving, np.zeros(len(moving), bool))
+    size = table["bytes"].to_numpy(np.float64, na_value=np.nan)
+    table["bandwidth"] = np.divide(size * 1e9, moving, out=np.full(len(size), np.nan), where=moving > 0)
+    return table
+
+
+def _moving(table: pd.DataFrame) -> np.ndarray:
+    """Return how long each received tensor moved: from when its channel became free, or it began, to its end."""
+    names = {column: table[column].cat.categories for column in ("source", "destination")}
+    tasks = {
+        column: pd.Series([task_of(name) for name in names[column]], dtype=object).factorize()[0][
+            table[column].cat.codes
+        ]
+        for column in names
+    }
+    start, end = table["start_ns"].to_numpy(), (table["start_ns"] + table["duration_ns"]).to_numpy()
+    channel = (table["step"].to_numpy(np.int64), tasks["source"], tasks["destination"])
+    order = np.lexsort((start, end, *channel))
+    same = np.ones(len(order), bool)
+    same[:1] = False
+    for part in channel:
+        same[1:] &= part[order][1:] == part[order][:-1]
+    free = np.where(same, np.concatenate([start[:1], end[order][:-1]]), start[order])
+    moving = np.empty(len(order), np.int64)
+    moving[order] = end[order] - np.maximum(start[order], free)
+    return moving

@@ -1,0 +1,158 @@
+"""The event table: its columns, their dtypes and units, and how one is built and checked.
+
+One row is one recorded execution: an op run by TensorFlow's executor, a GPU
+kernel, a copy, a tensor received from another task. Rows are ordered by
+``start_ns`` and numbered from 0; that number is the *event id* which the
+timeline, the selection and the dataflow edges use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+KINDS = ("op", "kernel", "memcpy", "memset", "transfer", "collective", "sync", "host")
+"""What a row is. Every row of every format is one of these."""
+
+COLUMNS: dict[str, str] = {
+    "step": "int32",
+    "task": "category",
+    "device": "category",
+    "lane": "category",
+    "kind": "category",
+    "name": "str",
+    "op": "category",
+    "start_ns": "int64",
+    "duration_ns": "int64",
+    "scheduled_ns": "Int64",
+    "compute_start_ns": "Int64",
+    "compute_end_ns": "Int64",
+    "thread": "Int64",
+    "bytes": "Int64",
+    "source": "category",
+    "destination": "category",
+    "tensor": "str",
+    "detail": "str",
+}
+"""Column name to dtype, in order. Times are epoch nanoseconds, durations nanoseconds, sizes bytes."""
+
+
+def _text_dtype() -> pd.StringDtype:
+    """Return the dtype pandas 3 calls "str"; pandas 2.2 and 2.3 have it under other names."""
+    try:
+        return pd.StringDtype("pyarrow", na_value=np.nan)
+    except TypeError:
+        return pd.StringDtype("pyarrow_numpy")
+
+
+TEXT = _text_dtype()
+"""The dtype of the "str" columns: UTF-8 texts in Arrow memory, missing ones NaN."""
+
+_DEFAULTS: dict[str, Any] = {"step": 0, "name": "", "tensor": "", "detail": ""}
+
+
+def build(columns: Mapping[str, Any], *, rows: int | None = None) -> pd.DataFrame:
+    """Make an event table from columns, in the order they come.
+
+    Parameters
+    ----------
+    columns
+        Column name to values (anything ``pandas.Series`` takes). Columns that are
+        left out hold the empty value of their dtype: NA, ``""`` or, for ``step``, 0.
+    rows
+        Number of rows; needed only when `columns` is empty.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With exactly the columns of `COLUMNS`, not yet ordered.
+
+    Raises
+    ------
+    ValueError
+        If a column is unknown, or one of ``start_ns`` and ``duration_ns`` is missing.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 1], "name": ["a", "b"]})
+    >>> table.loc[1, "name"]
+    'b'
+    """
+    unknown = sorted(set(columns) - set(COLUMNS))
+    if unknown:
+        raise ValueError(f"unknown event column {unknown[0]!r}; the columns are {', '.join(COLUMNS)}")
+    if rows is None:
+        missing = [name for name in ("start_ns", "duration_ns") if name not in columns]
+        if missing:
+            raise ValueError(f"an event table needs the column {missing[0]!r}")
+        rows = len(columns["start_ns"])
+    index = pd.RangeIndex(rows)
+    data = {name: _column(name, dtype, columns.get(name), index) for name, dtype in COLUMNS.items()}
+    return pd.DataFrame(data, index=index, copy=False)
+
+
+def _column(name: str, dtype: str, values: Any, index: pd.RangeIndex) -> pd.Series:
+    if values is None:
+        if dtype == "category":
+            blank = pd.Categorical.from_codes(np.zeros(len(index), "int8"), categories=[""])
+            return pd.Series(blank, index=index)
+        return pd.Series(_DEFAULTS.get(name, pd.NA), index=index, dtype=_pandas_dtype(dtype))
+    if dtype == "str" and not isinstance(values, pd.Series):
+        # Arrow texts are taken as they are; through an object array they would be copied one by one.
+        return pd.Series(pd.array(values, dtype=TEXT), index=index, copy=False)
+    series = values if isinstance(values, pd.Series) else pd.Series(values, copy=False)
+    wanted = _pandas_dtype(dtype)
+    series = series if series.dtype == wanted else series.astype(wanted)
+    return series.set_axis(index)
+
+
+def _pandas_dtype(dtype: str) -> Any:
+    return TEXT if dtype == "str" else dtype
+
+
+def order(table: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+    """Order a table by start, longer rows first among equal starts, and renumber it.
+
+    Returns
+    -------
+    tuple
+        The ordered table and, for each of its rows, the row number before (shape ``(n,)``, int64).
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> table, before = events.order(events.build({"start_ns": [9, 5], "duration_ns": [1, 3]}))
+    >>> before.tolist()
+    [1, 0]
+    """
+    before = np.lexsort((-table["duration_ns"].to_numpy(), table["start_ns"].to_numpy()))
+    return table.take(before).reset_index(drop=True), before
+
+
+def check(table: pd.DataFrame) -> None:
+    """Raise ValueError unless `table` is a well-formed event table.
+
+    Checks the columns, their dtypes, the order of ``start_ns``, that no
+    duration is negative and that every ``kind`` is one of `KINDS`.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> events.check(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"]}))
+    """
+    if list(table.columns) != list(COLUMNS):
+        raise ValueError(f"the columns are {list(table.columns)}, not {list(COLUMNS)}")
+    wrong = [name for name, dtype in COLUMNS.items() if table[name].dtype != _pandas_dtype(dtype)]
+    if wrong:
+        raise ValueError(f"column {wrong[0]!r} has dtype {table[wrong[0]].dtype}, not {COLUMNS[wrong[0]]}")
+    if not table["start_ns"].is_monotonic_increasing:
+        raise ValueError("the rows are not ordered by start_ns")
+    if len(table) and int(table["duration_ns"].min()) < 0:
+        raise ValueError(f"event {int(table['duration_ns'].argmin())} has a negative duration")
+    strange = set(table["kind"].cat.categories[table["kind"].cat.codes.unique()]) - set(KINDS)
+    if strange:
+        raise ValueError(f"unknown kind {sorted(strange)[0]!r}; the kinds are {', '.join(KINDS)}")

@@ -1,0 +1,94 @@
+"""Bytes or objects -> `tfvis_nb.Trace`. Nothing here imports tensorflow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
+
+if TYPE_CHECKING:
+    from tfvis_nb.reading.decode import RecordedStep
+
+__all__ = ["EmptyTraceError", "TraceFormatError", "read_trace"]
+
+
+def read_trace(source: Any, *, title: str | None = None) -> Trace:
+    """Read one or more traced steps.
+
+    Parameters
+    ----------
+    source
+        A path; bytes; a ``RunMetadata`` or ``StepStats`` message of any TensorFlow; a `Trace`; or an
+        iterable of those, one step each. Files may be binary or text, compressed with xz or
+        gzip, or written by `Trace.to_parquet`.
+    title
+        A short name for the picture; the file's name when None.
+
+    Returns
+    -------
+    Trace
+        Its ``notes`` say what was repaired, merged, estimated or left out.
+
+    Raises
+    ------
+    TraceFormatError
+        When the bytes are truncated, corrupt or of another format. It names the source, the
+        formats tried and the first offending byte or field.
+    EmptyTraceError
+        When the source is well-formed but no run was traced into it.
+    TypeError
+        When `source` is nothing that can be read.
+    OSError
+        When a file cannot be read.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> text = b'''dev_stats {
+    ...   device: "/job:localhost/replica:0/task:0/cpu:0"
+    ...   node_stats { node_name: "a" timeline_label: "a = Const()" all_start_micros: 7 all_end_rel_micros: 2 }
+    ... }'''
+    >>> trace = tv.read_trace(text)
+    >>> trace.events[["name", "op", "start_ns", "duration_ns"]].values.tolist()
+    [['a', 'Const', 7000, 2000]]
+    """
+    from tfvis_nb.reading.decode import RecordedStep
+    from tfvis_nb.reading.joining import joined
+    from tfvis_nb.reading.stepstats import assemble
+
+    if isinstance(source, Trace) and title is None:
+        return source
+    read, names, empty = _read_all(source)
+    steps = [item for item in read if isinstance(item, RecordedStep)]
+    if title is None:
+        title = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 and names[0] else "")
+    if len(steps) == len(read):
+        trace = assemble(steps, title)
+    else:
+        trace = joined([item if isinstance(item, Trace) else assemble([item]) for item in read], title)
+    if empty:
+        trace.notes.append(f"{empty} of {empty + len(read)} steps hold no events and were left out")
+    return trace
+
+
+def _read_all(source: Any) -> tuple[list[RecordedStep | Trace], list[str], int]:
+    """Read every step of `source`; return them, their titles, and how many more held no events."""
+    from tfvis_nb.reading.decode import NO_EVENTS
+    from tfvis_nb.reading.dispatch import read_piece
+    from tfvis_nb.reading.sources import pieces
+
+    read: list[RecordedStep | Trace] = []
+    names: list[str] = []
+    empty: list[EmptyTraceError] = []
+    for piece in pieces(source):
+        try:
+            item = piece if isinstance(piece, Trace) else read_piece(piece)
+        except EmptyTraceError as error:
+            empty.append(error)
+            continue
+        read.append(item)
+        names.append(item.title if isinstance(item, Trace) else piece.title)
+    if not read:
+        raise empty[0] if empty else EmptyTraceError(f"no steps given; {NO_EVENTS}")
+    return read, names, len(empty)

@@ -1,0 +1,117 @@
+"""The columns of an event table while it is being made: text as codes, families of rows as parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Vocabulary:
+    """The distinct texts of one categorical column; a row holds a text's number (int32).
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb.reading.columns import Vocabulary
+    >>> words = Vocabulary()
+    >>> words.codes(pa.array(["op", None, "op"])).tolist()
+    [1, 0, 1]
+    >>> words.texts
+    ['', 'op']
+    """
+
+    def __init__(self) -> None:
+        self.texts = [""]
+        self._numbers = {"": 0}
+
+    def code(self, text: str) -> int:
+        """Return the number of one text."""
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return number
+
+    def codes(self, texts: pa.Array) -> np.ndarray:
+        """Return the number of each text (int32); null counts as empty."""
+        encoded = texts if hasattr(texts, "indices") else texts.dictionary_encode()
+        numbers = np.array([self.code(text or "") for text in encoded.dictionary.to_pylist()] + [0], np.int32)
+        places = encoded.indices.fill_null(len(numbers) - 1).to_numpy(zero_copy_only=False)
+        return numbers[places]
+
+    def categorical(self, codes: np.ndarray) -> pd.Categorical:
+        """Make a categorical of `codes` with only the texts that occur."""
+        used = np.zeros(len(self.texts), bool)
+        used[codes] = True
+        renumbered = np.cumsum(used) - 1
+        texts = [text for text, keep in zip(self.texts, used.tolist(), strict=True) if keep]
+        return pd.Categorical.from_codes(
+            renumbered[codes], categories=pd.Index(texts, dtype=object).astype("str")
+        )
+
+
+class Vocabularies:
+    """One `Vocabulary` for each categorical column of the event table."""
+
+    def __init__(self) -> None:
+        self.task = Vocabulary()
+        self.device = Vocabulary()
+        self.lane = Vocabulary()
+        self.kind = Vocabulary()
+        self.op = Vocabulary()
+        self.source = Vocabulary()
+        self.destination = Vocabulary()
+
+
+CODED = ("task", "device", "lane", "kind", "op", "source", "destination")
+WORDED = ("name", "tensor", "detail")
+
+
+@dataclass
+class Part:
+    """Some rows of the source with the columns that are read from names and labels.
+
+    `rows` are row numbers in the source. The `CODED` columns are numbers in the
+    `Vocabularies`, the `WORDED` ones Arrow texts; `amount` is bytes, -1 where not known.
+    """
+
+    rows: np.ndarray
+    task: np.ndarray
+    device: np.ndarray
+    lane: np.ndarray
+    kind: np.ndarray
+    op: np.ndarray
+    source: np.ndarray
+    destination: np.ndarray
+    name: pa.Array
+    tensor: pa.Array
+    detail: pa.Array
+    amount: np.ndarray
+
+
+def blank_codes(rows: int) -> np.ndarray:
+    """Return the codes of a column of empty texts."""
+    return np.zeros(rows, np.int32)
+
+
+def blank_texts(rows: int) -> pa.Array:
+    """Return an Arrow column of empty texts."""
+    import pyarrow as pa
+
+    return pa.repeat(pa.scalar("", pa.large_string()), rows)
+
+
+def constant(rows: int, code: int) -> np.ndarray:
+    """Return the codes of a column that holds one text."""
+    return np.full(rows, code, np.int32)
+
+
+def nullable(values: np.ndarray, known: np.ndarray) -> Any:
+    """Make an ``Int64`` column; rows that are not `known` are NA."""
+    return pd.arrays.IntegerArray(np.where(known, values, 0).astype(np.int64, copy=False), ~known)

@@ -1,0 +1,105 @@
+"""Device strings of ``dev_stats`` -> task, device, lane and what kind of rows they hold."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Family = Literal["executor", "gpu", "host", "unknown"]
+
+_TASK = r"(?P<task>/job:[^/]+(?:/replica:\d+)?(?:/task:\d+)?)"
+_EXECUTOR = re.compile(_TASK + r"/(?:device:)?(?P<type>[A-Za-z_]+):(?P<ordinal>\d+)(?:/(?P<rest>.+))?")
+_GPU_LANE = re.compile(
+    _TASK + r"?/(?:device:)?gpu:(?P<ordinal>\d+)/"
+    r"(?:(?P<other>memcpy|sync|stream:all)|stream:(?P<stream>[^<]*)(?:<(?P<what>\w*)>)?)",
+    re.IGNORECASE,
+)
+_GPU_CONTEXT = re.compile(
+    r"/gpu:(?P<ordinal>\d+) \(.*\)/context#(?P<context>\d+)/(?:stream#(?P<stream>\d+)|null stream)(?::(?P<what>\w+))?",
+    re.IGNORECASE,
+)
+_HOST = re.compile(_TASK + r"?/host:CPU")
+
+
+class Place(NamedTuple):
+    """Where the rows of one device string belong.
+
+    `task` is empty and `device` starts at ``/device:`` when the string does not say the task.
+    `what` is what the string says about its rows: ``MemcpyH2D``, ``Kernel``, ``sync``, ``memcpy`` or
+    nothing. An `aggregate` lane repeats the rows of the other lanes of its GPU.
+    """
+
+    family: Family
+    task: str
+    device: str
+    lane: str
+    what: str = ""
+    ordinal: int = -1
+    aggregate: bool = False
+
+
+def canonical(device: str) -> str:
+    """Spell a device in full: old ``/gpu:0`` becomes ``/device:GPU:0``; other texts stay.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.devices import canonical
+    >>> canonical("/job:ps/replica:0/task:0/cpu:0")
+    '/job:ps/replica:0/task:0/device:CPU:0'
+    """
+    match = _EXECUTOR.fullmatch(device)
+    if match is None or match["rest"]:
+        return device
+    return f"{match['task']}/device:{match['type'].upper()}:{match['ordinal']}"
+
+
+def task_of(device: str) -> str:
+    """Return the task part of a device name, empty when it has none.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.devices import task_of
+    >>> task_of("/job:worker/replica:0/task:1/device:GPU:0")
+    '/job:worker/replica:0/task:1'
+    """
+    match = re.match(_TASK, device)
+    return match["task"] if match else ""
+
+
+def place(device: str) -> Place:
+    """Parse a device string of any TensorFlow version.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.devices import place
+    >>> place("/device:GPU:0/stream:14<MemcpyH2D>").lane
+    'stream:14'
+    >>> place("/job:ps/replica:0/task:0/cpu:0").device
+    '/job:ps/replica:0/task:0/device:CPU:0'
+    """
+    if match := _GPU_CONTEXT.fullmatch(device):
+        stream = f"stream:{match['stream']}" if match["stream"] else "null stream"
+        lane = stream if match["context"] == "0" else f"context:{match['context']} {stream}"
+        return _gpu("", match["ordinal"], lane, match["what"])
+    if match := _GPU_LANE.fullmatch(device):
+        other = (match["other"] or "").lower()
+        task = match["task"] or ""
+        if other in ("memcpy", "stream:all"):
+            return _gpu(task, match["ordinal"], other, "memcpy" if other == "memcpy" else "", aggregate=True)
+        if other == "sync":
+            return _gpu(task, match["ordinal"], "sync", "sync")
+        return _gpu(task, match["ordinal"], f"stream:{match['stream']}", match["what"])
+    if match := _HOST.fullmatch(device):
+        task = match["task"] or ""
+        return Place("host", task, f"{task}/device:CPU:0", "host")
+    if match := _EXECUTOR.fullmatch(device):
+        name = f"{match['task']}/device:{match['type'].upper()}:{match['ordinal']}"
+        ordinal = int(match["ordinal"]) if match["type"].upper() == "GPU" else -1
+        if match["rest"]:
+            return Place("unknown", match["task"], name, match["rest"])
+        return Place("executor", match["task"], name, "ops", ordinal=ordinal)
+    return Place("unknown", "", "", device)
+
+
+def _gpu(task: str, ordinal: str, lane: str, what: str | None, *, aggregate: bool = False) -> Place:
+    return Place("gpu", task, f"{task}/device:GPU:{int(ordinal)}", lane, what or "", int(ordinal), aggregate)

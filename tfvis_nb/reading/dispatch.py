@@ -1,0 +1,54 @@
+"""Which reader reads which bytes. A new format is one module beside this one and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.reading import foreign, parquet, textproto
+from tfvis_nb.reading.decode import RecordedStep, decode
+from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.sources import Piece
+
+
+class Format(NamedTuple):
+    """A format: its name in messages, how its bytes are told, and what reads them."""
+
+    name: str
+    matches: Callable[[bytes], bool]
+    read: Callable[[bytes, str], RecordedStep | Trace]
+
+
+def _read_text(data: bytes, label: str) -> RecordedStep:
+    binary, notes = textproto.to_binary(data, label)
+    step = decode(binary, label)
+    step.notes += notes
+    return step
+
+
+def _is_binary(data: bytes) -> bool:
+    return not foreign.recognise(data)
+
+
+FORMATS = (
+    Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read),
+    Format("text RunMetadata or StepStats", textproto.is_text, _read_text),
+    Format("binary RunMetadata or StepStats", _is_binary, decode),
+)
+
+
+def read_piece(piece: Piece) -> RecordedStep | Trace:
+    """Read one piece with the first format that takes it.
+
+    Raises
+    ------
+    TraceFormatError
+        When no format does, or the one that does finds it damaged.
+    """
+    if piece.message:
+        return decode(piece.data, piece.label, piece.message)
+    for form in FORMATS:
+        if form.matches(piece.data):
+            return form.read(piece.data, piece.label)
+    raise TraceFormatError(f"{piece.label}: this is {foreign.recognise(piece.data)}; {foreign.READABLE}")

@@ -1,0 +1,36 @@
+"""What reading raises, by name, when a source is not a trace or holds no events."""
+
+from __future__ import annotations
+
+
+class TraceFormatError(ValueError):
+    """The bytes are truncated, corrupt, or of a format that is not a trace.
+
+    The message names the source, the formats that were tried and the first
+    offending byte or field.
+
+    Examples
+    --------
+    >>> import tfvis_nb
+    >>> tfvis_nb.read_trace(b'{"traceEvents": []}')
+    Traceback (most recent call last):
+    ...
+    tfvis_nb.reading.errors.TraceFormatError: 19 bytes: this is JSON, probably a Chrome trace; \
+read_trace reads RunMetadata and StepStats, binary or text, and tables written by Trace.to_parquet
+    """
+
+
+class EmptyTraceError(TraceFormatError):
+    """The source is well-formed, but no run was traced into it.
+
+    The message says which option makes TensorFlow record one.
+
+    Examples
+    --------
+    >>> import tfvis_nb
+    >>> try:
+    ...     tfvis_nb.read_trace(b"")
+    ... except tfvis_nb.EmptyTraceError as error:
+    ...     print("FULL_TRACE" in str(error))
+    True
+    """

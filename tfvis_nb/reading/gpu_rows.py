@@ -1,0 +1,185 @@
+"""Rows of the GPU tracers: kernels, copies, memsets, synchronisation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfvis_nb.reading import labels
+from tfvis_nb.reading.blocks import Blocks
+from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
+from tfvis_nb.reading.executor_rows import scatter
+from tfvis_nb.reading.logical_gpus import logical_devices
+from tfvis_nb.reading.source import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_IS_COPY = r"^(?i:memcpy)"
+_NAMES_COPY = r"(?i:(?:^|:|@@)memcpy[a-z0-9]*$)"
+_IS_MEMSET = r"^(?i:memset)"
+_IS_NCCL = r"^(?:void )?(?i:nccl)"
+_OLD_KERNEL = r"^(?P<node>[^:\s]+):(?P<op>[A-Za-z_]\w*)[^ ]* regs:"
+
+
+def gpu_part(source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabularies, executors: Part) -> Part:
+    """Read the rows of GPU lanes.
+
+    Parameters
+    ----------
+    source, rows
+        The rows to read.
+    blocks
+        Which task each lane belongs to.
+    words
+        Receives the texts of the categorical columns.
+    executors
+        The rows of the executors, whose op names tell logical GPUs apart.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    count = len(rows)
+    entry = source.entry[rows]
+    places = source.places
+    raw = source.names.take(rows)
+    detail = source.labels.take(rows)
+    name, op_text = _nodes(raw, detail)
+    what = np.array([place.what.lower() for place in places])[entry]
+    said = np.array([place.what.lower().startswith("memcpy") for place in places], bool)[entry]
+    copies = said | _matches(detail, _IS_COPY) | (_matches(raw, _NAMES_COPY) & (what != "kernel"))
+    memsets = ~copies & (_matches(detail, _IS_MEMSET) | _matches(raw, _IS_MEMSET) | (what == "memset"))
+    syncs = what == "sync"
+    nccl = ~(copies | memsets | syncs) & (_matches(detail, _IS_NCCL) | _matches(raw, _IS_NCCL))
+    kind = np.full(count, words.kind.code("kernel"), np.int32)
+    kind[nccl] = words.kind.code("collective")
+    kind[memsets] = words.kind.code("memset")
+    kind[syncs] = words.kind.code("sync")
+    kind[copies] = words.kind.code("memcpy")
+    lane = np.array([words.lane.code(place.lane) for place in places], np.int32)[entry]
+    lane[memsets] = words.lane.code("memset")
+    op = words.op.codes(op_text)
+    op[memsets] = words.op.code("Memset")
+    op[syncs] = words.op.codes(raw.filter(pa.array(syncs)))
+    part = Part(
+        rows=rows,
+        task=np.array([words.task.code(task) for task in blocks.task], np.int32)[entry],
+        device=blank_codes(count),
+        lane=lane,
+        kind=kind,
+        op=op,
+        source=blank_codes(count),
+        destination=blank_codes(count),
+        name=name,
+        tensor=blank_texts(count),
+        detail=_details(raw, detail),
+        amount=_amounts(detail, memsets),
+    )
+    found = _read_copies(part, np.flatnonzero(copies), source, raw, words)
+    part.device = logical_devices(source, part, blocks, words, executors)
+    _ends_of_copies(part, found, words)
+    unknown = np.flatnonzero((part.op == 0) & (kind == words.kind.code("kernel")))
+    if len(unknown):
+        same = pc.index_in(part.name.take(pa.array(unknown)), executors.name).fill_null(-1).to_numpy()
+        part.op[unknown] = np.append(executors.op, 0)[same]
+    return part
+
+
+def _matches(texts: pa.Array, pattern: str) -> np.ndarray:
+    import pyarrow.compute as pc
+
+    found: np.ndarray = pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _nodes(raw: pa.Array, detail: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the node that launched each kernel and its op type, null where not known."""
+    import pyarrow.compute as pc
+
+    encoded = raw.dictionary_encode()
+    node, op = labels.node_and_op(encoded.dictionary)
+    node, op = node.take(encoded.indices), op.take(encoded.indices)
+    if node.null_count:
+        # Tracers of the TF 1.3 era put the annotation into the label.
+        parts = pc.extract_regex(detail, _OLD_KERNEL)
+        node = pc.coalesce(node, pc.struct_field(parts, "node"))
+        op = pc.coalesce(op, pc.struct_field(parts, "op"))
+    return pc.coalesce(node, raw), op
+
+
+def _details(raw: pa.Array, detail: pa.Array) -> pa.Array:
+    """Return the label; the whole node name where only that says anything (TF 1.14 to 2.0)."""
+    import pyarrow.compute as pc
+
+    told = pc.and_(pc.equal(detail, ""), pc.match_substring(raw, "@@"))
+    return pc.if_else(told, raw, detail) if pc.any(told).as_py() else detail
+
+
+def _amounts(detail: pa.Array, memsets: np.ndarray) -> np.ndarray:
+    """Return the bytes a memset fills, -1 for other rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    amount = np.full(len(detail), -1, np.int64)
+    if memsets.any():
+        parts = pc.extract_regex(
+            detail.filter(pa.array(memsets)), r"\b(?:size|num_bytes|bytes): ?(?P<amount>\d{1,18})\b"
+        )
+        amount[memsets] = pc.cast(pc.struct_field(parts, "amount"), "int64").fill_null(-1).to_numpy()
+    return amount
+
+
+def _read_copies(
+    part: Part, rows: np.ndarray, source: Source, raw: pa.Array, words: Vocabularies
+) -> tuple[np.ndarray, list[labels.Copy], np.ndarray]:
+    """Fill in the columns of copies; return their rows, the distinct copies, and which one each row is."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not len(rows):
+        return rows, [], rows
+    what = pa.array([place.what for place in source.places], pa.large_string())
+    joined = pc.binary_join_element_wise(
+        what.take(pa.array(source.entry[part.rows[rows]])),
+        raw.take(pa.array(rows)),
+        source.labels.take(pa.array(part.rows[rows])),
+        pa.scalar("\0", pa.large_string()),
+    ).dictionary_encode()
+    copies = [_parse(text) for text in joined.dictionary.to_pylist()]
+    which = joined.indices.to_numpy()
+    part.op[rows] = np.array([words.op.code(copy.op) for copy in copies], np.int32)[which]
+    part.lane[rows] = np.array([words.lane.code(copy.lane) for copy in copies], np.int32)[which]
+    part.amount[rows] = np.array([copy.amount for copy in copies], np.int64)[which]
+    nodes = pa.array([copy.node for copy in copies], pa.large_string())
+    tensors = pa.array([copy.tensor for copy in copies], pa.large_string())
+    part.name = scatter(part.name, rows, nodes.take(joined.indices))
+    part.tensor = scatter(part.tensor, rows, tensors.take(joined.indices))
+    return rows, copies, which
+
+
+def _parse(joined: str) -> labels.Copy:
+    what, _, rest = joined.partition("\0")
+    # A node name may hold NUL in a hostile trace; its label then only loses its size.
+    name, _, label = rest.partition("\0")
+    return labels.parse_copy(what, name, label)
+
+
+def _ends_of_copies(
+    part: Part, found: tuple[np.ndarray, list[labels.Copy], np.ndarray], words: Vocabularies
+) -> None:
+    """Set source and destination of each copy: the GPU, another GPU or the host of its task."""
+    rows, copies, which = found
+    pairs: dict[tuple[int, int, int], tuple[int, int]] = {}
+    keys = list(zip(part.device[rows].tolist(), part.task[rows].tolist(), which.tolist(), strict=True))
+    for key in keys:
+        if key not in pairs:
+            device, task = words.device.texts[key[0]], words.task.texts[key[1]]
+            copy = copies[key[2]]
+            ends = {"H": f"{task}/device:CPU:0", "D": device, "": ""}
+            target = ends[copy.target]
+            if copy.lane == "memcpy P2P" and copy.peer >= 0:
+                target = f"{task}/device:GPU:{copy.peer}"
+            pairs[key] = words.source.code(ends[copy.origin]), words.destination.code(target)
+    if keys:
+        part.source[rows], part.destination[rows] = np.array([pairs[key] for key in keys], np.int32).T

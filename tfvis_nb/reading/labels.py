@@ -1,0 +1,162 @@
+"""The grammar of ``timeline_label`` and node names, of every TensorFlow version."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# [allocator 1.0MB 1.0MB] name = Op(input, input:1, ^control)
+_EXECUTOR = r"^(?:\[[^\]]*\] )*[^ ]* = (?P<op>[^ (]+)\("
+# [20480B] [41.604877Mb/s] tensor from device to device; the rate is there from TF 1.13 on
+_TRANSFER = (
+    r"^\[(?P<amount>[0-9]{1,15}(?:\.[0-9]+)?)(?P<unit>B|MB)\] (?:\[[^\]]*b/s\] )?"
+    r"(?P<tensor>.*) from (?P<source>[^ ]*) to (?P<destination>[^ ]*)$"
+)
+# name:Op, or in TF 1.14 to 2.0 name:Op#id=1,device=...#@@kernel
+_ANNOTATION = r"^(?P<node>[^:\s#]+):(?P<op>[A-Za-z_][A-Za-z0-9_]*)(?:#.*)?(?:@@.*)?$"
+_COLLECTIVE = (
+    r"^(?:_?Nccl|Collective|Horovod(?:Grouped)?(?:Allreduce|Allgather|Broadcast|Reducescatter|Alltoall|Join)"
+    r"|(?i:(?:ddl)?(?:allreducen?|bcast|allgather|reducescatter))$|Byteps)"
+)
+_NOT_COLLECTIVE = re.compile(r"Collective(?:InitializeCommunicator|AssignGroup)")
+
+TRANSFER_NODES = ("RecvTensor", "RecvBuf")
+
+
+def executor_ops(labels: pa.Array) -> pa.Array:
+    """Return the op type of each executor label, null where a label is of another form."""
+    return _extract(labels, _EXECUTOR, "op")
+
+
+def transfer_fields(labels: pa.Array) -> dict[str, pa.Array]:
+    """Split RPC labels into amount, unit, tensor, source and destination; null where they do not match."""
+    import pyarrow.compute as pc
+
+    parts = pc.extract_regex(labels, _TRANSFER)
+    # A null struct keeps empty texts in its children; struct_field hands the null on.
+    return {
+        name: pc.struct_field(parts, name) for name in ("amount", "unit", "tensor", "source", "destination")
+    }
+
+
+def node_and_op(names: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Split kernel names such as ``conv1/Conv2D:Conv2D`` into node and op type; null where they are neither."""
+    import pyarrow.compute as pc
+
+    parts = pc.extract_regex(names, _ANNOTATION)
+    return pc.struct_field(parts, "node"), pc.struct_field(parts, "op")
+
+
+def _extract(texts: pa.Array, pattern: str, name: str) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pc.struct_field(pc.extract_regex(texts, pattern), name)
+
+
+def is_collective(op: str) -> bool:
+    """Tell whether an op type is a collective: it waits for its peers.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.labels import is_collective
+    >>> is_collective("HorovodAllreduce"), is_collective("HorovodRank")
+    (True, False)
+    """
+    return re.match(_COLLECTIVE, op) is not None and _NOT_COLLECTIVE.match(op) is None
+
+
+class Copy(NamedTuple):
+    """What a copy's name and label say. `origin` and `target` are H, D or empty; `amount` is bytes or -1.
+
+    `peer` is the number of the GPU copied to, -1 when not said.
+    """
+
+    node: str
+    op: str
+    lane: str
+    origin: str
+    target: str
+    amount: int
+    tensor: str
+    peer: int
+
+
+_DIRECTION = re.compile(r"memcpy_?(?:([HDAUP?])(?:2|to)([HDAUP?])|(Other))", re.IGNORECASE)
+_AMOUNT = re.compile(r"\b(?:size|num_bytes|bytes): ?(\d+)|\b(\d+) bytes\b")
+_PEER = re.compile(r"\b(?:dest|destination|to device): ?(\d+)")
+_NODE_AND_KIND = re.compile(r"([^:\s]+):([A-Za-z_]\w*)")
+_EDGE = re.compile(r"edge_\d+_(.+)")
+_TRANSFER_NODE = re.compile(r"_(?:Host)?(?:Send|Recv)")
+_PARTITIONED = re.compile(r"(.+?)(?:/_\d+|_S\d+)")
+
+
+def unpartitioned(name: str) -> str:
+    """Return the node a partition's transfer node stands for: ``c/_5`` and ``c_S29`` are about ``c``.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.labels import unpartitioned
+    >>> unpartitioned("Mean/_4"), unpartitioned("MatMul")
+    ('Mean', 'MatMul')
+    """
+    match = _PARTITIONED.fullmatch(name)
+    return match[1] if match else name
+
+
+def parse_copy(what: str, name: str, label: str) -> Copy:
+    """Parse a GPU copy: `what` is the lane's word for it, `name` and `label` are the row's.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.labels import parse_copy
+    >>> copy = parse_copy("MemcpyD2H", "Mean/_4:_Send", "MemcpyD2H kind_src:device kind_dst:pinned size:4 dest:0 async:1")
+    >>> copy.node, copy.op, copy.amount, copy.tensor
+    ('Mean/_4', 'MemcpyD2H', 4, 'Mean')
+    """
+    direction = _DIRECTION.search(what) or _DIRECTION.search(label) or _DIRECTION.search(name)
+    origin = target = ""
+    kind = ""
+    if direction and direction[1]:
+        origin, target = direction[1].upper(), direction[2].upper()
+        kind = "P2P" if "P" in origin + target else f"{origin}2{target}"
+    elif direction:
+        kind = "Other"
+    amount = _AMOUNT.search(label)
+    peer = _PEER.search(label)
+    node, tensor = _copied(name, label)
+    return Copy(
+        node=node,
+        op=f"Memcpy{kind}",
+        lane=f"memcpy {kind}".rstrip(),
+        origin="H" if origin == "H" else "D" if origin else "",
+        target="H" if target == "H" else "D" if target else "",
+        amount=int(amount[1] or amount[2]) if amount else -1,
+        tensor=tensor,
+        peer=int(peer[1]) if peer else -1,
+    )
+
+
+def _copied(name: str, label: str) -> tuple[str, str]:
+    """Return the node that asked for a copy and the tensor copied, from any dialect's annotation."""
+    annotation = name.split("@@", 1)[0]
+    if _DIRECTION.match(annotation) and " num_bytes:" in label:
+        annotation = label.split(" num_bytes:", 1)[0]
+    else:
+        head, _, tail = annotation.rpartition(":")
+        annotation = head if head and _DIRECTION.match(tail) else annotation
+    node, tensor = "", ""
+    for frame in annotation.split("::"):
+        frame = frame.split("#", 1)[0]
+        if edge := _EDGE.fullmatch(frame):
+            tensor = frame
+            node = node or edge[1]
+        elif parts := _NODE_AND_KIND.fullmatch(frame):
+            if not node and _TRANSFER_NODE.fullmatch(parts[2]):
+                tensor = tensor or unpartitioned(parts[1])
+            node = node or parts[1]
+        else:
+            node = node or frame
+    return node or name, tensor

@@ -1,0 +1,141 @@
+"""A `Trace` as a Parquet file and back, exactly: events, nested records, graphs, notes, title.
+
+The file is an ordinary Parquet table of the events, with the nested columns beside
+them (prefixed ``nested.``); notes, title and category lists are in its metadata, graphs
+and sources too, compressed.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb._trace import Trace
+from tfvis_nb.reading.errors import TraceFormatError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KEY = b"tfvis_nb"
+VERSION = 1
+_NESTED = "nested."
+
+
+def is_parquet(data: bytes) -> bool:
+    """Tell whether `data` begins like a Parquet file."""
+    return data.startswith(b"PAR1")
+
+
+def write(trace: Trace, path: Path) -> None:
+    """Write `trace` as a Parquet file that `read` turns back into an equal one."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, Any] = {}
+    for name in event_table.COLUMNS:
+        column = trace.events[name]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            codes = pa.array(column.cat.codes.to_numpy(), pa.int32(), mask=column.isna().to_numpy())
+            words = pa.array(column.cat.categories.tolist(), pa.string())
+            columns[name] = pa.DictionaryArray.from_arrays(codes, words)
+        else:
+            columns[name] = pa.array(column)
+    if trace.nested is not None:
+        columns |= {_NESTED + name: trace.nested[name] for name in trace.nested.column_names}
+    head = {
+        "version": VERSION,
+        "title": trace.title,
+        "notes": trace.notes,
+        "nested": trace.nested is not None,
+        "categories": {
+            name: trace.events[name].cat.categories.tolist()
+            for name, dtype in event_table.COLUMNS.items()
+            if dtype == "category"
+        },
+        "graphs": [[_packed(graph) for graph in step] for step in trace.graphs],
+        "sources": [_packed(source) for source in trace.sources],
+    }
+    table = pa.table(columns)
+    # The Arrow schema in the file restores dictionaries and integer widths.
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: json.dumps(head).encode()})
+    pq.write_table(table, path, compression="zstd")
+
+
+def _packed(data: bytes) -> str:
+    return base64.b64encode(zlib.compress(data, 6)).decode("ascii")
+
+
+def read(data: bytes, label: str) -> Trace:
+    """Read a Parquet file that `write` made.
+
+    Raises
+    ------
+    TraceFormatError
+        When the file is damaged or is some other table.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(io.BytesIO(data))
+    except (pa.ArrowException, OSError) as error:
+        raise TraceFormatError(f"{label}: damaged Parquet file: {error}") from None
+    metadata = table.schema.metadata or {}
+    if KEY not in metadata:
+        raise TraceFormatError(f"{label}: a Parquet table that was not written by Trace.to_parquet")
+    try:
+        head = json.loads(metadata[KEY])
+        if head["version"] != VERSION:
+            raise TraceFormatError(
+                f"{label}: written by a later version (table format {head['version']}, not {VERSION})"
+            )
+        return Trace(
+            _events(table, head["categories"]),
+            nested=_nested(table) if head["nested"] else None,
+            graphs=[[_unpacked(graph) for graph in step] for step in head["graphs"]],
+            notes=head["notes"],
+            sources=[_unpacked(source) for source in head["sources"]],
+            title=head["title"],
+        )
+    except TraceFormatError:
+        raise
+    except (KeyError, TypeError, ValueError, zlib.error) as error:
+        raise TraceFormatError(f"{label}: a damaged table of Trace.to_parquet: {error!r}") from None
+
+
+def _unpacked(text: str) -> bytes:
+    return zlib.decompress(base64.b64decode(text))
+
+
+def _events(table: pa.Table, categories: dict[str, list[str]]) -> pd.DataFrame:
+    columns: dict[str, Any] = {}
+    for name, dtype in event_table.COLUMNS.items():
+        column = table[name].combine_chunks()
+        if dtype == "category":
+            texts = pd.Series(column.cast("string").to_pandas(), dtype=object)
+            words = pd.Index(categories[name], dtype=event_table.TEXT)
+            columns[name] = pd.Categorical(texts, categories=words)
+        elif dtype == "Int64":
+            known = column.is_valid().to_numpy(zero_copy_only=False)
+            columns[name] = pd.arrays.IntegerArray(
+                column.fill_null(0).to_numpy(zero_copy_only=False).copy(), ~known
+            )
+        elif dtype == "str":
+            columns[name] = column.cast("large_string")
+        else:
+            columns[name] = column.to_numpy(zero_copy_only=False)
+    return event_table.build(columns, rows=table.num_rows)
+
+
+def _nested(table: pa.Table) -> pa.Table:
+    import pyarrow as pa
+
+    names = [name for name in table.column_names if name.startswith(_NESTED)]
+    return pa.table({name.removeprefix(_NESTED): table[name] for name in names})

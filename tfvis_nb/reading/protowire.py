@@ -1,0 +1,131 @@
+"""A slow walk over protobuf bytes, to say what they are and where they are damaged.
+
+Decoding itself is ptars's work; this module looks at the first fields of a
+message to tell kinds of message apart, and after a failed decoding finds the
+first byte that cannot be what the schema says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tfvis_nb.reading.schema import MESSAGES
+
+VARINT, FIXED64, LENGTH, GROUP_START, GROUP_END, FIXED32 = range(6)
+
+_SCALARS = {
+    "int64": VARINT,
+    "uint64": VARINT,
+    "int32": VARINT,
+    "uint32": VARINT,
+    "bool": VARINT,
+    "bytes": LENGTH,
+}
+
+
+class Damage(Exception):
+    """Bytes that are no protobuf message: where, and why."""
+
+    def __init__(self, position: int, reason: str, path: str = "") -> None:
+        super().__init__(f"{path + ' ' if path else ''}at byte {position}: {reason}")
+        self.position = position
+        self.reason = reason
+        self.path = path
+
+
+class WireField(NamedTuple):
+    """One field of a message: its number, wire type, where it begins, and where its content lies."""
+
+    number: int
+    wire_type: int
+    position: int
+    start: int
+    end: int
+
+
+def _varint(data: bytes, position: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    for at in range(position, min(end, position + 10)):
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at + 1
+        shift += 7
+    if end - position >= 10:
+        raise Damage(position, "a number of more than 10 bytes")
+    raise Damage(position, "the data ends inside a number")
+
+
+def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[WireField]:
+    """Walk the fields of the message in ``data[start:end]``.
+
+    Raises
+    ------
+    Damage
+        At the first byte that no message can have there.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.protowire import fields
+    >>> [(field.number, field.end - field.start) for field in fields(b"\\x0a\\x03abc\\x10\\x07")]
+    [(1, 3), (2, 1)]
+    """
+    end = len(data) if end is None else end
+    at = start
+    while at < end:
+        position = at
+        tag, at = _varint(data, at, end)
+        number, wire_type = tag >> 3, tag & 7
+        if number == 0:
+            raise Damage(position, "a field numbered 0")
+        content = at
+        if wire_type == VARINT:
+            _, at = _varint(data, at, end)
+        elif wire_type == FIXED64:
+            at += 8
+        elif wire_type == FIXED32:
+            at += 4
+        elif wire_type == LENGTH:
+            length, content = _varint(data, at, end)
+            at = content + length
+        else:
+            raise Damage(position, f"field {number} has the unused wire type {wire_type}")
+        if at > end:
+            raise Damage(position, f"field {number} runs {at - end} bytes past the end of its message")
+        yield WireField(number, wire_type, position, content, at)
+
+
+def find_damage(data: bytes, message: str) -> Damage | None:
+    """Return the first place where `data` is no `message` of `tfvis_nb.reading.schema.MESSAGES`."""
+    try:
+        _walk(data, 0, len(data), message, "")
+    except Damage as damage:
+        return damage
+    return None
+
+
+def _walk(data: bytes, start: int, end: int, message: str, path: str) -> None:
+    known = {number: (name, kind) for name, number, kind in MESSAGES[message]}
+    counts: dict[str, int] = {}
+    walked = path or message
+    try:
+        for field in fields(data, start, end):
+            if field.number not in known:
+                continue
+            name, kind = known[field.number]
+            inner = f"{path}.{name}" if path else name
+            if kind.startswith("*"):
+                inner += f"[{counts.get(name, 0)}]"
+                counts[name] = counts.get(name, 0) + 1
+            bare = kind.lstrip("*")
+            wanted = _SCALARS.get(bare, LENGTH)
+            if field.wire_type != wanted:
+                walked = inner
+                raise Damage(field.position, f"wire type {field.wire_type} where {wanted} belongs")
+            if bare in MESSAGES:
+                _walk(data, field.start, field.end, bare, inner)
+    except Damage as damage:
+        if not damage.path:
+            damage = Damage(damage.position, damage.reason, walked)
+        raise damage from None

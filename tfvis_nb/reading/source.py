@@ -1,0 +1,84 @@
+"""All recorded steps side by side: one row of the source after the other, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfvis_nb.reading.decode import RecordedStep, text
+from tfvis_nb.reading.devices import Place, place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Source:
+    """The rows of one or more steps, in the order they were recorded in.
+
+    An *entry* is one ``DeviceStepStats``: the rows ``bounds[e]`` to ``bounds[e + 1]``.
+
+    Attributes
+    ----------
+    step
+        For each entry, its step (int64).
+    devices, threads, places
+        For each entry, its device string, thread names and parsed place.
+    bounds
+        Row numbers where entries begin, and the number of rows (int64).
+    """
+
+    def __init__(self, steps: Sequence[RecordedStep]) -> None:
+        self.steps = steps
+        self.step = np.repeat(np.arange(len(steps)), [len(step.devices) for step in steps])
+        self.devices = [device for step in steps for device in step.devices]
+        self.threads = [threads for step in steps for threads in step.threads]
+        parsed = {device: place(device) for device in set(self.devices)}
+        self.places: list[Place] = [parsed[device] for device in self.devices]
+        counts = np.concatenate([step.counts for step in steps])
+        self.bounds = np.concatenate([[0], np.cumsum(counts)])
+        self.rows = int(self.bounds[-1])
+        self.entry = np.repeat(np.arange(len(counts)), counts)
+
+    @cached_property
+    def names(self) -> pa.Array:
+        """The node name of every row."""
+        return self.texts("node_name")
+
+    @cached_property
+    def labels(self) -> pa.Array:
+        """The label of every row."""
+        return self.texts("timeline_label")
+
+    def numbers(self, field: str) -> np.ndarray:
+        """Return an integer field of every row."""
+        columns = [step.nodes.field(field).to_numpy() for step in self.steps]
+        return columns[0] if len(columns) == 1 else np.concatenate(columns)
+
+    def column(self, field: str) -> pa.ChunkedArray:
+        """Return a field of every row as Arrow, one chunk a step."""
+        import pyarrow as pa
+
+        return pa.chunked_array([step.nodes.field(field) for step in self.steps])
+
+    def texts(self, field: str) -> pa.Array:
+        """Return a text field of every row (large_string, never null)."""
+        import pyarrow as pa
+
+        arrays = [_as_text(step.nodes.field(field)) for step in self.steps]
+        return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+    def rows_of(self, entries: np.ndarray) -> np.ndarray:
+        """Return the row numbers of some entries (`entries`: a bool for each), in order."""
+        return np.flatnonzero(entries[self.entry])
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return values.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return pa.array([text(value) for value in values.to_pylist()], pa.large_string())
