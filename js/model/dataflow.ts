@@ -1,4 +1,7 @@
 /** Who waited for whom: the edges between events, from either end. */
+import type { Container } from "./container";
+import { oneOf } from "./required";
+import { signed } from "./wire_rows";
 
 const KINDS = ["data", "control", "transfer", "launch"] as const;
 
@@ -46,6 +49,31 @@ export class Dataflow {
     this.#outgoing ??= reverse(this.#offsets, this.#source, this.#kind);
     return slice(this.#outgoing.offsets, this.#outgoing.target, this.#outgoing.kind, event);
   }
+}
+
+/** The edges by event id; Python sends the rows they end in and how many rows before those they begin. */
+export function readDataflow(container: Container, rows: Uint32Array): Dataflow {
+  const offsets = oneOf(container, "edge_offsets", rows.length + 1, [Uint32Array]);
+  const distance = oneOf(container, "edge_distance", null, [Uint32Array, Float64Array]);
+  const kind = oneOf(container, "edge_kind", distance.length, [Uint8Array]);
+  const event = new Uint32Array(rows.length);
+  for (let id = 0; id < rows.length; id++) event[rows[id]] = id;
+  const places = new Uint32Array(rows.length + 1);
+  const source = new Uint32Array(distance.length);
+  const kinds = new Uint8Array(distance.length);
+  let place = 0;
+  for (let id = 0; id < rows.length; id++) {
+    const row = rows[id];
+    for (let at = offsets[row]; at < offsets[row + 1]; at++) {
+      const from = row - signed(distance, at);
+      if (!(from >= 0 && from < rows.length))
+        throw new Error(`an edge of event ${id} begins outside of the trace`);
+      source[place] = event[from];
+      kinds[place++] = kind[at];
+    }
+    places[id + 1] = place;
+  }
+  return new Dataflow(places, source, kinds);
 }
 
 function slice(offsets: Uint32Array, other: Uint32Array, kind: Uint8Array, event: number): Edge[] {

@@ -1,37 +1,51 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Details, readDetails } from "./details";
+import { makeDrawn } from "./synthetic";
 import { gzip, type Planned, textColumns, writeContainer } from "./writer";
 
-const header = { count: 4, devices: ["/gpu", "/cpu"], allocators: ["gpu_bfc"], dtypes: { 1: "float32" } };
+// Events 1 and 3 are on the first lane, so that the rows of the columns are events 1, 3, 0, 2.
+const drawn = makeDrawn([
+  { start: 0, duration: 10, name: "$&", lane: 1 },
+  { start: 5, lane: 0 },
+  { start: 9, duration: 20, lane: 1 },
+  { start: 30, lane: 0 },
+]);
+const header = {
+  count: 4,
+  devices: ["/gpu", "/cpu"],
+  allocators: ["gpu_bfc"],
+  dtypes: { 1: "float32" },
+  own_name: "\x1a",
+};
 const none = Number.NaN;
 const columns: Record<string, Planned> = {
-  scheduled: { encoding: "shuffle", values: Float64Array.of(none, 5, 0, none) },
-  compute_start: { encoding: "shuffle", values: Float64Array.of(1, none, none, none) },
-  compute_end: { encoding: "shuffle", values: Float64Array.of(3, none, none, none) },
-  bytes: { encoding: "shuffle", values: Float64Array.of(none, none, 4_194_304, 0) },
-  source: { encoding: "shuffle", values: Uint16Array.of(65535, 65535, 0, 1) },
-  destination: { encoding: "shuffle", values: Uint16Array.of(65535, 65535, 1, 65535) },
-  tensor: { encoding: "shuffle", values: Uint32Array.of(0, 0, 1, 0) },
-  detail: { encoding: "shuffle", values: Uint32Array.of(2, 0, 0, 0) },
-  edge_offsets: { encoding: "delta-shuffle", values: Uint32Array.of(0, 0, 1, 1, 4) },
-  edge_source: { encoding: "shuffle", values: Uint32Array.of(0, 2, 1, 0) },
+  queued: { encoding: "shuffle", values: Uint32Array.of(1, 0, 0, 19) },
+  compute_after: { encoding: "shuffle", values: Uint32Array.of(0, 0, 3, 0) },
+  compute_left: { encoding: "shuffle", values: Uint32Array.of(0, 0, 15, 0) },
+  bytes: { encoding: "shuffle", values: Float64Array.of(none, 0, none, 4_194_304) },
+  source: { encoding: "shuffle", values: Uint16Array.of(65535, 1, 65535, 0) },
+  destination: { encoding: "shuffle", values: Uint16Array.of(65535, 65535, 65535, 1) },
+  tensor: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0, 1) },
+  detail: { encoding: "shuffle", values: Uint32Array.of(0, 0, 2, 0) },
+  edge_offsets: { encoding: "delta-shuffle", values: Uint32Array.of(0, 1, 4, 4, 4) },
+  edge_distance: { encoding: "shuffle", values: Uint32Array.of(3, 3, 2, 1) },
   edge_kind: { encoding: "plain", values: Uint8Array.of(0, 2, 1, 3) },
-  output_offsets: { encoding: "delta-shuffle", values: Uint32Array.of(0, 2, 2, 2, 2) },
+  output_offsets: { encoding: "delta-shuffle", values: Uint32Array.of(0, 0, 0, 2, 2) },
   output_slot: { encoding: "plain", values: Uint8Array.of(0, 1) },
   output_dtype: { encoding: "plain", values: Uint8Array.of(1, 99) },
   output_shape: { encoding: "shuffle", values: Uint32Array.of(3, 3) },
   output_bytes: { encoding: "shuffle", values: Float64Array.of(100352, none) },
-  memory_offsets: { encoding: "delta-shuffle", values: Uint32Array.of(0, 0, 1, 1, 1) },
+  memory_offsets: { encoding: "delta-shuffle", values: Uint32Array.of(0, 1, 1, 1, 1) },
   memory_allocator: { encoding: "shuffle", values: Uint16Array.of(0) },
   memory_total: { encoding: "shuffle", values: Float64Array.of(512) },
   memory_peak: { encoding: "shuffle", values: Float64Array.of(256) },
   memory_live: { encoding: "shuffle", values: Float64Array.of(none) },
-  ...textColumns(["", "edge_7_w", "[CPU] a = MatMul(b, c)", "[32, 784]"]),
+  ...textColumns(["", "edge_7_w", "[CPU] \x1a = MatMul(b, c)", "[32, 784]"]),
 };
 
 let details: Details;
 beforeAll(async () => {
-  details = await readDetails(await gzip(writeContainer(header, columns)));
+  details = await readDetails(await gzip(writeContainer(header, columns)), drawn);
 });
 
 describe("Details", () => {
@@ -44,7 +58,7 @@ describe("Details", () => {
     expect([details.tensor(2), details.tensor(3), details.label(0)]).toEqual([
       "edge_7_w",
       "",
-      "[CPU] a = MatMul(b, c)",
+      "[CPU] $& = MatMul(b, c)",
     ]);
   });
 
@@ -76,10 +90,24 @@ describe("Details", () => {
     expect(details.memory(2)).toEqual([]);
   });
 
+  it("takes labels as they are when nothing stands for names in them", async () => {
+    const bytes = await gzip(writeContainer({ ...header, own_name: "" }, columns));
+    expect((await readDetails(bytes, drawn)).label(0)).toBe("[CPU] \x1a = MatMul(b, c)");
+  });
+
   it("refuses edges that do not add up", async () => {
-    const short = { ...columns, edge_source: { encoding: "plain", values: Uint32Array.of(0) } } as const;
-    await expect(gzip(writeContainer(header, short)).then(readDetails)).rejects.toThrow(
-      "1 edge sources for 4 edges",
+    const read = async (changed: Record<string, Planned>) =>
+      readDetails(await gzip(writeContainer(header, { ...columns, ...changed })), drawn);
+    const short = { edge_kind: { encoding: "plain", values: Uint8Array.of(0) } } as const;
+    await expect(read(short)).rejects.toThrow("1 items instead of 4");
+    const far = { edge_distance: { encoding: "plain", values: Uint32Array.of(2, 2, 1, 0) } } as const;
+    await expect(read(far)).rejects.toThrow("an edge of event 1 begins outside of the trace");
+  });
+
+  it("refuses the details of another trace", async () => {
+    const bytes = await gzip(writeContainer(header, columns));
+    await expect(readDetails(bytes, makeDrawn([{ start: 0 }]))).rejects.toThrow(
+      "of 4 events, but 1 are drawn",
     );
   });
 });

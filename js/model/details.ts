@@ -1,7 +1,9 @@
 /** The part of a trace that is looked up when asked for: times apart, tensors, inputs, memory. */
 import { type Container, openContainer, Strings } from "./container";
-import { Dataflow, type Edge } from "./dataflow";
+import { type Dataflow, type Edge, readDataflow } from "./dataflow";
+import type { Drawn } from "./drawn";
 import { oneOf } from "./required";
+import { byEvent, optional, wireRows } from "./wire_rows";
 
 export type { Edge, EdgeKind } from "./dataflow";
 
@@ -23,9 +25,9 @@ export interface Memory {
 
 const NO_DEVICE = 0xffff;
 
-/** Unpack the `details` container; rejects with a readable Error. */
-export async function readDetails(gzip: Uint8Array): Promise<Details> {
-  return new Details(await openContainer(gzip));
+/** Unpack the `details` container of the trace that is drawn; rejects with a readable Error. */
+export async function readDetails(gzip: Uint8Array, drawn: Drawn): Promise<Details> {
+  return new Details(await openContainer(gzip), drawn);
 }
 
 /** Answers by event id. Times are nanoseconds from the origin; null means not recorded. */
@@ -37,43 +39,50 @@ export class Details {
   readonly tensorIds: Uint32Array;
   readonly #container: Container;
   readonly #header: Header;
+  readonly #drawn: Drawn;
+  /** The row of each event in the columns. */
+  readonly #rows: Uint32Array;
   readonly #flow: Dataflow;
 
-  constructor(container: Container) {
+  constructor(container: Container, drawn: Drawn) {
     this.#container = container;
+    this.#drawn = drawn;
     this.#header = container.header as unknown as Header;
     this.count = this.#header.count;
+    if (this.count !== drawn.count) {
+      throw new Error(`the details are of ${this.count} events, but ${drawn.count} are drawn`);
+    }
+    this.#rows = wireRows(drawn.lane, drawn.lanes.length);
     this.strings = new Strings(
       oneOf(container, "strings_bytes", null, [Uint8Array]),
       oneOf(container, "strings_offsets", null, [Uint32Array]),
     );
-    this.tensorIds = oneOf(container, "tensor", this.count, [Uint32Array]);
-    this.#flow = new Dataflow(
-      oneOf(container, "edge_offsets", this.count + 1, [Uint32Array]),
-      oneOf(container, "edge_source", null, [Uint32Array]),
-      oneOf(container, "edge_kind", null, [Uint8Array]),
-    );
+    this.tensorIds = byEvent(oneOf(container, "tensor", this.count, [Uint32Array]), this.#rows);
+    this.#flow = readDataflow(container, this.#rows);
   }
 
   /** When the event became ready or was launched. */
   scheduled(event: number): number | null {
-    return this.#number("scheduled", event);
+    const queued = this.#number("queued", this.#rows[event]);
+    return queued === null ? null : this.#drawn.start[event] - queued;
   }
 
   /** The kernel call inside an executor row. */
   compute(event: number): { start: number; end: number } | null {
-    const start = this.#number("compute_start", event);
-    const end = this.#number("compute_end", event);
-    return start === null || end === null ? null : { start, end };
+    const after = this.#number("compute_after", this.#rows[event]);
+    const left = this.#number("compute_left", this.#rows[event]);
+    if (after === null || left === null) return null;
+    const start = this.#drawn.start[event];
+    return { start: start + after, end: start + this.#drawn.duration[event] - left };
   }
 
   /** Bytes moved or produced. */
   bytes(event: number): number | null {
-    return this.#number("bytes", event);
+    return this.#number("bytes", this.#rows[event]);
   }
 
   thread(event: number): number | null {
-    return this.#number("thread", event);
+    return this.#number("thread", this.#rows[event]);
   }
 
   source(event: number): string | null {
@@ -91,7 +100,11 @@ export class Details {
 
   /** The source's own text for the event, unchanged. */
   label(event: number): string {
-    return this.strings.get(oneOf(this.#container, "detail", this.count, [Uint32Array])[event]);
+    const numbers = oneOf(this.#container, "detail", this.count, [Uint32Array]);
+    const label = this.strings.get(numbers[this.#rows[event]]);
+    const stand = this.#header.own_name;
+    // A function, as a text would have its dollar signs read as patterns.
+    return stand === "" ? label : label.replace(stand, () => this.#drawn.names.get(this.#drawn.name[event]));
   }
 
   /** The events this one waited for. */
@@ -108,9 +121,11 @@ export class Details {
     const container = this.#container;
     const outputs: Output[] = [];
     for (const at of this.#range("output_offsets", event)) {
-      const dtype = String(oneOf(container, "output_dtype", null, [Uint8Array])[at]);
+      const dtype = String(
+        oneOf(container, "output_dtype", null, [Uint8Array, Uint16Array, Uint32Array])[at],
+      );
       outputs.push({
-        slot: oneOf(container, "output_slot", null, [Uint8Array])[at],
+        slot: oneOf(container, "output_slot", null, [Uint8Array, Uint16Array, Uint32Array])[at],
         dtype: this.#header.dtypes[dtype] ?? `dtype ${dtype}`,
         shape: this.strings.get(oneOf(container, "output_shape", null, [Uint32Array])[at]),
         bytes: this.#number("output_bytes", at),
@@ -135,29 +150,30 @@ export class Details {
 
   /** Bytes of temporary memory. */
   temp(event: number): number | null {
-    return this.#number("temp_bytes", event);
+    return this.#number("temp_bytes", this.#rows[event]);
   }
 
   /** Bytes of memory kept beyond the op. */
   persistent(event: number): number | null {
-    return this.#number("persistent_bytes", event);
+    return this.#number("persistent_bytes", this.#rows[event]);
   }
 
   // A column of which nothing was recorded is not sent at all.
   #number(name: string, at: number): number | null {
-    const value = this.#container.column(name)?.[at];
-    return value === undefined || Number.isNaN(value) ? null : value;
+    if (this.#container.column(name) === undefined) return null;
+    return optional(oneOf(this.#container, name, null, [Uint32Array, Float64Array]), at);
   }
 
   #device(name: string, event: number): string | null {
-    const device = this.#container.column(name)?.[event];
+    const device = this.#container.column(name)?.[this.#rows[event]];
     return device === undefined || device === NO_DEVICE ? null : (this.#header.devices[device] ?? null);
   }
 
   #range(name: string, event: number): number[] {
     const offsets = this.#container.column(name);
     if (offsets === undefined) return [];
-    return Array.from({ length: offsets[event + 1] - offsets[event] }, (_, k) => offsets[event] + k);
+    const row = this.#rows[event];
+    return Array.from({ length: offsets[row + 1] - offsets[row] }, (_, k) => offsets[row] + k);
   }
 }
 
@@ -167,4 +183,6 @@ interface Header {
   devices: string[];
   allocators: string[];
   dtypes: Record<string, string>;
+  /** What stands in labels for the event's own name; "" when nothing does. */
+  own_name: string;
 }

@@ -3,31 +3,55 @@ import { readDrawn } from "./drawn";
 import { CATEGORIES, makeLane } from "./synthetic";
 import { gzip, type Planned, textColumns, writeContainer } from "./writer";
 
+// Events 0 to 3 start at 0, 3, 5 s and 5 s + 10; the second is on the lane below, which ticks in microseconds.
 const header = {
   title: "two steps",
-  count: 3,
+  count: 4,
   origin_ns: "1700000000123456789",
   span_ns: 6_000_000_000,
-  lanes: [makeLane("ops"), makeLane("recv")],
+  lanes: [
+    { ...makeLane("ops"), first: 0, unit: 1 },
+    { ...makeLane("recv"), first: 3, unit: 1000 },
+  ],
   steps: [
     { step: 4, start: 0, end: 10, events: 2 },
-    { step: 9, start: 5_000_000_000, end: 6_000_000_000, events: 1 },
+    { step: 9, start: 5_000_000_000, end: 6_000_000_000, events: 2 },
   ],
   notes: ["one row was repaired"],
   categories: CATEGORIES,
   ops: ["MatMul", "RecvTensor"],
 };
+/** `lane` by event, the others by lane: events 0, 2, 3, 1. */
 const columns: Record<string, Planned> = {
-  start: { encoding: "delta-f64-shuffle", values: Float64Array.of(0, 3, 5_000_000_000) },
-  duration: { encoding: "shuffle", values: Uint32Array.of(10, 0, 1_000_000_000) },
-  name: { encoding: "shuffle", values: Uint32Array.of(0, 1, 0) },
-  op: { encoding: "shuffle", values: Uint16Array.of(0, 0, 1) },
-  lane: { encoding: "shuffle", values: Uint16Array.of(0, 0, 1) },
-  step: { encoding: "shuffle", values: Uint16Array.of(0, 0, 1) },
-  category: { encoding: "plain", values: Uint8Array.of(0, 0, 6) },
-  wait: { encoding: "shuffle", values: Uint32Array.of(0, 0, 400) },
-  ...textColumns(["tower/MatMul", "tower/MatMul_1"]),
+  lane: { encoding: "shuffle", values: Uint16Array.of(0, 1, 0, 0) },
+  gap: { encoding: "shuffle", values: Float64Array.of(0, 4_999_999_990, -5, 0) },
+  duration: { encoding: "shuffle", values: Uint32Array.of(10, 15, 0, 7) },
+  name: { encoding: "shuffle", values: Uint32Array.of(0, 1, 0, 2) },
+  op: { encoding: "shuffle", values: Uint16Array.of(0, 0, 0, 1) },
+  step: { encoding: "shuffle", values: Uint16Array.of(0, 1, 1, 0) },
+  category: { encoding: "plain", values: Uint8Array.of(0, 0, 0, 6) },
+  wait: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0, 400) },
+  ...nameColumns([2, 2, 0], [1, 2, 3], [0, 1], [0, 0], ["tower", "MatMul", "MatMul_1", "w"]),
 };
+
+/** Names as their scopes and parts, with scopes as their parents and parts. */
+function nameColumns(
+  scopes: number[],
+  parts: number[],
+  parents: number[],
+  scopeParts: number[],
+  texts: string[],
+): Record<string, Planned> {
+  const { strings_bytes, strings_offsets } = textColumns(texts);
+  return {
+    name_scope: { encoding: "delta-shuffle", values: Uint32Array.from(scopes) },
+    name_part: { encoding: "shuffle", values: Uint32Array.from(parts) },
+    scope_parent: { encoding: "delta-shuffle", values: Uint32Array.from(parents) },
+    scope_part: { encoding: "shuffle", values: Uint32Array.from(scopeParts) },
+    parts_bytes: strings_bytes,
+    parts_offsets: strings_offsets,
+  };
+}
 
 async function read(changedHeader: object, changedColumns: Record<string, Planned | undefined>) {
   const all = Object.entries({ ...columns, ...changedColumns }).filter(
@@ -40,25 +64,31 @@ describe("readDrawn", () => {
   it("reads everything that is drawn", async () => {
     const drawn = await read({}, {});
     expect(drawn.originNs).toBe(1_700_000_000_123_456_789n);
-    expect(drawn.start).toEqual(Float64Array.of(0, 3, 5e9));
+    expect(drawn.start).toEqual(Float64Array.of(0, 3, 5e9, 5e9 + 10));
+    expect(drawn.duration).toEqual(Float64Array.of(10, 7000, 15, 0));
     expect(drawn.lanes.map((lane) => [lane.id, lane.lane])).toEqual([
       [0, "ops"],
       [1, "recv"],
     ]);
+    expect(drawn.lanes[1]).not.toHaveProperty("unit");
     expect(drawn.steps[1].step).toBe(9);
-    expect(drawn.names.get(drawn.name[1])).toBe("tower/MatMul_1");
-    expect(drawn.ops[drawn.op[2]]).toBe("RecvTensor");
-    expect(drawn.wait).toEqual(Uint32Array.of(0, 0, 400));
+    expect(drawn.step).toEqual(Uint16Array.of(0, 0, 1, 1));
+    expect([0, 1, 2, 3].map((event) => drawn.names.get(drawn.name[event]))).toEqual([
+      "tower/tower/MatMul",
+      "w",
+      "tower/tower/MatMul_1",
+      "tower/tower/MatMul",
+    ]);
+    expect(drawn.ops[drawn.op[1]]).toBe("RecvTensor");
+    expect(drawn.category).toEqual(Uint8Array.of(0, 6, 0, 0));
+    expect(drawn.wait).toEqual(Uint32Array.of(0, 400, 0, 0));
     expect(drawn.notes).toEqual(["one row was repaired"]);
   });
 
-  it("takes starts of 32 bits as float64, and columns that were left out as null", async () => {
-    const start: Planned = {
-      encoding: "delta-shuffle",
-      values: Uint32Array.of(0, 4_294_967_290, 4_294_967_295),
-    };
-    const drawn = await read({}, { start, step: undefined, wait: undefined });
-    expect(drawn.start).toEqual(Float64Array.of(0, 4_294_967_290, 4_294_967_295));
+  it("reads gaps of 32 bits, of either sign, and columns that were left out as null", async () => {
+    const gap: Planned = { encoding: "shuffle", values: Uint32Array.of(0, 8_000_000, 29, 0) };
+    const drawn = await read({}, { gap, step: undefined, wait: undefined });
+    expect(drawn.start).toEqual(Float64Array.of(0, 3, 4_000_010, 4_000_010));
     expect([drawn.step, drawn.wait]).toEqual([null, null]);
   });
 
@@ -69,32 +99,45 @@ describe("readDrawn", () => {
         { encoding, values: values.slice(0, 0) },
       ]),
     );
-    const drawn = await read({ count: 0, lanes: [], steps: [], ops: [] }, { ...none, ...textColumns([]) });
+    const drawn = await read(
+      { count: 0, lanes: [], steps: [], ops: [] },
+      { ...none, ...nameColumns([], [], [], [], []) },
+    );
     expect([drawn.count, drawn.start.length, drawn.names.length]).toEqual([0, 0, 0]);
   });
 
   it.each([
     ["a missing column", { duration: undefined }, 'no column "duration"'],
-    ["a short column", { lane: { encoding: "plain", values: Uint16Array.of(0) } }, "1 items instead of 3"],
+    ["a short column", { lane: { encoding: "plain", values: Uint16Array.of(0) } }, "1 items instead of 4"],
     [
       "a column of another type",
-      { lane: { encoding: "plain", values: Uint8Array.of(0, 0, 0) } },
+      { lane: { encoding: "plain", values: Uint8Array.of(0, 0, 0, 0) } },
       "unexpected type",
     ],
     [
       "an op that is not listed",
-      { op: { encoding: "plain", values: Uint16Array.of(0, 2, 0) } },
+      { op: { encoding: "plain", values: Uint16Array.of(0, 2, 0, 0) } },
       "op number 2",
     ],
     [
       "a lane that is not listed",
-      { lane: { encoding: "plain", values: Uint16Array.of(0, 0, 9) } },
+      { lane: { encoding: "plain", values: Uint16Array.of(0, 0, 9, 0) } },
       "event 2 has lane",
     ],
     [
       "events out of order",
-      { start: { encoding: "plain", values: Float64Array.of(0, 3, 2) } },
+      { gap: { encoding: "plain", values: Float64Array.of(0, -9, 0, 0) } },
       "event 2 starts before event 1",
+    ],
+    [
+      "a name of a scope that is missing",
+      { name_scope: { encoding: "plain", values: Uint32Array.of(2, 3, 0) } },
+      "name 1 is made of parts that are missing",
+    ],
+    [
+      "a scope inside of itself",
+      { scope_parent: { encoding: "plain", values: Uint32Array.of(1, 1) } },
+      "name 0 is made of parts that are missing",
     ],
   ] satisfies [string, Record<string, Planned | undefined>, string][])(
     "refuses %s",

@@ -1,6 +1,8 @@
 /** The part of a trace that is drawn: lanes, steps and one row of numbers an event. */
-import { type Column, type Container, openContainer, Strings } from "./container";
-import { floats, oneOf, wide } from "./required";
+import { type Column, type Container, openContainer, type Strings } from "./container";
+import { oneOf, wide } from "./required";
+import { readNames } from "./scoped_names";
+import { byEvent, type LaneClock, wireRows, wireTimes } from "./wire_rows";
 
 export interface Lane {
   id: number;
@@ -54,35 +56,43 @@ export async function readDrawn(gzip: Uint8Array): Promise<Drawn> {
   const container = await openContainer(gzip);
   const header = container.header as unknown as Header;
   const count = header.count;
-  const names = new Strings(
-    oneOf(container, "strings_bytes", null, [Uint8Array]),
-    oneOf(container, "strings_offsets", null, [Uint32Array]),
+  const names = readNames(container);
+  const lane = oneOf(container, "lane", count, [Uint16Array]);
+  checkBelow("lane", lane, header.lanes.length);
+  const rows = wireRows(lane, header.lanes.length);
+  const times = wireTimes(
+    header.lanes,
+    lane,
+    rows,
+    oneOf(container, "gap", count, [Uint32Array, Float64Array]),
+    oneOf(container, "duration", count, [Uint32Array, Float64Array]),
   );
   const drawn: Drawn = {
     title: header.title,
     count,
     originNs: BigInt(header.origin_ns),
     span: header.span_ns,
-    lanes: header.lanes.map((lane, id) => ({ ...lane, id })),
+    lanes: header.lanes.map(({ first, unit, ...described }, id) => ({ ...described, id })),
     steps: header.steps,
     notes: header.notes,
     categories: header.categories,
     ops: header.ops,
-    start: floats(oneOf(container, "start", count, [Uint32Array, Float64Array])),
-    duration: oneOf(container, "duration", count, [Uint32Array, Float64Array]),
-    name: oneOf(container, "name", count, [Uint32Array]),
-    op: wide(oneOf(container, "op", count, [Uint8Array, Uint16Array, Uint32Array])),
-    lane: oneOf(container, "lane", count, [Uint16Array]),
+    start: times.start,
+    duration: times.duration,
+    name: byEvent(oneOf(container, "name", count, [Uint32Array]), rows),
+    op: byEvent(wide(oneOf(container, "op", count, [Uint8Array, Uint16Array, Uint32Array])), rows),
+    lane,
     step: optional(container, "step", (name) =>
-      wide(oneOf(container, name, count, [Uint8Array, Uint16Array, Uint32Array])),
+      byEvent(wide(oneOf(container, name, count, [Uint8Array, Uint16Array, Uint32Array])), rows),
     ),
-    category: oneOf(container, "category", count, [Uint8Array]),
-    wait: optional(container, "wait", (name) => oneOf(container, name, count, [Uint32Array, Float64Array])),
+    category: byEvent(oneOf(container, "category", count, [Uint8Array]), rows),
+    wait: optional(container, "wait", (name) =>
+      byEvent(oneOf(container, name, count, [Uint32Array, Float64Array]), rows),
+    ),
     names,
   };
   checkBelow("name", drawn.name, names.length);
   checkBelow("op", drawn.op, drawn.ops.length);
-  checkBelow("lane", drawn.lane, drawn.lanes.length);
   checkBelow("category", drawn.category, drawn.categories.length);
   if (drawn.step !== null) checkBelow("step", drawn.step, drawn.steps.length);
   checkOrder(drawn.start);
@@ -95,7 +105,7 @@ interface Header {
   count: number;
   origin_ns: string;
   span_ns: number;
-  lanes: Omit<Lane, "id">[];
+  lanes: (Omit<Lane, "id"> & LaneClock)[];
   steps: Step[];
   notes: string[];
   categories: string[];

@@ -21,11 +21,6 @@ export function oneOf<C extends Constructor>(
   return column as InstanceType<C>;
 }
 
-/** The same numbers as float64; the column itself when they already are. */
-export function floats(column: Uint32Array | Float64Array): Float64Array {
-  return column instanceof Float64Array ? column : Float64Array.from(column);
-}
-
 /** The same numbers with at least 16 bits an item. */
 export function wide(column: Uint8Array | Uint16Array | Uint32Array): Uint16Array | Uint32Array {
   return column instanceof Uint8Array ? Uint16Array.from(column) : column;

@@ -156,7 +156,7 @@ function show(root: HTMLElement, element: HTMLElement, store: Store, options: Mo
   function loadDetails(target: Store): void {
     host
       .details(signal)
-      .then(readDetails)
+      .then((bytes) => readDetails(bytes, target.drawn))
       .then((details) => signal.aborted || target.setDetails(details))
       .catch((error: unknown) => {
         target.detailsError = `The details cannot be shown: ${error instanceof Error ? error.message : error}`;

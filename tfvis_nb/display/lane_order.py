@@ -42,6 +42,11 @@ class LaneOrder:
     table: pd.DataFrame
     of_event: np.ndarray
 
+    @property
+    def rows(self) -> np.ndarray:
+        """Event ids ordered by lane, within a lane by id: the order of the wire's rows; int64."""
+        return np.argsort(self.of_event, kind="stable")
+
 
 def order_lanes(events: pd.DataFrame) -> LaneOrder:
     """Find the lanes of an event table and put them in display order.

@@ -8,8 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb._trace import Trace
-
 
 @dataclass(frozen=True)
 class NestedRows:
@@ -41,24 +39,21 @@ class NestedRows:
         return pc.fill_null(self.fields[name].cast(pa.string()), "")
 
 
-def nested_rows(trace: Trace, column: str) -> NestedRows:
-    """Take apart one column of ``trace.nested``; no records where the trace has no such column.
+def nested_rows(nested: pa.Table | None, column: str, events: int) -> NestedRows:
+    """Take apart one column of a trace's nested table; no records where it has no such column.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb._trace import Trace
     >>> from tfvis_nb.display.nested import nested_rows
-    >>> table = events.build({"start_ns": [0, 1], "duration_ns": [1, 1], "kind": ["op", "op"]})
     >>> outputs = pa.table({"outputs": [None, [{"slot": 3}, {"slot": 4}]]})
-    >>> rows = nested_rows(Trace(table, nested=outputs), "outputs")
+    >>> rows = nested_rows(outputs, "outputs", 2)
     >>> rows.offsets.tolist(), rows.whole("slot").tolist()
     ([0, 0, 2], [3, 4])
     """
-    if trace.nested is None or column not in trace.nested.column_names:
-        return NestedRows(np.zeros(len(trace.events) + 1, "u4"), {})
-    values = trace.nested[column]
+    if nested is None or column not in nested.column_names:
+        return NestedRows(np.zeros(events + 1, "u4"), {})
+    values = nested[column]
     lists = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     records = pc.list_flatten(lists)

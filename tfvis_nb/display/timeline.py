@@ -149,7 +149,7 @@ class TimelineWidget(anywidget.AnyWidget):
         return checked_selection(self._trace.events, self._lanes, proposal["value"])
 
     def _built_details(self) -> bytes:
-        return self._details or details(self._trace)
+        return self._details or details(self._trace, self._lanes)
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer a message of the front end; on a notebook's second thread, perhaps."""

@@ -1,8 +1,9 @@
 """The first of the two byte strings the front end gets: all it needs to draw.
 
 ``js/model/drawn.ts`` reads it. Times are nanoseconds from ``origin_ns``, the
-earliest start of the trace; event *i* of the columns is row *i* of
-``trace.events``.
+earliest start of the trace. The column ``lane`` has the lane of each event, in
+the order of ``trace.events``; all other columns are ordered by lane, where
+neighbours are alike and so compress to half of what they take by time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from tfvis_nb._trace import Trace
 from tfvis_nb.display.categories import CATEGORIES, categorise
 from tfvis_nb.display.container import Column, pack
 from tfvis_nb.display.lane_order import LaneOrder, order_lanes
-from tfvis_nb.display.texts import number_texts
+from tfvis_nb.display.lane_times import lane_times, length_column, signed_column
+from tfvis_nb.display.scopes import scoped_names
 
 VERSION = 1
 
@@ -48,42 +50,43 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
     >>> header["count"], header["origin_ns"], header["span_ns"]
     (1, '1000', 20)
     """
-    events = trace.events
-    lanes = lanes or order_lanes(events)
-    origin = origin_ns(events)
+    lanes = lanes or order_lanes(trace.events)
+    rows = lanes.rows
+    events = trace.events.take(rows)
+    origin = origin_ns(trace.events)
     start = events["start_ns"].to_numpy() - origin
     duration = events["duration_ns"].to_numpy()
-    span = int((start + duration).max()) if len(events) else 0
-    steps, step = _steps(trace, origin)
-    names, strings = number_texts([events["name"]])
+    steps, step = _steps(events, origin)
     ops, op = _ops(events)
-    wait = _wait(trace)
+    wait = _wait(trace)[rows]
+    times = lane_times(start, duration, lanes.table["events"].to_numpy())
 
     columns = {
-        "start": _start_column(start),
-        "duration": _length_column(duration),
-        "name": Column(names[0], "delta-shuffle"),
-        "op": _number_column(op, len(ops)),
         "lane": _number_column(lanes.of_event, len(lanes.table), at_most="u2"),
+        "gap": signed_column(times.gap),
+        "duration": length_column(times.duration),
+        "op": _number_column(op, len(ops)),
         "category": Column(categorise(events)),
+        **scoped_names(events["name"]),
     }
     if len(steps) > 1:
         columns["step"] = _number_column(step, len(steps))
     if wait.any():
-        columns["wait"] = _length_column(wait)
+        columns["wait"] = length_column(wait)
+    described = lanes.table[["task", "device", "lane", "kind", "events"]]
     header = {
         "version": VERSION,
         "title": trace.title if title is None else title,
         "count": len(events),
         "origin_ns": str(origin),
-        "span_ns": span,
-        "lanes": lanes.table[["task", "device", "lane", "kind", "events"]].to_dict("records"),
+        "span_ns": int((start + duration).max()) if len(events) else 0,
+        "lanes": described.assign(first=times.first, unit=times.unit).to_dict("records"),
         "steps": steps,
         "notes": trace.notes,
         "categories": CATEGORIES,
         "ops": ops,
     }
-    return pack(header, {**columns, **strings})
+    return pack(header, columns)
 
 
 def origin_ns(events: pd.DataFrame) -> int:
@@ -91,9 +94,8 @@ def origin_ns(events: pd.DataFrame) -> int:
     return int(events["start_ns"].iloc[0]) if len(events) else 0
 
 
-def _steps(trace: Trace, origin: int) -> tuple[list[dict[str, int]], np.ndarray]:
+def _steps(events: pd.DataFrame, origin: int) -> tuple[list[dict[str, int]], np.ndarray]:
     """Describe each step, and give each event the position of its step in that list."""
-    events = trace.events
     steps, position = np.unique(events["step"].to_numpy(), return_inverse=True)
     start = events["start_ns"].to_numpy() - origin
     end = start + events["duration_ns"].to_numpy()
@@ -131,17 +133,6 @@ def _wait(trace: Trace) -> np.ndarray:
     inside = (kinds == "transfer").to_numpy()[events] & transfers["wait_ns"].notna().to_numpy()
     wait[events[inside]] = transfers["wait_ns"].to_numpy("i8", na_value=0)[inside]
     return np.clip(wait, 0, trace.events["duration_ns"].to_numpy())
-
-
-def _start_column(start: np.ndarray) -> Column:
-    if len(start) and int(start[-1]) >= 2**32:
-        return Column(start.astype("f8"), "delta-f64-shuffle")
-    return Column(start.astype("u4"), "delta-shuffle")
-
-
-def _length_column(nanoseconds: np.ndarray) -> Column:
-    fits = not len(nanoseconds) or int(nanoseconds.max()) < 2**32
-    return Column(nanoseconds.astype("u4" if fits else "f8"))
 
 
 def _number_column(numbers: np.ndarray, count: int, at_most: str = "u4") -> Column:

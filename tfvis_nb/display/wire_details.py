@@ -1,32 +1,41 @@
 """The second byte string the front end gets: what the details panel shows of an event.
 
-``js/model/details.ts`` reads it, after the first picture is drawn.
+``js/model/details.ts`` reads it, after the first picture is drawn. Its rows are
+ordered by lane, as those of `tfvis_nb.display.wire`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.display.container import Column, pack
 from tfvis_nb.display.data_types import DATA_TYPES
+from tfvis_nb.display.lane_order import LaneOrder, order_lanes
+from tfvis_nb.display.lane_times import optional_column, signed_column
 from tfvis_nb.display.nested import NestedRows, nested_rows, shape_texts
-from tfvis_nb.display.texts import number_texts
-from tfvis_nb.display.wire import VERSION, origin_ns
+from tfvis_nb.display.texts import number_texts, stored_texts
+from tfvis_nb.display.wire import VERSION
 
 EDGE_KINDS = ("data", "control", "transfer", "launch")
 
 _NONE = 65535
+_OWN_NAME = "\N{SUBSTITUTE}"
 
 
-def details(trace: Trace) -> bytes:
+def details(trace: Trace, lanes: LaneOrder | None = None) -> bytes:
     """Write what the timeline's details panel shows of a trace.
 
     Parameters
     ----------
     trace
         Any trace, also one without events, nested records or edges.
+    lanes
+        Its lanes in display order, when they are known already.
 
     Returns
     -------
@@ -42,40 +51,65 @@ def details(trace: Trace) -> bytes:
     >>> details(Trace(table))[:2].hex()
     '1f8b'
     """
-    events = trace.events
-    origin = origin_ns(events)
-    columns: dict[str, Column] = {}
-    for name in ("scheduled", "compute_start", "compute_end"):
-        columns[name] = _optional(events[f"{name}_ns"], origin)
-    columns["bytes"] = _optional(events["bytes"])
+    rows = (lanes or order_lanes(trace.events)).rows
+    events = trace.events.take(rows)
+    start = events["start_ns"].to_numpy()
+    end = start + events["duration_ns"].to_numpy()
+    columns = {
+        "queued": _optional(events["scheduled_ns"], lambda known: start - known),
+        "compute_after": _optional(events["compute_start_ns"], lambda known: known - start),
+        "compute_left": _optional(events["compute_end_ns"], lambda known: end - known),
+        "bytes": _optional(events["bytes"]),
+    }
     if events["thread"].notna().any():
         columns["thread"] = _optional(events["thread"])
     devices, columns["source"], columns["destination"] = _devices(events)
-    columns |= _edges(trace)
+    columns |= _edges(trace, rows)
 
-    outputs = nested_rows(trace, "outputs")
-    allocators, memory = _memory(trace)
+    nested = None if trace.nested is None else trace.nested.take(pa.array(rows))
+    outputs = nested_rows(nested, "outputs", len(events))
+    allocators, memory = _memory(nested, len(events))
     shapes = shape_texts(outputs.fields["shape"]) if "shape" in outputs.fields else outputs.texts("shape")
-    (tensor, detail, shape), strings = number_texts([events["tensor"], events["detail"], shapes])
+    own_name, labels = _labels(events)
+    (tensor, label, shape), texts = number_texts([events["tensor"], labels, shapes])
     columns["tensor"] = Column(tensor, "delta-shuffle")
-    columns["detail"] = Column(detail, "delta-shuffle")
-    columns |= _outputs(outputs) | {"output_shape": Column(shape)} | memory | strings
+    columns["detail"] = Column(label, "delta-shuffle")
+    columns |= _outputs(outputs) | {"output_shape": Column(shape)} | memory | stored_texts(texts)
     header = {
         "version": VERSION,
         "count": len(events),
         "devices": devices,
         "allocators": allocators,
         "dtypes": {str(number): name for number, name in DATA_TYPES.items()},
+        "own_name": own_name,
     }
     return pack(header, columns)
 
 
-def _optional(values: pd.Series, origin: int = 0) -> Column:
-    """Store nanoseconds from `origin`, bytes or numbers, NaN where there are none."""
-    known = values.notna().to_numpy()
-    # Epoch nanoseconds do not fit a float, so the origin is taken off while they are whole numbers.
-    whole = values.to_numpy("i8", na_value=origin) - origin
-    return Column(np.where(known, whole.astype("f8"), np.nan))
+def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | None = None) -> Column:
+    """Store whole numbers of which some are not recorded; times as distances, which are small."""
+    whole = values.to_numpy("i8", na_value=0)
+    return optional_column(whole if relative is None else relative(whole), values.notna().to_numpy())
+
+
+def _labels(events: pd.DataFrame) -> tuple[str, pd.Series]:
+    """Take an executor row's own name out of its label, ``name = op(inputs)``: it is sent already.
+
+    Returns
+    -------
+    tuple
+        What stands for the name in the labels, empty when nothing can, and the labels.
+    """
+    labels = events["detail"]
+    if labels.str.contains(_OWN_NAME, regex=False).any():
+        return "", labels
+    shortened = []
+    for name, label in zip(events["name"].tolist(), labels.tolist(), strict=True):
+        before, found, after = label.partition(f"{name} = ") if name else (label, "", "")
+        # Only memory sizes in brackets come before the name.
+        whole = found and (not before or before.endswith("] "))
+        shortened.append(f"{before}{_OWN_NAME} = {after}" if whole else label)
+    return _OWN_NAME, pd.Series(shortened, index=labels.index, dtype="str")
 
 
 def _devices(events: pd.DataFrame) -> tuple[list[str], Column, Column]:
@@ -91,17 +125,23 @@ def _devices(events: pd.DataFrame) -> tuple[list[str], Column, Column]:
     return devices, columns[0], columns[1]
 
 
-def _edges(trace: Trace) -> dict[str, Column]:
-    """Store each event's incoming edges: those of event i are rows edge_offsets[i] to edge_offsets[i + 1]."""
+def _edges(trace: Trace, rows: np.ndarray) -> dict[str, Column]:
+    """Store each row's incoming edges: those of row i are edge_offsets[i] to edge_offsets[i + 1].
+
+    Both ends are rows of the wire, and a source is stored as its distance to the
+    target: consumers of one lane mostly follow their producers in step.
+    """
     edges = trace.edges
-    source, target = (edges[name].to_numpy("i8") for name in ("source", "target"))
+    row = np.empty(len(rows), "i8")
+    row[rows] = np.arange(len(rows))
+    source, target = (row[edges[name].to_numpy("i8")] for name in ("source", "target"))
     kinds = np.array([EDGE_KINDS.index(kind) for kind in edges["kind"].cat.categories], "u1")
     order = np.lexsort((source, target))
-    counts = np.bincount(target, minlength=len(trace.events))
+    counts = np.bincount(target, minlength=len(rows))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype("u4")
     return {
         "edge_offsets": Column(offsets, "delta-shuffle"),
-        "edge_source": Column(source[order].astype("u4"), "delta-shuffle"),
+        "edge_distance": signed_column((target - source)[order]),
         "edge_kind": Column(kinds[edges["kind"].cat.codes.to_numpy()[order]]),
     }
 
@@ -115,8 +155,8 @@ def _outputs(rows: NestedRows) -> dict[str, Column]:
     }
 
 
-def _memory(trace: Trace) -> tuple[list[str], dict[str, Column]]:
-    rows = nested_rows(trace, "memory")
+def _memory(nested: pa.Table | None, events: int) -> tuple[list[str], dict[str, Column]]:
+    rows = nested_rows(nested, "memory", events)
     names = rows.texts("allocator").dictionary_encode()
     columns = {
         "memory_offsets": Column(rows.offsets, "delta-shuffle"),
@@ -125,8 +165,8 @@ def _memory(trace: Trace) -> tuple[list[str], dict[str, Column]]:
     for stored in ("total", "peak", "live"):
         columns[f"memory_{stored}"] = Column(rows.whole(f"{stored}_bytes").astype("f8"))
     for name in ("temp_bytes", "persistent_bytes"):
-        if trace.nested is not None and name in trace.nested.column_names:
-            values = trace.nested[name].to_pandas().to_numpy("f8", na_value=np.nan)
+        if nested is not None and name in nested.column_names:
+            values = nested[name].to_pandas().to_numpy("f8", na_value=np.nan)
             if not np.isnan(values).all():
                 columns[name] = Column(values)
     return names.dictionary.to_pylist(), columns
