@@ -104,7 +104,7 @@ class TraceMagic:
             with trace(level=arguments.level, partition_graphs=not arguments.no_partition_graphs) as recorded:
                 self._run_cell(cell)
         except EmptyTraceError as error:
-            unbound = f"; {arguments.name} is not set" if arguments.name else ""
+            unbound = f"; {arguments.name} was not set by this cell" if arguments.name else ""
             print(f"%%trace: {error}{unbound}")  # noqa: T201 - the cell itself went well
         except ImportError as error:
             raise UsageError(str(error)) from None
@@ -116,6 +116,8 @@ class TraceMagic:
             self._hand_over(recorded, arguments)
 
     def _run_cell(self, cell: str) -> None:
+        if self._shell.displayhook.semicolon_at_end_of_expression(cell):
+            cell += "\npass"  # IPython looks for the semicolon in the outer cell, where it is inside a string
         result = self._shell.run_cell(cell, store_history=False)
         error = result.error_before_exec or result.error_in_exec
         if error is not None:

@@ -26,8 +26,8 @@ def check_target(path: Path) -> None:
     >>> check_target(Path("step.htm"))
     Traceback (most recent call last):
     ...
-    ValueError: cannot write 'step.htm': suffix '.htm' is unknown; did you mean '.html'? \
-It can be .html, .json, .parquet, .pb
+    ValueError: cannot write 'step.htm': unknown suffix '.htm'; did you mean '.html'? \
+The suffixes are .html, .json, .parquet, .pb
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:

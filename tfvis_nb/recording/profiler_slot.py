@@ -25,6 +25,7 @@ LONGEST_WAIT_S = 2.0
 """How long a run waits for another traced one to end. It may be waiting for *this* one."""
 
 BUSY = "another run held TensorFlow's one GPU profiler"
+FILLS_QUEUE = "a run that fills a queue may wait, holding the GPU profiler, for one that empties it"
 PROFILED = "tf.profiler was active"
 
 _PROFILER = threading.Lock()
@@ -56,7 +57,7 @@ class ProfilerSlot:
         user_level
             What the user's own ``RunOptions`` ask for; a higher one is kept.
         blocking
-            Whether the run is known to wait for other runs, as one that fills a queue.
+            Whether the run fills a queue, and so waits for other runs while it is full.
         """
         asked = max(self._level, user_level)
         if session._target:  # noqa: SLF001
@@ -75,15 +76,18 @@ class ProfilerSlot:
                 _PROFILER.release()
 
     def _acquired(self, *, blocking: bool) -> bool:
-        if _profiler_active():
-            self.lowered[PROFILED] += 1
-            return False
-        if _PROFILER.acquire(timeout=0.0 if blocking else self._wait_s):
+        if blocking:
+            lowered = FILLS_QUEUE
+        elif _profiler_active():
+            lowered = PROFILED
+        elif _PROFILER.acquire(timeout=self._wait_s):
             return True
-        if not blocking:
-            # The runs of this program depend on each other: waiting again would only cost time.
-            self._wait_s = 0.0
-        self.lowered[BUSY] += 1
+        else:
+            lowered = BUSY
+            self._wait_s = (
+                0.0  # the runs of this program depend on each other: the next wait would be as vain
+            )
+        self.lowered[lowered] += 1
         return False
 
     def _has_accelerator(self, session: Any) -> bool:

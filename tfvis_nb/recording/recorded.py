@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 from collections.abc import Sequence
 from functools import cached_property
@@ -74,14 +75,16 @@ class RecordedTrace(Trace):
         self.notes = [*_step_notes(runs), *remarks, *read.notes]
 
     def __getattr__(self, name: str) -> object:
-        # Only what is not there gets here. IPython looks for many underscored names in vain.
-        if name.startswith("_"):
-            raise AttributeError(name)
-        missing = "is no attribute of a Trace" if self.ready else self._missing
-        raise AttributeError(f"{name!r} {missing}")
+        # Only what was not found gets here. IPython looks for many underscored names in vain.
+        if name.startswith("_") or self.ready:
+            return object.__getattribute__(self, name)  # which raises, also what a property raised inside
+        raise AttributeError(f"{name!r} {self._missing}")
 
     def __repr__(self) -> str:
         return super().__repr__() if self.ready else f"<{type(self).__name__}, not filled yet>"
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() if self.ready else f"<p>{html.escape(repr(self))}</p>"
 
 
 def _step_notes(runs: Sequence[Run]) -> list[str]:

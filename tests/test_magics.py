@@ -1,0 +1,238 @@
+"""``%%trace`` as a user of IPython meets it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from IPython.testing.globalipapp import start_ipython
+from IPython.utils.capture import capture_output
+from ipywidgets import Widget
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+import tfvis_nb as tv
+from tfvis_nb import magics
+
+pytestmark = pytest.mark.tensorflow
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+SETUP = """
+import tensorflow.compat.v1 as tf
+graph = tf.Graph()
+with graph.as_default():
+    values = tf.get_variable("values", [10], initializer=tf.ones_initializer())
+    total = tf.reduce_sum(values, name="total")
+    other = tf.reduce_mean(values, name="other")
+session = tf.Session(graph=graph)
+session.run(values.initializer)
+"""
+
+
+@pytest.fixture(scope="module")
+def started() -> Any:
+    start: Any = start_ipython  # which has no types
+    shell = start()
+    shell.run_cell(SETUP).raise_error()
+    return shell
+
+
+@pytest.fixture
+def shell(started: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.chdir(tmp_path)
+    started.run_line_magic("load_ext", "tfvis_nb")
+    yield started
+    started.run_line_magic("unload_ext", "tfvis_nb")
+    for name in ("t", "ran"):
+        started.user_ns.pop(name, None)
+
+
+class Ran:
+    """What one cell did."""
+
+    def __init__(self, shell: Any, cell: str) -> None:
+        with capture_output() as captured:
+            self.result = shell.run_cell(cell)
+        self.text = captured.stdout
+        self.views = [output.data[VIEW]["model_id"] for output in captured.outputs if VIEW in output.data]
+        self.error = self.result.error_before_exec or self.result.error_in_exec
+
+
+def test_the_timeline_is_shown_below_the_cells_own_output(shell: Any) -> None:
+    ran = Ran(shell, "%%trace t\nprint('before')\nsession.run(total)")
+    assert ran.error is None
+    assert "before" in ran.text
+    assert "10.0" in ran.text
+    assert len(ran.views) == 1
+    trace = shell.user_ns["t"]
+    assert isinstance(trace, tv.Trace)
+    assert "total" in set(trace.events["name"])
+    assert tv.last_trace is trace
+
+
+def test_a_semicolon_silences_the_last_expression(shell: Any) -> None:
+    ran = Ran(shell, "%%trace -q t\nsession.run(total); # not shown")
+    assert (ran.error, ran.text) == (None, "")
+    assert len(shell.user_ns["t"].steps) == 1
+
+
+def test_quiet_shows_nothing(shell: Any) -> None:
+    ran = Ran(shell, "%%trace -q t\n_ = session.run(total)")
+    assert (ran.error, ran.text, ran.views) == (None, "", [])
+    assert len(shell.user_ns["t"].steps) == 1
+
+
+def test_cells_may_use_magics_and_shell_commands(shell: Any) -> None:
+    ran = Ran(shell, "%%trace -q t\n%time _ = session.run(total)\n!echo from the shell")
+    assert ran.error is None
+    assert "Wall time" in ran.text
+    assert len(shell.user_ns["t"].steps) == 1
+
+
+def test_files_are_written_by_suffix(shell: Any, tmp_path: Path) -> None:
+    ran = Ran(shell, "%%trace -q -o 'a page.html' -o chrome.json -o rows.parquet t\nsession.run(total);")
+    assert ran.error is None
+    assert "</html>" in (tmp_path / "a page.html").read_text(encoding="utf-8")
+    assert '"total"' in (tmp_path / "chrome.json").read_text(encoding="utf-8")
+    assert len(tv.read_trace(tmp_path / "rows.parquet").events) == len(shell.user_ns["t"].events)
+
+
+def test_run_metadata_is_written_one_file_a_step(shell: Any, tmp_path: Path) -> None:
+    ran = Ran(shell, "%%trace -q -o runs.pb t\nsession.run(total)\nsession.run(other);")
+    assert "runs.step0.pb, runs.step1.pb" in ran.text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs.step0.pb", "runs.step1.pb"]
+    assert "other" in set(tv.read_trace(tmp_path / "runs.step1.pb").events["name"])
+    assert Ran(shell, "%%trace -q -o one.pb\nsession.run(total);").text == ""
+    assert "total" in set(tv.read_trace(tmp_path / "one.pb").events["name"])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--levle full", "unknown argument '--levle'; did you mean '--level'"),
+        ("--level ful", "invalid choice: 'ful'"),
+        ("t and more", "unknown argument 'and'"),
+        ("2nd", "'2nd' cannot be the name of a variable"),
+        ("lambda", "'lambda' cannot be the name of a variable"),
+        ("-o page.htm", "unknown suffix '.htm'; did you mean '.html'"),
+        ("-o {missing}.html.zip", "'{missing}.html.zip'"),
+        ("-o nowhere/page.html", "there is no folder 'nowhere'"),
+        ("-o", "expected one argument"),
+        ("'t", "no closing quotation"),
+    ],
+)
+def test_mistakes_are_said_before_anything_runs(shell: Any, line: str, message: str) -> None:
+    ran = Ran(shell, f"%%trace {line}\nran = True")
+    assert type(ran.error).__name__ == "UsageError"
+    assert message in str(ran.error)
+    assert "ran" not in shell.user_ns
+
+
+@pytest.mark.parametrize("cell", ["%%trace --help", "%%trace -h\n", "%%trace t --help\nran = True"])
+def test_help_runs_nothing(shell: Any, cell: str) -> None:
+    ran = Ran(shell, cell)
+    assert ran.error is None
+    assert "--no-partition-graphs" in ran.text
+    assert ".parquet" in ran.text
+    assert "ran" not in shell.user_ns
+    assert "--no-partition-graphs" in shell.object_inspect("%%trace")["docstring"]
+
+
+def test_options_reach_the_recorder(shell: Any) -> None:
+    assert (
+        Ran(shell, "%%trace -q t --no-partition-graphs --level software\nsession.run(total);").error is None
+    )
+    assert not any(map(len, shell.user_ns["t"].graphs))
+    Ran(shell, "%%trace -q t\nsession.run(total);")
+    assert all(map(len, shell.user_ns["t"].graphs))
+
+
+def test_a_cell_that_ran_no_session_says_what_to_do(shell: Any) -> None:
+    ran = Ran(shell, "%%trace t\nran = True")
+    assert ran.error is None
+    assert "no session ran" in ran.text
+    assert "tf.compat.v1.Session" in ran.text
+    assert "t was not set by this cell" in ran.text
+    assert shell.user_ns["ran"] is True
+    assert ran.views == []
+
+
+@pytest.mark.parametrize("error", ["ZeroDivisionError('mine')", "KeyboardInterrupt"])
+def test_a_failing_cell_shows_its_error_once_and_what_was_traced(shell: Any, error: str) -> None:
+    ran = Ran(shell, f"%%trace t\nsession.run(total)\nraise {error}")
+    assert isinstance(ran.error, magics.CellFailed)
+    assert ran.text.count("Traceback (most recent call last)") == 1
+    assert error.partition("(")[0] in str(ran.error)
+    assert len(ran.views) == 1
+    assert shell.user_ns["t"].steps["label"].tolist() == ["total"]
+    assert Ran(shell, "%%trace -q t\nsession.run(other);").error is None
+
+
+def test_a_cell_that_fails_before_any_run_shows_only_its_error(shell: Any) -> None:
+    for code in ("1 / 0", "not python"):
+        ran = Ran(shell, f"%%trace t\n{code}")
+        assert isinstance(ran.error, magics.CellFailed)
+        assert ran.views == []
+        assert "no session ran" not in ran.text
+
+
+def test_top_level_await_is_sent_to_the_context_manager(shell: Any) -> None:
+    ran = Ran(shell, "%%trace\nimport asyncio\nawait asyncio.sleep(0)")
+    assert type(ran.error).__name__ == "UsageError"
+    assert "with tfvis_nb.trace() as t:" in str(ran.error)
+    inside = Ran(
+        shell,
+        "import asyncio, tfvis_nb\n"
+        "with tfvis_nb.trace() as t:\n    await asyncio.sleep(0)\n    _ = session.run(total)",
+    )
+    assert inside.error is None
+    assert len(shell.user_ns["t"].steps) == 1
+
+
+def test_a_traced_cell_inside_a_trace_is_refused(shell: Any) -> None:
+    ran = Ran(
+        shell, "import tfvis_nb\nwith tfvis_nb.trace():\n    get_ipython().run_cell_magic('trace', '', '1')"
+    )
+    assert isinstance(ran.error, RuntimeError)
+    assert "already being recorded" in str(ran.error)
+
+
+def test_running_a_cell_again_closes_the_widget_it_replaces(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(cell_id: str) -> str:
+        monkeypatch.setattr(shell, "get_parent", lambda: {"metadata": {"cellId": cell_id}}, raising=False)
+        (view,) = Ran(shell, "%%trace\nsession.run(total);").views
+        return str(view)
+
+    first, elsewhere, again = run("a"), run("b"), run("a")
+    alive = Widget.get_manager_state()["state"]
+    assert first not in alive
+    assert {elsewhere, again} <= set(alive)
+
+
+def test_unloading_takes_the_magic_out(shell: Any) -> None:
+    transformers = len(shell.input_transformers_cleanup)
+    shell.run_line_magic("unload_ext", "tfvis_nb")
+    assert shell.find_cell_magic("trace") is None
+    assert len(shell.input_transformers_cleanup) == transformers - 1
+    shell.run_line_magic("load_ext", "tfvis_nb")
+    assert shell.find_cell_magic("trace") is not None
+
+
+def test_run_all_stops_at_a_failing_cell() -> None:
+    sources = ["%load_ext tfvis_nb", SETUP, "%%trace t\nsession.run(total)\n1 / 0", "print('went on')"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    client = NotebookClient(notebook, timeout=120, store_widget_state=False)
+    with pytest.raises(CellExecutionError):
+        client.execute()
+    *_, failed, last = notebook.cells
+    kinds = [output.output_type for output in failed.outputs]
+    assert kinds == ["error", "display_data", "error"]
+    real, shown, end = failed.outputs
+    assert real.ename == "ZeroDivisionError"
+    assert VIEW in shown.data
+    assert "text/html" in shown.data
+    assert (end.ename, end.traceback) == ("CellFailed", [])
+    assert last.outputs == []

@@ -1,0 +1,260 @@
+"""Which runs a recording sees, what their code notices of it, and what is left of it afterwards."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.client.session import BaseSession
+
+import tfvis_nb as tv
+from tfvis_nb.recording import profiler_slot
+
+pytestmark = pytest.mark.tensorflow
+
+v1 = tf.compat.v1
+FEED = np.ones((3, 4), "float32")
+PATCHED = ("_call_tf_sessionrun", "_call_tf_sessionprun", "_make_callable_from_options")
+
+
+class Model(NamedTuple):
+    session: Any
+    x: Any
+    loss: Any
+    train: Any
+    init: Any
+    saver: Any
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 4], name="x")
+        weights = v1.get_variable("weights", [4, 2], initializer=v1.ones_initializer())
+        loss = tf.reduce_sum(tf.matmul(x, weights, name="product"), name="loss")
+        train = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        init = v1.global_variables_initializer()
+        session.run(init)
+        yield Model(session, x, loss, train, init, v1.train.Saver())
+
+
+@pytest.fixture
+def accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have full traces really asked for: TensorFlow then refuses two at once on a CPU too."""
+    monkeypatch.setattr(profiler_slot.ProfilerSlot, "_has_accelerator", lambda *_: True)
+
+
+def methods() -> list[Any]:
+    return [*(vars(BaseSession)[name] for name in PATCHED), vars(BaseSession._Callable)["__call__"]]
+
+
+def test_every_kind_of_run_becomes_a_step(model: Model, tmp_path: Path) -> None:
+    before_made = model.session.make_callable(model.loss, [model.x])
+    with tv.trace() as t:
+        model.session.run(model.init)
+        model.train.run({model.x: FEED})
+        assert model.loss.eval({model.x: FEED}) == pytest.approx(24 - 8 * 0.3 * 3)
+        assert before_made(FEED) == pytest.approx(24 - 8 * 0.3 * 3)
+        model.session.make_callable(model.init)()
+        saved = model.saver.save(model.session, str(tmp_path / "model"))
+        model.saver.restore(model.session, saved)
+    assert isinstance(t, tv.Trace)
+    assert t.steps["label"].tolist() == [
+        "init",
+        "GradientDescent",
+        "loss",
+        "loss",
+        "init",
+        "save/control_dependency",
+        "save/restore_all",
+    ]
+    assert t.notes[:3] == ["step 0: run of init", "step 1: run of GradientDescent", "steps 2-3: run of loss"]
+    per_step = t.events.groupby("step")["name"].agg(set)
+    assert "product" in per_step[1]
+    assert "product" in per_step[2]
+    assert "product" not in per_step[0]
+    assert len(t.sources) == 7
+    first = config_pb2.RunMetadata.FromString(t.sources[1])
+    assert any(
+        node.node_name == "product" for device in first.step_stats.dev_stats for node in device.node_stats
+    )
+    (graph,) = first.partition_graphs
+    assert "product" in {node.name for node in graph.node}
+
+
+def test_monitored_sessions_show_the_runs_that_hooks_miss(tmp_path: Path) -> None:
+    with tf.Graph().as_default():
+        count = v1.train.get_or_create_global_step()
+        step = tf.identity(v1.assign_add(count, 1), name="count_up")
+        kept = {"checkpoint_dir": str(tmp_path), "save_checkpoint_steps": 2}
+        with tv.trace() as t, v1.train.MonitoredTrainingSession(**kept) as session:
+            for _ in range(3):
+                session.run(step)
+    labels = t.steps["label"]
+    assert labels.str.contains("count_up").sum() == 3
+    assert labels.str.startswith("save/").any()
+    assert len(labels) > 8
+
+
+def test_the_users_own_options_and_metadata_keep_working(model: Model) -> None:
+    options = v1.RunOptions(output_partition_graphs=True, timeout_in_ms=60_000)
+    metadata = v1.RunMetadata()
+    with tv.trace(level="software", partition_graphs=False) as t:
+        model.session.run(model.loss, {model.x: FEED}, options=options, run_metadata=metadata)
+        model.session.run(model.loss, {model.x: FEED})
+    assert metadata.SerializeToString(deterministic=True) == config_pb2.RunMetadata.FromString(
+        t.sources[0]
+    ).SerializeToString(deterministic=True)
+    assert len(metadata.step_stats.dev_stats) == 1
+    assert len(metadata.partition_graphs) == 1
+    assert len(config_pb2.RunMetadata.FromString(t.sources[1]).partition_graphs) == 0
+    assert options.trace_level == 0
+
+
+def test_a_timeout_the_user_set_still_strikes(model: Model) -> None:
+    queue = v1.FIFOQueue(1, tf.int32)
+    with tv.trace() as t:
+        model.session.run(model.loss, {model.x: FEED})
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            model.session.run(queue.dequeue(), options=v1.RunOptions(timeout_in_ms=50))
+    assert t.steps["label"].tolist() == ["loss"]
+    assert any("1 run failed" in note for note in t.notes)
+
+
+def test_callables_made_from_options_are_traced_and_unchanged_afterwards(model: Model) -> None:
+    options = config_pb2.CallableOptions(feed=["x:0"], fetch=["loss:0"])
+    early = model.session._make_callable_from_options(options)
+    mine = v1.RunMetadata()
+    with tv.trace() as t:
+        late = model.session._make_callable_from_options(options)
+        assert late(FEED) == [24]
+        assert late(FEED, run_metadata=mine) == [24]
+        assert early(FEED) == [24]
+    assert t.steps["label"].tolist() == ["loss", "loss"]
+    assert any("1 run came from a callable made before" in note for note in t.notes)
+    assert len(mine.step_stats.dev_stats) == 1
+    mine.Clear()
+    assert late(FEED, run_metadata=mine) == [24]
+    assert len(mine.step_stats.dev_stats) == 0
+
+
+def test_nothing_is_left_in_tensorflow(model: Model) -> None:
+    before = methods()
+    meanwhile = []
+
+    def failing_step() -> None:
+        model.session.run(model.loss, {model.x: FEED})
+        meanwhile.extend(methods())
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), tv.trace() as t:
+        failing_step()
+    assert not set(meanwhile) & set(before)
+    assert methods() == before
+    assert t.steps["label"].tolist() == ["loss"]
+
+
+def test_a_wrapper_put_on_meanwhile_stays_and_records_nothing_later(model: Model) -> None:
+    original = BaseSession._call_tf_sessionrun
+    calls = []
+    try:
+        with tv.trace() as t:
+            ours = BaseSession._call_tf_sessionrun
+
+            def wrapper(*args: Any) -> Any:
+                calls.append(len(args))
+                return ours(*args)
+
+            BaseSession._call_tf_sessionrun = wrapper
+            model.session.run(model.loss, {model.x: FEED})
+        assert BaseSession._call_tf_sessionrun is wrapper
+        assert model.session.run(model.loss, {model.x: FEED}) == 24
+    finally:
+        BaseSession._call_tf_sessionrun = original
+    assert len(calls) == 2
+    assert t.steps["label"].tolist() == ["loss"]
+
+
+@pytest.mark.usefixtures("accelerated")
+def test_threads_that_run_at_the_same_time_all_succeed(model: Model) -> None:
+    results: list[float] = []
+
+    def work() -> None:
+        results.extend(model.session.run(model.loss, {model.x: FEED}) for _ in range(10))
+
+    with tv.trace() as t:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert results == [24] * 40
+    assert len(t.steps) == 40
+
+
+@pytest.mark.usefixtures("accelerated")
+def test_a_run_that_fills_a_queue_leaves_the_profiler_to_others(model: Model) -> None:
+    queue = v1.FIFOQueue(1, tf.int32)
+    enqueue, dequeue = queue.enqueue(1), queue.dequeue()
+    with tv.trace() as t:
+        filler = threading.Thread(target=lambda: [model.session.run(enqueue) for _ in range(4)])
+        filler.start()
+        assert [model.session.run(dequeue) for _ in range(4)] == [1, 1, 1, 1]
+        filler.join()
+    assert len(t.steps) == 8
+    lowered = [note for note in t.notes if "without GPU rows" in note]
+    assert len(lowered) == 1
+    assert lowered[0].startswith("4 runs traced without GPU rows, because a run that fills a queue")
+
+
+@pytest.mark.usefixtures("accelerated")
+def test_runs_that_wait_for_each_other_do_not_lock_up(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiler_slot, "LONGEST_WAIT_S", 0.2)
+    queue = v1.FIFOQueue(1, tf.int32)
+    give, take = queue.enqueue(2, name="give"), queue.dequeue(name="take")
+    taken: list[int] = []
+    with tv.trace() as t:
+        taker = threading.Thread(target=lambda: taken.append(model.session.run(take)))
+        taker.start()
+        while not profiler_slot._PROFILER.locked():
+            time.sleep(0.001)
+        model.session.run([give, model.loss], {model.x: FEED})
+        taker.join()
+    assert taken == [2]
+    assert t.steps["label"].tolist() == ["take", "give, loss"]
+    assert any("1 run traced without GPU rows, because another run" in note for note in t.notes)
+
+
+@pytest.mark.usefixtures("accelerated")
+def test_an_active_profiler_is_left_alone(model: Model, tmp_path: Path) -> None:
+    tf.profiler.experimental.start(str(tmp_path))
+    try:
+        with tv.trace() as t:
+            assert model.session.run(model.loss, {model.x: FEED}) == 24
+    finally:
+        tf.profiler.experimental.stop()
+    assert "product" in set(t.events["name"])
+    assert any("tf.profiler was active" in note for note in t.notes)
+    assert list(tmp_path.rglob("*.xplane.pb"))
+
+
+def test_sessions_of_a_cluster_are_traced_at_the_only_level_they_know() -> None:
+    server = v1.train.Server.create_local_server()
+    with tf.Graph().as_default(), v1.Session(server.target) as session:
+        total = tf.reduce_sum(tf.ones([100]), name="total")
+        with tv.trace(level="software") as t:
+            assert session.run(total) == 100
+    assert set(t.events["task"]) == {"/job:localhost/replica:0/task:0"}
+
+
+def test_partial_runs_are_counted(model: Model) -> None:
+    with tv.trace() as t:
+        model.session.run(model.loss, {model.x: FEED})
+        handle = model.session.partial_run_setup([model.loss], [model.x])
+        assert model.session.partial_run(handle, model.loss, {model.x: FEED}) == 24
+    assert any("partial_run" in note for note in t.notes)

@@ -1,0 +1,176 @@
+"""`tv.trace` as its caller meets it: with, decorator, nothing recorded, one at a time, wrong options."""
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import tfvis_nb as tv
+from tfvis_nb.recording.sessions import SessionTracer
+
+pytestmark = pytest.mark.tensorflow
+
+v1 = tf.compat.v1
+
+
+@pytest.fixture
+def total() -> Iterator[Any]:
+    """A tensor that a default session evaluates."""
+    with tf.Graph().as_default(), v1.Session():
+        # Of a variable: TensorFlow folds the sum of a constant away.
+        values = v1.get_variable("values", [10], initializer=v1.ones_initializer())
+        values.initializer.run()
+        yield tf.reduce_sum(values, name="total")
+
+
+def test_the_trace_is_filled_when_the_block_ends(total: Any) -> None:
+    with tv.trace() as t:
+        total.eval()
+        ready = [t.ready]
+        assert "not filled" in repr(t)
+        with pytest.raises(AttributeError, match="'events' is there when the `with"):
+            _ = t.events
+        with pytest.raises(AttributeError, match="'lanes' is there when"):
+            _ = t.lanes
+    ready.append(t.ready)
+    assert ready == [False, True]
+    assert "total" in set(t.events["name"])
+    assert t.lanes["events"].sum() == len(t.events)
+    assert t.title == "total"
+    assert tv.last_trace is t
+    with pytest.raises(AttributeError, match="no attribute 'evens'"):
+        _ = t.evens
+
+
+def test_a_decorated_function_is_traced_at_every_call(total: Any) -> None:
+    @tv.trace(level="software")
+    def evaluate(times: int) -> list[float]:
+        return [total.eval() for _ in range(times)]
+
+    assert evaluate(1) == [10]
+    first = tv.last_trace
+    assert evaluate(2) == [10, 10]
+    second = tv.last_trace
+    assert first is not None
+    assert second is not None
+    assert (len(first.steps), len(second.steps)) == (1, 2)
+
+
+def test_a_block_in_which_no_session_ran_says_what_to_do() -> None:
+    with pytest.raises(tv.EmptyTraceError, match=r"no session ran.*tf\.compat\.v1\.Session"), tv.trace() as t:
+        tf.ones([3])
+    with pytest.raises(AttributeError, match="was never recorded: no session ran"):
+        _ = t.events
+
+
+def test_the_users_exception_is_not_hidden_by_an_empty_trace() -> None:
+    with pytest.raises(KeyError) as caught, tv.trace():
+        raise KeyError("mine")
+    assert caught.value.__context__ is None
+
+
+def test_a_trace_of_failed_runs_alone_says_that_they_failed() -> None:
+    with tf.Graph().as_default(), v1.Session() as session:
+        size = v1.placeholder(tf.int32, [])
+        bad = tf.reshape(tf.ones([4]), [size])
+        suppressed = contextlib.suppress(tf.errors.InvalidArgumentError)
+        with pytest.raises(tv.EmptyTraceError, match="1 run failed"), tv.trace(), suppressed:
+            session.run(bad, {size: 3})
+
+
+def test_one_trace_at_a_time(total: Any) -> None:
+    with tv.trace() as t:
+        with (
+            pytest.raises(RuntimeError, match="end the other block first"),
+            tv.trace(),
+        ):
+            pass
+        total.eval()
+    assert len(t.steps) == 1
+
+
+def test_a_trace_in_a_suspended_coroutine_is_not_taken_for_a_left_over(total: Any) -> None:
+    async def traced() -> tv.RecordedTrace:
+        with tv.trace() as t:
+            await asyncio.sleep(0)
+            total.eval()
+        return t
+
+    async def both() -> Any:
+        return await asyncio.gather(traced(), traced(), return_exceptions=True)
+
+    first, second = asyncio.run(both())
+    assert len(first.steps) == 1
+    assert isinstance(second, RuntimeError)
+
+
+def test_a_trace_left_open_is_ended_by_the_next(total: Any) -> None:
+    def interrupted() -> Any:
+        left = tv.trace()
+        return left, left.__enter__()
+
+    left, first = interrupted()
+    total.eval()
+    with tv.trace() as t:
+        total.eval()
+    assert len(t.steps) == 1
+    assert any("left open" in note for note in t.notes)
+    left.__exit__(None, None, None)
+    assert len(first.steps) == 1
+
+
+def test_an_interrupt_while_the_recorder_starts_leaves_nothing(
+    total: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tensorflow.python.client.session import BaseSession
+
+    original = BaseSession._call_tf_sessionrun
+    install = SessionTracer.install
+
+    def interrupted(tracer: SessionTracer) -> None:
+        install(tracer)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SessionTracer, "install", interrupted)
+        with pytest.raises(KeyboardInterrupt), tv.trace():
+            pass
+    assert BaseSession._call_tf_sessionrun is original
+    with tv.trace() as t:
+        total.eval()
+    assert len(t.steps) == 1
+
+
+def test_unknown_options_are_refused_with_the_near_ones() -> None:
+    unknown: Any = {"levle": "full"}
+    with pytest.raises(TypeError, match="'levle'; did you mean 'level'"):
+        tv.trace(**unknown)
+    with pytest.raises(ValueError, match="'sofware'; did you mean 'software'"):
+        tv.trace(level="sofware")
+
+
+def test_without_tensorflow_the_extra_is_named() -> None:
+    code = """
+import sys
+sys.modules["tensorflow"] = None
+import importlib.abc
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "tensorflow":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+del sys.modules["tensorflow"]
+sys.meta_path.insert(0, Absent())
+import tfvis_nb
+try:
+    with tfvis_nb.trace():
+        pass
+except ImportError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'tfvis-nb[tensorflow]'" in run.stdout

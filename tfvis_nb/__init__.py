@@ -1,0 +1,89 @@
+"""See every op, kernel, copy and network transfer of a TensorFlow step, in the cell that ran it.
+
+In a notebook::
+
+    %load_ext tfvis_nb
+
+    %%trace t
+    session.run(train_op)
+
+Anywhere else::
+
+    import tfvis_nb as tv
+
+    with tv.trace() as t:
+        session.run(train_op)
+    t.transfers.nlargest(5, "wait_ns")
+    t.to_html("step.html")
+
+A trace saved before is read by ``tv.read_trace(path)`` and drawn by ``tv.show_timeline(trace)``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfvis_nb._trace import Trace
+    from tfvis_nb.display.timeline import TimelineWidget, show_timeline
+    from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
+    from tfvis_nb.recording import RecordedTrace, trace
+
+    last_trace: RecordedTrace | None
+
+__all__ = [
+    "EmptyTraceError",
+    "RecordedTrace",
+    "TimelineWidget",
+    "Trace",
+    "TraceFormatError",
+    "last_trace",
+    "load_ipython_extension",
+    "read_trace",
+    "show_timeline",
+    "trace",
+    "unload_ipython_extension",
+]
+
+_HOMES = {
+    "EmptyTraceError": "tfvis_nb.reading",
+    "RecordedTrace": "tfvis_nb.recording",
+    "TimelineWidget": "tfvis_nb.display.timeline",
+    "Trace": "tfvis_nb._trace",
+    "TraceFormatError": "tfvis_nb.reading",
+    "read_trace": "tfvis_nb.reading",
+    "show_timeline": "tfvis_nb.display.timeline",
+    "trace": "tfvis_nb.recording",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Importing the package loads neither pyarrow's nor the widget's libraries: the first use does.
+    if name == "last_trace":
+        from tfvis_nb.recording import latest
+
+        return latest()
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add ``%%trace`` to an IPython shell; ``%load_ext tfvis_nb`` calls this."""
+    from tfvis_nb import magics
+
+    magics.register(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take ``%%trace`` out again; ``%unload_ext tfvis_nb`` calls this."""
+    from tfvis_nb import magics
+
+    magics.unregister(shell)
