@@ -1,0 +1,234 @@
+import { describe, expect, it } from "vitest";
+import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./arrangement";
+import { deviceLabel, laneLabel, placeLabel, taskLabel } from "./labels";
+import { packLanes } from "./rows";
+import { type Made, makeDrawn, makeLane, randomNumbers } from "./synthetic";
+
+const WORKER_0 = "/job:worker/replica:0/task:0";
+const WORKER_1 = "/job:worker/replica:0/task:1";
+const PS = "/job:ps/replica:0/task:0";
+const lanes = [
+  { ...makeLane("ops", `${PS}/device:CPU:0`), kind: "op" },
+  { ...makeLane("recv", `${PS}/device:CPU:0`), kind: "transfer" },
+  { ...makeLane("ops", `${WORKER_0}/device:GPU:0`), kind: "op" },
+  { ...makeLane("stream:13", `${WORKER_0}/device:GPU:0`), kind: "kernel" },
+  { ...makeLane("ops", `${WORKER_1}/device:CPU:0`), kind: "op" },
+  { ...makeLane("memcpy H2D", `${WORKER_1}/device:GPU:0`), kind: "memcpy" },
+  { ...makeLane("recv", `${WORKER_1}/device:GPU:0`), kind: "transfer" },
+];
+// One event a lane, but two that overlap in lane 3 and none in lane 6.
+const made: Made[] = [0, 1, 2, 3, 3, 4, 5].map((lane) => ({ start: lane, duration: 50, lane }));
+const drawn = makeDrawn(made, lanes);
+const rows = packLanes(drawn, null);
+
+function arranged(options: Partial<ArrangeOptions>): Arrangement {
+  const all = {
+    groupBy: "device" as const,
+    collapsed: new Set<string>(),
+    hidden: new Set<string>(),
+    pinned: [],
+    filter: "",
+  };
+  return arrange(drawn, rows, { ...all, ...options });
+}
+
+/** One line an item: "worker 1 > GPU:0 > copy H2D" by indents. */
+function outline(arrangement: Arrangement): string[] {
+  return arrangement.items.map((item) =>
+    item.type === "group"
+      ? `${"  ".repeat(item.level)}${item.collapsed ? "+" : "-"} ${item.label} (${item.events})`
+      : `    ${[item.context, item.label].filter(Boolean).join(" | ")}${item.pinned ? " pinned" : ""}`,
+  );
+}
+
+const key = (lane: number) => `${lanes[lane].task}\0${lanes[lane].device}\0${lanes[lane].lane}`;
+
+describe("arrange", () => {
+  it("groups by task and device, and spares headers that say nothing", () => {
+    const arrangement = arranged({});
+    expect(outline(arrangement)).toEqual([
+      "- ps 0 · CPU:0 (2)",
+      "    ops",
+      "    receive",
+      "- worker 0 · GPU:0 (3)",
+      "    ops",
+      "    stream 13",
+      "- worker 1 (2)",
+      "  - CPU:0 (1)",
+      "    ops",
+      "  - GPU:0 (1)",
+      "    copy H2D",
+    ]);
+    expect(arrangement.items[0]).toMatchObject({
+      path: `${PS}/device:CPU:0`,
+      lanes: [0, 1],
+      y: 0,
+      height: 22,
+    });
+    expect(arrangement.items[5]).toMatchObject({ key: key(3), lane: 3, height: 2 * 17 + 4 });
+  });
+
+  it("needs no task header for a single task", () => {
+    const one = lanes.slice(4);
+    const local = makeDrawn(
+      [0, 1, 2].map((lane) => ({ start: lane, duration: 5, lane })),
+      one,
+    );
+    const options = {
+      groupBy: "device" as const,
+      collapsed: new Set<string>(),
+      hidden: new Set<string>(),
+      pinned: [],
+      filter: "",
+    };
+    expect(outline(arrange(local, packLanes(local, null), options))).toEqual([
+      "- worker 1 · CPU:0 (1)",
+      "    ops",
+      "- worker 1 · GPU:0 (2)",
+      "    copy H2D",
+      "    receive",
+    ]);
+  });
+
+  it("leaves no gaps and no overlaps, whatever the options", () => {
+    const random = randomNumbers(1);
+    for (let n = 0; n < 200; n++) {
+      const some = (list: string[]) => new Set(list.filter(() => random() < 0.2));
+      const every = [
+        ...lanes.map((_, lane) => key(lane)),
+        ...lanes.map((lane) => `${lane.task}\0${lane.device}`),
+        WORKER_1,
+      ];
+      const groupBy = (["device", "kind", "none"] as const)[n % 3];
+      const filter = random() < 0.3 ? "gpu" : "";
+      const options = {
+        groupBy,
+        collapsed: some(every),
+        hidden: some(every),
+        pinned: [...some(every)],
+        filter,
+      };
+      const { items, height } = arranged(options);
+      let y = 0;
+      for (const item of items) {
+        expect(item.y).toBe(y);
+        y += item.height;
+        if (item.type === "group") expect(item.lanes.length).toBeGreaterThan(0);
+      }
+      expect(height).toBe(y);
+      const shown = items.flatMap((item) =>
+        item.type === "lane" ? [item.lane] : item.collapsed ? item.lanes : [],
+      );
+      expect(new Set(shown).size).toBe(shown.length);
+      for (const lane of shown) expect(options.hidden.has(key(lane))).toBe(false);
+    }
+  });
+
+  it("collapses, hides and pins by key", () => {
+    const collapsed = arranged({ collapsed: new Set([WORKER_1, `${PS}\0${PS}/device:CPU:0`]) });
+    expect(outline(collapsed)).toEqual([
+      "+ ps 0 · CPU:0 (2)",
+      "- worker 0 · GPU:0 (3)",
+      "    ops",
+      "    stream 13",
+      "+ worker 1 (2)",
+    ]);
+    expect(collapsed.items[4]).toMatchObject({ lanes: [4, 5], height: 22 });
+    const hidden = arranged({ hidden: new Set([key(2), key(3), `${WORKER_1}\0${WORKER_1}/device:CPU:0`]) });
+    expect(outline(hidden)).toEqual([
+      "- ps 0 · CPU:0 (2)",
+      "    ops",
+      "    receive",
+      "- worker 1 (1)",
+      "  - GPU:0 (1)",
+      "    copy H2D",
+    ]);
+    const pinned = arranged({ pinned: [key(5), key(0), key(6), "gone"], filter: "worker" });
+    expect(outline(pinned).slice(0, 3)).toEqual([
+      "    worker 1 · GPU:0 | copy H2D pinned",
+      "- worker 0 · GPU:0 (3)",
+      "    ops",
+    ]);
+    expect(outline(pinned)).not.toContain("  - GPU:0 (1)");
+  });
+
+  it("groups by kind and not at all, and then says where a lane is", () => {
+    expect(outline(arranged({ groupBy: "kind" }))).toEqual([
+      "- op (3)",
+      "    ps 0 · CPU:0 | ops",
+      "    worker 0 · GPU:0 | ops",
+      "    worker 1 · CPU:0 | ops",
+      "- transfer (1)",
+      "    ps 0 · CPU:0 | receive",
+      "- kernel (2)",
+      "    worker 0 · GPU:0 | stream 13",
+      "- memcpy (1)",
+      "    worker 1 · GPU:0 | copy H2D",
+    ]);
+    expect(outline(arranged({ groupBy: "none", filter: "ops" }))).toEqual([
+      "    ps 0 · CPU:0 | ops",
+      "    worker 0 · GPU:0 | ops",
+      "    worker 1 · CPU:0 | ops",
+    ]);
+  });
+
+  it.each([
+    ["", 6],
+    ["GPU", 3],
+    ["worker gpu", 3],
+    ["task:1 copy", 1],
+    ["memcpy", 1],
+    ["worker 0", 4],
+    ["nothing like it", 0],
+  ])("filters by all words of %j", (filter, count) => {
+    expect(arranged({ filter, groupBy: "none" }).items.length).toBe(count);
+  });
+});
+
+describe("itemAt", () => {
+  it("finds items and rows by height", () => {
+    const arrangement = arranged({});
+    const { items, height } = arrangement;
+    for (let y = 0; y < height; y += 0.5) {
+      const found = itemAt(arrangement, y);
+      const item = items.find((each) => each.y <= y && y < each.y + each.height);
+      expect(found?.item).toBe(item);
+    }
+    const lane = items[5];
+    expect(itemAt(arrangement, lane.y + 16)?.row).toBe(0);
+    expect(itemAt(arrangement, lane.y + 17)?.row).toBe(1);
+    expect(itemAt(arrangement, lane.y + 37)?.row).toBe(1);
+    expect([
+      itemAt(arrangement, -1),
+      itemAt(arrangement, height),
+      itemAt({ items: [], height: 0 }, 0),
+    ]).toEqual([null, null, null]);
+  });
+});
+
+describe("labels", () => {
+  it("are short", () => {
+    expect(
+      [WORKER_1, "/job:localhost/replica:0/task:0", "", "odd", "/job:a/replica:2/task:3"].map(taskLabel),
+    ).toEqual(["worker 1", "", "", "odd", "a 3 replica 2"]);
+    expect([`${PS}/device:GPU:1`, "/device:CPU:0", "/host:CPU", "", "odd"].map(deviceLabel)).toEqual([
+      "GPU:1",
+      "CPU:0",
+      "host:CPU",
+      "",
+      "odd",
+    ]);
+    expect(["memcpy D2H", "recv", "stream:13", "ops", "odd lane"].map(laneLabel)).toEqual([
+      "copy D2H",
+      "receive",
+      "stream 13",
+      "ops",
+      "odd lane",
+    ]);
+    expect([
+      placeLabel(PS, `${PS}/device:CPU:0`),
+      placeLabel("", "/device:CPU:0"),
+      placeLabel("", ""),
+    ]).toEqual(["ps 0 · CPU:0", "CPU:0", ""]);
+  });
+});

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import { contrast, lighten, mix, parseColour, toHex, toPixel } from "./colour";
+import { categoryColour, colourTable, type Paints, paints } from "./palette";
+import { CATEGORIES, type Made, makeDrawn, makeLane } from "./synthetic";
+
+const made: Made[] = [
+  { start: 0, duration: 5, name: "a/conv_1", op: "Conv2D", category: 0, lane: 0 },
+  { start: 1, duration: 5, name: "a/conv_22", op: "Conv2D", category: 0, lane: 1 },
+  { start: 2, duration: 50, name: "b/MatMul", op: "MatMul", category: 1, lane: 1 },
+  { start: 3, duration: 1, name: "w", op: "RecvTensor", category: 6, lane: 2 },
+];
+const lanes = [
+  makeLane("ops", "/job:worker/replica:0/task:0/device:CPU:0"),
+  makeLane("ops", "/job:worker/replica:0/task:0/device:GPU:0"),
+  makeLane("recv", "/job:worker/replica:0/task:1/device:GPU:0"),
+];
+const drawn = makeDrawn(made, lanes);
+const COLOUR_BY = ["kind", "op", "device"] as const;
+const THEMES = ["light", "dark"] as const;
+
+function colourOf(painted: Paints, id: number): string {
+  return painted.css[painted.paint[id]];
+}
+
+describe("paints", () => {
+  it.each(COLOUR_BY)("by %s: every event has one of fewer than 128 colours, with readable text", (by) => {
+    for (const theme of THEMES) {
+      const { paint, css, text } = paints(drawn, by, theme);
+      expect(css.length).toBeLessThanOrEqual(128);
+      expect(Math.max(...paint)).toBeLessThan(css.length);
+      css.forEach((colour, i) => {
+        const other = text[i] === "#fff" ? "#1f2430" : "#fff";
+        const readable = contrast(parseColour(colour), parseColour(text[i]));
+        expect(readable).toBeGreaterThanOrEqual(contrast(parseColour(colour), parseColour(other)));
+        expect(readable).toBeGreaterThan(3);
+      });
+    }
+  });
+
+  it("by kind: names that differ in numbers look alike, and stay close to the kind's own colour", () => {
+    const painted = paints(drawn, "kind", "light");
+    expect(painted.paint[0]).toBe(painted.paint[1]);
+    drawn.category.forEach((category, id) => {
+      const [mine, own] = [colourOf(painted, id), categoryColour(CATEGORIES[category], "light")].map(
+        parseColour,
+      );
+      for (const part of [0, 1, 2]) expect(Math.abs(mine[part] - own[part])).toBeLessThanOrEqual(24);
+    });
+    expect(painted.legend).toEqual([
+      { label: "op", css: "#5b8bd0", category: "op" },
+      { label: "kernel", css: "#2f9e77", category: "kernel" },
+      { label: "receive", css: "#8a63c9", category: "transfer" },
+    ]);
+  });
+
+  it("by op: one colour an op, the most time first in the legend, no two of the first 23 alike", () => {
+    const many = Array.from({ length: 23 }, (_, i) => ({
+      start: i,
+      duration: 100 - i,
+      op: `Op${"x".repeat(i)}`,
+    }));
+    const painted = paints(makeDrawn(many), "op", "dark");
+    expect(new Set(painted.paint).size).toBe(23);
+    expect(painted.legend.map((entry) => entry.label)).toEqual(many.slice(0, 12).map(({ op }) => op));
+    const few = paints(drawn, "op", "dark");
+    expect(few.paint[0]).toBe(few.paint[1]);
+    expect(few.legend[0]).toEqual({ label: "MatMul", css: colourOf(few, 2) });
+  });
+
+  it("by op: an op keeps its colour from trace to trace", () => {
+    const other = makeDrawn([{ start: 0, duration: 9, op: "MatMul" }]);
+    expect(colourOf(paints(other, "op", "light"), 0)).toBe(colourOf(paints(drawn, "op", "light"), 2));
+  });
+
+  it("by device: one colour a device, named as people do", () => {
+    const painted = paints(drawn, "device", "light");
+    expect(painted.paint[1]).toBe(painted.paint[2]);
+    expect(painted.legend).toEqual([
+      { label: "worker 0 · CPU:0", css: colourOf(painted, 0) },
+      { label: "worker 0 · GPU:0", css: colourOf(painted, 1) },
+      { label: "worker 1 · GPU:0", css: colourOf(painted, 3) },
+    ]);
+    expect(new Set(painted.legend.map((entry) => entry.css)).size).toBe(3);
+  });
+});
+
+describe("colourTable", () => {
+  it("goes from 40 % colour to all of it, and dims to 22 % of that", () => {
+    const table = colourTable(["#000000", "#ff8000"], "#ffffff");
+    expect(table.length).toBe(2048);
+    expect(table[7 * 256 + 1]).toBe(0xff0080ff);
+    expect(table[7 * 256]).toBe(0xff000000);
+    expect(table[0]).toBe(0xff999999);
+    expect(table[7 * 256 + 128]).toBe(0xffc7c7c7);
+    for (let level = 1; level < 8; level++) expect(table[level * 256]).toBeLessThan(table[(level - 1) * 256]);
+  });
+});
+
+describe("colours", () => {
+  it("are read in the notations of style sheets", () => {
+    expect(parseColour("#1f2430")).toEqual([31, 36, 48]);
+    expect(parseColour("#fff")).toEqual([255, 255, 255]);
+    expect(parseColour("#11223380")).toEqual([17, 34, 51]);
+    expect(parseColour(" rgb(17, 34, 51)")).toEqual([17, 34, 51]);
+    expect(parseColour("rgba(17 34 51 / 0.5)")).toEqual([17, 34, 51]);
+    expect(() => parseColour("red")).toThrow('"red" is not a colour');
+    expect(() => parseColour("#12345")).toThrow("is not a colour");
+  });
+
+  it("mix, and know their contrast as WCAG defines it", () => {
+    expect(toHex(mix([0, 0, 0], [200, 100, 50], 0.5))).toBe("#643219");
+    expect(contrast([0, 0, 0], [255, 255, 255])).toBeCloseTo(21, 5);
+    expect(contrast([118, 118, 118], [255, 255, 255])).toBeCloseTo(4.54, 2);
+    expect(toPixel([1, 2, 3])).toBe(0xff030201);
+  });
+
+  it("get lighter without changing when nothing is added", () => {
+    for (const css of ["#5b8bd0", "#2f9e77", "#000000", "#ffffff", "#ff0000"]) {
+      expect(toHex(lighten(parseColour(css), 0))).toBe(css);
+    }
+    expect(contrast(lighten([91, 139, 208], 0.06), [0, 0, 0])).toBeGreaterThan(
+      contrast([91, 139, 208], [0, 0, 0]),
+    );
+  });
+});
