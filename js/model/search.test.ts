@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import type { Details } from "./details";
+import type { Drawn } from "./drawn";
+import { parseQuery } from "./query";
+import { neighbour, search } from "./search";
+import { type Made, makeDrawn, makeLane, makeStrings, randomNumbers } from "./synthetic";
+
+const made: Made[] = [
+  { start: 0, duration: 5e6, name: "tower/MatMul", op: "MatMul", lane: 0 },
+  { start: 1, duration: 3000, name: "tower/matmul_1", op: "Conv2D", lane: 1, category: 1 },
+  { start: 2, duration: 9000, name: "edge_7_w", op: "RecvTensor", lane: 2, category: 6, step: 1 },
+  { start: 3, duration: 0, name: "Add", op: "AddV2", lane: 0, step: 1 },
+];
+const lanes = [
+  { ...makeLane("ops"), kind: "op" },
+  { ...makeLane("stream:13"), kind: "kernel" },
+  { ...makeLane("recv", "/job:ps/replica:0/task:4/device:CPU:0"), kind: "transfer" },
+];
+const drawn = makeDrawn(made, lanes);
+
+function found(text: string, step: number | null = null, details: Details | null = null): number[] {
+  return [...search(drawn, details, text, step).ids];
+}
+
+describe("search", () => {
+  it.each([
+    ["matmul", [0, 1]],
+    ["MATMUL", [0, 1]],
+    ["op:matmul", [0]],
+    ["name:matmul", [0, 1]],
+    ["matmul conv", [1]],
+    ["matmul recv", []],
+    ["lane:13", [1]],
+    ["stream:13", [1]],
+    ["lane:receive", [2]],
+    ["ps 4", [2]],
+    ["kind:transfer", [2]],
+    ["kind:kernel", [1]],
+    [">=5ms", [0]],
+    [">5ms", []],
+    ["<10us", [1, 2, 3]],
+    ["<9µs >0ns", [1]],
+    ["<=0.009ms matmul", [1]],
+    ["", []],
+    ["   ", []],
+    ["op:", []],
+    ["op: matmul", [0, 1]],
+    ["constructor:x", []],
+    ["owermat", []],
+    ["l tower", [0, 1]],
+  ])("%j finds %j", (text, ids) => {
+    expect(found(text)).toEqual(ids);
+  });
+
+  it("keeps to a step and marks what it finds", () => {
+    expect(found("tensor", 1)).toEqual([2]);
+    expect(found("tensor", 0)).toEqual([]);
+    expect(search(drawn, null, "tower", null).mask).toEqual(Uint8Array.of(1, 1, 0, 0));
+    const single = { ...drawn, step: null };
+    expect([0, 1].map((step) => search(single, null, "tower", step).ids.length)).toEqual([2, 0]);
+  });
+
+  it("looks at tensor names once the details are there", () => {
+    const strings = makeStrings(["", "gradients/loss"]);
+    const details = { strings, tensorIds: Uint32Array.of(0, 0, 1, 0) } as unknown as Details;
+    expect(found("loss")).toEqual([]);
+    expect(found("loss", null, details)).toEqual([2]);
+    expect(found("name:loss", null, details)).toEqual([]);
+  });
+
+  it.each([
+    ["ASCII names", ["a", "b", "A", "ab", "/"]],
+    ["names of all kinds", ["a", "b", "é", "😀", "İ", "/"]],
+  ])("agrees with a look at every event, with %s", (_, alphabet) => {
+    const random = randomNumbers(8);
+    const word = (most: number) =>
+      Array.from({ length: random() * most }, () => alphabet[Math.floor(random() * alphabet.length)]).join(
+        "",
+      );
+    const events = Array.from({ length: 400 }, (_, start) => ({ start, name: word(8), op: word(3) }));
+    const some: Drawn = makeDrawn(events, [makeLane("z")]);
+    for (let n = 0; n < 100; n++) {
+      const text = `${word(3)}a`;
+      const wanted = events.flatMap(({ name, op }, id) =>
+        name.toLowerCase().includes(text.toLowerCase()) || op.toLowerCase().includes(text.toLowerCase())
+          ? [id]
+          : [],
+      );
+      // The device of the lane has an "a" in it too.
+      const inLane = "/job:localhost/replica:0/task:0/device:gpu:0 z".includes(text.toLowerCase());
+      expect([...search(some, null, text, null).ids]).toEqual(inLane ? events.map((_, id) => id) : wanted);
+    }
+  });
+});
+
+describe("neighbour", () => {
+  it("goes round in both directions, also from an event that does not match", () => {
+    const matches = { ids: Uint32Array.of(2, 5, 9), mask: new Uint8Array(12) };
+    expect([0, 2, 4, 5, 9, 11].map((id) => neighbour(matches, id, 1))).toEqual([2, 5, 5, 9, 2, 2]);
+    expect([0, 2, 4, 5, 9, 11].map((id) => neighbour(matches, id, -1))).toEqual([9, 9, 2, 2, 5, 9]);
+    expect(neighbour(matches, -1, 1)).toBe(2);
+    expect(neighbour({ ids: new Uint32Array(0), mask: new Uint8Array(3) }, 1, 1)).toBeNull();
+  });
+});
+
+describe("parseQuery", () => {
+  it("reads durations in all units, and takes anything else as text", () => {
+    const bound = (ns: number, longer: boolean, inclusive = false) => ({
+      type: "duration",
+      longer,
+      inclusive,
+      ns,
+    });
+    expect(parseQuery(">1ns <2us >3µs <=1.5ms >=2s <1m")).toEqual([
+      bound(1, true),
+      bound(2000, false),
+      bound(3000, true),
+      bound(1.5e6, false, true),
+      bound(2e9, true, true),
+      bound(60e9, false),
+    ]);
+    expect(parseQuery(">abc >5 a:b")).toEqual(
+      [">abc", ">5", "a:b"].map((text) => ({ type: "text", field: "any", text })),
+    );
+  });
+});

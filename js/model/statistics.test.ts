@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { eventsIn, type RangeSelection, rangeStatistics } from "./statistics";
+import { makeDrawn, randomNumbers } from "./synthetic";
+
+const random = randomNumbers(11);
+const drawn = makeDrawn(
+  Array.from({ length: 600 }, (_, i) => ({
+    start: Math.floor(random() * 5000),
+    duration: random() < 0.15 ? 0 : Math.floor(random() ** 3 * 400),
+    name: `node_${i % 37}`,
+    op: `Op${i % 7}`,
+    lane: i % 3,
+    step: 10 + (i % 2),
+    category: i % 5,
+  })),
+);
+const everything: RangeSelection = { start: 0, end: drawn.span, lanes: null, step: null };
+
+/** Ids of the events that belong to the selection, asked event by event. */
+function belonging({ start: from, end: to, lanes, step }: RangeSelection): number[] {
+  return [...drawn.start.keys()].filter((id) => {
+    const [start, end] = [drawn.start[id], drawn.start[id] + drawn.duration[id]];
+    const inside = start === end ? from <= start && start <= to : start < to && end > from;
+    const ofStep = step === null || drawn.steps[drawn.step?.[id] ?? 0].step === step;
+    return inside && ofStep && (lanes === null || lanes.includes(drawn.lane[id]));
+  });
+}
+
+/** The ns of the range during which some event ran, counted one by one. */
+function busyTime(ids: number[], from: number, to: number): number {
+  const seen = new Uint8Array(to - from);
+  for (const id of ids) {
+    const end = Math.min(drawn.start[id] + drawn.duration[id], to);
+    for (let t = Math.max(drawn.start[id], from); t < end; t++) seen[t - from] = 1;
+  }
+  return seen.reduce((sum, flag) => sum + flag, 0);
+}
+
+const selections: RangeSelection[] = [
+  everything,
+  { start: 1000, end: 1700, lanes: null, step: null },
+  { start: 1000, end: 1700, lanes: [0, 2], step: 11 },
+  { start: 1234, end: 1235, lanes: [1], step: null },
+  { start: 2000, end: 4000, lanes: null, step: 10 },
+  { start: 2000, end: 2000, lanes: null, step: null },
+];
+
+describe.each(selections)("the selection %j", (selection) => {
+  it("holds the events that overlap it", () => {
+    expect([...eventsIn(drawn, selection)]).toEqual(belonging(selection));
+  });
+
+  it.each(["op", "name"] as const)("has right figures by %s", (by) => {
+    const ids = belonging(selection);
+    const { rows, count, busy, total } = rangeStatistics(drawn, selection, by);
+    expect(count).toBe(ids.length);
+    expect(busy).toBe(busyTime(ids, selection.start, selection.end));
+    const lengths = (of: number[]) => of.map((id) => drawn.duration[id]);
+    const sum = (numbers: number[]) => numbers.reduce((all, each) => all + each, 0);
+    expect(total).toBe(sum(lengths(ids)));
+    const labelOf = (id: number) => (by === "op" ? drawn.ops[drawn.op[id]] : drawn.names.get(drawn.name[id]));
+    expect(new Set(rows.map((row) => row.label))).toEqual(new Set(ids.map(labelOf)));
+    for (const row of rows) {
+      const mine = ids.filter((id) => labelOf(id) === row.label);
+      const clipped = mine.map((id) => {
+        const end = Math.min(drawn.start[id] + drawn.duration[id], selection.end);
+        return end - Math.max(drawn.start[id], selection.start);
+      });
+      expect(row.count).toBe(mine.length);
+      expect(row.total).toBe(sum(lengths(mine)));
+      expect(row.clipped).toBe(sum(clipped));
+      expect(row.mean).toBe(row.total / row.count);
+      expect([row.min, row.max]).toEqual([Math.min(...lengths(mine)), Math.max(...lengths(mine))]);
+      expect(row.longest).toBe(mine[lengths(mine).indexOf(row.max)]);
+      expect(row.category).toBe(drawn.category[row.longest]);
+    }
+    const totals = rows.map((row) => row.total);
+    expect(totals).toEqual([...totals].sort((a, b) => b - a));
+  });
+});
+
+describe("a selection of nothing", () => {
+  it("has no rows", () => {
+    for (const nothing of [{ lanes: [] }, { step: 99 }, { start: 1e9, end: 2e9 }]) {
+      const empty = { rows: [], count: 0, busy: 0, total: 0 };
+      expect(rangeStatistics(drawn, { ...everything, ...nothing }, "op")).toEqual(empty);
+    }
+  });
+});
