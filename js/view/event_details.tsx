@@ -117,7 +117,7 @@ export function EventDetails({ store, commands, id }: EventProps) {
           />
         </>
       )}
-      {details && <Outputs outputs={details.outputs(id)} />}
+      {details && category !== "transfer" && <Outputs outputs={details.outputs(id)} />}
       {details && (
         <RecordedMemory
           memory={details.memory(id)}

@@ -47,7 +47,7 @@ export class Names {
         const room = split <= left ? [left, right] : inWait ? [left, Math.min(split, right)] : [split, right];
         const width = room[1] - room[0];
         if (width >= NARROWEST) {
-          const text = this.#fit(context, drawn.names.get(drawn.name[id]), width - 2 * PADDING);
+          const text = this.#fit(context, barName(drawn.names.get(drawn.name[id])), width - 2 * PADDING);
           context.fillStyle =
             dimmed || (inWait && split > left) ? tokens.text : store.paint.text[shade[id] & 127];
           context.globalAlpha = dimmed ? 0.45 : 1;
@@ -78,6 +78,11 @@ export class Names {
     }
     return "";
   }
+}
+
+/** TensorFlow gives a tensor that crosses devices the name of its node and a number, which says nothing on a bar. */
+function barName(name: string): string {
+  return name.replace(/\/_\d+$/, "");
 }
 
 /** The hatching that says "waiting" besides its colour. */
