@@ -52,7 +52,7 @@ def lane_times(start: np.ndarray, duration: np.ndarray, counts: np.ndarray) -> L
     >>> from tfvis_nb.display.lane_times import lane_times
     >>> times = lane_times(np.array([5, 2005, 7]), np.array([1000, 3000, 4]), np.array([2, 1]))
     >>> times.unit.tolist(), times.gap.tolist(), times.duration.tolist()
-    ([1000, 2], [0, 1, 0], [1, 3, 2])
+    ([1000, 4], [0, 1, 0], [1, 3, 1])
     """
     heads = np.cumsum(counts) - counts
     first = start[heads]

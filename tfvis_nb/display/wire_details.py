@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.analysis.dataflow import KINDS as EDGE_KINDS
 from tfvis_nb.display.container import Column, pack
 from tfvis_nb.display.data_types import DATA_TYPES
 from tfvis_nb.display.lane_order import LaneOrder, order_lanes
@@ -21,7 +22,6 @@ from tfvis_nb.display.nested import NestedRows, nested_rows, shape_texts
 from tfvis_nb.display.texts import number_texts, stored_texts
 from tfvis_nb.display.wire import VERSION
 
-EDGE_KINDS = ("data", "control", "transfer", "launch")
 
 _NONE = 65535
 _OWN_NAME = "\N{SUBSTITUTE}"

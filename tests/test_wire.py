@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.recorded_traces import recorded
+from tests.wire_reader import optional, read_container, read_drawn, signed, texts, wire_rows
+from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.display.categories import CATEGORIES, categorise
+from tfvis_nb.display.lane_order import order_lanes
+from tfvis_nb.display.wire import drawn
+from tfvis_nb.display.wire_details import details
+
+RECORDED = recorded("*.pb", "cpu/*step*.pb", "h200/*step*.pb", "h200/*step1.pb.xz")
+LARGE = [
+    path
+    for path in recorded("*.pb", "h200/*.pb.xz")
+    if path.name in ("deep4000.pb.xz", "inception_step1.pb.xz")
+]
+TASK = "/job:worker/replica:0/task:1"
+
+
+def check_drawn(trace: Trace) -> None:
+    """Every event that is drawn is the event of the table, to the nanosecond."""
+    header, rows = read_drawn(drawn(trace))
+    table = trace.events
+    assert header["count"] == len(table) == len(rows)
+    assert header["notes"] == trace.notes
+    assert header["categories"] == list(CATEGORIES)
+    origin = int(header["origin_ns"])
+    got = pd.DataFrame(rows, columns=["lane", "start", "duration", "name", "op", "category", "step", "wait"])
+    assert (got["start"] + origin).tolist() == table["start_ns"].tolist()
+    for name in ("duration", "step"):
+        assert got[name].tolist() == table["duration_ns" if name == "duration" else name].tolist()
+    for name in ("name", "op"):
+        assert got[name].tolist() == table[name].astype("str").tolist()
+    assert got["lane"].tolist() == list(zip(table["task"], table["device"], table["lane"], strict=True))
+    assert got["category"].tolist() == [CATEGORIES[number] for number in categorise(table)]
+    ends = table["start_ns"] + table["duration_ns"]
+    assert header["span_ns"] == (int(ends.max()) - origin if len(table) else 0)
+    assert [lane["events"] for lane in header["lanes"]] == got["lane"].value_counts(sort=False).reindex(
+        [(lane["task"], lane["device"], lane["lane"]) for lane in header["lanes"]]
+    ).tolist()
+    for step in header["steps"]:
+        of_step = table["step"] == step["step"]
+        assert step["start"] == int(table["start_ns"][of_step].min()) - origin
+        assert step["end"] == int(ends[of_step].max()) - origin
+        assert step["events"] == int(of_step.sum())
+
+
+def check_details(trace: Trace) -> None:
+    header, columns = read_container(details(trace))
+    table = trace.events
+    rows = wire_rows(order_lanes(table).of_event.tolist())
+    start = table["start_ns"].tolist()
+    end = (table["start_ns"] + table["duration_ns"]).tolist()
+    distances = {
+        "queued": "scheduled_ns",
+        "compute_after": "compute_start_ns",
+        "compute_left": "compute_end_ns",
+    }
+    for stored, name in distances.items():
+        got = optional(header, columns, stored)
+        for event, known in enumerate(table[name]):
+            value = got[rows[event]]
+            if known is pd.NA:
+                assert value is None
+            else:
+                assert value == {"queued": start[event] - known, "compute_after": known - start[event]}.get(
+                    stored, end[event] - known
+                )
+    for name in ("bytes", "thread"):
+        if name in columns:
+            got = optional(header, columns, name)
+            assert [got[row] for row in rows] == [None if v is pd.NA else v for v in table[name]]
+        else:
+            assert table[name].isna().all()
+    devices = [*header["devices"], *[""] * (65536 - len(header["devices"]))]
+    for name in ("source", "destination"):
+        assert [devices[columns[name][row]] for row in rows] == table[name].astype("str").tolist()
+    strings = texts(columns["strings_bytes"], columns["strings_offsets"])
+    assert [strings[columns["tensor"][row]] for row in rows] == table["tensor"].tolist()
+    labels = [strings[columns["detail"][row]] for row in rows]
+    if header["own_name"]:
+        labels = [
+            label.replace(header["own_name"], name, 1)
+            for label, name in zip(labels, table["name"], strict=True)
+        ]
+    assert labels == table["detail"].tolist()
+    check_edges(trace, header, columns, rows)
+
+
+def check_edges(trace: Trace, header: dict[str, Any], columns: dict[str, list[Any]], rows: list[int]) -> None:
+    event_of = {row: event for event, row in enumerate(rows)}
+    offsets = columns["edge_offsets"]
+    distances = signed(header, columns, "edge_distance")
+    got = {
+        (
+            event_of[row - distances[at]],
+            event_of[row],
+            ("data", "control", "transfer", "launch")[columns["edge_kind"][at]],
+        )
+        for row in range(len(rows))
+        for at in range(offsets[row], offsets[row + 1])
+    }
+    assert got == set(trace.edges.itertuples(index=False, name=None))
+    assert len(distances) == len(trace.edges)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_recorded_traces_come_back(path: Path) -> None:
+    trace = read_trace(path)
+    check_drawn(trace)
+    check_details(trace)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_recorded_outputs_and_memory_come_back(path: Path) -> None:
+    trace = read_trace(path)
+    header, columns = read_container(details(trace))
+    strings = texts(columns["strings_bytes"], columns["strings_offsets"])
+    rows = wire_rows(order_lanes(trace.events).of_event.tolist())
+    assert trace.nested is not None
+    outputs, memory = (trace.nested[name].to_pylist() for name in ("outputs", "memory"))
+    for event, row in enumerate(rows):
+        got = range(columns["output_offsets"][row], columns["output_offsets"][row + 1])
+        assert [(columns["output_slot"][at], columns["output_dtype"][at]) for at in got] == [
+            (output["slot"], output["dtype"]) for output in outputs[event] or []
+        ]
+        assert [columns["output_bytes"][at] for at in got] == [
+            o["requested_bytes"] for o in outputs[event] or []
+        ]
+        assert [strings[columns["output_shape"][at]] for at in got] == [
+            "?" if o["shape"] is None else "[" + ", ".join("?" if s < 0 else str(s) for s in o["shape"]) + "]"
+            for o in outputs[event] or []
+        ]
+        used = range(columns["memory_offsets"][row], columns["memory_offsets"][row + 1])
+        assert [
+            (header["allocators"][columns["memory_allocator"][at]], columns["memory_total"][at])
+            for at in used
+        ] == [(record["allocator"], record["total_bytes"]) for record in memory[event] or []]
+
+
+times = st.integers(0, 50) | st.integers(0, 10**7) | st.sampled_from([2**32, 2**33 + 1, 10**15])
+names = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
+    ["a/b", "a/c", "a/b/d", "/", "a//b"]
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pd.DataFrame:
+    count = draw(st.integers(0, 12))
+
+    def column(values: st.SearchStrategy[Any]) -> list[Any]:
+        return draw(st.lists(values, min_size=count, max_size=count))
+
+    start = [1_700_000_000_000_000_000 + value for value in column(times)]
+    name = column(names)
+    table = events.build(
+        {
+            "start_ns": start,
+            "duration_ns": column(times),
+            "name": name,
+            "op": column(st.sampled_from(["MatMul", "IteratorGetNext", "MemcpyH2D", "</script>"])),
+            "kind": column(st.sampled_from(events.KINDS)),
+            "lane": column(st.sampled_from(["ops", "stream:9", "stream:10", "recv"])),
+            "device": column(st.sampled_from([f"{TASK}/device:GPU:0", f"{TASK}/device:CPU:0"])),
+            "task": [TASK] * count,
+            "step": column(st.integers(0, 3)),
+            "scheduled_ns": pd.array(
+                [None if v is None else start[0] + v for v in column(st.none() | times)], "Int64"
+            ),
+            "bytes": pd.array(column(st.none() | times), "Int64"),
+            "thread": pd.array(column(st.none() | times), "Int64"),
+            "source": column(st.sampled_from(["", TASK])),
+            "tensor": column(names),
+            "detail": [
+                draw(st.sampled_from([f"{own} = Op(a, b)", f"[cpu 1.0MB] {own} = Op()", "\x1a", own]))
+                for own in name
+            ],
+        },
+        rows=count,
+    )
+    return events.order(table)[0]
+
+
+@settings(deadline=None)
+@given(tables())
+def test_any_table_comes_back(table: pd.DataFrame) -> None:
+    trace = Trace(table, notes=["</script>"], title="\u03bb")
+    check_drawn(trace)
+    check_details(trace)
+
+
+def test_an_empty_trace_is_a_whole_container() -> None:
+    trace = Trace(events.build({}, rows=0))
+    header, rows = read_drawn(drawn(trace))
+    assert (header["count"], header["origin_ns"], header["span_ns"], rows) == (0, "0", 0, [])
+    assert (header["lanes"], header["steps"], header["ops"]) == ([], [], [])
+    header, columns = read_container(details(trace))
+    assert (header["count"], columns["edge_offsets"], columns["output_offsets"]) == (0, [0], [0])
+
+
+def test_waiting_is_at_the_head_of_transfers_only() -> None:
+    table = events.build(
+        {
+            "start_ns": [0, 10, 100],
+            "duration_ns": [100, 200, 20],
+            "scheduled_ns": pd.array([None, None, 5], "Int64"),
+            "kind": ["transfer", "transfer", "memcpy"],
+            "task": [TASK] * 3,
+            "source": ["/job:ps/replica:0/task:0"] * 3,
+            "destination": [TASK] * 3,
+        }
+    )
+    _, rows = read_drawn(drawn(Trace(table)))
+    assert [row["wait"] for row in rows] == [0, 90, 0]
+
+
+def test_many_outputs_and_unknown_shapes() -> None:
+    table = events.build({"start_ns": [0, 1], "duration_ns": [1, 1], "kind": ["op", "op"]})
+    outputs = [None, [{"slot": 300, "dtype": 101, "shape": None, "requested_bytes": 2**40}]]
+    kind = pa.list_(
+        pa.struct(
+            [
+                ("slot", pa.int32()),
+                ("dtype", pa.int32()),
+                ("shape", pa.list_(pa.int64())),
+                ("requested_bytes", pa.int64()),
+            ]
+        )
+    )
+    nested = pa.table({"outputs": pa.array(outputs, kind)})
+    header, columns = read_container(details(Trace(table, nested=nested)))
+    assert columns["output_offsets"] == [0, 0, 1]
+    assert (columns["output_slot"], columns["output_dtype"], columns["output_bytes"]) == (
+        [300],
+        [101],
+        [2**40],
+    )
+    assert header["dtypes"]["101"] == "float32 ref"
+
+
+def test_ten_thousand_slashes_are_a_name_like_others() -> None:
+    deep = "/".join(["s"] * 5000)
+    table = events.build(
+        {"start_ns": [0, 1], "duration_ns": [1, 1], "kind": ["op", "op"], "name": [deep, f"{deep}/x"]}
+    )
+    _, rows = read_drawn(drawn(Trace(table)))
+    assert [row["name"] for row in rows] == [deep, f"{deep}/x"]
+
+
+def test_lanes_are_in_display_order() -> None:
+    ps, first, tenth = (
+        f"/job:{job}"
+        for job in ("ps/replica:0/task:0", "worker/replica:0/task:2", "worker/replica:0/task:10")
+    )
+    shuffled = [
+        ("", "", "main"),
+        (tenth, f"{tenth}/device:GPU:0", "ops"),
+        (first, f"{first}/device:CPU:0", "ops"),
+        (first, f"{first}/device:GPU:1", "recv"),
+        (first, f"{first}/device:GPU:1", "memcpy D2H"),
+        (first, f"{first}/device:GPU:1", "memcpy H2D"),
+        (first, f"{first}/device:GPU:1", "stream:100"),
+        (first, f"{first}/device:GPU:1", "stream:99"),
+        (first, f"{first}/device:GPU:1", "ops"),
+        (first, f"{first}/device:GPU:0", "ops"),
+        (ps, f"{ps}/device:CPU:0", "ops"),
+    ]
+    table = events.build(
+        {
+            "start_ns": range(len(shuffled)),
+            "duration_ns": [1] * len(shuffled),
+            "kind": ["op"] * len(shuffled),
+            **{name: [row[i] for row in shuffled] for i, name in enumerate(("task", "device", "lane"))},
+        }
+    )
+    lanes = order_lanes(table)
+    assert lanes.table[["task", "device", "lane"]].to_numpy().tolist() == [
+        list(row) for row in [*shuffled[:0:-1], shuffled[0]]
+    ]
+    assert lanes.of_event.tolist() == list(reversed(range(len(shuffled))))
+
+
+def repeated(trace: Trace, times: int) -> Trace:
+    """The same step again and again, as a training loop would record it."""
+    span = int(
+        (trace.events["start_ns"] + trace.events["duration_ns"]).max() - trace.events["start_ns"].min()
+    )
+    steps = [trace.events.assign(start_ns=trace.events["start_ns"] + i * span) for i in range(times)]
+    table = pd.concat(steps, ignore_index=True)
+    table["step"] = np.repeat(np.arange(times, dtype="int32"), len(trace.events))
+    return Trace(events.order(table)[0])
+
+
+def test_a_page_takes_few_bytes_an_event() -> None:
+    traces = [repeated(read_trace(recorded("local_mlp_step1.pb")[0]), 100), *map(read_trace, LARGE)]
+    for trace in traces:
+        first, rest = (len(base64.b64encode(data)) for data in (drawn(trace), details(trace)))
+        assert first <= 6 * len(trace.events)
+        assert first + rest <= 30 * len(trace.events)
