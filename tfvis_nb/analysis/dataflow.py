@@ -59,9 +59,7 @@ class _Finder:
     """The events of a trace as numbers, and the edges found so far."""
 
     def __init__(self, events: pd.DataFrame) -> None:
-        import pyarrow as pa
-
-        encoded = pa.array(events["name"]).cast(pa.large_string()).dictionary_encode()
+        encoded = _texts(events["name"]).dictionary_encode()
         self.names: pa.Array = encoded.dictionary
         self.name = encoded.indices.fill_null(0).to_numpy().astype(np.int64)
         self.events = events
@@ -124,9 +122,7 @@ class _Finder:
 
     def _feed(self) -> None:
         """Link inputs with what made them, directly or through a transfer."""
-        import pyarrow as pa
-
-        listed = inputs(pa.array(self.events["detail"].iloc[self.executor]), self.names)
+        listed = inputs(_texts(self.events["detail"].iloc[self.executor]), self.names)
         consumer = self.executor[listed.row]
         kind = np.where(listed.control, KINDS.index("control"), KINDS.index("data"))
         local = (listed.node >= 0) & self.anywhere.has(
@@ -151,14 +147,13 @@ class _Finder:
 
     def _arrivals(self, consumer: np.ndarray, listed: Inputs, remote: np.ndarray) -> np.ndarray:
         """Link producer, transfer and consumer; return a mask of the inputs that came by a transfer."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         moved = np.sort(np.concatenate([self.received, self.copied]))
         arrived = np.zeros(len(consumer), bool)
         if not len(moved):
             return arrived
-        tensor = pa.array(self.events["tensor"].iloc[moved]).cast(pa.large_string()).dictionary_encode()
+        tensor = _texts(self.events["tensor"].iloc[moved]).dictionary_encode()
         node = numbers(pc.struct_field(pc.extract_regex(tensor.dictionary, _TRANSFERRED), "node"), self.names)
         tensor_number = tensor.indices.to_numpy().astype(np.int64)
         node = node[tensor_number]
@@ -225,6 +220,14 @@ class _Finder:
         when = self._column("scheduled_ns", self.start)[rows]
         key = self._key(self.step[rows], self.task[rows], self.name[rows])
         self._add(ops.find(key, when), rows, KINDS.index("launch"))
+
+
+def _texts(column: pd.Series) -> pa.Array:
+    """Return a column's texts in one piece; a table put together from several keeps them in as many."""
+    import pyarrow as pa
+
+    texts = pa.array(column).cast(pa.large_string())
+    return pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
 
 
 def _unique(source: np.ndarray, target: np.ndarray, kind: np.ndarray) -> pd.DataFrame:
