@@ -1,7 +1,7 @@
 /** What is where from top to bottom: groups, lanes and their rows, in CSS px. */
 import type { Drawn, Lane } from "./drawn";
 import { type Group, type GroupBy, groupLanes } from "./groups";
-import { deviceLabel, laneLabel, placeLabel, taskLabel } from "./labels";
+import { laneLabel, laneWords, placeLabel } from "./labels";
 import type { Row } from "./rows";
 
 export type { GroupBy } from "./groups";
@@ -70,7 +70,9 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   const pins = new Set(options.pinned);
   const words = options.filter.toLowerCase().split(/\s+/).filter(Boolean);
   const isShown = (lane: Lane) =>
-    rows[lane.id].length > 0 && !options.hidden.has(laneKey(lane)) && matchesWords(lane, words);
+    rows[lane.id].length > 0 &&
+    !options.hidden.has(laneKey(lane)) &&
+    words.every((word) => laneWords(lane).includes(word));
   let y = 0;
   const addLane = (lane: Lane, context: string, pinned: boolean) => {
     const height = rows[lane.id].length * ROW_HEIGHT + LANE_PAD;
@@ -133,15 +135,6 @@ export function itemAt(arrangement: Arrangement, y: number): { item: Item; row: 
   const item = items[low];
   if (item.type === "group") return { item, row: 0 };
   return { item, row: Math.min(Math.floor((y - item.y) / ROW_HEIGHT), item.rows.length - 1) };
-}
-
-function matchesWords(lane: Lane, words: readonly string[]): boolean {
-  if (words.length === 0) return true;
-  const { task, device, lane: name } = lane;
-  const text = [task, device, name, taskLabel(task), deviceLabel(device), laneLabel(name)]
-    .join(" ")
-    .toLowerCase();
-  return words.every((word) => text.includes(word));
 }
 
 function lanesOf(group: Group, hidden: ReadonlySet<string>): Lane[] {

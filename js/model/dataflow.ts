@@ -1,6 +1,5 @@
 /** Who waited for whom: the edges between events, from either end. */
-import type { Container } from "./container";
-import { oneOf } from "./required";
+import { type Container, oneOf } from "./container";
 import { signed } from "./wire_rows";
 
 const KINDS = ["data", "control", "transfer", "launch"] as const;

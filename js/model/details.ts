@@ -1,8 +1,7 @@
 /** The part of a trace that is looked up when asked for: times apart, tensors, inputs, memory. */
-import { type Container, openContainer, Strings } from "./container";
+import { type Container, oneOf, openContainer, Strings } from "./container";
 import { type Dataflow, type Edge, readDataflow } from "./dataflow";
 import type { Drawn } from "./drawn";
-import { oneOf } from "./required";
 import { byEvent, optional, wireRows } from "./wire_rows";
 
 export type { Edge, EdgeKind } from "./dataflow";

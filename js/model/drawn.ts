@@ -1,6 +1,5 @@
 /** The part of a trace that is drawn: lanes, steps and one row of numbers an event. */
-import { type Column, type Container, openContainer, type Strings } from "./container";
-import { oneOf, wide } from "./required";
+import { type Column, type Container, oneOf, openContainer, type Strings, wide } from "./container";
 import { readNames } from "./scoped_names";
 import { byEvent, type LaneClock, wireRows, wireTimes } from "./wire_rows";
 

@@ -1,4 +1,5 @@
 /** Short names for tasks, devices and lanes, as people say them. */
+import type { Lane } from "./drawn";
 
 const TASK = /^\/job:([^/]+)(?:\/replica:(\d+))?\/task:(\d+)/;
 
@@ -30,4 +31,9 @@ export function laneLabel(lane: string): string {
 /** "worker 1 · GPU:0", or what of it is known. */
 export function placeLabel(task: string, device: string): string {
   return [taskLabel(task), deviceLabel(device)].filter((part) => part !== "").join(" · ");
+}
+
+/** All that a lane is called, in full and short spelling and lower case, to look for words in. */
+export function laneWords({ task, device, lane }: Lane): string {
+  return [task, device, lane, taskLabel(task), deviceLabel(device), laneLabel(lane)].join(" ").toLowerCase();
 }

@@ -83,8 +83,8 @@ function expectOracle(row: Row, from: number, nsPerPixel: number, width: number)
 }
 
 describe("rasterRow", () => {
-  it.each([1, 2, 3, 4, 5, 6])("draws what the slow oracle draws, at all scales (seed %i)", (seed) => {
-    const row = packLanes(makeBursts(400, 1, seed), null)[0][0];
+  it.each([1, 2, 3, 4])("draws what the slow oracle draws, at all scales (seed %i)", (seed) => {
+    const row = packLanes(makeBursts(200, 1, seed), null)[0][0];
     const random = randomNumbers(seed * 77);
     const span = row.end[row.end.length - 1];
     for (let scale = 1e-3; scale < 1e9; scale *= 3.7) {

@@ -1,6 +1,5 @@
 /** Puts together event names, of which Python sends each scope once. */
-import { type Container, Strings } from "./container";
-import { oneOf } from "./required";
+import { type Container, oneOf, Strings } from "./container";
 
 const SLASH = 0x2f;
 

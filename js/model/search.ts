@@ -2,7 +2,7 @@
 import { firstAbove, firstAtLeast } from "./bisect";
 import type { Details } from "./details";
 import type { Drawn } from "./drawn";
-import { deviceLabel, laneLabel, taskLabel } from "./labels";
+import { laneWords } from "./labels";
 import { categoryLabel } from "./palette";
 import { type Field, parseQuery, type Term } from "./query";
 import type { Strings } from "./strings";
@@ -68,7 +68,7 @@ function keepTexts(
   if (any || field === "name") tables.push({ hits: textHits(drawn.names, text), column: drawn.name });
   if (any || field === "op") tables.push({ hits: hitsOf(drawn.ops, text, (op) => op), column: drawn.op });
   if (any || field === "lane") {
-    tables.push({ hits: hitsOf(drawn.lanes, text, laneText), column: drawn.lane });
+    tables.push({ hits: hitsOf(drawn.lanes, text, laneWords), column: drawn.lane });
   }
   if (field === "kind") {
     tables.push({ hits: hitsOf(drawn.lanes, text, (lane) => lane.kind), column: drawn.lane });
@@ -85,11 +85,6 @@ function keepTexts(
     for (let id = 0; id < found.length; id++) found[id] |= hits[column[id]];
   }
   for (let id = 0; id < mask.length; id++) mask[id] &= found[id];
-}
-
-function laneText(lane: Drawn["lanes"][number]): string {
-  const { task, device, lane: name } = lane;
-  return [task, device, name, taskLabel(task), deviceLabel(device), laneLabel(name)].join(" ");
 }
 
 function hitsOf<T>(items: readonly T[], text: string, textOf: (item: T) => string): Uint8Array {

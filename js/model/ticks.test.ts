@@ -34,7 +34,7 @@ describe("ticks", () => {
     "rise by 1, 2 or 5, lie in view, are far enough apart and all different (seed %i)",
     (seed) => {
       const random = randomNumbers(seed);
-      for (let n = 0; n < 500; n++) {
+      for (let n = 0; n < 150; n++) {
         const start = (random() - 0.1) * 10 ** (random() * 15.9);
         const end = start + 10 ** (1 + random() * 12);
         const span = end - start;
