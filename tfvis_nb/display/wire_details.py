@@ -22,7 +22,6 @@ from tfvis_nb.display.nested import NestedRows, nested_rows, shape_texts
 from tfvis_nb.display.texts import number_texts, stored_texts
 from tfvis_nb.display.wire import VERSION
 
-
 _NONE = 65535
 _OWN_NAME = "\N{SUBSTITUTE}"
 
