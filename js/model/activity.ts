@@ -22,9 +22,18 @@ export function activity(
   const categories = drawn.categories.length;
   // Summed as float64: millions of small parts in float32 would lose the smallest.
   const sums = new Float64Array(categories * bins);
+  // How many more events than in the bin before fill a bin whole, so that a long event costs no more than a short one.
+  const full = new Float64Array(categories * bins);
   if (to > from && bins > 0) {
     for (const lane of lanes ?? rows.keys()) {
-      for (const row of rows[lane] ?? []) addRow(sums, bins, row, drawn.category, from, to);
+      for (const row of rows[lane] ?? []) addRow(sums, full, bins, row, drawn.category, from, to);
+    }
+  }
+  for (let category = 0; category < categories; category++) {
+    let filling = 0;
+    for (let bin = 0; bin < bins; bin++) {
+      filling += full[category * bins + bin];
+      sums[category * bins + bin] += (filling * (to - from)) / bins;
     }
   }
   let peak = 0;
@@ -41,6 +50,7 @@ export function activity(
 
 function addRow(
   sums: Float64Array,
+  full: Float64Array,
   bins: number,
   row: Row,
   category: Uint8Array,
@@ -60,7 +70,8 @@ function addRow(
       continue;
     }
     sums[base + first] += from + (first + 1) * width - left;
-    for (let bin = first + 1; bin < last; bin++) sums[base + bin] += width;
+    full[base + first + 1]++;
+    full[base + last]--;
     sums[base + last] += right - (from + last * width);
   }
 }
