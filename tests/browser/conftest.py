@@ -6,15 +6,17 @@ anywhere but its own origin fails the test that opened it.
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ViewportSize, sync_playwright
 
 from tests.browser.jupyter_server import JupyterServer
-from tests.browser.notebook import Notebook
+from tests.browser.notebook import Notebook, OpenNotebook
+from tests.browser.timeline import OpenExported, Timeline
 from tests.browser.watched import Watched
 
 HERE = Path(__file__).parent
@@ -45,15 +47,15 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def exported(context: BrowserContext) -> Iterator[Callable[[Path], Page]]:
+def exported(context: BrowserContext) -> Iterator[OpenExported]:
     """Opens an exported file as a colleague would: over file://, with nothing else there."""
     watched: list[Watched] = []
 
-    def open_file(path: Path) -> Page:
+    def open_file(path: Path) -> Timeline:
         page = context.new_page()
         watched.append(Watched(page, own=path.as_uri()))
         page.goto(path.as_uri())
-        return page
+        return Timeline(page.locator("#tfvis-root"))
 
     yield open_file
     for each in watched:
@@ -70,14 +72,15 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterServer]
 @pytest.fixture
 def notebook(
     context: BrowserContext, jupyter: JupyterServer, request: pytest.FixtureRequest
-) -> Iterator[Callable[[Sequence[str]], Notebook]]:
+) -> Iterator[OpenNotebook]:
     """Makes a notebook of some cells and opens it in JupyterLab."""
     watched: list[Watched] = []
 
     def open_notebook(cells: Sequence[str]) -> Notebook:
         page = context.new_page()
         watched.append(Watched(page, own=jupyter.url))
-        return Notebook(page, jupyter, f"{request.node.name}_{len(watched)}.ipynb", cells)
+        name = re.sub(r"\W+", "_", request.node.name)
+        return Notebook(page, jupyter, f"{name}{len(watched)}.ipynb", cells)
 
     yield open_notebook
     for each in watched:

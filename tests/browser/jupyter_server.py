@@ -37,6 +37,10 @@ class JupyterServer:
                 "IPYTHONDIR",
             )
         }
+        # Or else it asks, over the notebook's corner, whether it may fetch news.
+        settings = Path(private["JUPYTERLAB_SETTINGS_DIR"]) / "@jupyterlab" / "apputils-extension"
+        settings.mkdir(parents=True)
+        (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
         command = [
             *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
             f"--ServerApp.root_dir={self.root}",

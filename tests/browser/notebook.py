@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import nbformat
 from playwright.sync_api import Locator, Page
+
+from tests.browser.timeline import Timeline
 
 if TYPE_CHECKING:
     from tests.browser.jupyter_server import JupyterServer
@@ -18,7 +20,7 @@ _READY = """() => {
     return kernel?.status === 'idle' && app.commands.hasCommand('notebook:run-cell');
 }"""
 
-_RUN = """async (command) => await window.jupyterapp.commands.execute(command)"""
+_RUN = """async ([name, args]) => await window.jupyterapp.commands.execute(name, args)"""
 
 _APPEND = """async (source) => {
     const panel = window.jupyterapp.shell.currentWidget;
@@ -70,9 +72,17 @@ class Notebook:
         index = self.page.evaluate(_APPEND, source)
         return self.output(index).inner_text().strip()
 
-    def command(self, name: str) -> None:
+    def command(self, name: str, arguments: Mapping[str, str] | None = None) -> None:
         """Run a command of JupyterLab's own and wait for its end."""
-        self.page.evaluate(_RUN, name)
+        self.page.evaluate(_RUN, [name, dict(arguments or {})])
+
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        """Wait for something that reaches the kernel some moments after it was done on the page."""
+        for _ in range(20):
+            if holds():
+                return
+            self.page.wait_for_timeout(150)
+        raise AssertionError("this did not come about within some seconds")
 
     def cell(self, index: int) -> Locator:
         """The cell's place on the page."""
@@ -82,7 +92,19 @@ class Notebook:
         """What the cell shows below its code."""
         return self.cell(index).locator(".jp-OutputArea").first
 
+    def timeline(self, index: int, number: int = 0) -> Timeline:
+        """The timeline that a cell shows, drawn; the `number`-th if it shows several."""
+        return Timeline(self.timelines(index).nth(number)).wait()
+
+    def timelines(self, index: int) -> Locator:
+        """All timelines that a cell shows."""
+        return self.output(index).locator(".tfvis-nb")
+
     @property
     def cells(self) -> int:
         """How many cells the notebook has now."""
         return int(self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.length"))
+
+
+OpenNotebook = Callable[[Sequence[str]], Notebook]
+"""What the fixture `notebook` is."""

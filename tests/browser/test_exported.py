@@ -1,0 +1,155 @@
+"""The exported file on its own: gestures, selection, hostile texts, broken parts, sandboxed frames."""
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.timeline import OpenExported, Timeline
+from tfvis_nb import Trace, events, read_trace
+
+TRACE = Path(__file__).parent.parent / "data" / "local_mlp_step1.pb"
+LOSS = "SparseSoftmaxCrossEntropyWithLogits"
+
+HOSTILE = [
+    "</script><script>window.__pwned = 1</script>",
+    '"><img src=x onerror="window.__pwned = 1">',
+    "<!-- <script>",
+    "${window.__pwned = 1}{{constructor.constructor('window.__pwned = 1')()}}",
+    "javascript:window.__pwned=1",
+    "\x00\x1b[31m\u202egnp.exe",
+    "long/" * 2000 + "end",
+]
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return read_trace(TRACE).to_html(tmp_path_factory.mktemp("page") / "page.html")
+
+
+def hostile_trace() -> Trace:
+    count = len(HOSTILE)
+    table = events.build(
+        {
+            "start_ns": [1000 * number for number in range(count)],
+            "duration_ns": [900] * count,
+            "kind": ["transfer"] * count,
+            "name": HOSTILE,
+            "op": HOSTILE,
+            "tensor": HOSTILE,
+            "detail": HOSTILE,
+            "task": HOSTILE,
+            "device": HOSTILE,
+            "lane": HOSTILE,
+            "source": HOSTILE,
+            "destination": HOSTILE,
+        }
+    )
+    return Trace(table, title=HOSTILE[0], notes=HOSTILE)
+
+
+def test_the_selection_of_python_is_shown_at_once(exported: OpenExported, tmp_path: Path) -> None:
+    trace = read_trace(TRACE)
+    event = trace.events[trace.events["op"] == LOSS].index[0]
+    path = trace.to_html(tmp_path / "page.html", selection=[event])
+    expect(exported(path).wait().title).to_have_text(trace.events.loc[event, "name"])
+
+
+def test_wheel_with_control_zooms_and_backspace_returns(exported: OpenExported, page_file: Path) -> None:
+    timeline = exported(page_file).wait()
+    event = most_central()
+    before = timeline.place(event)
+    timeline.page.mouse.move(before[0] - 60, before[1])
+    timeline.page.keyboard.down("Control")
+    timeline.page.mouse.wheel(0, -400)
+    timeline.page.keyboard.up("Control")
+    timeline.page.wait_for_function(
+        "([host, event, x]) => Math.abs((host.tfvis.locate(event)?.x ?? Infinity) - x) > 20",
+        arg=[timeline.host.element_handle(), event, before[0]],
+    )
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("Backspace")
+    assert timeline.place(event) == pytest.approx(before, abs=1)
+
+
+def test_dragging_selects_a_range_and_sums_it_up(exported: OpenExported, page_file: Path) -> None:
+    timeline = exported(page_file).wait()
+    box = timeline.lanes.bounding_box()
+    assert box
+    mouse = timeline.page.mouse
+    mouse.move(box["x"] + 100, box["y"] + 30)
+    mouse.down()
+    mouse.move(box["x"] + box["width"] * 0.8, box["y"] + 50, steps=6)
+    mouse.up()
+    expect(timeline.title).to_contain_text("selected")
+    assert int(re.sub(r"\D", "", timeline.expect_fact("Events"))) > 0
+    rows = timeline.details.locator("tbody tr")
+    counts = [int(re.sub(r"\D", "", text)) for text in rows.locator("td:nth-child(2)").all_inner_texts()]
+    assert sum(counts) == int(re.sub(r"\D", "", timeline.facts()["Events"]))
+    timeline.details.get_by_role("button", name="Count").click()
+    timeline.details.get_by_role("columnheader", name="Count").get_attribute("aria-sort")
+    sorted_counts = [
+        int(re.sub(r"\D", "", text)) for text in rows.locator("td:nth-child(2)").all_inner_texts()
+    ]
+    assert sorted_counts == sorted(counts, reverse=True)
+
+
+def test_hostile_texts_are_shown_and_run_nothing(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = exported(hostile_trace().to_html(tmp_path / "page.html")).wait()
+    for text in HOSTILE[:5]:
+        timeline.find(f"name:{text.split()[0]}")
+        expect(timeline.status.last).not_to_have_text("")
+        timeline.clear()
+    timeline.lanes.focus()
+    for _ in HOSTILE:
+        timeline.page.keyboard.press("ArrowDown")
+        timeline.details.locator("pre").wait_for()
+    seen = timeline.details.locator("pre").inner_text()
+    assert seen.strip()
+    assert timeline.page.evaluate("() => window.__pwned") is None
+    assert timeline.page.title() == HOSTILE[0]
+
+
+def test_a_sandboxed_frame_shows_it_too(exported: OpenExported, page_file: Path, tmp_path: Path) -> None:
+    inside = html.escape(page_file.read_text(encoding="utf-8"), quote=True)
+    outer = tmp_path / "outer.html"
+    frame = f'<iframe sandbox="allow-scripts" width=900 height=600 srcdoc="{inside}">'
+    outer.write_text(f"<!doctype html><title>t</title>{frame}", encoding="utf-8")
+    page = exported(outer).page
+    framed = page.frame_locator("iframe").locator("#tfvis-root")
+    timeline = Timeline(framed).wait()
+    timeline.find(f"op:{LOSS}")
+    expect(timeline.title).to_contain_text(LOSS)
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (lambda text: text.replace('id="tfvis-drawn">', 'id="tfvis-drawn">AAAA'), "cannot be shown"),
+        (lambda text: re.sub(r'(id="tfvis-drawn">.{400})[^<]*', r"\1", text), "cannot be shown"),
+        (lambda text: text.replace('id="tfvis-drawn"', 'id="elsewhere"'), "tfvis-drawn is missing"),
+    ],
+    ids=["not gzip", "cut short", "left out"],
+)
+def test_a_damaged_file_says_so(
+    exported: OpenExported, page_file: Path, tmp_path: Path, broken: object, said: str
+) -> None:
+    assert callable(broken)
+    path = tmp_path / "damaged.html"
+    path.write_text(broken(page_file.read_text(encoding="utf-8")), encoding="utf-8")
+    expect(exported(path).host.get_by_role("alert")).to_contain_text(said)
+
+
+def test_an_empty_trace_says_so(exported: OpenExported, tmp_path: Path) -> None:
+    empty = Trace(events.build({}, rows=0), notes=["the source had no rows"])
+    alert = exported(empty.to_html(tmp_path / "page.html")).host.get_by_role("alert")
+    expect(alert).to_contain_text("no events")
+    expect(alert).to_contain_text("the source had no rows")
+
+
+def most_central() -> int:
+    """An event near the middle of the window, for gestures to be seen by."""
+    starts = read_trace(TRACE).events["start_ns"]
+    return int((starts - (starts.min() + starts.max()) // 2).abs().idxmin())

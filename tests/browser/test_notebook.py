@@ -1,0 +1,179 @@
+"""The timeline as a guest of JupyterLab: several of it, run again, hidden, reopened, in another theme."""
+
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests.browser.notebook import Notebook, OpenNotebook
+from tests.browser.timeline import OpenExported, Timeline
+
+DATA = Path(__file__).parent.parent / "data"
+LOSS = "SparseSoftmaxCrossEntropyWithLogits"
+"""An op that the trace has once."""
+
+SHOW = f"""
+import tfvis_nb as tv
+widget = tv.show_timeline({str(DATA / "local_mlp_step1.pb")!r}, height=420)
+widget
+"""
+SELECT_AN_EVENT = f"""
+row = widget.trace.events.query('op == "{LOSS}"')
+widget.selection = row
+print(row['name'].iloc[0])
+"""
+SELECT_A_RANGE = """
+starts = widget.trace.events.start_ns
+widget.selection = (starts.min(), starts.max())
+print(len(widget.selection))
+"""
+
+
+def opened(notebook: OpenNotebook, *more: str) -> tuple[Notebook, Timeline]:
+    book = notebook([SHOW, *more])
+    book.run_all()
+    return book, book.timeline(0)
+
+
+def test_a_click_sets_the_selection_in_python(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook)
+    timeline.find(f"op:{LOSS}")
+    chosen = timeline.title.inner_text()
+    expect(timeline.status.last).to_contain_text(LOSS)
+    timeline.clear()
+    book.wait_until(lambda: book.ask("print(len(widget.selection))") == "0")
+
+    event = int(book.ask(f"print(widget.trace.events.query('op == \"{LOSS}\"').index[0])"))
+    timeline.find(f"op:{LOSS}")
+    timeline.place(event)
+    timeline.clear()
+    timeline.click(event)
+    book.wait_until(lambda: book.ask("print(*widget.selection.index)") == str(event))
+    assert book.ask("print(widget.selection[['name', 'op']].iloc[0].tolist())") == f"['{chosen}', '{LOSS}']"
+
+
+def test_python_sets_the_selection_in_the_timeline(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook)
+    name = book.ask(SELECT_AN_EVENT)
+    expect(timeline.title).to_have_text(name)
+    inside = book.ask(SELECT_A_RANGE)
+    expect(timeline.title).to_contain_text("selected")
+    assert timeline.expect_fact("Events") == inside
+    book.ask("widget.selection = None")
+    expect(timeline.title).to_have_text("Whole run")
+
+
+def test_two_views_of_one_widget_share_the_selection(notebook: OpenNotebook) -> None:
+    book, first = opened(notebook, "widget")
+    second = book.timeline(1)
+    first.find(f"op:{LOSS}")
+    expect(first.status.last).to_contain_text(LOSS)
+    expect(second.title).to_have_text(first.title.inner_text())
+    second.lanes.focus()
+    book.page.keyboard.press("Escape")
+    expect(first.title).to_have_text("Whole run")
+
+
+def test_several_timelines_keep_to_themselves(notebook: OpenNotebook) -> None:
+    book, first = opened(notebook, SHOW.replace("widget", "other"))
+    second = book.timeline(1)
+    first.find(f"op:{LOSS}")
+    expect(first.status.last).to_contain_text(LOSS)
+    second.lanes.focus()
+    book.page.keyboard.press("0")
+    expect(second.title).to_have_text("Whole run")
+    book.wait_until(lambda: book.ask("print(len(widget.selection), len(other.selection))") == "1 0")
+
+
+def test_a_cell_run_again_leaves_one_timeline_that_works(notebook: OpenNotebook) -> None:
+    book, _ = opened(notebook)
+    for _ in range(3):
+        book.run(0)
+    timeline = book.timeline(0)
+    expect(book.page.locator(".tfvis-nb")).to_have_count(1)
+    timeline.find(f"op:{LOSS}")
+    book.wait_until(lambda: book.ask("print(len(widget.selection))") == "1")
+
+
+def test_a_closed_widget_takes_its_timeline_away(notebook: OpenNotebook) -> None:
+    book, _ = opened(notebook)
+    book.ask("widget.close()")
+    expect(book.page.locator(".tfv")).to_have_count(0)
+
+
+def test_a_collapsed_output_comes_back_as_python_left_it(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook)
+    book.command("notebook:hide-all-cell-outputs")
+    expect(timeline.root).not_to_be_visible()
+    name = book.ask(SELECT_AN_EVENT)
+    book.command("notebook:show-all-cell-outputs")
+    expect(timeline.title).to_have_text(name)
+    timeline.place(int(book.ask("print(widget.selection.index[0])")))
+
+
+def test_a_timeline_in_a_hidden_tab_is_drawn_when_the_tab_opens(notebook: OpenNotebook) -> None:
+    book = notebook(
+        [SHOW.replace("\nwidget\n", "\nimport ipywidgets as w\nw.Tab([w.HTML('first'), widget])\n")]
+    )
+    book.run_all()
+    host = book.timelines(0)
+    expect(host).not_to_be_visible()
+    book.output(0).get_by_role("tab").nth(1).click()
+    timeline = book.timeline(0)
+    timeline.find(f"op:{LOSS}")
+    expect(timeline.title).to_contain_text(LOSS)
+
+
+def test_a_reopened_notebook_shows_the_timeline_of_its_kernel(notebook: OpenNotebook) -> None:
+    book, _ = opened(notebook)
+    book.command("docmanager:save")
+    book.open()
+    timeline = book.timeline(0)
+    timeline.find(f"op:{LOSS}")
+    book.wait_until(lambda: book.ask("print(len(widget.selection))") == "1")
+
+
+def test_keys_stay_in_the_timeline(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook)
+    before = book.cells
+    timeline.lanes.focus()
+    for key in ("a", "b", "d", "d", "x", "w", "s", "m", "n", "z", "f", "0", "Enter", "Shift+M", "Backspace"):
+        book.page.keyboard.press(key)
+    timeline.search_box.focus()
+    book.page.keyboard.type("add b")
+    expect(timeline.search_box).to_have_value("add b")
+    timeline.root.get_by_role("button", name="Fit").focus()
+    for key in ("a", "b", "d", "d"):
+        book.page.keyboard.press(key)
+    assert book.cells == before
+
+
+def test_the_theme_is_followed_live(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook)
+    expect(timeline.root).to_have_attribute("data-theme", "light")
+    book.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+    expect(timeline.root).to_have_attribute("data-theme", "dark")
+    book.command("apputils:change-theme", {"theme": "JupyterLab Light"})
+    expect(timeline.root).to_have_attribute("data-theme", "light")
+
+
+def test_options_follow_python_and_the_toolbar(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook)
+    book.ask("widget.color_by = 'op'; widget.lane_filter = 'nothing is called so'; widget.height = 300")
+    expect(timeline.root.get_by_role("combobox", name="Colour")).to_have_value("op")
+    expect(timeline.root.get_by_role("textbox", name="Filter lanes")).to_have_value("nothing is called so")
+    expect(timeline.root).to_have_css("height", "300px")
+    timeline.root.get_by_role("combobox", name="Group lanes").select_option("none")
+    book.wait_until(lambda: book.ask("print(widget.group_by)") == "none")
+
+
+def test_the_menu_exports_an_offline_page(
+    notebook: OpenNotebook, exported: OpenExported, tmp_path: Path
+) -> None:
+    book, timeline = opened(notebook)
+    timeline.root.get_by_role("button", name="Export").click()
+    with book.page.expect_download() as waiting:
+        timeline.root.get_by_role("menuitem", name="Offline page").click()
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    assert path.suffix == ".html"
+    expect(exported(path).wait().title).to_have_text("Whole run")

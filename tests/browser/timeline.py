@@ -1,0 +1,86 @@
+"""A timeline on a page, as a user sees it: bars, search, the details beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Locator, expect
+
+# An event's bar is a place on a canvas, which no locator finds: the timeline itself says where it is.
+_LOCATE = "(host, event) => host.tfvis?.locate(event) ?? null"
+
+_FACTS = """(panel) => [...panel.querySelectorAll('dl dt')].map(
+    (term) => [term.textContent, term.nextElementSibling.textContent])"""
+
+
+class Timeline:
+    """Drives one timeline.
+
+    Parameters
+    ----------
+    host
+        The element whose shadow root holds it.
+    """
+
+    def __init__(self, host: Locator) -> None:
+        self.host = host
+        self.page = host.page
+        self.root = host.get_by_role("region", name="Timeline")
+        self.lanes = host.get_by_role("application")
+        self.details = host.get_by_role("complementary", name="Details")
+        self.title = self.details.locator("h2")
+        self.search_box = host.get_by_role("textbox", name="Search")
+        self.status = host.get_by_role("status")
+
+    def wait(self) -> Timeline:
+        """Wait until it is drawn and says so."""
+        expect(self.root).to_have_attribute("data-drawn", "true")
+        return self
+
+    def facts(self) -> dict[str, str]:
+        """The details' terms and what stands beside them."""
+        return {term: " ".join(text.split()) for term, text in self.details.evaluate(_FACTS)}
+
+    def expect_fact(self, term: str) -> str:
+        """What stands beside `term`, once it does."""
+        expect(self.details.locator("dt", has_text=term).first).to_be_visible()
+        return self.facts()[term]
+
+    def find(self, text: str) -> None:
+        """Search and go to the first match, which comes into view."""
+        self.search_box.fill(text)
+        self.search_box.press("Enter")
+
+    def clear(self) -> None:
+        """Put search and selection away."""
+        self.search_box.press("Escape")
+        self.lanes.focus()
+        self.page.keyboard.press("Escape")
+        expect(self.status.last).to_have_text("")
+
+    def place(self, event: int) -> tuple[float, float]:
+        """Where in the window the middle of the event's bar is, once it has come to rest."""
+        before = None
+        for _ in range(40):
+            at = self.host.evaluate(_LOCATE, event)
+            if at is not None and at == before:
+                return at["x"], at["y"]
+            before = at
+            self.page.wait_for_timeout(60)
+        raise AssertionError(f"event {event} is not in view: {before}")
+
+    def click(self, event: int) -> None:
+        """Click the event's bar."""
+        self.lanes.scroll_into_view_if_needed()
+        self.page.mouse.click(*self.place(event))
+
+    def link(self, section: str, name: str) -> Locator:
+        """A link to another event, in the details under `section`."""
+        fact = self.details.locator(f"dt:has-text('{section}') + dd")
+        listed = self.details.locator("section", has=self.page.get_by_role("heading", name=section))
+        return fact.or_(listed).get_by_role("button", name=name, exact=False).first
+
+
+OpenExported = Callable[[Path], Timeline]
+"""What the fixture `exported` is."""
