@@ -7,10 +7,10 @@ export type Rgb = readonly [number, number, number];
 export function parseColour(css: string): Rgb {
   const hex = /^#([0-9a-f]{3,8})$/i.exec(css.trim())?.[1];
   if (hex !== undefined && (hex.length === 3 || hex.length === 4)) {
-    return [0, 1, 2].map((i) => Number.parseInt(hex[i] + hex[i], 16)) as unknown as Rgb;
+    return eachPart((i) => Number.parseInt(hex[i] + hex[i], 16));
   }
   if (hex !== undefined && (hex.length === 6 || hex.length === 8)) {
-    return [0, 2, 4].map((i) => Number.parseInt(hex.slice(i, i + 2), 16)) as unknown as Rgb;
+    return eachPart((i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16));
   }
   const parts = /^rgba?\(\s*(\d+)[\s,]+(\d+)[\s,]+(\d+)/i.exec(css.trim());
   if (parts === null) throw new Error(`"${css}" is not a colour this can read`);
@@ -23,7 +23,7 @@ export function toHex(colour: Rgb): string {
 
 /** `share` of `over` and the rest of `under`. */
 export function mix(under: Rgb, over: Rgb, share: number): Rgb {
-  return [0, 1, 2].map((i) => under[i] + (over[i] - under[i]) * share) as unknown as Rgb;
+  return eachPart((i) => under[i] + (over[i] - under[i]) * share);
 }
 
 /** The colour as one little-endian RGBA pixel of an ImageData, opaque. */
@@ -47,6 +47,10 @@ export function lighten(colour: Rgb, by: number): Rgb {
 export function fromOklch(lightness: number, chroma: number, hue: number): Rgb {
   const angle = (hue * Math.PI) / 180;
   return fromOklab([lightness, chroma * Math.cos(angle), chroma * Math.sin(angle)]);
+}
+
+function eachPart(part: (place: 0 | 1 | 2) => number): Rgb {
+  return [part(0), part(1), part(2)];
 }
 
 function luminance(colour: Rgb): number {

@@ -145,8 +145,8 @@ function merge(below: Level, bucket: number, length: number): Level {
   let last = -1;
   let open = Number.NaN; // the bucket the last entry can still take events of
   for (let i = 0; i < below.length; i++) {
-    // An entry that was merged before holds only events shorter than a finer bucket.
-    const small = below.count[i] > 1 || below.busy[i] < bucket;
+    // What was merged in a finer bucket spans less than two of those, and so is always short here.
+    const small = below.busy[i] < bucket;
     const place = small ? Math.floor(below.start[i] * part) : Number.NaN;
     if (place === open) {
       end[last] = below.end[i];
