@@ -69,9 +69,7 @@ export class Bars {
       if (pixel >= 0 && pixel < this.#template.length) this.#template[pixel] = abgr(colour);
     };
     for (const tick of ticks) mark(tick.x, tokens.grid);
-    if (store.drawn.steps.length > 1 && store.step === null)
-      for (const step of store.drawn.steps)
-        mark(xAt(store.viewport, step.start, surface.width), tokens.muted);
+    for (const x of stepBoundaries(store)) mark(x, tokens.line);
   }
 
   #fillRows(from: number, to: number, line: Uint32Array): void {
@@ -126,4 +124,18 @@ export class Bars {
       line,
     );
   }
+}
+
+/** Boundaries closer together than this (CSS px) would be a grey veil. */
+const BOUNDARY_SPACING = 40;
+
+/** Where steps begin (CSS px), as far as they lie apart enough for a line each. */
+function stepBoundaries(store: Store): number[] {
+  if (store.drawn.steps.length < 2 || store.step !== null) return [];
+  const places: number[] = [];
+  for (const step of store.drawn.steps) {
+    const x = xAt(store.viewport, step.start, store.width);
+    if (places.length === 0 || x - places[places.length - 1] >= BOUNDARY_SPACING) places.push(x);
+  }
+  return places;
 }

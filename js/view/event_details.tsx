@@ -188,7 +188,7 @@ function placeFacts(store: Store, id: number): Fact[] {
   const thread = details?.thread(id) ?? null;
   if (thread !== null && thread !== 0) facts.push({ term: "Thread", value: String(thread) });
   if (drawn.steps.length > 1 && drawn.step)
-    facts.push({ term: "Step", value: `${drawn.step[id] + 1} of ${drawn.steps.length}` });
+    facts.push({ term: "Step", value: String(drawn.steps[drawn.step[id]].step) });
   const same = store.sameName(id);
   if (same.length > 1) {
     const total = same.reduce((sum, other) => sum + drawn.duration[other], 0);

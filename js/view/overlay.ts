@@ -61,7 +61,8 @@ function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: numbe
   for (let at = firstEndingAfter(store, ids, store.viewport.start); at < ids.length && lit < MOST_LIT; at++) {
     const other = ids[at];
     if (store.drawn.start[other] > store.viewport.end) break;
-    const place = other === id || !store.laneItem(store.drawn.lane[other]) ? null : box(surface, store, other);
+    const place =
+      other === id || !store.laneItem(store.drawn.lane[other]) ? null : box(surface, store, other);
     if (!place) continue;
     lit++;
     context.globalAlpha = store.theme === "dark" ? 0.2 : 0.26;

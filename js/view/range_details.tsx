@@ -25,6 +25,7 @@ const COLUMNS: [Column, string][] = [
 ];
 const MOST = 200;
 const FEW = 12;
+const FEW_NOTES = 4;
 
 /** The panel is drawn again for many reasons; the sums over a million events only when the question changes. */
 function useStatistics(store: Store, range: Range): Statistics {
@@ -87,7 +88,10 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
   const length = whole.end - whole.start;
   return (
     <>
-      <PanelHeader store={store} title={store.step === null ? "Whole run" : `Step ${store.step + 1}`} />
+      <PanelHeader
+        store={store}
+        title={store.step === null ? "Whole run" : `Step ${store.drawn.steps[store.step].step}`}
+      />
       <dl>
         <dt>Length</dt>
         <dd>{formatDuration(length)}</dd>
@@ -98,19 +102,31 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
           {formatDuration(answer.busy)} <small>({((100 * answer.busy) / (length || 1)).toFixed(1)} %)</small>
         </dd>
       </dl>
-      {store.drawn.notes.length > 0 && (
-        <section>
-          <h3>Noted while reading</h3>
-          <ul class="notes">
-            {store.drawn.notes.map((note) => (
-              <li key={note}>{note}</li>
-            ))}
-          </ul>
-        </section>
-      )}
       <h3>Most time</h3>
       <StatisticsTable store={store} commands={commands} rows={answer.rows} most={FEW} />
+      <Notes notes={store.drawn.notes} />
     </>
+  );
+}
+
+function Notes({ notes }: { notes: readonly string[] }) {
+  const [all, setAll] = useState(false);
+  if (notes.length === 0) return null;
+  const shown = all ? notes : notes.slice(0, FEW_NOTES);
+  return (
+    <section>
+      <h3>Noted while reading</h3>
+      <ul class="notes">
+        {shown.map((note) => (
+          <li key={note}>{note}</li>
+        ))}
+      </ul>
+      {notes.length > shown.length && (
+        <button type="button" class="link" onClick={() => setAll(true)}>
+          <b>{notes.length - shown.length} more</b>
+        </button>
+      )}
+    </section>
   );
 }
 

@@ -79,7 +79,7 @@ function StepSelect({ store }: { store: Store }) {
       <option value="all">All {steps.length} steps</option>
       {steps.map((step, index) => (
         <option key={step.step} value={String(index)}>
-          Step {index + 1} of {steps.length} · {formatDuration(step.end - step.start)}
+          Step {step.step} · {formatDuration(step.end - step.start)}
         </option>
       ))}
     </select>
