@@ -6,7 +6,7 @@ import base64
 import html
 
 from tfvis_nb._trace import Trace
-from tfvis_nb.display.labels import duration_label, one_line
+from tfvis_nb.display.labels import duration_label, one_line, printable
 from tfvis_nb.display.picture import picture
 
 _MOST_OPS = 10
@@ -36,7 +36,7 @@ def static_html(trace: Trace, title: str | None = None) -> str:
         parts.append(f'<p><img alt="Activity of each lane: {heading}" src="{source}"></p>')
         parts.append(_longest_ops(trace))
     if trace.notes:
-        parts.append(f"<p>{html.escape(_brief(trace.notes[0], 300))}{_more(len(trace.notes) - 1)}</p>")
+        parts.append(f"<p>{html.escape(printable(trace.notes[0], 300))}{_more(len(trace.notes) - 1)}</p>")
     return "\n".join(parts)
 
 
@@ -55,7 +55,7 @@ def _longest_ops(trace: Trace) -> str:
         top["total"],
     )
     rows = "".join(
-        f"<tr><td>{html.escape(_brief(str(op), _MOST_LETTERS))}</td><td>{html.escape(str(kind))}</td>"
+        f"<tr><td>{html.escape(printable(str(op), _MOST_LETTERS))}</td><td>{html.escape(str(kind))}</td>"
         f'<td align="right">{count:,}</td><td align="right">{duration_label(total)}</td>'
         f'<td align="right">{duration_label(total / count)}</td></tr>'
         for op, kind, count, total in zip(*(column.tolist() for column in columns), strict=True)
@@ -63,11 +63,6 @@ def _longest_ops(trace: Trace) -> str:
     head = "".join(f"<th>{name}</th>" for name in ("op", "kind", "count", "total", "mean"))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     return table + _more(len(grouped) - len(top))
-
-
-def _brief(text: str, most: int) -> str:
-    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
-    return text if len(text) <= most else text[: most - 1] + "\u2026"
 
 
 def _more(count: int) -> str:

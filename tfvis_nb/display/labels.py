@@ -42,6 +42,22 @@ def duration_label(nanoseconds: float) -> str:
     return f"{nanoseconds:.0f} ns"
 
 
+def printable(text: str, most: int) -> str:
+    """Cut a text from a trace to `most` characters, with a mark for each that would not be seen or would act.
+
+    Terminals act on control characters, pages on those that turn the direction of
+    writing, and XML has no way to write some of them at all.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.labels import printable
+    >>> printable("a\x1b[31m", 9), printable("abc", 2)
+    ('a\ufffd[31m', 'a\u2026')
+    """
+    cut = text if len(text) <= most else text[: most - 1] + "\u2026"
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in cut)
+
+
 def one_line(trace: Trace, title: str | None = None) -> str:
     """Say in one line how much a trace holds.
 
@@ -64,7 +80,7 @@ def one_line(trace: Trace, title: str | None = None) -> str:
         counts += [_count(events["device"].nunique(), "device"), _count(events["step"].nunique(), "step")]
         counts.append(duration_label(end - int(events["start_ns"].iloc[0])))
     # A title comes from a file name or a user: kept to one line and in bounds.
-    brief = " ".join(title.split())[:80]
+    brief = printable(" ".join(title.split()), 80)
     return f"{brief}: {', '.join(counts)}" if brief else ", ".join(counts)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.display.fallback import static_html
-from tfvis_nb.display.labels import one_line
+from tfvis_nb.display.labels import one_line, printable
 from tfvis_nb.display.options import DEFAULTS, checked_options
 from tfvis_nb.display.selection import selection_of
 from tfvis_nb.display.static_files import bundle
@@ -91,7 +91,7 @@ def page_text(
     title = trace.title if title is None else title
     values = {**checked_options(options), "selection": selection}
     return _PAGE.substitute(
-        title=html.escape(title or "Timeline"),
+        title=html.escape(printable(title, 200) or "Timeline"),
         summary=html.escape(one_line(trace, title)),
         fallback=static_html(trace, title=title),
         drawn=_base64(write_drawn(trace, title=title) if drawn is None else drawn),

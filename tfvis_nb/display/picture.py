@@ -8,7 +8,7 @@ import numpy as np
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.display.categories import CATEGORIES, categorise
-from tfvis_nb.display.labels import duration_label, lane_label
+from tfvis_nb.display.labels import duration_label, lane_label, printable
 from tfvis_nb.display.lane_order import LaneOrder, order_lanes
 from tfvis_nb.display.wire import origin_ns
 
@@ -118,11 +118,7 @@ def _strip(levels: np.ndarray, lane: int, colour: str) -> str:
 def _label(lanes: LaneOrder, lane: int) -> str:
     row = lanes.table.iloc[lane]
     text = lane_label(row["task"], row["device"], row["lane"])
-    if len(text) > _MOST_LETTERS:
-        text = text[: _MOST_LETTERS - 1] + "\u2026"
-    # XML has no way to write control characters at all.
-    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
-    return f'<text x="4" y="{_ROW * (lane + 1) - 4}">{html.escape(text)}</text>'
+    return f'<text x="4" y="{_ROW * (lane + 1) - 4}">{html.escape(printable(text, _MOST_LETTERS))}</text>'
 
 
 def _lane_colours(trace: Trace, lanes: LaneOrder) -> list[str]:

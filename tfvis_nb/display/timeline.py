@@ -146,7 +146,11 @@ class TimelineWidget(anywidget.AnyWidget):
 
     @traitlets.validate("_selection")
     def _check_selection(self, proposal: Any) -> Any:
-        return checked_selection(self._trace.events, self._lanes, proposal["value"])
+        try:
+            return checked_selection(self._trace.events, self._lanes, proposal["value"])
+        except ValueError as error:
+            # Only this kind of error makes traitlets take back what the front end sent.
+            raise traitlets.TraitError(str(error)) from error
 
     def _built_details(self) -> bytes:
         return self._details or details(self._trace, self._lanes)

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import base64
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.hostile_names import hostile_trace
+from tests.real_traces import name_of, step_stats_files
+from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.display.fallback import static_html
+from tfvis_nb.display.labels import duration_label, lane_label, one_line
+from tfvis_nb.display.picture import picture
+
+SVG = "{http://www.w3.org/2000/svg}"
+KEPT = {"p", "b", "i", "img", "table", "thead", "tbody", "tr", "th", "td"}
+
+
+class Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def elements(text: str) -> list[tuple[str, dict[str, str | None]]]:
+    parser = Elements()
+    parser.feed(text)
+    return parser.found
+
+
+def svg_of(text: str) -> ET.Element:
+    (source,) = [attributes["src"] for tag, attributes in elements(text) if tag == "img"]
+    assert source is not None
+    kind, _, data = source.partition(",")
+    assert kind == "data:image/svg+xml;base64"
+    return ET.fromstring(base64.b64decode(data))
+
+
+@pytest.mark.parametrize("path", step_stats_files(), ids=name_of)
+def test_it_is_small_and_plain(path: Path) -> None:
+    trace = read_trace(path)
+    text = static_html(trace)
+    assert len(text.encode()) < 20_000
+    assert {tag for tag, _ in elements(text)} <= KEPT
+    assert one_line(trace) in text.replace("&amp;", "&")
+    labels = [node.text for node in svg_of(text).iter(f"{SVG}text")]
+    assert len(labels) == min(len(trace.lanes), 24) + 1
+
+
+def test_hostile_texts_stay_texts() -> None:
+    trace = hostile_trace()
+    text = static_html(trace)
+    assert len(text.encode()) < 20_000
+    assert {tag for tag, _ in elements(text)} <= KEPT
+    assert {name for _, attributes in elements(text) for name in attributes} <= {"alt", "src", "align"}
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e\u2028]", text)
+    svg = svg_of(text)
+    assert {node.tag for node in svg.iter()} <= {f"{SVG}svg", f"{SVG}rect", f"{SVG}path", f"{SVG}text"}
+    assert {name for node in svg.iter() for name in node.attrib} <= {
+        *("width", "height", "viewBox", "font-family", "font-size", "fill", "x", "y", "d")
+    }
+
+
+def activity(trace: Trace) -> dict[str, list[tuple[float, float, int]]]:
+    """Per colour the runs drawn, as left and right end in parts of the whole and height in pixels."""
+    runs = {}
+    for path in ET.fromstring(picture(trace)).iter(f"{SVG}path"):
+        found = re.findall(r"M([\d.]+) \d+v-(\d+)h([\d.]+)v", path.attrib["d"])
+        runs[path.attrib["fill"]] = [
+            ((float(x) - 200) / 560, (float(x) - 200 + float(w)) / 560, int(h)) for x, h, w in found
+        ]
+    return runs
+
+
+def test_the_picture_shows_when_a_lane_was_busy() -> None:
+    table = events.build(
+        {
+            "start_ns": [0, 500, 900],
+            "duration_ns": [250, 250, 100],
+            "kind": ["op", "kernel", "op"],
+            "lane": ["ops", "stream:1", "ops"],
+        }
+    )
+    runs = activity(Trace(table))
+    ops, kernels = runs["#5b8bd0"], runs["#2f9e77"]
+    assert [(left, right) for left, right, _ in kernels if right - left > 0.01] == [
+        pytest.approx((0.5, 0.75))
+    ]
+    full = [(left, right) for left, right, _ in ops if right - left > 0.01]
+    assert full == [pytest.approx((0, 0.25)), pytest.approx((0.9, 1))]
+
+
+def test_a_single_nanosecond_in_a_second_is_seen() -> None:
+    table = events.build(
+        {
+            "start_ns": [0, 500_000_000, 999_999_999],
+            "duration_ns": [1, 0, 1],
+            "kind": ["op", "kernel", "op"],
+            "lane": ["ops", "stream:1", "ops"],
+        }
+    )
+    runs = activity(Trace(table))
+    assert len(runs["#5b8bd0"]) == 2
+    assert [left for left, _, _ in runs["#2f9e77"]] == [pytest.approx(0.5)]
+
+
+def test_busier_is_higher_and_many_at_once_are_full() -> None:
+    table = events.build(
+        {
+            "start_ns": [*range(0, 1000, 10), *[2000] * 5],
+            "duration_ns": [5] * 100 + [1000] * 5,
+            "kind": ["op"] * 105,
+            "lane": ["ops"] * 105,
+        }
+    )
+    heights = {high for _, _, high in activity(Trace(table))["#5b8bd0"]}
+    wide = [
+        high for left, right, high in activity(Trace(table))["#5b8bd0"] if left >= 0.66 and right - left > 0.1
+    ]
+    assert wide == [max(heights)] == [13]
+
+
+def test_the_table_has_the_longest_ops_first() -> None:
+    table = events.build(
+        {
+            "start_ns": range(12),
+            "duration_ns": [10**i for i in range(12)],
+            "kind": ["op"] * 12,
+            "op": [f"Op{i}" for i in range(12)],
+        }
+    )
+    cells = re.findall(
+        r"<td>(Op\d+)</td><td>op</td><td align=\"right\">([^<]*)</td>", static_html(Trace(table))
+    )
+    assert cells == [(f"Op{i}", "1") for i in range(11, 1, -1)]
+    assert "(2 more)" in static_html(Trace(table))
+
+
+def test_many_lanes_are_cut_with_a_word() -> None:
+    table = events.build(
+        {
+            "start_ns": range(30),
+            "duration_ns": [1] * 30,
+            "kind": ["op"] * 30,
+            "lane": [f"l{i}" for i in range(30)],
+        }
+    )
+    assert "6 more lanes are not drawn" in picture(Trace(table))
+
+
+def test_an_empty_trace_and_its_notes() -> None:
+    text = static_html(Trace(events.build({}, rows=0), notes=["nothing was <recorded>", "a", "b"], title="t"))
+    assert "t: 0 events" in text
+    assert "nothing was &lt;recorded&gt; <i>(2 more)</i>" in text
+    assert "<img" not in text
+    ET.fromstring(picture(Trace(events.build({}, rows=0))))
+
+
+def test_a_trace_says_what_it_is() -> None:
+    table = events.build(
+        {"start_ns": [5, 6], "duration_ns": [2000, 1], "kind": ["op"] * 2, "task": ["a", "b"]}
+    )
+    trace = Trace(table, title="two\nlines")
+    assert repr(trace) == "<Trace two lines: 2 events, 2 tasks, 1 device, 1 step, 2.00 \u00b5s>"
+    assert trace._repr_html_() == static_html(trace)
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "label"),
+    [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1000, "1.00 \u00b5s"),
+        (123_456, "123 \u00b5s"),
+        (99_990_000, "99.99 ms"),
+        (2.5e9, "2.50 s"),
+    ],
+)
+def test_durations(nanoseconds: float, label: str) -> None:
+    assert duration_label(nanoseconds) == label
+
+
+def test_lane_labels() -> None:
+    local = "/job:localhost/replica:0/task:0"
+    assert lane_label(local, f"{local}/device:CPU:0", "ops") == "CPU:0 \u00b7 ops"
+    assert lane_label("", "/device:GPU:0", "sync") == "GPU:0 \u00b7 sync"
+    assert lane_label("", "", "") == ""

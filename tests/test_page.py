@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import base64
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hostile_names import HOSTILE, hostile_trace
+from tests.real_traces import DATA
+from tests.wire_reader import read_container, read_drawn
+from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.display.labels import printable
+from tfvis_nb.display.static_files import bundle
+from tfvis_nb.display.wire import drawn
+from tfvis_nb.display.wire_details import details
+
+VOID = {"meta", "img", "br"}
+
+
+class Page(HTMLParser):
+    """The elements of a page: tag, attributes, text directly inside."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None], list[str]]] = []
+        self.open: list[int] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs), []))
+        if tag not in VOID:
+            self.open.append(len(self.elements) - 1)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.elements[self.open.pop()][0] == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open:
+            self.elements[self.open[-1]][2].append(data)
+
+    def all(self, tag: str) -> list[tuple[dict[str, str | None], str]]:
+        return [(attributes, "".join(text)) for name, attributes, text in self.elements if name == tag]
+
+    def by_id(self, wanted: str) -> str:
+        (text,) = ["".join(text) for _, attributes, text in self.elements if attributes.get("id") == wanted]
+        return text
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return read_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
+
+
+def test_the_page_carries_everything_and_asks_nobody(trace: Trace) -> None:
+    page = Page(trace.to_html())
+    assert base64.b64decode(page.by_id("tfvis-drawn")) == drawn(trace)
+    assert base64.b64decode(page.by_id("tfvis-details")) == details(trace)
+    (policy,) = [meta for meta, _ in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
+    assert policy["content"] == (
+        "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data: blob:"
+    )
+    for _, attributes, _ in page.elements:
+        assert "href" not in attributes
+        assert str(attributes.get("src", "data:")).startswith("data:")
+
+
+def test_the_page_is_loading_until_its_one_script_runs(trace: Trace) -> None:
+    page = Page(trace.to_html())
+    assert {"charset": "utf-8"} in [meta for meta, _ in page.all("meta")]
+    (loading,) = [text for attributes, text in page.all("p") if attributes.get("role") == "status"]
+    assert loading.startswith(f"Loading the timeline of {trace.title}: {len(trace.events)} events")
+    kinds = [attributes.get("type") for attributes, _ in page.all("script")]
+    assert kinds == ["application/octet-stream", "application/octet-stream", "application/json", None]
+    assert page.all("script")[-1][1] == bundle("page.js")
+    root = [attributes.get("id") for _, attributes, _ in page.elements].index("tfvis-root")
+    assert root < [tag for tag, _, _ in page.elements].index("script")
+
+
+def test_without_scripts_there_is_a_still_picture(trace: Trace) -> None:
+    page = Page(trace.to_html())
+    tags = [tag for tag, _, _ in page.elements]
+    after = tags[tags.index("noscript") :]
+    assert after.index("img") < after.index("table") < after.index("script")
+
+
+def test_options_and_selection_are_carried(trace: Trace) -> None:
+    chosen = trace.events[trace.events["kind"] == "transfer"]
+    page = Page(
+        trace.to_html(title="A & B", height=400, group_by="kind", lane_filter="</script>", selection=chosen)
+    )
+    assert json.loads(page.by_id("tfvis-options")) == {
+        "height": 400,
+        "group_by": "kind",
+        "color_by": "kind",
+        "lane_filter": "</script>",
+        "selection": {"events": chosen.index.tolist()},
+    }
+    assert [text for _, text in page.all("title")] == ["A & B"]
+    header, _ = read_container(base64.b64decode(page.by_id("tfvis-drawn")))
+    assert header["title"] == "A & B"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"colour_by": "op"}, TypeError, "'colour_by'; did you mean 'color_by'"),
+        ({"chart": True}, TypeError, "The options are height, group_by, color_by, lane_filter, selection"),
+        ({"color_by": "lane"}, ValueError, "it can be 'kind', 'op', 'device'"),
+        ({"selection": [10**6]}, ValueError, "there is no event"),
+    ],
+)
+def test_what_is_no_option_is_refused(
+    trace: Trace, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        trace.to_html(**options)
+
+
+def test_a_path_is_written_as_utf_8_and_returned(trace: Trace, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    assert trace.to_html(path, title="\u03bb") == path
+    assert trace.to_html(str(path), title="\u03bb") == path
+    assert path.read_bytes().decode("utf-8") == trace.to_html(title="\u03bb")
+
+
+def test_hostile_texts_are_data_in_the_page() -> None:
+    hostile = hostile_trace()
+    page = Page(hostile.to_html())
+    assert [tag for tag, _, _ in page.elements].count("script") == 4
+    assert page.all("script")[-1][1] == bundle("page.js")
+    allowed = {
+        "charset",
+        "http-equiv",
+        "content",
+        "name",
+        "lang",
+        "id",
+        "class",
+        "role",
+        "type",
+        "alt",
+        "src",
+        "align",
+    }
+    for tag, attributes, _ in page.elements:
+        assert tag not in {"svg", "b"} or attributes == {}
+        assert set(attributes) <= allowed
+    header, rows = read_drawn(base64.b64decode(page.by_id("tfvis-drawn")))
+    assert [row["name"] for row in rows] == list(HOSTILE)
+    assert [row["op"] for row in rows] == list(HOSTILE)
+    assert header["notes"] == list(HOSTILE)
+    for text in HOSTILE:
+        title = Page(Trace(hostile.events).to_html(title=text)).all("title")[0][1]
+        assert title == printable(text, 200)
+
+
+def test_an_empty_trace_is_a_page() -> None:
+    page = Page(Trace(events.build({}, rows=0)).to_html())
+    header, rows = read_drawn(base64.b64decode(page.by_id("tfvis-drawn")))
+    assert (header["count"], rows) == (0, [])
+    assert [text for _, text in page.all("title")] == ["Timeline"]
+
+
+def test_the_code_in_a_page_is_small() -> None:
+    assert len(bundle("page.js").encode()) <= 150_000

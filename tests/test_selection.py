@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tfvis_nb import events
+from tfvis_nb.display.lane_order import order_lanes
+from tfvis_nb.display.selection import checked_selection, selected_rows, selection_of
+
+ORIGIN = 1_700_000_000_000_000_000
+TABLE = events.build(
+    {
+        "start_ns": [ORIGIN, ORIGIN + 10, ORIGIN + 10, ORIGIN + 30],
+        "duration_ns": [20, 5, 0, 10],
+        "kind": ["op"] * 4,
+        "lane": ["ops", "recv", "ops", "recv"],
+        "op": ["a", "b", "a", "b"],
+        "step": [0, 0, 0, 1],
+    }
+)
+LANES = order_lanes(TABLE)
+EMPTY = events.build({}, rows=0)
+
+
+def rows(start: float, end: float, lanes: list[int] | None = None, step: int | None = None) -> list[int]:
+    selection = {"start": start, "end": end, "lanes": lanes, "step": step}
+    return selected_rows(TABLE, LANES, checked_selection(TABLE, LANES, selection)).index.tolist()
+
+
+def test_a_range_selects_what_overlaps_it() -> None:
+    assert rows(0, 40) == [0, 1, 2, 3]
+    assert rows(15, 30) == [0]  # event 1 ends where the range begins, event 3 begins where it ends
+    assert rows(14, 31) == [0, 1, 3]
+    assert rows(10, 11) == [0, 1, 2]  # event 2 has no length and begins where the range does
+    assert rows(11, 12) == [0, 1]
+    assert rows(4.5, 4.75) == [0]
+
+
+def test_a_range_selects_on_its_lanes_and_in_its_step() -> None:
+    assert LANES.table["lane"].tolist() == ["ops", "recv"]
+    assert rows(0, 40, lanes=[0]) == [0, 2]
+    assert rows(0, 40, lanes=[]) == []
+    assert rows(0, 40, step=1) == [3]
+    assert rows(0, 40, lanes=[0], step=1) == []
+
+
+def test_a_range_is_told_in_epoch_nanoseconds() -> None:
+    selection = {"start": 5, "end": 25.5, "lanes": None, "step": None}
+    assert selected_rows(TABLE, LANES, selection).attrs["range_ns"] == (ORIGIN + 5, ORIGIN + 25)
+    assert "range_ns" not in TABLE.attrs
+
+
+def test_nothing_selected_is_an_empty_table() -> None:
+    assert selected_rows(TABLE, LANES, None).empty
+    assert list(selected_rows(TABLE, LANES, None).columns) == list(TABLE.columns)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        TABLE[TABLE["op"] == "b"],
+        TABLE.loc[[3, 1], ["name"]].sort_index(),
+        TABLE["op"] == "b",
+        (TABLE["op"] == "b").sort_index(ascending=False),
+        (TABLE["op"] == "b").to_numpy(),
+        pd.array([None, True, False, True], "boolean"),
+        [1, 3],
+        np.array([1, 3], "u4"),
+        pd.Index([1, 3]),
+        pd.Series([1, 3]),
+    ],
+)
+def test_what_python_users_select_by(value: Any) -> None:
+    selection = selection_of(TABLE, value)
+    assert selection == {"events": [1, 3]}
+    assert selected_rows(TABLE, LANES, checked_selection(TABLE, LANES, selection)).index.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("value", [None, [], TABLE.iloc[:0], TABLE["op"] == "none", np.array([], "i8")])
+def test_selecting_nothing(value: Any) -> None:
+    assert selection_of(TABLE, value) is None
+
+
+def test_a_tuple_is_a_range_of_epoch_nanoseconds() -> None:
+    selection = selection_of(TABLE, (np.int64(ORIGIN + 14), ORIGIN + 31))
+    assert selection == {"start": 14, "end": 31, "lanes": None, "step": None}
+    assert selected_rows(TABLE, LANES, selection).index.tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([4], "there is no event 4; the trace has 4"),
+        ([-1], "there is no event -1"),
+        ([0.5], "whole numbers"),
+        (["a"], "whole numbers"),
+        ([True, False], "whole numbers"),
+        ("ops", "cannot select str 'ops'"),
+        (3, "cannot select int 3"),
+        ({"events": [1]}, "cannot select dict"),
+        (np.array([True]), "1 entries for 4 events"),
+        (pd.Series([True] * 4, index=[5, 6, 7, 8]), "index is not that of trace.events"),
+        (TABLE.assign(start_ns=0), "not of this trace"),
+        (TABLE.set_axis([4, 5, 6, 7]), "there is no event 4"),
+        ((1, 2, 3), "two whole numbers"),
+        ((1.5, 2), "two whole numbers"),
+        ((ORIGIN + 9, ORIGIN), "ends at .*, before it starts"),
+        ((0, 40), "outside of the trace.*epoch nanoseconds"),
+    ],
+)
+def test_what_cannot_be_selected_is_refused(value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        selection_of(TABLE, value)
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        "all",
+        {},
+        {"events": [9]},
+        {"events": "1"},
+        {"start": 0},
+        {"start": 5, "end": 1, "lanes": None, "step": None},
+        {"start": None, "end": 1, "lanes": None, "step": None},
+        {"start": float("nan"), "end": 1, "lanes": None, "step": None},
+        {"start": 0, "end": float("inf"), "lanes": None, "step": None},
+        {"start": 0, "end": 1, "lanes": [2], "step": None},
+    ],
+)
+def test_what_the_front_end_cannot_have_selected_is_refused(selection: Any) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        checked_selection(TABLE, LANES, selection)
+
+
+def test_an_empty_trace_has_nothing_to_select() -> None:
+    assert selected_rows(EMPTY, order_lanes(EMPTY), None).empty
+    assert selection_of(EMPTY, EMPTY) is None
+    with pytest.raises(ValueError, match="no event 0"):
+        selection_of(EMPTY, [0])

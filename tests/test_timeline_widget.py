@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from traitlets import TraitError
+
+from tests.real_traces import DATA
+from tests.wire_reader import read_container
+from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.display.static_files import bundle
+from tfvis_nb.display.timeline import TimelineWidget, show_timeline
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+class Recording(TimelineWidget):
+    """Keeps what it sends to the front end."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.sent: list[tuple[Any, list[bytes]]] = []
+        super().__init__(*args, **options)
+
+    def send(self, content: Any, buffers: Any = None) -> None:
+        self.sent.append((content, list(buffers or [])))
+
+    def receive(self, content: Any) -> None:
+        self._answer(self, content, [])
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return read_trace(DATA / "local_mlp_step1.pb")
+
+
+def test_show_timeline_takes_what_read_trace_takes(trace: Trace) -> None:
+    path = DATA / "local_mlp_step1.pb"
+    for source in (path, str(path), path.read_bytes(), [path, path]):
+        widget = show_timeline(source)
+        assert len(widget.trace.events) == len(trace.events) * (2 if isinstance(source, list) else 1)
+    assert show_timeline(trace).trace is trace
+
+
+def test_what_is_drawn_is_there_at_once_and_the_details_when_shown(trace: Trace) -> None:
+    widget = show_timeline(trace, title="Mine")
+    state = widget.get_state()
+    assert read_container(state["_drawn"])[0]["title"] == "Mine"
+    assert state["_details"] == b""
+    widget._repr_mimebundle_()
+    assert read_container(widget._details)[0]["count"] == len(trace.events)
+
+
+def test_a_view_inside_of_another_widget_asks_for_the_details(trace: Trace) -> None:
+    widget = Recording(trace)
+    widget.receive({"kind": "details"})
+    assert read_container(widget._details)[0]["count"] == len(trace.events)
+
+
+def test_options_are_attributes(trace: Trace) -> None:
+    widget = show_timeline(trace, height=300, group_by="KIND", color_by="op", lane_filter="ops")
+    assert (widget.height, widget.group_by, widget.color_by, widget.lane_filter) == (300, "kind", "op", "ops")
+    widget.group_by = "None"
+    assert widget.get_state()["group_by"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("height", 100, "160 to 4000"),
+        ("height", "tall", "160 to 4000"),
+        ("height", True, "160 to 4000"),
+        ("group_by", "lane", "'device', 'kind', 'none'"),
+        ("color_by", None, "'kind', 'op', 'device'"),
+        ("lane_filter", 3, "text"),
+    ],
+)
+def test_values_an_option_cannot_have_are_refused(
+    trace: Trace, option: str, value: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        show_timeline(trace, **{option: value})
+    widget = show_timeline(trace)
+    before = getattr(widget, option)
+    with pytest.raises(TraitError):
+        setattr(widget, option, value)
+    assert getattr(widget, option) == before
+
+
+@pytest.mark.parametrize("make", [show_timeline, TimelineWidget])
+def test_unknown_options_are_refused_with_near_names(trace: Trace, make: Any) -> None:
+    with pytest.raises(TypeError, match=r"'hieght'; did you mean 'height'\?.*group_by"):
+        make(trace, hieght=300)
+
+
+def test_the_selection_goes_both_ways(trace: Trace) -> None:
+    widget = show_timeline(trace, selection=[3])
+    assert widget.selection.index.tolist() == [3]
+    widget.selection = trace.events["op"] == "Const"
+    assert set(widget.selection["op"]) == {"Const"}
+    assert widget.get_state()["_selection"] == {"events": widget.selection.index.tolist()}
+    widget.set_state({"_selection": {"start": 0, "end": 1, "lanes": None, "step": None}})
+    assert widget.selection.index[0] == 0
+    widget.set_state({"_selection": None})
+    assert widget.selection.empty
+
+
+def test_a_selection_of_another_trace_is_refused_and_the_old_one_kept(trace: Trace) -> None:
+    widget = show_timeline(trace, selection=[3])
+    with pytest.raises(ValueError, match="there is no event"):
+        widget.selection = [10**6]
+    with pytest.raises(TraitError, match="there is no event"):
+        widget.set_state({"_selection": {"events": [10**6]}})
+    assert widget.selection.index.tolist() == [3]
+
+
+def test_callbacks_get_the_selected_rows(trace: Trace) -> None:
+    widget = show_timeline(trace)
+    seen: list[pd.DataFrame] = []
+    widget.on_selection(seen.append)
+    widget.selection = [1, 2]
+    widget.set_state({"_selection": {"events": [5]}})
+    assert [rows.index.tolist() for rows in seen] == [[1, 2], [5]]
+
+
+def test_the_mime_bundle_has_a_view_and_what_stands_in_for_it(trace: Trace) -> None:
+    widget = show_timeline(trace)
+    data, metadata = widget._repr_mimebundle_()
+    assert data[VIEW]["model_id"] == widget.model_id
+    assert data["text/plain"].startswith("<TimelineWidget local_mlp_step1.pb: 63 events, ")
+    assert "\n" not in data["text/plain"]
+    assert len(data["text/html"]) < 20_000
+    assert "<script" not in data["text/html"]
+    assert isinstance(metadata, dict)
+
+
+def test_exports_are_sent_as_files(trace: Trace) -> None:
+    widget = Recording(trace, title="a/b c", color_by="op", selection=[2])
+    widget.receive({"kind": "export", "format": "json", "id": 7})
+    widget.receive({"kind": "export", "format": "html", "id": 8})
+    (first, (text,)), (second, (page,)) = widget.sent
+    assert first == {"kind": "export", "id": 7, "name": "a-b-c.json"}
+    assert json.loads(text)["traceEvents"]
+    assert second == {"kind": "export", "id": 8, "name": "a-b-c.html"}
+    assert page.decode() == widget.to_html()
+
+
+@pytest.mark.parametrize("form", ["pdf", None, {"a": 1}])
+def test_an_export_that_fails_says_so_in_the_browser_too(trace: Trace, form: Any) -> None:
+    widget = Recording(trace)
+    with pytest.raises(ValueError, match="cannot export"):
+        widget.receive({"kind": "export", "format": form, "id": 3})
+    (content, buffers) = widget.sent[0]
+    assert (content["id"], buffers) == (3, [])
+    assert content["error"].startswith("ValueError: cannot export")
+
+
+@pytest.mark.parametrize("content", [None, "export", {}, {"kind": "other"}])
+def test_messages_of_other_kinds_are_not_answered(trace: Trace, content: Any) -> None:
+    widget = Recording(trace)
+    widget.receive(content)
+    assert (widget.sent, widget._details) == ([], b"")
+
+
+def test_to_html_has_the_options_and_the_selection_of_now(trace: Trace, tmp_path: Path) -> None:
+    widget = show_timeline(trace, height=300, selection=[2])
+    path = widget.to_html(tmp_path / "page.html")
+    assert path == tmp_path / "page.html"
+    text = path.read_text(encoding="utf-8")
+    assert text == widget.to_html()
+    options = json.loads(text.split('id="tfvis-options">')[1].split("</script>")[0])
+    assert options == {
+        "height": 300,
+        "group_by": "device",
+        "color_by": "kind",
+        "lane_filter": "",
+        "selection": {"events": [2]},
+    }
+    assert "<title>Other</title>" in widget.to_html(title="Other")
+
+
+def test_closing_frees_the_bytes(trace: Trace) -> None:
+    widget = show_timeline(trace)
+    widget._repr_mimebundle_()
+    widget.close()
+    assert (widget._drawn, widget._details) == (b"", b"")
+    assert widget.selection.empty
+
+
+def test_an_empty_trace_is_shown() -> None:
+    widget = show_timeline(Trace(events.build({}, rows=0)))
+    data, _ = widget._repr_mimebundle_()
+    assert "0 events" in data["text/plain"]
+    assert "0 events" in data["text/html"]
+
+
+def test_only_making_a_widget_needs_the_front_end(tmp_path: Path) -> None:
+    code = f"""
+import pathlib, tfvis_nb.display.static_files as files
+files._FOLDER = pathlib.Path({str(tmp_path)!r})
+import tfvis_nb
+from tfvis_nb.display.timeline import show_timeline
+trace = tfvis_nb.read_trace({str(DATA / "local_mlp_step1.pb")!r})
+for make in (show_timeline, tfvis_nb.Trace.to_html):
+    try:
+        make(trace)
+    except FileNotFoundError as error:
+        print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.count("npm run build") == 2
+    assert run.stdout.count(str(tmp_path)) == 2
+
+
+def test_the_bundle_is_the_one_the_widget_carries(trace: Trace) -> None:
+    assert str(show_timeline(trace).get_state()["_esm"]) == bundle("widget.js")
