@@ -43,10 +43,11 @@ def chrome_trace_text(trace: Trace) -> str:
 
     Bars have the names, times (whole microseconds) and ``args`` that TensorFlow's
     own ``timeline.py`` gives them, with the exact nanoseconds, bytes and devices
-    besides. Each device is a process and each lane one or more threads, in display
-    order; bars of a thread never overlap. Arrows lead from an op to the kernels it
-    launched and along transfers. The lanes that repeat others, ``stream:all`` and
-    ``/memcpy``, are left out, as they are from ``trace.events``.
+    besides. Those it calls ``unknown``, and copies, are named for what they are:
+    ``MemcpyH2D``, ``Memset``, ``RecvBuf``. Each device is a process and each lane one
+    or more threads, in display order; bars of a thread never overlap. Arrows lead
+    from an op to the kernels it launched and along transfers. The lanes that repeat
+    others, ``stream:all`` and ``/memcpy``, are left out, as from ``trace.events``.
 
     Examples
     --------
@@ -77,8 +78,10 @@ def _microseconds(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 def _bars(events: pd.DataFrame, rows: ChromeRows) -> list[dict[str, Any]]:
     start, end = _microseconds(events)
     ops = events["op"].astype("str")
+    # A kernel or a host activity without an op still has a name, and a bar needs one.
+    labels = ops.where(ops != "", events["name"])
     columns = zip(
-        ops.tolist(),
+        labels.tolist(),
         events["kind"].tolist(),
         rows.pid.tolist(),
         rows.tid.tolist(),
@@ -88,8 +91,8 @@ def _bars(events: pd.DataFrame, rows: ChromeRows) -> list[dict[str, Any]]:
         strict=True,
     )
     return [
-        {"ph": "X", "cat": kind, "name": op, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
-        for op, kind, pid, tid, ts, dur, args in columns
+        {"ph": "X", "cat": kind, "name": label, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
+        for label, kind, pid, tid, ts, dur, args in columns
     ]
 
 

@@ -43,7 +43,7 @@ def duration_label(nanoseconds: float) -> str:
 
 
 def printable(text: str, most: int) -> str:
-    """Cut a text from a trace to `most` characters, with a mark for each that would not be seen or would act.
+    r"""Cut a text from a trace to `most` characters, with a mark for each that would act or not be seen.
 
     Terminals act on control characters, pages on those that turn the direction of
     writing, and XML has no way to write some of them at all.
@@ -51,8 +51,8 @@ def printable(text: str, most: int) -> str:
     Examples
     --------
     >>> from tfvis_nb.display.labels import printable
-    >>> printable("a\x1b[31m", 9), printable("abc", 2)
-    ('a\ufffd[31m', 'a\u2026')
+    >>> printable("a\x1b[31m", 9).encode("ascii", "replace")
+    b'a?[31m'
     """
     cut = text if len(text) <= most else text[: most - 1] + "\u2026"
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in cut)

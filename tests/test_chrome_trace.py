@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import lzma
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.hostile_names import HOSTILE, hostile_trace
+from tests.real_traces import DATA, name_of, step_stats_files
+from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.display.chrome_rows import pack_rows
+from tfvis_nb.display.chrome_trace import input_names
+
+# timeline.py takes minutes for the largest, and cannot read text.
+COMPARED = [
+    path
+    for path in step_stats_files()
+    if path.name.endswith((".pb", ".pb.xz")) and path.stat().st_size < 1_000_000
+]
+ABSOLUTE = 10**14  # epoch microseconds are later; some versions give GPU rows times since the profile began
+
+
+def bars(text: str) -> list[dict[str, Any]]:
+    return [event for event in json.loads(text)["traceEvents"] if event["ph"] == "X"]
+
+
+def key(device: str, bar: dict[str, Any]) -> tuple[Any, ...]:
+    inputs = tuple(sorted((name, value) for name, value in bar["args"].items() if name.startswith("input")))
+    return (device, bar["name"], bar["ts"], bar["dur"], bar["args"]["name"], bar["args"]["op"], inputs)
+
+
+def by_tensorflow(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """The bars of TensorFlow's own timeline.py with their devices, without the lanes that repeat others."""
+    from tensorflow.core.protobuf import config_pb2
+    from tensorflow.python.client.timeline import Timeline
+
+    data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+    step_stats = config_pb2.RunMetadata.FromString(data).step_stats
+    made = json.loads(Timeline(step_stats).generate_chrome_trace_format())["traceEvents"]
+    devices = {
+        event["pid"]: event["args"]["name"].removesuffix(" Compute") for event in made if event["ph"] == "M"
+    }
+    rows = [(devices[event["pid"]], event) for event in made if event["ph"] == "X"]
+    return [(device, bar) for device, bar in rows if not device.endswith(("/stream:all", "/memcpy"))]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("path", COMPARED, ids=name_of)
+def test_it_says_what_timeline_py_says(path: Path) -> None:
+    theirs = by_tensorflow(path)
+    trace = read_trace(path)
+    assert trace.nested is not None
+    device_of = trace.nested["raw_device"].to_pylist()
+    ours = [(device_of[bar["args"]["event"]], bar) for bar in bars(trace.to_chrome_trace())]
+
+    assert Counter((d, bar["dur"]) for d, bar in ours) == Counter((d, bar["dur"]) for d, bar in theirs)
+    relative = {device for device, bar in theirs if bar["ts"] < ABSOLUTE}
+    absolute = [[(d, bar) for d, bar in both if d not in relative] for both in (ours, theirs)]
+    times = [Counter((d, bar["ts"], bar["dur"]) for d, bar in both) for both in absolute]
+    assert times[0] == times[1]
+
+    def alike(device: str, bar: dict[str, Any]) -> bool:
+        """Whether timeline.py has a name for such a bar: ops, RecvTensor, kernels launched by an op."""
+        if device.startswith("/job:"):
+            return bool(bar["args"]["name"] != "RecvBuf")
+        return bool(re.search(r"/stream:\d+$", device) and bar["args"]["op"] not in ("", "unknown"))
+
+    full = [Counter(key(d, bar) for d, bar in both if alike(d, bar)) for both in absolute]
+    assert full[0] == full[1]
+    assert full[0]
+
+
+@pytest.mark.parametrize("path", COMPARED, ids=name_of)
+def test_lanes_are_threads_whose_bars_do_not_overlap(path: Path) -> None:
+    trace = read_trace(path)
+    made = json.loads(trace.to_chrome_trace())["traceEvents"]
+    processes = {e["pid"]: e["args"]["name"] for e in made if e["name"] == "process_name"}
+    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in made if e["name"] == "thread_name"}
+    rows = defaultdict(list)
+    for bar in (event for event in made if event["ph"] == "X"):
+        event = trace.events.iloc[bar["args"]["event"]]
+        assert processes[bar["pid"]] == str(event["device"])
+        assert threads[bar["pid"], bar["tid"]].startswith(str(event["lane"]))
+        assert bar["args"]["start_ns"] == str(event["start_ns"])
+        rows[bar["pid"], bar["tid"]].append((bar["ts"], bar["ts"] + bar["dur"]))
+    assert rows.keys() == threads.keys()
+    for spans in rows.values():
+        spans.sort()
+        assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
+    assert sum(map(len, rows.values())) == len(trace.events)
+
+
+def test_transfers_tell_their_ends_bytes_and_tensor() -> None:
+    trace = read_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
+    received = [bar for bar in bars(trace.to_chrome_trace()) if bar["name"] == "RecvTensor"]
+    assert len(received) == len(trace.transfers) > 0
+    for bar in received:
+        row = trace.events.iloc[bar["args"]["event"]]
+        told = {name: bar["args"][name] for name in ("bytes", "source", "destination", "tensor")}
+        assert told == {name: row[name] for name in told}
+
+
+def test_arrows_lead_from_open_bars_to_the_start_of_others() -> None:
+    trace = read_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
+    made = json.loads(trace.to_chrome_trace())["traceEvents"]
+    bar_of = {event["args"]["event"]: event for event in made if event["ph"] == "X"}
+    edges = trace.edges[trace.edges["kind"].isin(["transfer", "launch"])]
+    starts = {event["id"]: event for event in made if event["ph"] == "s"}
+    ends = {event["id"]: event for event in made if event["ph"] == "f"}
+    assert len(starts) == len(ends) == len(edges) > 0
+    for number, edge in enumerate(edges.itertuples()):
+        source, target = bar_of[edge.source], bar_of[edge.target]
+        leave, arrive = starts[number], ends[number]
+        assert (leave["pid"], leave["tid"]) == (source["pid"], source["tid"])
+        assert source["ts"] <= leave["ts"] < source["ts"] + max(source["dur"], 1)
+        assert (arrive["pid"], arrive["tid"], arrive["ts"]) == (target["pid"], target["tid"], target["ts"])
+        assert leave["name"] == arrive["name"] == edge.kind
+
+
+def test_files_and_compressed_files(tmp_path: Path) -> None:
+    trace = read_trace(DATA / "local_mlp_step1.pb")
+    text = trace.to_chrome_trace()
+    path = trace.to_chrome_trace(tmp_path / "trace.json")
+    packed = trace.to_chrome_trace(str(tmp_path / "trace.json.gz"))
+    assert path.read_text(encoding="utf-8") == text
+    assert gzip.decompress(packed.read_bytes()).decode() == text
+
+
+def test_hostile_texts_stay_texts() -> None:
+    made = bars(hostile_trace().to_chrome_trace())
+    assert sorted(bar["args"]["name"] for bar in made) == sorted(HOSTILE)
+
+
+def test_an_empty_trace() -> None:
+    assert json.loads(Trace(events.build({}, rows=0)).to_chrome_trace())["traceEvents"] == []
+
+
+def test_a_bar_without_an_op_has_its_name() -> None:
+    table = events.build(
+        {"start_ns": [0], "duration_ns": [999], "kind": ["host"], "name": ["Iterator::Model"]}
+    )
+    (bar,) = bars(Trace(table).to_chrome_trace())
+    assert (bar["name"], bar["dur"], bar["args"]["duration_ns"]) == ("Iterator::Model", 0, 999)
+
+
+@given(st.text("a =(),[]\n", max_size=30))
+def test_inputs_are_read_as_timeline_py_reads_them(label: str) -> None:
+    match = re.match(r"(.*) = (.*)\((.*)\)", label, re.DOTALL)
+    expected = match[3].split(", ") if match and match[3] else []
+    assert input_names(label) == expected
+
+
+spans = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=40)
+
+
+@given(spans)
+def test_rows_are_packed_first_fit(made: list[tuple[int, int]]) -> None:
+    made.sort()
+    rows = pack_rows(np.array([a for a, _ in made], "i8"), np.array([a + d for a, d in made], "i8")).tolist()
+    ends: dict[int, int] = {}
+    for (start, length), row in zip(made, rows, strict=True):
+        free = [number for number in range(len(ends)) if ends[number] <= start]
+        assert row == (free[0] if free else len(ends))
+        ends[row] = start + length
