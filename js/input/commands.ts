@@ -72,8 +72,8 @@ export class Commands {
   revealSelection(): void {
     const { store } = this;
     const { selected, range } = store;
-    const step = selected !== null ? (store.drawn.step?.[selected] ?? null) : (range?.step ?? null);
-    if (store.step !== null && step !== null && step !== store.step) store.setStep(step);
+    const step = selected !== null ? store.drawn.step?.[selected] : store.placeOfStep(range?.step);
+    if (store.step !== null && step !== undefined && step !== store.step) store.setStep(step);
     if (selected !== null) {
       this.#uncover(selected);
       this.reveal(selected);
@@ -85,12 +85,12 @@ export class Commands {
   #uncover(id: number): void {
     const { store } = this;
     const lane = store.drawn.lane[id];
-    if (store.laneItem(lane)) return;
+    if (store.placement.lane(lane)) return;
     for (const item of store.arrangement.items)
       if (item.type === "group" && item.collapsed && item.lanes.includes(lane))
         store.collapsed.delete(item.key);
     store.rearrange();
-    if (store.laneItem(lane)) return;
+    if (store.placement.lane(lane)) return;
     store.hidden.clear();
     store.collapsed.clear();
     store.setOption("lane_filter", "");
@@ -98,7 +98,7 @@ export class Commands {
 
   reveal(id: number): void {
     const { store } = this;
-    const top = store.rowTop(id);
+    const top = store.placement.top(id);
     if (top !== null && (top < store.scroll + 24 || top + 17 > store.scroll + store.height - 6))
       store.scrollTo(top - store.height / 2);
     const start = store.drawn.start[id];

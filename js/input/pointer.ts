@@ -104,7 +104,7 @@ export class Pointer {
       start: edges[0],
       end: edges[1],
       lanes: lanes.length ? [...new Set(lanes)] : null,
-      step: store.step,
+      step: store.stepNumber,
     };
   }
 

@@ -25,7 +25,12 @@ export function bindRuler(element: HTMLElement, store: Store, commands: Commands
       const now = time(event);
       store.setHover(null, now);
       if (from !== null)
-        store.select({ start: Math.min(from, now), end: Math.max(from, now), lanes: null, step: store.step });
+        store.select({
+          start: Math.min(from, now),
+          end: Math.max(from, now),
+          lanes: null,
+          step: store.stepNumber,
+        });
     },
     { signal },
   );

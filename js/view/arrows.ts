@@ -32,7 +32,7 @@ function arrow(
   strong: boolean,
 ): void {
   const { context } = surface;
-  const top = { from: store.rowTop(from), to: store.rowTop(to) };
+  const top = { from: store.placement.top(from), to: store.placement.top(to) };
   if (top.from === null || top.to === null) return;
   const x0 = xAt(store.viewport, store.end(from), surface.width);
   const x1 = xAt(store.viewport, store.drawn.start[to], surface.width);

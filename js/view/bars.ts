@@ -87,8 +87,8 @@ export class Bars {
       store.levels(row),
       store.viewport.start,
       nsPerPixel,
-      store.shade,
-      store.colours,
+      store.painting.shade,
+      store.painting.colours,
     );
     const height = this.#pixels.length / line.length;
     this.#fillRows(Math.max(0, Math.round(y * ratio)), Math.min(height, Math.round((y + BAR) * ratio)), line);
@@ -114,8 +114,8 @@ export class Bars {
           store.levels(row),
           store.viewport.start,
           nsPerPixel,
-          store.shade,
-          store.colours,
+          store.painting.shade,
+          store.painting.colours,
         );
     const height = this.#pixels.length / line.length;
     this.#fillRows(

@@ -52,7 +52,7 @@ export function PanelHeader({
 export function EventDetails({ store, commands, id }: EventProps) {
   const { drawn, details } = store;
   const category = categoryOf(store, id);
-  const paint = (store.paint.paint[id] ?? 0) & 127;
+  const paint = (store.painting.paint.paint[id] ?? 0) & 127;
   const facts = [
     ...timeFacts(store, id),
     ...transferFacts({ store, commands, id }),
@@ -64,7 +64,10 @@ export function EventDetails({ store, commands, id }: EventProps) {
   return (
     <>
       <PanelHeader store={store} title={nameOf(store, id) || opOf(store, id) || "(no name)"}>
-        <span class="chip" style={{ background: store.paint.css[paint], color: store.paint.text[paint] }}>
+        <span
+          class="chip"
+          style={{ background: store.painting.paint.css[paint], color: store.painting.paint.text[paint] }}
+        >
           {opOf(store, id) || category}
         </span>
         {category === "input" || category === "collective" ? (

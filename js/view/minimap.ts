@@ -71,7 +71,7 @@ export class Minimap {
     for (const category of STACK) {
       const load = busy[store.drawn.categories.indexOf(category)];
       if (!load) continue;
-      context.fillStyle = categoryColour(category, store.theme);
+      context.fillStyle = categoryColour(category, store.painting.theme);
       context.beginPath();
       for (let bin = 0; bin < bins; bin++) {
         const amount = load[bin];

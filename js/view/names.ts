@@ -19,7 +19,8 @@ export class Names {
 
   draw(surface: Surface, store: Store, tokens: Tokens): void {
     const { context } = surface;
-    const { drawn, shade } = store;
+    const { drawn, painting } = store;
+    const { shade } = painting;
     context.font = `${FONT_SIZE}px ${tokens.font}`;
     if (context.font !== this.#font) {
       this.#widths.clear();
@@ -49,7 +50,7 @@ export class Names {
         if (width >= NARROWEST) {
           const text = this.#fit(context, barName(drawn.names.get(drawn.name[id])), width - 2 * PADDING);
           context.fillStyle =
-            dimmed || (inWait && split > left) ? tokens.text : store.paint.text[shade[id] & 127];
+            dimmed || (inWait && split > left) ? tokens.text : store.painting.paint.text[shade[id] & 127];
           context.globalAlpha = dimmed ? 0.45 : 1;
           if (text) context.fillText(text, room[0] + (width - this.#width(context, text)) / 2, top + 11);
         }
@@ -90,7 +91,7 @@ function hatch(context: CanvasRenderingContext2D, store: Store, tokens: Tokens):
   const tile = document.createElement("canvas");
   tile.width = tile.height = 7;
   const pen = tile.getContext("2d");
-  const wait = waitColour(store.theme);
+  const wait = waitColour(store.painting.theme);
   if (!pen) return wait;
   pen.fillStyle = tokens.ground;
   pen.fillRect(0, 0, 7, 7);

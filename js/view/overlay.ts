@@ -33,7 +33,7 @@ export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): voi
 
 /** The place of an event's bar in the picture, at least 1 px wide; null when it is out of view. */
 function box(surface: Surface, store: Store, id: number): { x: number; y: number; width: number } | null {
-  const top = store.rowTop(id);
+  const top = store.placement.top(id);
   if (top === null) return null;
   const y = top - store.scroll + 1;
   if (y < -15 || y > surface.height) return null;
@@ -62,10 +62,10 @@ function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: numbe
     const other = ids[at];
     if (store.drawn.start[other] > store.viewport.end) break;
     const place =
-      other === id || !store.laneItem(store.drawn.lane[other]) ? null : box(surface, store, other);
+      other === id || !store.placement.lane(store.drawn.lane[other]) ? null : box(surface, store, other);
     if (!place) continue;
     lit++;
-    context.globalAlpha = store.theme === "dark" ? 0.2 : 0.26;
+    context.globalAlpha = store.painting.theme === "dark" ? 0.2 : 0.26;
     context.fillRect(place.x, place.y, place.width, 15);
     context.globalAlpha = 0.9;
     context.fillRect(place.x, place.y + 15, place.width, 1);
@@ -111,7 +111,7 @@ function drawRange(surface: Surface, store: Store, tokens: Tokens): void {
   if (lanes === null) context.fillRect(x0, 0, x1 - x0, surface.height);
   else
     for (const lane of lanes) {
-      const item = store.laneItem(lane);
+      const item = store.placement.lane(lane);
       if (item) context.fillRect(x0, item.y - store.scroll, x1 - x0, item.height);
     }
   context.globalAlpha = 1;

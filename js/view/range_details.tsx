@@ -83,15 +83,12 @@ export function RangeDetails({ store, commands, range }: { store: Store; command
 
 /** What the panel says while nothing is selected: the step in short, and what was noted while reading. */
 export function Overview({ store, commands }: { store: Store; commands: Commands }) {
-  const whole = { ...store.bounds, lanes: null, step: store.step };
+  const whole = { ...store.bounds, lanes: null, step: store.stepNumber };
   const answer = useStatistics(store, whole);
   const length = whole.end - whole.start;
   return (
     <>
-      <PanelHeader
-        store={store}
-        title={store.step === null ? "Whole run" : `Step ${store.drawn.steps[store.step].step}`}
-      />
+      <PanelHeader store={store} title={store.step === null ? "Whole run" : `Step ${store.stepNumber}`} />
       <dl>
         <dt>Length</dt>
         <dd>{formatDuration(length)}</dd>
@@ -181,7 +178,9 @@ function StatisticsTable(props: { store: Store; commands: Commands; rows: readon
               <td title={row.label}>
                 <i
                   class="swatch"
-                  style={{ background: categoryColour(store.drawn.categories[row.category], store.theme) }}
+                  style={{
+                    background: categoryColour(store.drawn.categories[row.category], store.painting.theme),
+                  }}
                 />
                 <button
                   type="button"

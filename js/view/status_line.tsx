@@ -6,9 +6,9 @@ import { useTopics } from "./use_store";
 
 export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
   useTopics(store, ["paint", "panel", "layout"]);
-  const { legend } = store.paint;
+  const { legend } = store.painting.paint;
   const notes = store.drawn.notes.length;
-  const wait = waitColour(store.theme);
+  const wait = waitColour(store.painting.theme);
   const byKind = store.host.get("color_by") === "kind";
   return (
     <footer class="status" data-lm-suppress-shortcuts="true">

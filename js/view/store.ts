@@ -1,15 +1,17 @@
 /** The state of one view. Panels, canvases and input read it; only its methods change it. */
 
 import type { Host, Options, Selection } from "../host";
-import { type Arrangement, arrange, type LaneItem, ROW_HEIGHT } from "../model/arrangement";
+import { type Arrangement, arrange } from "../model/arrangement";
 import type { Details } from "../model/details";
 import type { Drawn } from "../model/drawn";
 import { RowLevels } from "../model/levels";
 import { NameIndex } from "../model/name_index";
-import { colourTable, type Paints, paints, type Theme } from "../model/palette";
+import type { Theme } from "../model/palette";
+import { Placement, rowNumbers } from "../model/placement";
 import { packLanes, type Row } from "../model/rows";
 import { type Matches, search } from "../model/search";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
+import { Painting } from "./painting";
 import { Topics } from "./topics";
 
 export type Topic = "viewport" | "layout" | "selection" | "hover" | "search" | "paint" | "details" | "panel";
@@ -41,6 +43,8 @@ export class Store extends Topics<Topic> {
   viewport: Viewport = { start: 0, end: 1 };
   rows: Row[][] = [];
   arrangement: Arrangement = { items: [], height: 0 };
+  /** Where in the arrangement an event is. */
+  placement!: Placement;
   /** Counts the arrangements made. */
   revision = 0;
   hover: Hover | null = null;
@@ -49,11 +53,7 @@ export class Store extends Topics<Topic> {
   marks: Mark[] = [];
   matches: Matches | null = null;
   searchText = "";
-  theme: Theme = "light";
-  paint!: Paints;
-  /** The paint of each event, with the dimming of a search in it. */
-  shade!: Uint8Array;
-  colours: Uint32Array = new Uint32Array(0);
+  painting: Painting;
   scroll = 0;
   /** Size of the lanes' picture in CSS pixels. */
   width = 0;
@@ -65,10 +65,8 @@ export class Store extends Topics<Topic> {
   readonly hidden = new Set<string>();
   pinned: string[] = [];
   readonly history = new History();
-  #ground = "#ffffff";
+  #rowNumbers: Uint32Array = new Uint32Array(0);
   #levels = new WeakMap<Row, RowLevels>();
-  #rowOf = new Uint16Array(0);
-  #laneItems = new Map<number, LaneItem>();
   #names: NameIndex | null = null;
 
   constructor(
@@ -79,9 +77,8 @@ export class Store extends Topics<Topic> {
     super(signal);
     const busy = drawn.steps.reduce((sum, step) => sum + step.end - step.start, 0);
     const sparse = drawn.steps.length > 1 && busy < SPARSE * drawn.span;
-    this.#rowOf = new Uint16Array(drawn.count);
+    this.painting = new Painting(drawn, host.get("color_by"), "light", "#ffffff");
     this.setStep(sparse ? 0 : null);
-    this.repaint("light", "#ffffff");
     for (const key of ["group_by", "lane_filter"] as const) host.watch(key, () => this.rearrange(), signal);
     host.watch("color_by", () => this.repaint(), signal);
     host.watch("selection", () => this.emit("selection"), signal);
@@ -92,6 +89,11 @@ export class Store extends Topics<Topic> {
     const step = this.step === null ? null : this.drawn.steps[this.step];
     const range = step ? { start: step.start, end: step.end } : { start: 0, end: this.drawn.span };
     return range.end > range.start ? range : { start: range.start, end: range.start + 1 };
+  }
+
+  /** The number of the step shown, or null; `step` is its place in the list. */
+  get stepNumber(): number | null {
+    return this.step === null ? null : this.drawn.steps[this.step].step;
   }
 
   get selection(): Selection | null {
@@ -110,11 +112,16 @@ export class Store extends Topics<Topic> {
     return selection && "start" in selection ? selection : null;
   }
 
+  /** The place in the list of the step with this number; undefined when there is none. */
+  placeOfStep(number: number | null | undefined): number | undefined {
+    const place = this.drawn.steps.findIndex((step) => step.step === number);
+    return place < 0 ? undefined : place;
+  }
+
   setStep(step: number | null): void {
     this.step = step;
     this.rows = packLanes(this.drawn, step);
-    for (const lane of this.rows)
-      for (const row of lane) for (const id of row.ids) this.#rowOf[id] = row.index;
+    this.#rowNumbers = rowNumbers(this.drawn.count, this.rows);
     this.viewport = fit(this.bounds, this.bounds, 0.01);
     this.scroll = 0;
     this.matches = this.searchText ? search(this.drawn, this.details, this.searchText, step) : null;
@@ -132,32 +139,21 @@ export class Store extends Topics<Topic> {
       filter: this.host.get("lane_filter"),
     });
     this.revision++;
-    this.#laneItems.clear();
-    for (const item of this.arrangement.items) if (item.type === "lane") this.#laneItems.set(item.lane, item);
+    this.placement = new Placement(this.drawn, this.arrangement, this.#rowNumbers, this.step);
     this.scrollTo(this.scroll);
     this.emit("layout");
   }
 
-  repaint(theme: Theme = this.theme, ground: string = this.#ground): void {
-    this.theme = theme;
-    this.#ground = ground;
-    this.paint = paints(this.drawn, this.host.get("color_by"), theme);
-    this.colours = colourTable(this.paint.css, ground);
-    this.#dim();
+  repaint(theme: Theme = this.painting.theme, ground: string = this.painting.ground): void {
+    this.painting = new Painting(this.drawn, this.host.get("color_by"), theme, ground);
+    this.painting.dim(this.matches?.mask ?? null);
     this.emit("paint");
-  }
-
-  #dim(): void {
-    const mask = this.matches?.mask;
-    this.shade = mask
-      ? this.paint.paint.map((paint, id) => (mask[id] ? paint : paint + 128))
-      : this.paint.paint;
   }
 
   setSearch(text: string): void {
     this.searchText = text;
     this.matches = text.trim() ? search(this.drawn, this.details, text, this.step) : null;
-    this.#dim();
+    this.painting.dim(this.matches?.mask ?? null);
     this.emit("search");
     this.emit("paint");
   }
@@ -239,27 +235,8 @@ export class Store extends Topics<Topic> {
     return levels;
   }
 
-  laneItem(lane: number): LaneItem | undefined {
-    return this.#laneItems.get(lane);
-  }
-
   end(id: number): number {
     return (this.drawn.start[id] ?? 0) + (this.drawn.duration[id] ?? 0);
-  }
-
-  isShown(id: number): boolean {
-    return this.step === null || this.drawn.step === null || this.drawn.step[id] === this.step;
-  }
-
-  /** Top of an event's row in the arrangement (CSS px), or of the collapsed group that holds it; null when hidden. */
-  rowTop(id: number): number | null {
-    const lane = this.drawn.lane[id] ?? 0;
-    const item = this.#laneItems.get(lane);
-    if (item && this.isShown(id)) return item.y + (this.#rowOf[id] ?? 0) * ROW_HEIGHT;
-    const group = this.arrangement.items.find(
-      (candidate) => candidate.type === "group" && candidate.collapsed && candidate.lanes.includes(lane),
-    );
-    return group ? group.y + 2 : null;
   }
 
   /** Event ids with the same name as `id`, in time order. */

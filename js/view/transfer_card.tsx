@@ -17,8 +17,8 @@ export function TransferCard({ store, id }: EventProps) {
   const bytes = details.bytes(id);
   const waited = drawn.wait?.[id] ?? 0;
   const duration = drawn.duration[id];
-  const colour = categoryColour(category, store.theme);
-  const wait = waitColour(store.theme);
+  const colour = categoryColour(category, store.painting.theme);
+  const wait = waitColour(store.painting.theme);
   return (
     <>
       <div class="route">

@@ -1,0 +1,50 @@
+/** Where in an arrangement an event is. */
+import { type Arrangement, type LaneItem, ROW_HEIGHT } from "./arrangement";
+import type { Drawn } from "./drawn";
+import type { Row } from "./rows";
+
+/** For each event the row of its lane that holds it; events of other steps keep 0. */
+export function rowNumbers(count: number, rows: readonly (readonly Row[])[]): Uint32Array {
+  const numbers = new Uint32Array(count);
+  for (const lane of rows) for (const row of lane) for (const id of row.ids) numbers[id] = row.index;
+  return numbers;
+}
+
+export class Placement {
+  readonly #drawn: Drawn;
+  readonly #arrangement: Arrangement;
+  readonly #step: number | null;
+  readonly #lanes = new Map<number, LaneItem>();
+  readonly #numbers: Uint32Array;
+
+  /** `numbers` as `rowNumbers` gives them for the rows that are arranged; `step` the place of the step shown. */
+  constructor(drawn: Drawn, arrangement: Arrangement, numbers: Uint32Array, step: number | null) {
+    this.#drawn = drawn;
+    this.#arrangement = arrangement;
+    this.#numbers = numbers;
+    this.#step = step;
+    for (const item of arrangement.items) if (item.type === "lane") this.#lanes.set(item.lane, item);
+  }
+
+  /** The lane's item; undefined when it is hidden, filtered out or in a collapsed group. */
+  lane(lane: number): LaneItem | undefined {
+    return this.#lanes.get(lane);
+  }
+
+  /** Whether an event belongs to the step shown. */
+  isShown(id: number): boolean {
+    return this.#step === null || this.#drawn.step === null || this.#drawn.step[id] === this.#step;
+  }
+
+  /** Top of an event's row (CSS px), or of the collapsed group that holds it; null when it is nowhere. */
+  top(id: number): number | null {
+    if (!this.isShown(id)) return null;
+    const lane = this.#drawn.lane[id];
+    const item = this.#lanes.get(lane);
+    if (item) return item.y + this.#numbers[id] * ROW_HEIGHT;
+    const group = this.#arrangement.items.find(
+      (candidate) => candidate.type === "group" && candidate.collapsed && candidate.lanes.includes(lane),
+    );
+    return group ? group.y + 2 : null;
+  }
+}

@@ -1,0 +1,203 @@
+/** Puts the parts of a timeline together: canvases, panels, input, sizes, theme. */
+
+import { render } from "preact";
+import { Commands } from "../input/commands";
+import { bindKeyboard } from "../input/keyboard";
+import { Pointer } from "../input/pointer";
+import { bindRuler } from "../input/ruler_drag";
+import { bindSize } from "../input/size_drag";
+import { bindWheel } from "../input/wheel";
+import { readDetails } from "../model/details";
+import { formatCount, formatDuration } from "../model/units";
+import { Announcer, CursorTime } from "./announcer";
+import { DetailsPanel } from "./details";
+import { Frame, type FrameTimes } from "./frame";
+import { Help } from "./help";
+import { LaneFilter, LaneLabels } from "./lane_labels";
+import { Skeleton } from "./skeleton";
+import { StatusLine } from "./status_line";
+import type { Store } from "./store";
+import { detectTheme, readTokens, watchTheme } from "./theme";
+import { Toolbar } from "./toolbar";
+import { Tooltip } from "./tooltip";
+
+/** What a mounted timeline answers to programs: where an event is on the screen, how long frames took. */
+export interface Mounted {
+  store: Store;
+  times: FrameTimes;
+  /** The middle of an event's bar in client coordinates, or null when it is not in view. */
+  locate(id: number): { x: number; y: number } | null;
+}
+
+export interface MountOptions {
+  /** True where the timeline is the whole page and may take the wheel. */
+  ownsPage: boolean;
+}
+
+/** Toolbar, overview, ruler, status line and borders (CSS px). */
+const AROUND_LANES = 38 + 38 + 22 + 26 + 2;
+/** A little trace does not take the room of a large one, but its details need some. */
+const LEAST = 400;
+
+export function assemble(
+  root: HTMLElement,
+  element: HTMLElement,
+  store: Store,
+  options: MountOptions,
+): Mounted {
+  const { signal, host, drawn } = store;
+  const commands = new Commands(store);
+  const isMac = /mac/i.test(navigator.platform);
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", `Timeline${drawn.title ? ` of ${drawn.title}` : ""}`);
+  const description = `${formatCount(drawn.count)} events in ${drawn.lanes.length} lanes over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
+  render(<Skeleton description={description} />, root);
+  if (!options.ownsPage) {
+    const needed = Math.max(AROUND_LANES + store.arrangement.height + 12, LEAST);
+    root.style.height = `${Math.min(host.get("height"), needed)}px`;
+  }
+  const find = (name: string) => root.querySelector<HTMLElement>(`[data-part="${name}"]`)!;
+  const main = find("main");
+  const lanes = find("lanes");
+  const scroller = find("scroll");
+  lanes.tabIndex = 0;
+  const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
+  render(<Toolbar store={store} commands={commands} root={root} />, find("toolbar"));
+  render(<LaneLabels store={store} />, find("labels"));
+  render(<LaneFilter store={store} />, find("filter"));
+  render(<DetailsPanel store={store} commands={commands} />, find("details"));
+  render(<StatusLine store={store} isMac={isMac} />, find("status"));
+  render(<Tooltip store={store} main={main} />, find("tooltip"));
+  render(<CursorTime store={store} />, find("cursor"));
+  render(<Announcer store={store} />, find("announcer"));
+  render(<Help store={store} />, find("help"));
+  signal.addEventListener("abort", () => {
+    for (const part of root.querySelectorAll("[data-part]")) render(null, part);
+  });
+
+  new Pointer(lanes, store, commands);
+  const focusSearch = () => root.querySelector<HTMLInputElement>(".search input")?.focus();
+  bindKeyboard(lanes, root, store, commands, focusSearch);
+  bindWheel(lanes, store, {
+    ownsPage: options.ownsPage,
+    scrollTo: (top) => store.scrollTo(top),
+    hint: hinter(
+      find("hint"),
+      `${isMac ? "⌘" : "Ctrl"} + wheel zooms · click, then the wheel scrolls the lanes`,
+      signal,
+    ),
+  });
+  bindRuler(find("ruler"), store, commands);
+  bindScroll(scroller, store);
+  bindSizes(root, main, find, store, options);
+
+  const retheme = () => {
+    root.dataset.theme = detectTheme(element);
+    const tokens = readTokens(root);
+    store.repaint(tokens.theme, tokens.ground);
+    frame.retheme();
+  };
+  retheme();
+  watchTheme(retheme, signal);
+  const observer = new ResizeObserver(() => {
+    // Also the first size: at mount a restored or hidden output has none.
+    store.setSize(lanes.clientWidth, lanes.clientHeight);
+    frame.resize();
+  });
+  observer.observe(lanes);
+  signal.addEventListener("abort", () => observer.disconnect());
+  loadDetails(store);
+  // A selection made in Python is shown, not only outlined somewhere out of view.
+  host.watch("selection", () => commands.revealSelection(), signal);
+  if (store.selection) commands.revealSelection();
+  return { store, times: frame.times, locate: (id) => locate(lanes, store, id) };
+
+  function loadDetails(target: Store): void {
+    host
+      .details(signal)
+      .then((bytes) => readDetails(bytes, target.drawn))
+      .then((details) => signal.aborted || target.setDetails(details))
+      .catch((error: unknown) => {
+        target.detailsError = `The details cannot be shown: ${error instanceof Error ? error.message : error}`;
+        target.emit("details");
+      });
+  }
+}
+
+/** Shows `text` for a moment, once in a while. */
+function hinter(element: HTMLElement, text: string, signal: AbortSignal): () => void {
+  let timer = 0;
+  element.textContent = text;
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  return () => {
+    element.hidden = false;
+    clearTimeout(timer);
+    timer = setTimeout(() => (element.hidden = true), 1400) as unknown as number;
+  };
+}
+
+/** A native scroll bar beside the lanes: it scrolls them, and the wheel over the lanes stays the notebook's. */
+function bindScroll(scroller: HTMLElement, store: Store): void {
+  const inner = scroller.firstElementChild as HTMLElement;
+  const fit = () => {
+    inner.style.height = `${store.arrangement.height}px`;
+    if (Math.abs(scroller.scrollTop - store.scroll) >= 1) scroller.scrollTop = store.scroll;
+  };
+  store.on(["layout", "viewport"], fit);
+  scroller.addEventListener("scroll", () => store.scrollTo(scroller.scrollTop), { signal: store.signal });
+}
+
+function bindSizes(
+  root: HTMLElement,
+  main: HTMLElement,
+  find: (name: string) => HTMLElement,
+  store: Store,
+  options: MountOptions,
+): void {
+  const { signal, host } = store;
+  const column = (name: string, fallback: number) => ({
+    read: () => Number.parseFloat(root.style.getPropertyValue(name)) || fallback,
+    write: (size: number) => root.style.setProperty(name, `${size}px`),
+  });
+  bindSize(
+    find("splitter"),
+    { axis: "x", direction: 1, least: 80, most: () => main.clientWidth * 0.6, ...column("--labels", 196) },
+    signal,
+  );
+  bindSize(
+    find("details-splitter"),
+    { axis: "x", direction: -1, least: 200, most: () => root.clientWidth * 0.6, ...column("--details", 318) },
+    signal,
+  );
+  if (options.ownsPage) find("grip").remove();
+  else
+    bindSize(
+      find("grip"),
+      {
+        axis: "y",
+        direction: 1,
+        least: 160,
+        most: () => 4000,
+        read: () => root.clientHeight,
+        write: (height) => {
+          host.set("height", height);
+          root.style.height = `${height}px`;
+        },
+      },
+      signal,
+    );
+}
+
+function locate(lanes: HTMLElement, store: Store, id: number): { x: number; y: number } | null {
+  const top = store.placement.top(id);
+  const box = lanes.getBoundingClientRect();
+  const { start, end } = store.viewport;
+  const scale = store.width / (end - start);
+  const left = Math.max((store.drawn.start[id] - start) * scale, 0);
+  const right = Math.min((store.end(id) - start) * scale, store.width);
+  if (top === null || right < 0 || left > store.width) return null;
+  const y = top - store.scroll + 8;
+  return y < 0 || y > store.height
+    ? null
+    : { x: box.left + (left + Math.max(right, left)) / 2, y: box.top + y };
+}

@@ -1,0 +1,29 @@
+/** Which colour every event has now: by what the user chose, in the page's theme, dimmed by a search. */
+
+import type { Drawn } from "../model/drawn";
+import { type ColorBy, colourTable, type Paints, paints, type Theme } from "../model/palette";
+
+export class Painting {
+  readonly paint: Paints;
+  /** What the raster mixes pixels from: 8 levels of coverage of each colour over the ground. */
+  readonly colours: Uint32Array;
+  /** The colour number of each event; 128 is added while a search does not match it. */
+  shade: Uint8Array;
+
+  constructor(
+    drawn: Drawn,
+    colorBy: ColorBy,
+    readonly theme: Theme,
+    readonly ground: string,
+  ) {
+    this.paint = paints(drawn, colorBy, theme);
+    this.colours = colourTable(this.paint.css, ground);
+    this.shade = this.paint.paint;
+  }
+
+  /** Dim what `mask` holds 0 for; null dims nothing. */
+  dim(mask: Uint8Array | null): void {
+    const { paint } = this.paint;
+    this.shade = mask ? paint.map((number, id) => (mask[id] ? number : number + 128)) : paint;
+  }
+}
