@@ -25,30 +25,34 @@
   };
   next(look);
 
-  /** Send one wheel step a frame; returns the frames' intervals and the page's own work in each (ms). */
+  /**
+   * Send one wheel step a frame; returns the frames' intervals, the page's own work in each (ms), and in how many
+   * the view did not move.
+   */
   bench.drive = (steps) =>
     new Promise((resolve) => {
-      const target = timeline().querySelector("canvas").parentElement;
-      const lanes = [...timeline().querySelectorAll("canvas")].sort((a, b) => b.height - a.height)[0];
-      const box = (lanes ?? target).getBoundingClientRect();
+      const { store } = document.getElementById("tfvis-root").tfvis;
+      const lanes = timeline().querySelector('[data-part="lanes"]');
+      const box = lanes.getBoundingClientRect();
       const at = { clientX: box.left + box.width * 0.43, clientY: box.top + 20 };
       const intervals = [];
       const work = [];
+      let still = 0;
       let last = null;
+      let view = null;
       const frame = (now) => {
         if (last !== null) {
           intervals.push(now - last);
           work.push(bench.own);
+          if (store.viewport.start === view.start && store.viewport.end === view.end) still++;
         }
         last = now;
+        view = store.viewport;
         bench.own = 0;
         const step = steps.shift();
-        if (!step) return resolve({ intervals, work });
-        timed(() =>
-          lanes.dispatchEvent(
-            new WheelEvent("wheel", { bubbles: true, composed: true, cancelable: true, ...at, ...step }),
-          ),
-        );
+        if (!step) return resolve({ intervals, work, still });
+        const event = new WheelEvent("wheel", { bubbles: true, cancelable: true, ...at, ...step });
+        timed(() => lanes.dispatchEvent(event));
         next(frame);
       };
       next(frame);
