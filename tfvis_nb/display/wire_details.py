@@ -91,7 +91,7 @@ def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | 
     return optional_column(whole if relative is None else relative(whole), values.notna().to_numpy())
 
 
-def _labels(events: pd.DataFrame) -> tuple[str, pd.Series]:
+def _labels(events: pd.DataFrame) -> tuple[str, pa.Array]:
     """Take an executor row's own name out of its label, ``name = op(inputs)``: it is sent already.
 
     Returns
@@ -99,16 +99,20 @@ def _labels(events: pd.DataFrame) -> tuple[str, pd.Series]:
     tuple
         What stands for the name in the labels, empty when nothing can, and the labels.
     """
-    labels = events["detail"]
-    if labels.str.contains(_OWN_NAME, regex=False).any():
-        return "", labels
-    shortened = []
-    for name, label in zip(events["name"].tolist(), labels.tolist(), strict=True):
-        before, found, after = label.partition(f"{name} = ") if name else (label, "", "")
+    (name, label), distinct = number_texts([events["name"], events["detail"]])
+    texts = distinct.to_pylist()
+    # Steps repeat one another, so that each pair is looked at once.
+    pairs, pair = np.unique(name.astype("u8") << 32 | label, return_inverse=True)
+    labels = [texts[int(number)] for number in pairs & 0xFFFFFFFF]
+    if any(_OWN_NAME in text for text in labels):
+        return "", distinct.take(pa.array(label))
+    for place, number in enumerate(pairs >> 32):
+        own = texts[int(number)]
+        before, found, after = labels[place].partition(f"{own} = ")
         # Only memory sizes in brackets come before the name.
-        whole = found and (not before or before.endswith("] "))
-        shortened.append(f"{before}{_OWN_NAME} = {after}" if whole else label)
-    return _OWN_NAME, pd.Series(shortened, index=labels.index, dtype="str")
+        if own and found and (not before or before.endswith("] ")):
+            labels[place] = f"{before}{_OWN_NAME} = {after}"
+    return _OWN_NAME, pa.array(labels, pa.large_string()).take(pa.array(pair))
 
 
 def _devices(events: pd.DataFrame) -> tuple[list[str], Column, Column]:
