@@ -150,16 +150,6 @@ class Trace:
 
         return chrome_trace_text(self) if path is None else write_chrome_trace(self, path)
 
-    def __repr__(self) -> str:
-        from tfvis_nb.display.labels import one_line
-
-        return f"<Trace {one_line(self)}>"
-
-    def _repr_html_(self) -> str:
-        from tfvis_nb.display.fallback import static_html
-
-        return static_html(self)
-
     def to_parquet(self, path: str | Path) -> Path:
         """Write the whole trace as a Parquet file, which `tfvis_nb.read_trace` reads back unchanged.
 
@@ -179,7 +169,8 @@ class Trace:
         --------
         >>> import tempfile
         >>> import tfvis_nb as tv
-        >>> table = tv.events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["a"]})
+        >>> from tfvis_nb import events
+        >>> table = events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["a"]})
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     again = tv.read_trace(tv.Trace(table).to_parquet(f"{folder}/step.parquet"))
         >>> again.events["name"].tolist()
@@ -190,3 +181,13 @@ class Trace:
         path = Path(path)
         write(self, path)
         return path
+
+    def __repr__(self) -> str:
+        from tfvis_nb.display.labels import one_line
+
+        return f"<Trace {one_line(self)}>"
+
+    def _repr_html_(self) -> str:
+        from tfvis_nb.display.fallback import static_html
+
+        return static_html(self)

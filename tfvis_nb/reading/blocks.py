@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.reading.devices import block_numbers, task_of
 from tfvis_nb.reading.source import Source
 
 _LABELLED_DEVICE = re.compile(r"device=(/job:[^,#]+)")
@@ -32,21 +32,15 @@ class Blocks:
     def __init__(self, source: Source, notes: list[str]) -> None:
         self.task = [place.task for place in source.places]
         self.number = np.full(len(self.task), -1)
-        block = 0
+        first = 0
         for step in range(len(source.steps)):
-            pending: list[int] = []
-            before = ""
-            for entry in np.flatnonzero(source.step == step).tolist():
-                place = source.places[entry]
-                if place.family in ("gpu", "host") and not place.task:
-                    self.number[entry] = block
-                    pending.append(entry)
-                elif place.task:
-                    self._close(pending, place.task)
-                    block += bool(pending)
-                    pending, before = [], place.task
-            self._close(pending, before)
-            block += bool(pending)
+            entries = np.flatnonzero(source.step == step)
+            numbers = np.array(block_numbers([source.places[entry] for entry in entries]), np.int64)
+            self.number[entries] = np.where(numbers >= 0, numbers + first, -1)
+            first += int(numbers.max(initial=-1)) + 1
+            for block in np.unique(numbers[numbers >= 0]).tolist():
+                members = entries[numbers == block].tolist()
+                self._close(members, _task_behind(source, members, entries.tolist()))
         self._tell_by_names(source, notes)
 
     def _close(self, entries: list[int], task: str) -> None:
@@ -103,3 +97,11 @@ class Blocks:
                         task = task_of(match[1])
                         counts[task] = counts.get(task, 0) + count["counts"]
         return max(counts, key=lambda task: counts[task]) if counts else ""
+
+
+def _task_behind(source: Source, members: list[int], entries: list[int]) -> str:
+    """Return the task of the next entry of the step that has one, else of the last before."""
+    tasks = [source.places[entry].task for entry in entries]
+    behind = [task for task in tasks[entries.index(members[-1]) :] if task]
+    before = [task for task in tasks[: entries.index(members[0])] if task]
+    return behind[0] if behind else before[-1] if before else ""

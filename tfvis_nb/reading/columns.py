@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.events import TEXT
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -49,11 +51,10 @@ class Vocabulary:
         """Make a categorical of `codes` with only the texts that occur."""
         used = np.zeros(len(self.texts), bool)
         used[codes] = True
-        renumbered = np.cumsum(used) - 1
+        renumbered = (np.cumsum(used) - 1).astype(np.int32)
         texts = [text for text, keep in zip(self.texts, used.tolist(), strict=True) if keep]
-        return pd.Categorical.from_codes(
-            renumbered[codes], categories=pd.Index(texts, dtype=object).astype("str")
-        )
+        dtype = pd.CategoricalDtype(pd.Index(texts, dtype=TEXT))
+        return pd.Categorical.from_codes(renumbered[codes], dtype=dtype, validate=False)
 
 
 class Vocabularies:

@@ -1,14 +1,24 @@
-"""One serialised step -> Arrow columns, still exactly what the source says."""
+"""One serialised step -> Arrow columns, still exactly what the source says.
+
+The step is split into its ``DeviceStepStats`` by hand, a few lengths to follow, so
+that the aggregate lanes, half of a GPU trace's bytes, need not be decoded when a look
+at their times shows that they only repeat other rows.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tfvis_nb.reading import protowire, schema
+from tfvis_nb.reading.devices import Place, block_numbers, place
 from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.reading.protowire import Data
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +28,17 @@ NO_EVENTS = (
     "and run_metadata=tf.compat.v1.RunMetadata() to have one recorded"
 )
 
+_SMALL = 1 << 18
+"""Entries of fewer bytes are decoded together: a call for each would cost more than the copying."""
+
+_LARGE = 1 << 22
+_WORKERS = 2
+
+_Map = Callable[[Callable[[list[int]], "pa.RecordBatch"], list[list[int]]], Iterable["pa.RecordBatch"]]
+_Batches = Iterable[tuple[list[int], "pa.RecordBatch"]]
+
+_TIMES = ("all_start_micros", "all_end_rel_micros", "scheduled_micros")
+
 
 @dataclass
 class RecordedStep:
@@ -25,23 +46,46 @@ class RecordedStep:
 
     Attributes
     ----------
-    devices, counts, threads
-        For each ``DeviceStepStats`` in the order of the source: its device name, the
-        number of its rows (int64), and its thread names by thread id.
-    nodes
-        All rows as an Arrow struct array of ``NodeExecStats``, entry after entry.
+    devices, places, threads
+        For each ``DeviceStepStats`` in the order of the source: its device name, what that
+        means, and its thread names by thread id.
+    chunks
+        All rows as Arrow struct arrays of ``NodeExecStats``, entry after entry.
+    entry
+        For each row, the ``DeviceStepStats`` it is of (int64, ascending).
     graphs
         Serialised ``GraphDef`` of each partition.
+    repeated
+        How many rows of aggregate lanes were left out because another lane has them too.
     notes
         What had to be repaired to get here.
     """
 
     devices: list[str]
-    counts: np.ndarray
+    places: list[Place]
     threads: list[dict[int, str]]
-    nodes: pa.StructArray
+    chunks: list[pa.StructArray]
+    entry: np.ndarray
     graphs: list[bytes]
+    repeated: int = 0
     notes: list[str] = field(default_factory=list)
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Return an integer field of every row."""
+        return joined([chunk.field(name).to_numpy() for chunk in self.chunks])
+
+
+class _Entry(NamedTuple):
+    """Where a DeviceStepStats lies in the data, and its device."""
+
+    start: int
+    end: int
+    device: str
+
+
+def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Concatenate arrays; a single one is not copied."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def text(value: bytes) -> str:
@@ -49,7 +93,7 @@ def text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
 
-def decode(data: bytes, label: str, message: str = "") -> RecordedStep:
+def decode(data: Data, label: str, message: str = "") -> RecordedStep:
     """Read a serialised RunMetadata or StepStats; which of them, is seen from the bytes when not told.
 
     Raises
@@ -61,41 +105,37 @@ def decode(data: bytes, label: str, message: str = "") -> RecordedStep:
     """
     message = message or kind_of(data)
     try:
-        batch = schema.handler(message).list_to_record_batch([data])
-    except ValueError as error:
-        damage = protowire.find_damage(data, message)
-        raise TraceFormatError(f"{label}: damaged {message}, {damage or error}") from None
-    graphs: list[bytes] = []
-    if message == "RunMetadata":
-        graphs = batch.column("partition_graphs").values.to_pylist()
-        entries = batch.column("step_stats").field("dev_stats").values
-    else:
-        entries = batch.column("dev_stats").values
-    nodes = entries.field("node_stats").values
-    if len(nodes) == 0:
+        entries, graphs = _split(data, message)
+        step = _decode_entries(data, entries, graphs)
+    except (protowire.Damage, ValueError) as error:
+        raise TraceFormatError(_damaged(data, label, message, error)) from None
+    if not len(step.entry):
+        known = any(part.number <= 5 for part in protowire.fields(data))
+        if len(data) and not known:
+            raise TraceFormatError(f"{label}: none of its fields is one of a {message}; {protowire.TRIED}")
         raise EmptyTraceError(f"{label}: {_what_is_there(data, message, graphs)}; {NO_EVENTS}")
-    offsets = entries.field("node_stats").offsets.to_numpy()
-    return RecordedStep(
-        devices=[text(device) for device in entries.field("device").to_pylist()],
-        counts=np.diff(offsets).astype(np.int64),
-        threads=[
-            {thread["key"]: text(thread["value"]) for thread in threads}
-            for threads in entries.field("thread_names").to_pylist()
-        ],
-        nodes=nodes,
-        graphs=graphs,
+    return step
+
+
+def _damaged(data: Data, label: str, message: str, error: Exception) -> str:
+    damage = protowire.find_damage(data, message) or error
+    # Some repositories and mail programs take a binary file for text and replace what is not UTF-8.
+    replaced = bytes(data).count(b"\xef\xbf\xbd")
+    hint = (
+        f"; it holds {replaced} U+FFFD characters, so a text conversion destroyed it" if replaced > 8 else ""
     )
+    return f"{label}: damaged as a binary {message}, {damage}{hint}; {protowire.TRIED}"
 
 
-def _what_is_there(data: bytes, message: str, graphs: list[bytes]) -> str:
-    if not data:
+def _what_is_there(data: Data, message: str, graphs: list[bytes]) -> str:
+    if not len(data):
         return "empty: no run was traced"
     if graphs:
         return f"a {message} with {len(graphs)} partition graphs, but no step_stats: no run was traced"
     return f"a {message} without any events: no run was traced"
 
 
-def kind_of(data: bytes) -> str:
+def kind_of(data: Data) -> str:
     """Tell a bare StepStats from a RunMetadata by the first fields.
 
     Both begin with field 1. In a StepStats it is a DeviceStepStats, whose own
@@ -109,7 +149,9 @@ def kind_of(data: bytes) -> str:
             for inner in protowire.fields(data, outer.start, outer.end):
                 if inner.number != 1:
                     return "StepStats"
-                return "RunMetadata" if _is_device_entry(data[inner.start : inner.end]) else "StepStats"
+                return (
+                    "RunMetadata" if _is_device_entry(bytes(data[inner.start : inner.end])) else "StepStats"
+                )
     except protowire.Damage:
         pass
     return "RunMetadata"
@@ -122,3 +164,157 @@ def _is_device_entry(data: bytes) -> bool:
         # A truncated file ends inside the entry; a device name is no field from its first byte on.
         return damage.position == 0 and data[:1] in (b"\x0a", b"\x12", b"\x1a")
     return first is None or (first.number <= 3 and first.wire_type == protowire.LENGTH)
+
+
+def _split(data: Data, message: str) -> tuple[list[_Entry], list[bytes]]:
+    """Find the DeviceStepStats and the graphs of a message."""
+    graphs: list[bytes] = []
+    if message == "StepStats":
+        return _entries(data, [(0, len(data))]), graphs
+    steps = []
+    for part in protowire.fields(data):
+        if part.number in (1, 3) and part.wire_type != protowire.LENGTH:
+            raise protowire.Damage(
+                part.position, f"wire type {part.wire_type} where a message belongs", message
+            )
+        if part.number == 1:
+            steps.append((part.start, part.end))
+        elif part.number == 3:
+            graphs.append(bytes(data[part.start : part.end]))
+    return _entries(data, steps), graphs
+
+
+def _entries(data: Data, steps: Iterable[tuple[int, int]]) -> list[_Entry]:
+    entries = []
+    for start, end in steps:
+        for part in protowire.fields(data, start, end):
+            if part.number == 1 and part.wire_type != protowire.LENGTH:
+                raise protowire.Damage(
+                    part.position, f"wire type {part.wire_type} where a message belongs", "dev_stats"
+                )
+            if part.number == 1:
+                names = (f for f in protowire.fields(data, part.start, part.end) if f.number == 1)
+                name = next(names, None)
+                device = text(bytes(data[name.start : name.end])) if name else ""
+                entries.append(_Entry(part.start, part.end, device))
+    return entries
+
+
+def _decode_entries(data: Data, entries: list[_Entry], graphs: list[bytes]) -> RecordedStep:
+    places = [place(entry.device) for entry in entries]
+    totals = {number for number, where in enumerate(places) if where.aggregate}
+    others = set(range(len(entries))) - totals
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        # ptars lets other threads run; the threads themselves start only when a task is handed in.
+        run: _Map = pool.map if len(data) > _LARGE else map
+        of_others = _decoded(data, entries, others, "DeviceStepStats", run)
+        times = _decoded(data, entries, totals, "TimesOnly", run)
+        step = _step(of_others, entries, places, graphs)
+        if totals:
+            aggregates = _step(times, entries, places, graphs)
+            if _same_times(step, aggregates):
+                step.repeated = len(aggregates.entry)
+            else:
+                every = _decoded(data, entries, totals | others, "DeviceStepStats", run)
+                step = _without_repeats(_step(every, entries, places, graphs))
+    return step
+
+
+def _decoded(data: Data, entries: list[_Entry], wanted: set[int], message: str, run: _Map) -> _Batches:
+    """Start to decode the entries whose numbers are `wanted`: numbers and Arrow rows, run by run."""
+    runs = _runs(entries, wanted)
+    return zip(
+        runs, run(lambda numbers: _batch(data, [entries[n] for n in numbers], message), runs), strict=True
+    )
+
+
+def _step(batches: _Batches, entries: list[_Entry], places: list[Place], graphs: list[bytes]) -> RecordedStep:
+    """Lay decoded entries end to end; those that were not wanted have no rows."""
+    chunks: list[pa.StructArray] = []
+    rows = np.zeros(len(entries), np.int64)
+    threads: list[dict[int, str]] = [{} for _ in entries]
+    for numbers, batch in batches:
+        nodes = batch.column("node_stats")
+        chunks.append(nodes.values)
+        rows[numbers] = np.diff(nodes.offsets.to_numpy())
+        if "thread_names" in batch.schema.names:
+            for number, names in zip(numbers, batch.column("thread_names").to_pylist(), strict=True):
+                threads[number] = {name["key"]: text(name["value"]) for name in names}
+    entry = np.repeat(np.arange(len(entries)), rows)
+    return RecordedStep([one.device for one in entries], places, threads, chunks, entry, graphs)
+
+
+def _runs(entries: list[_Entry], wanted: set[int]) -> list[list[int]]:
+    """Group neighbouring small entries; a large one stands alone."""
+    runs: list[list[int]] = []
+    room = 0
+    for number, entry in enumerate(entries):
+        if number not in wanted:
+            continue
+        size = entry.end - entry.start
+        if runs and size < room:
+            runs[-1].append(number)
+            room -= size
+        else:
+            runs.append([number])
+            room = _SMALL - size
+    return runs
+
+
+def _batch(data: Data, entries: list[_Entry], message: str) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    handler = schema.handler(message)
+    if len(entries) > 1:
+        return handler.list_to_record_batch([bytes(data[one.start : one.end]) for one in entries])
+    one = entries[0]
+    # The bytes of a large entry are read where they lie.
+    content = pa.py_buffer(data).slice(one.start, one.end - one.start)
+    offsets = pa.py_buffer(np.array([0, one.end - one.start], np.int32))
+    return handler.array_to_record_batch(pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content]))
+
+
+def _groups(step: RecordedStep) -> np.ndarray:
+    """Number the GPU of each entry within its block; -1 for other entries and for lanes no aggregate covers."""
+    numbers = block_numbers(step.places)
+    groups = [
+        block << 16 | where.ordinal & 0xFFFF if where.family == "gpu" and where.lane != "sync" else -1
+        for block, where in zip(numbers, step.places, strict=True)
+    ]
+    return np.array(groups, np.int64)
+
+
+def _same_times(step: RecordedStep, aggregates: RecordedStep) -> bool:
+    """Tell whether the aggregate lanes hold exactly the times of the other lanes of their GPU."""
+    sides = []
+    for side in (step, aggregates):
+        group = _groups(side)[side.entry] if len(side.entry) else np.zeros(0, np.int64)
+        mixed = group.astype(np.uint64)
+        for name in _TIMES if len(side.entry) else ():
+            mixed = (mixed ^ side.numbers(name).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        sides.append(np.sort(mixed[group >= 0]))
+    return np.array_equal(*sides)
+
+
+def _without_repeats(step: RecordedStep) -> RecordedStep:
+    """Drop each row of an aggregate lane that has a partner of equal name, label and times in another lane."""
+    import pyarrow as pa
+
+    group = _groups(step)[step.entry].tolist()
+    fields = [step.numbers(name).tolist() for name in _TIMES]
+    names = [value for chunk in step.chunks for value in chunk.field("node_name").to_pylist()]
+    labels = [value for chunk in step.chunks for value in chunk.field("timeline_label").to_pylist()]
+    keys = list(zip(group, names, labels, *fields, strict=True))
+    aggregate = np.array([where.aggregate for where in step.places])[step.entry]
+    available = Counter(key for key, total in zip(keys, aggregate.tolist(), strict=True) if not total)
+    keep = np.ones(len(keys), bool)
+    for row in np.flatnonzero(aggregate).tolist():
+        if available[keys[row]] > 0:
+            available[keys[row]] -= 1
+            keep[row] = False
+    chunks, first = [], 0
+    for chunk in step.chunks:
+        chunks.append(chunk.filter(pa.array(keep[first : first + len(chunk)])))
+        first += len(chunk)
+    step.chunks, step.entry, step.repeated = chunks, step.entry[keep], int((~keep).sum())
+    return step

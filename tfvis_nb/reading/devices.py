@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 Family = Literal["executor", "gpu", "host", "unknown"]
@@ -103,3 +104,32 @@ def place(device: str) -> Place:
 
 def _gpu(task: str, ordinal: str, lane: str, what: str | None, *, aggregate: bool = False) -> Place:
     return Place("gpu", task, f"{task}/device:GPU:{int(ordinal)}", lane, what or "", int(ordinal), aggregate)
+
+
+def block_numbers(places: Sequence[Place]) -> list[int]:
+    """Number the blocks of a step: runs of lanes without a task, each before the entries of its task.
+
+    Parameters
+    ----------
+    places
+        The places of a step's entries, in order.
+
+    Returns
+    -------
+    list of int
+        For each lane without a task its block, from 0; -1 for the others.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.devices import block_numbers, place
+    >>> block_numbers([place("/device:GPU:0/stream:1"), place("/job:a/task:0/cpu:0"), place("/host:CPU")])
+    [0, -1, 1]
+    """
+    block, open_block, numbers = 0, False, []
+    for where in places:
+        lost = where.family in ("gpu", "host") and not where.task
+        if where.task and open_block:
+            block += 1
+        open_block = lost or (open_block and not where.task)
+        numbers.append(block if lost else -1)
+    return numbers

@@ -9,6 +9,7 @@ from tfvis_nb._trace import Trace
 from tfvis_nb.reading import foreign, parquet, textproto
 from tfvis_nb.reading.decode import RecordedStep, decode
 from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.sources import Piece
 
 
@@ -16,18 +17,18 @@ class Format(NamedTuple):
     """A format: its name in messages, how its bytes are told, and what reads them."""
 
     name: str
-    matches: Callable[[bytes], bool]
-    read: Callable[[bytes, str], RecordedStep | Trace]
+    matches: Callable[[Data], bool]
+    read: Callable[[Data, str], RecordedStep | Trace]
 
 
-def _read_text(data: bytes, label: str) -> RecordedStep:
+def _read_text(data: Data, label: str) -> RecordedStep:
     binary, notes = textproto.to_binary(data, label)
     step = decode(binary, label)
     step.notes += notes
     return step
 
 
-def _is_binary(data: bytes) -> bool:
+def _is_binary(data: Data) -> bool:
     return not foreign.recognise(data)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tfvis_nb.reading import labels
 from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
+from tfvis_nb.reading.decode import joined
 from tfvis_nb.reading.devices import canonical
 from tfvis_nb.reading.source import Source
 
@@ -22,8 +23,8 @@ def executor_part(source: Source, rows: np.ndarray, words: Vocabularies, notes: 
     """
     count = len(rows)
     entry = source.entry[rows]
-    name = source.names.take(rows)
-    detail = source.labels.take(rows)
+    name = source.pick(source.names, rows)
+    detail = source.pick(source.labels, rows)
     op_text = labels.executor_ops(detail)
     op = words.op.codes(op_text)
     places = source.places
@@ -104,22 +105,22 @@ def produced_bytes(source: Source, rows: np.ndarray) -> np.ndarray:
     import pyarrow.compute as pc
 
     totals = []
-    for step in source.steps:
-        outputs = step.nodes.field("output")
+    for chunk in source.chunks:
+        outputs = chunk.field("output")
         offsets = outputs.offsets.to_numpy()
         described = outputs.values.field("tensor_description").field("allocation_description")
         sizes = pc.struct_field(described, "requested_bytes").fill_null(0).to_numpy(zero_copy_only=False)
         sums = np.concatenate([[0], np.cumsum(sizes)])
         total = sums[offsets[1:]] - sums[offsets[:-1]]
         totals.append(np.where(np.diff(offsets) > 0, total, -1))
-    every = totals[0] if len(totals) == 1 else np.concatenate(totals)
-    return every[rows].astype(np.int64)
+    return joined(totals)[rows].astype(np.int64)
 
 
 def scatter(texts: pa.Array, rows: np.ndarray, values: pa.Array) -> pa.Array:
-    """Return `texts` with the `values` at `rows`."""
+    """Return `texts` with the `values` at `rows`, which ascend."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    places = np.arange(len(texts))
-    places[rows] = len(texts) + np.arange(len(rows))
-    return pa.concat_arrays([texts, values.cast(texts.type)]).take(pa.array(places))
+    mask = np.zeros(len(texts), bool)
+    mask[rows] = True
+    return pc.replace_with_mask(texts, pa.array(mask), values.cast(texts.type))

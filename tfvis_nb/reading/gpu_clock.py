@@ -45,13 +45,12 @@ def densest_overlap(low: np.ndarray, high: np.ndarray) -> Offset:
     >>> densest_overlap(np.array([0, 5, 90]), np.array([10, 20, 95]))
     Offset(low=5, high=10, agree=2, total=3)
     """
-    at = np.concatenate([low, high])
-    change = np.repeat([1, -1], len(low))
-    # At one point intervals open before others close: closed intervals that touch do overlap.
-    order = np.lexsort((-change, at))
-    depth = np.cumsum(change[order])
+    lows, highs = np.sort(low), np.sort(high)
+    # The depth is greatest where an interval begins: those begun less those ended before.
+    depth = np.arange(1, len(lows) + 1) - np.searchsorted(highs, lows, "left")
     best = int(np.argmax(depth))
-    return Offset(int(at[order][best]), int(at[order][best + 1]), int(depth[best]), len(low))
+    end = highs[np.searchsorted(highs, lows[best], "left")]
+    return Offset(int(lows[best]), int(end), int(depth[best]), len(lows))
 
 
 def align_gpu_clocks(
@@ -114,7 +113,7 @@ def _align(
     )
     if not foreign and not launches_apart:
         return
-    certain = op_row >= 0
+    certain = (op_row >= 0) & times.has_compute[op_row]
     offset = None
     usable = certain & launched
     if usable.any() and not (foreign and launches_apart):
@@ -126,7 +125,7 @@ def _align(
         if not foreign:
             offset = _before_start(offset, times.start[rows[launched]] - times.scheduled[rows[launched]])
     if foreign and offset is None:
-        _place_roughly(rows, op_row, executors, times, report)
+        _place_roughly(rows, np.where(certain, op_row, -1), executors, times, report)
         if launches_apart:
             times.has_scheduled[rows] = False
         else:

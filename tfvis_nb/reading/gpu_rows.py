@@ -16,10 +16,10 @@ from tfvis_nb.reading.source import Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_IS_COPY = r"^(?i:memcpy)"
-_NAMES_COPY = r"(?i:(?:^|:|@@)memcpy[a-z0-9]*$)"
-_IS_MEMSET = r"^(?i:memset)"
-_IS_NCCL = r"^(?:void )?(?i:nccl)"
+_SPECIAL_LABEL = r"^(?i:memcpy|memset|(?:void )?nccl)"
+_SPECIAL_NAME = r"(?i:^memset|^(?:void )?nccl|(?:^|:|@@)memcpy[a-z0-9]*$)"
+_COPY_NAME = r"(?i:(?:^|:|@@)memcpy[a-z0-9]*$)"
+_STARTS = {"copy": r"^(?i:memcpy)", "memset": r"^(?i:memset)", "nccl": r"^(?i:(?:void )?nccl)"}
 _OLD_KERNEL = r"^(?P<node>[^:\s]+):(?P<op>[A-Za-z_]\w*)[^ ]* regs:"
 
 
@@ -43,15 +43,19 @@ def gpu_part(source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabulari
     count = len(rows)
     entry = source.entry[rows]
     places = source.places
-    raw = source.names.take(rows)
-    detail = source.labels.take(rows)
-    name, op_text = _nodes(raw, detail)
+    raw = source.pick(source.names, rows)
+    detail = source.pick(source.labels, rows)
     what = np.array([place.what.lower() for place in places])[entry]
     said = np.array([place.what.lower().startswith("memcpy") for place in places], bool)[entry]
-    copies = said | _matches(detail, _IS_COPY) | (_matches(raw, _NAMES_COPY) & (what != "kernel"))
-    memsets = ~copies & (_matches(detail, _IS_MEMSET) | _matches(raw, _IS_MEMSET) | (what == "memset"))
-    syncs = what == "sync"
-    nccl = ~(copies | memsets | syncs) & (_matches(detail, _IS_NCCL) | _matches(raw, _IS_NCCL))
+    names = raw.dictionary_encode()
+    by_label = _special(detail, _SPECIAL_LABEL, _STARTS)
+    by_name = _special(names.dictionary, _SPECIAL_NAME, _STARTS | {"copy": _COPY_NAME})
+    by_name = {word: found[names.indices.to_numpy()] for word, found in by_name.items()}
+    copies = said | by_label["copy"] | (by_name["copy"] & (what != "kernel"))
+    memsets = ~copies & (by_label["memset"] | by_name["memset"] | (what == "memset"))
+    syncs = (what == "sync") & ~(copies | memsets)
+    nccl = ~(copies | memsets | syncs) & (by_label["nccl"] | by_name["nccl"])
+    name, op_text = _nodes(names, raw, detail)
     kind = np.full(count, words.kind.code("kernel"), np.int32)
     kind[nccl] = words.kind.code("collective")
     kind[memsets] = words.kind.code("memset")
@@ -86,26 +90,35 @@ def gpu_part(source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabulari
     return part
 
 
-def _matches(texts: pa.Array, pattern: str) -> np.ndarray:
+def _special(texts: pa.Array, any_of: str, patterns: dict[str, str]) -> dict[str, np.ndarray]:
+    """Return for each of `patterns` a mask of the texts it matches; `any_of` matches whenever one of them does.
+
+    Nearly every text is a kernel's, which the one common pattern passes over.
+    """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    found: np.ndarray = pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(pc.match_substring_regex(texts, any_of).to_numpy(zero_copy_only=False))
+    found = {word: np.zeros(len(texts), bool) for word in patterns}
+    few = texts.take(pa.array(rows))
+    for word, pattern in patterns.items():
+        found[word][rows] = pc.match_substring_regex(few, pattern).to_numpy(zero_copy_only=False)
     return found
 
 
-def _nodes(raw: pa.Array, detail: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _nodes(names: pa.DictionaryArray, raw: pa.Array, detail: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return the node that launched each kernel and its op type, null where not known."""
     import pyarrow.compute as pc
 
-    encoded = raw.dictionary_encode()
-    node, op = labels.node_and_op(encoded.dictionary)
-    node, op = node.take(encoded.indices), op.take(encoded.indices)
+    node, op = labels.node_and_op(names.dictionary)
+    node, op = node.take(names.indices), op.take(names.indices)
     if node.null_count:
         # Tracers of the TF 1.3 era put the annotation into the label.
         parts = pc.extract_regex(detail, _OLD_KERNEL)
         node = pc.coalesce(node, pc.struct_field(parts, "node"))
         op = pc.coalesce(op, pc.struct_field(parts, "op"))
-    return pc.coalesce(node, raw), op
+        node = pc.coalesce(node, raw)
+    return node, op
 
 
 def _details(raw: pa.Array, detail: pa.Array) -> pa.Array:

@@ -6,6 +6,7 @@ enqueued them, so they keep lanes and a kind of their own.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,8 @@ from tfvis_nb.reading.source import Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_STEP = re.compile(r"id=(?P<id>\d+),device=(?P<device>[^,]*)")
+
 
 def host_part(
     source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabularies, notes: list[str]
@@ -27,8 +30,8 @@ def host_part(
 
     count = len(rows)
     entry = source.entry[rows]
-    raw = source.names.take(rows)
-    detail = source.labels.take(rows)
+    raw = source.pick(source.names, rows)
+    detail = source.pick(source.labels, rows)
     encoded = raw.dictionary_encode()
     node, op = labels.node_and_op(encoded.dictionary)
     device = [
@@ -70,13 +73,11 @@ def _thread_lanes(source: Source, entry: np.ndarray, thread: np.ndarray, words: 
 
 def _warn_of_other_steps(detail: pa.Array, notes: list[str]) -> None:
     """Say so when rows carry several step ids: a lane may hold another worker's step."""
-    import pyarrow.compute as pc
-
-    parts = pc.extract_regex(detail, r"^id=(?P<id>\d+),device=(?P<device>[^,]*)")
     counts: dict[str, dict[str, int]] = {}
-    for count in parts.drop_null().value_counts().to_pylist():
-        ids = counts.setdefault(count["values"]["device"], {})
-        ids[count["values"]["id"]] = count["counts"]
+    for label in detail.value_counts().to_pylist():
+        if match := _STEP.match(label["values"]):
+            ids = counts.setdefault(match["device"], {})
+            ids[match["id"]] = ids.get(match["id"], 0) + label["counts"]
     strangers = sum(sum(ids.values()) - max(ids.values()) for ids in counts.values())
     if strangers:
         notes.append(f"{strangers} rows of host threads belong to other steps that ran at the same time")

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 # [allocator 1.0MB 1.0MB] name = Op(input, input:1, ^control)
 _EXECUTOR = r"^(?:\[[^\]]*\] )*[^ ]* = (?P<op>[^ (]+)\("
+_PLAIN_EXECUTOR = r"^[^ ]* = (?P<op>[^ (]+)\("
 # [20480B] [41.604877Mb/s] tensor from device to device; the rate is there from TF 1.13 on
 _TRANSFER = (
     r"^\[(?P<amount>[0-9]{1,15}(?:\.[0-9]+)?)(?P<unit>B|MB)\] (?:\[[^\]]*b/s\] )?"
@@ -17,6 +18,7 @@ _TRANSFER = (
 )
 # name:Op, or in TF 1.14 to 2.0 name:Op#id=1,device=...#@@kernel
 _ANNOTATION = r"^(?P<node>[^:\s#]+):(?P<op>[A-Za-z_][A-Za-z0-9_]*)(?:#.*)?(?:@@.*)?$"
+_PLAIN_ANNOTATION = r"^[^:\s#]+:[A-Za-z_][A-Za-z0-9_]*$"
 _COLLECTIVE = (
     r"^(?:_?Nccl|Collective|Horovod(?:Grouped)?(?:Allreduce|Allgather|Broadcast|Reducescatter|Alltoall|Join)"
     r"|(?i:(?:ddl)?(?:allreducen?|bcast|allgather|reducescatter))$|Byteps)"
@@ -28,7 +30,14 @@ TRANSFER_NODES = ("RecvTensor", "RecvBuf")
 
 def executor_ops(labels: pa.Array) -> pa.Array:
     """Return the op type of each executor label, null where a label is of another form."""
-    return _extract(labels, _EXECUTOR, "op")
+    import pyarrow.compute as pc
+
+    plain = _extract(labels, _PLAIN_EXECUTOR, "op")
+    if not plain.null_count:
+        return plain
+    missing = plain.is_null()
+    # Few labels have the memory prefix, and its pattern is several times slower.
+    return pc.replace_with_mask(plain, missing, _extract(labels.filter(missing), _EXECUTOR, "op"))
 
 
 def transfer_fields(labels: pa.Array) -> dict[str, pa.Array]:
@@ -44,8 +53,14 @@ def transfer_fields(labels: pa.Array) -> dict[str, pa.Array]:
 
 def node_and_op(names: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Split kernel names such as ``conv1/Conv2D:Conv2D`` into node and op type; null where they are neither."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
+    if pc.all(pc.match_substring_regex(names, _PLAIN_ANNOTATION)).as_py():
+        # Matching and then splitting is several times quicker than a pattern with groups.
+        halves = pc.list_flatten(pc.split_pattern(names, ":"))
+        first = pa.array(range(0, len(halves), 2), pa.int64())
+        return halves.take(first), halves.take(pc.add(first, 1))
     parts = pc.extract_regex(names, _ANNOTATION)
     return pc.struct_field(parts, "node"), pc.struct_field(parts, "op")
 

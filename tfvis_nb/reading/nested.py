@@ -41,7 +41,7 @@ def nested_table(source: Source, rows: np.ndarray) -> pa.Table:
 def _each(source: Source, field: str, convert: Any) -> pa.Array:
     import pyarrow as pa
 
-    arrays = [convert(step.nodes.field(field)) for step in source.steps]
+    arrays = [convert(chunk.field(field)) for chunk in source.chunks]
     return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
 

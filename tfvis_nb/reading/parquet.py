@@ -19,6 +19,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.protowire import Data
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,9 +29,9 @@ VERSION = 1
 _NESTED = "nested."
 
 
-def is_parquet(data: bytes) -> bool:
+def is_parquet(data: Data) -> bool:
     """Tell whether `data` begins like a Parquet file."""
-    return data.startswith(b"PAR1")
+    return bytes(data[:4]) == b"PAR1"
 
 
 def write(trace: Trace, path: Path) -> None:
@@ -72,7 +73,7 @@ def _packed(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data, 6)).decode("ascii")
 
 
-def read(data: bytes, label: str) -> Trace:
+def read(data: Data, label: str) -> Trace:
     """Read a Parquet file that `write` made.
 
     Raises

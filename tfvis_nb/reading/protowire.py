@@ -12,6 +12,11 @@ from typing import NamedTuple
 
 from tfvis_nb.reading.schema import MESSAGES
 
+Data = bytes | memoryview
+"""What is read: a whole file, in memory."""
+
+TRIED = "tried binary and text RunMetadata and StepStats, and Parquet tables of Trace.to_parquet"
+
 VARINT, FIXED64, LENGTH, GROUP_START, GROUP_END, FIXED32 = range(6)
 
 _SCALARS = {
@@ -44,7 +49,7 @@ class WireField(NamedTuple):
     end: int
 
 
-def _varint(data: bytes, position: int, end: int) -> tuple[int, int]:
+def _varint(data: Data, position: int, end: int) -> tuple[int, int]:
     value = shift = 0
     for at in range(position, min(end, position + 10)):
         byte = data[at]
@@ -57,7 +62,7 @@ def _varint(data: bytes, position: int, end: int) -> tuple[int, int]:
     raise Damage(position, "the data ends inside a number")
 
 
-def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[WireField]:
+def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireField]:
     """Walk the fields of the message in ``data[start:end]``.
 
     Raises
@@ -96,7 +101,7 @@ def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Wire
         yield WireField(number, wire_type, position, content, at)
 
 
-def find_damage(data: bytes, message: str) -> Damage | None:
+def find_damage(data: Data, message: str) -> Damage | None:
     """Return the first place where `data` is no `message` of `tfvis_nb.reading.schema.MESSAGES`."""
     try:
         _walk(data, 0, len(data), message, "")
@@ -105,7 +110,7 @@ def find_damage(data: bytes, message: str) -> Damage | None:
     return None
 
 
-def _walk(data: bytes, start: int, end: int, message: str, path: str) -> None:
+def _walk(data: Data, start: int, end: int, message: str, path: str) -> None:
     known = {number: (name, kind) for name, number, kind in MESSAGES[message]}
     counts: dict[str, int] = {}
     walked = path or message

@@ -74,6 +74,13 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
         ("node_stats", 2, "*NodeExecStats"),
         ("thread_names", 3, "*ThreadName"),
     ),
+    # The same message with the times only, to see whether a lane repeats others.
+    "NodeTimes": (
+        ("all_start_micros", 2, "int64"),
+        ("all_end_rel_micros", 5, "int64"),
+        ("scheduled_micros", 9, "int64"),
+    ),
+    "TimesOnly": (("node_stats", 2, "*NodeTimes"),),
     "StepStats": (("dev_stats", 1, "*DeviceStepStats"),),
     "RunMetadata": (("step_stats", 1, "StepStats"), ("partition_graphs", 3, "*bytes")),
 }

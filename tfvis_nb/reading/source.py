@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfvis_nb.reading.decode import RecordedStep, text
-from tfvis_nb.reading.devices import Place, place
+from tfvis_nb.reading.decode import RecordedStep, joined, text
+from tfvis_nb.reading.devices import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,12 +35,12 @@ class Source:
         self.step = np.repeat(np.arange(len(steps)), [len(step.devices) for step in steps])
         self.devices = [device for step in steps for device in step.devices]
         self.threads = [threads for step in steps for threads in step.threads]
-        parsed = {device: place(device) for device in set(self.devices)}
-        self.places: list[Place] = [parsed[device] for device in self.devices]
-        counts = np.concatenate([step.counts for step in steps])
-        self.bounds = np.concatenate([[0], np.cumsum(counts)])
-        self.rows = int(self.bounds[-1])
-        self.entry = np.repeat(np.arange(len(counts)), counts)
+        self.places: list[Place] = [place for step in steps for place in step.places]
+        self.chunks = [chunk for step in steps for chunk in step.chunks]
+        firsts = np.cumsum([0, *(len(step.devices) for step in steps)])
+        self.entry = joined([step.entry + first for step, first in zip(steps, firsts, strict=False)])
+        self.rows = len(self.entry)
+        self.bounds = np.searchsorted(self.entry, np.arange(len(self.devices) + 1))
 
     @cached_property
     def names(self) -> pa.Array:
@@ -54,21 +54,28 @@ class Source:
 
     def numbers(self, field: str) -> np.ndarray:
         """Return an integer field of every row."""
-        columns = [step.nodes.field(field).to_numpy() for step in self.steps]
-        return columns[0] if len(columns) == 1 else np.concatenate(columns)
+        return joined([chunk.field(field).to_numpy() for chunk in self.chunks])
 
     def column(self, field: str) -> pa.ChunkedArray:
-        """Return a field of every row as Arrow, one chunk a step."""
+        """Return a field of every row as Arrow, in pieces."""
         import pyarrow as pa
 
-        return pa.chunked_array([step.nodes.field(field) for step in self.steps])
+        return pa.chunked_array([chunk.field(field) for chunk in self.chunks])
 
     def texts(self, field: str) -> pa.Array:
         """Return a text field of every row (large_string, never null)."""
         import pyarrow as pa
 
-        arrays = [_as_text(step.nodes.field(field)) for step in self.steps]
+        arrays = [_as_text(chunk.field(field)) for chunk in self.chunks]
         return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+    def pick(self, texts: pa.Array, rows: np.ndarray) -> pa.Array:
+        """Return the texts of some rows; rows that lie together are not copied."""
+        import pyarrow as pa
+
+        if len(rows) and int(rows[-1]) - int(rows[0]) == len(rows) - 1:
+            return texts.slice(int(rows[0]), len(rows))
+        return texts.take(pa.array(rows))
 
     def rows_of(self, entries: np.ndarray) -> np.ndarray:
         """Return the row numbers of some entries (`entries`: a bool for each), in order."""

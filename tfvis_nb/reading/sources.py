@@ -10,17 +10,22 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.protowire import Data
 
 MESSAGES = ("RunMetadata", "StepStats")
+
+_LARGE = 1 << 22
 
 
 class Piece(NamedTuple):
     """Bytes to read, the name they go by in messages, a title, and their message type where the caller told."""
 
     label: str
-    data: bytes
+    data: Data
     title: str = ""
     message: str = ""
 
@@ -46,7 +51,7 @@ def pieces(source: Any) -> Iterator[Piece | Trace]:
         yield source
     elif isinstance(source, (str, os.PathLike)):
         path = Path(os.fspath(source))
-        yield Piece(str(path), unpack(path.read_bytes(), str(path)), path.name)
+        yield Piece(str(path), unpack(_content(path), str(path)), path.name)
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
         label = f"{len(data)} bytes"
@@ -75,7 +80,20 @@ def _message_name(source: Any) -> str:
     return name
 
 
-def unpack(data: bytes, label: str) -> bytes:
+def _content(path: Path) -> Data:
+    """Read a file into memory that NumPy allocates: in large pages, which takes a third of the time."""
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < _LARGE:
+            return file.read()
+        content = np.empty(size, np.uint8)
+        filled = 0
+        while count := file.readinto(memoryview(content)[filled:]):
+            filled += count
+    return memoryview(content)[:filled]
+
+
+def unpack(data: Data, label: str) -> Data:
     """Decompress xz and gzip, told by their first bytes; other data is returned as it is.
 
     Examples
@@ -85,12 +103,13 @@ def unpack(data: bytes, label: str) -> bytes:
     >>> unpack(gzip.compress(b"abc"), "a.gz")
     b'abc'
     """
+    magic = bytes(data[:6])
     try:
-        if data.startswith(b"\xfd7zXZ\x00"):
+        if magic == b"\xfd7zXZ\x00":
             return lzma.decompress(data)
-        if data.startswith(b"\x1f\x8b\x08"):
+        if magic.startswith(b"\x1f\x8b\x08"):
             return gzip.decompress(data)
     except (lzma.LZMAError, OSError, EOFError, zlib.error) as error:
-        kind = "gzip" if data[:1] == b"\x1f" else "xz"
+        kind = "gzip" if magic.startswith(b"\x1f") else "xz"
         raise TraceFormatError(f"{label}: damaged {kind} file of {len(data)} bytes: {error}") from None
     return data

@@ -9,7 +9,6 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
-from tfvis_nb.reading.aggregates import repeated_rows
 from tfvis_nb.reading.blocks import Blocks
 from tfvis_nb.reading.clocks import ABSURD, Times, read_times
 from tfvis_nb.reading.columns import CODED, WORDED, Part, Vocabularies, nullable
@@ -27,15 +26,17 @@ def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
     notes = [note for step in steps for note in step.notes]
     source = Source(steps)
     _note_devices(source, notes)
+    if repeated := sum(step.repeated for step in steps):
+        notes.append(
+            f"{repeated} rows of the lanes stream:all and memcpy were left out: they repeat rows of other lanes"
+        )
     blocks = Blocks(source, notes)
     words = Vocabularies()
     families = np.array([place.family for place in source.places])
-    repeated = repeated_rows(source, blocks, notes)
-    rows_of_gpu = source.rows_of(families == "gpu")
     executors = executor_part(
         source, source.rows_of((families == "executor") | (families == "unknown")), words, notes
     )
-    gpu = gpu_part(source, rows_of_gpu[~repeated[rows_of_gpu]], blocks, words, executors)
+    gpu = gpu_part(source, source.rows_of(families == "gpu"), blocks, words, executors)
     host = host_part(source, source.rows_of(families == "host"), blocks, words, notes)
     ran = np.zeros(source.rows, bool)
     ran[executors.rows[executors.kind != words.kind.code("transfer")]] = True

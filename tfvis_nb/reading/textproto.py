@@ -6,13 +6,14 @@ import re
 
 from tfvis_nb.reading import schema
 from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.protowire import Data
 
 _FIRST_FIELD = re.compile(
     r"(?:\s|#[^\n]*\n)*(step_stats|dev_stats|cost_graph|partition_graphs|function_graphs|session_metadata)\s*:?\s*[{<]"
 )
 
 
-def is_text(data: bytes) -> bool:
+def is_text(data: Data) -> bool:
     """Tell whether `data` begins like a RunMetadata or StepStats in text format.
 
     Examples
@@ -21,10 +22,12 @@ def is_text(data: bytes) -> bool:
     >>> is_text(b'dev_stats {\\n  device: "/cpu:0"')
     True
     """
-    return _FIRST_FIELD.match(data[:4096].decode("utf-8", "replace").removeprefix("\ufeff")) is not None
+    return (
+        _FIRST_FIELD.match(bytes(data[:4096]).decode("utf-8", "replace").removeprefix("\ufeff")) is not None
+    )
 
 
-def to_binary(data: bytes, label: str) -> tuple[bytes, list[str]]:
+def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
     """Parse text into a serialised RunMetadata or StepStats, and notes on what was skipped.
 
     Fields we do not know are skipped: old traces have names that were changed since, and
@@ -38,7 +41,7 @@ def to_binary(data: bytes, label: str) -> tuple[bytes, list[str]]:
     from google.protobuf import text_format
 
     try:
-        text = data.decode("utf-8-sig")
+        text = bytes(data).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TraceFormatError(
             f"{label}: text protobuf with a byte that is not UTF-8 at byte {error.start}"

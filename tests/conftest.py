@@ -1,0 +1,44 @@
+"""Real traces as fixtures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.real_traces import DATA, SHARED, name_of, step_stats_files
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests of the large collection where it is not there; the small traces are always tested."""
+    absent = [
+        item
+        for item in items
+        for mark in item.iter_markers("collection")
+        if not all((SHARED / name).is_file() for name in mark.args)
+    ]
+    if absent:
+        config.hook.pytest_deselected(items=absent)
+        items[:] = [item for item in items if item not in absent]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "step_stats_path" in metafunc.fixturenames:
+        paths = step_stats_files()
+        metafunc.parametrize("step_stats_path", paths, ids=[name_of(path) for path in paths])
+
+
+@pytest.fixture
+def data() -> Path:
+    """The folder of small traces."""
+    return DATA
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of the large collection; mark a test with ``collection`` to use it."""
+    return SHARED

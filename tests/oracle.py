@@ -1,0 +1,509 @@
+"""A slow, obvious reader of step_stats, on TensorFlow's own protobuf classes: one row after the other.
+
+It says what `tfvis_nb.read_trace` must say, by another way: Python loops over
+message objects and integers, no Arrow, no NumPy, none of the package's code.
+"""
+
+from __future__ import annotations
+
+import gzip
+import heapq
+import lzma
+import re
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from google.protobuf import text_format
+from tensorflow.core.framework.step_stats_pb2 import StepStats
+from tensorflow.core.protobuf.config_pb2 import RunMetadata
+
+Row = dict[str, Any]
+THOUSAND_SECONDS = 10**12
+DAY = 86_400 * 10**9
+
+
+def load(path: Path) -> Any:
+    """Return the StepStats in a file."""
+    data = path.read_bytes()
+    if path.suffix == ".xz":
+        data = lzma.decompress(data)
+    elif path.suffix == ".gz":
+        data = gzip.decompress(data)
+    if b"dev_stats {" in data[:200]:
+        text = data.decode()
+        if text.lstrip().startswith("dev_stats"):
+            return text_format.Parse(text, StepStats(), allow_unknown_field=True)
+        return text_format.Parse(text, RunMetadata(), allow_unknown_field=True).step_stats
+    return RunMetadata.FromString(data).step_stats
+
+
+def read(steps: list[Any]) -> tuple[list[Row], int, int]:
+    """Return the rows of some StepStats in order, how many repeat another, and how many have no usable time."""
+    rows: list[Row] = []
+    repeated = aside = 0
+    for number, step_stats in enumerate(steps):
+        of_step, dropped, absurd = _read_step(number, step_stats)
+        rows += of_step
+        repeated += dropped
+        aside += absurd
+    rows.sort(key=lambda row: (row["start_ns"], -row["duration_ns"]))
+    return rows, repeated, aside
+
+
+def nested(row: Row) -> Row:
+    """Return what the nested columns of an event must say."""
+    node = row["_node"]
+    stats = node.memory_stats if node.HasField("memory_stats") else None
+    return {
+        "raw_device": row["_raw_device"],
+        "outputs": [_output(output.slot, output.tensor_description) for output in node.output],
+        "memory": [
+            {
+                "allocator": used.allocator_name,
+                "total_bytes": used.total_bytes,
+                "peak_bytes": used.peak_bytes,
+                "live_bytes": used.live_bytes,
+                "in_use_bytes": used.allocator_bytes_in_use,
+                "records": [
+                    {"micros": r.alloc_micros, "bytes": r.alloc_bytes} for r in used.allocation_records
+                ],
+            }
+            for used in node.memory
+        ],
+        "temp_bytes": stats.temp_memory_size if stats else None,
+        "persistent_bytes": stats.persistent_memory_size if stats else None,
+    }
+
+
+def _output(slot: int, tensor: Any) -> Row:
+    known = tensor.HasField("shape") and not tensor.shape.unknown_rank
+    allocation = tensor.allocation_description
+    return {
+        "slot": slot,
+        "dtype": tensor.dtype,
+        "shape": [dim.size for dim in tensor.shape.dim] if known else None,
+        "requested_bytes": allocation.requested_bytes,
+        "allocated_bytes": allocation.allocated_bytes,
+        "allocator": allocation.allocator_name,
+        "ptr": allocation.ptr,
+    }
+
+
+def _read_step(number: int, step_stats: Any) -> tuple[list[Row], int, int]:
+    entries = [(entry, *_where(entry.device)) for entry in step_stats.dev_stats]
+    tasks, blocks = _tasks(entries)
+    rows = []
+    for index, (entry, family, _, _, lane, what, gpu) in enumerate(entries):
+        for node in entry.node_stats:
+            row = _common(number, entry.device, node)
+            row |= {
+                "task": tasks[index],
+                "_block": blocks[index],
+                "_family": family,
+                "_gpu": gpu,
+                "_lane": lane,
+            }
+            if family == "gpu":
+                _gpu_row(row, node, lane, what)
+            elif family == "host":
+                _host_row(row, node, entry.thread_names)
+            else:
+                _executor_row(row, node, entries[index])
+            rows.append(row)
+    kept = _without_repeats(rows)
+    _devices_of_gpu_rows(kept)
+    _ops_of_plain_kernels(kept)
+    _align_clocks(kept)
+    fit = [row for row in kept if not row["_overflow"]]
+    middle = median(float(row["start_ns"]) for row in fit) if fit else 0
+    usable = [row for row in fit if abs(row["start_ns"] - middle) <= DAY]
+    return usable, len(rows) - len(kept), len(kept) - len(usable)
+
+
+# ---------------------------------------------------------------- places
+
+
+def _where(device: str) -> tuple[str, str, str, str, str, int]:
+    """Return family, task, device, lane, what the lane holds, GPU number."""
+    if match := re.fullmatch(
+        r"(?i)/gpu:(\d+) \(.*\)/context#(\d+)/(?:stream#(\d+)|null stream)(?::(\w+))?", device
+    ):
+        lane = f"stream:{match[3]}" if match[3] else "null stream"
+        lane = lane if match[2] == "0" else f"context:{match[2]} {lane}"
+        return "gpu", "", "", lane, match[4] or "", int(match[1])
+    job = r"(/job:[^/]+(?:/replica:\d+)?(?:/task:\d+)?)"
+    if match := re.fullmatch(rf"(?i){job}?/(?:device:)?gpu:(\d+)/(memcpy|sync|stream:all)", device):
+        return "gpu", match[1] or "", "", match[3].lower(), match[3].lower(), int(match[2])
+    if match := re.fullmatch(rf"(?i){job}?/(?:device:)?gpu:(\d+)/stream:([^<]*)(?:<(\w*)>)?", device):
+        return "gpu", match[1] or "", "", f"stream:{match[3]}", match[4] or "", int(match[2])
+    if match := re.fullmatch(rf"{job}?/host:CPU", device):
+        return "host", match[1] or "", "", "host", "", -1
+    if match := re.fullmatch(rf"{job}/(?:device:)?([A-Za-z_]+):(\d+)(?:/(.+))?", device):
+        name = f"{match[1]}/device:{match[2].upper()}:{match[3]}"
+        if match[4]:
+            return "unknown", match[1], name, match[4], "", -1
+        return "executor", match[1], name, "ops", "", int(match[3]) if match[2].upper() == "GPU" else -1
+    return "unknown", "", "", device, "", -1
+
+
+def _tasks(entries: list[Any]) -> tuple[list[str], list[int]]:
+    """Return for each entry its task and block; see the rule of blocks in the semantics."""
+    tasks = [task for _, _, task, *_ in entries]
+    blocks = [-1] * len(entries)
+    before, block, pending = "", 0, []
+    for index, (_, family, task, *_) in enumerate(entries):
+        if family in ("gpu", "host") and not task:
+            pending.append(index)
+            blocks[index] = block
+        elif task:
+            for member in pending:
+                tasks[member] = task
+            block += 1
+            pending, before = [], task
+    for member in pending:
+        tasks[member] = before
+    ran: dict[str, set[str]] = {}
+    for entry, family, task, *_ in entries:
+        if family == "executor":
+            ran.setdefault(task, set()).update(node.node_name.partition(":")[0] for node in entry.node_stats)
+    for block in {b for b in blocks if b >= 0} if len(ran) > 1 else ():
+        members = [index for index in range(len(entries)) if blocks[index] == block]
+        nodes = [node for index in members for node in entries[index][0].node_stats]
+        said = Counter(
+            re.match(r"/job:[^/]+(?:/replica:\d+)?(?:/task:\d+)?", match[1])[0]  # type: ignore[index]
+            for node in nodes
+            for text in (node.timeline_label, node.node_name)
+            if (match := re.search(r"device=(/job:[^,#]+)", text))
+        )
+        names = {node.node_name.partition(":")[0] for node in nodes} - {"_SOURCE"}
+        scores = {task: len(names & ran[task]) for task in sorted(ran)}
+        best = max(scores, key=lambda task: scores[task])
+        for member in members:
+            if said:
+                tasks[member] = said.most_common(1)[0][0]
+            elif scores[best] > scores.get(tasks[member], 0):
+                tasks[member] = best
+    return tasks, blocks
+
+
+# ---------------------------------------------------------------- rows
+
+
+def _common(step: int, device: str, node: Any) -> Row:
+    fine = node.all_start_nanos != 0
+    start = node.all_start_nanos if fine else node.all_start_micros * 1000
+    length = node.all_end_rel_nanos if fine else node.all_end_rel_micros * 1000
+    return {
+        "step": step,
+        "source": "",
+        "destination": "",
+        "tensor": "",
+        "op": "",
+        "name": node.node_name,
+        "detail": node.timeline_label,
+        "start_ns": start,
+        "duration_ns": length if 0 <= length <= DAY else 0,
+        "scheduled_ns": _gpu_scheduled(node),
+        "compute_start_ns": None,
+        "compute_end_ns": None,
+        "thread": node.thread_id or None,
+        "bytes": None,
+        "_raw": (
+            node.node_name,
+            node.timeline_label,
+            node.all_start_micros,
+            node.all_end_rel_micros,
+            node.scheduled_micros,
+        ),
+        "_raw_device": device,
+        "_overflow": abs(start) > 9 * 10**18,
+        "_node": node,
+    }
+
+
+def _gpu_scheduled(node: Any) -> int | None:
+    if node.scheduled_nanos:
+        return int(node.scheduled_nanos)
+    micros = node.scheduled_micros
+    return (micros if abs(micros) > 9 * 10**15 else micros * 1000) or None
+
+
+def _executor_row(row: Row, node: Any, entry: Any) -> None:
+    _, family, _, device, lane, _, _ = entry
+    row |= {"device": device, "lane": lane, "kind": "op"}
+    sizes = [output.tensor_description.allocation_description.requested_bytes for output in node.output]
+    row["bytes"] = sum(sizes) if sizes else None
+    label = node.timeline_label
+    if match := re.match(r"(?:\[[^\]]*\] )*[^ ]* = ([^ (]+)\(", label):
+        row["op"] = match[1]
+        if _collective(match[1]):
+            row["kind"] = "collective"
+            row["lane"] = "collective" if family == "executor" else lane
+        _executor_times(row, node)
+        return
+    pattern = r"\[(\d{1,15}(?:\.\d+)?)(B|MB)\] (?:\[[^\]]*b/s\] )?(.*) from ([^ ]*) to ([^ ]*)"
+    match = re.fullmatch(pattern, label)
+    if match is None and node.node_name not in ("RecvTensor", "RecvBuf"):
+        _executor_times(row, node)
+        return
+    row |= {"kind": "transfer", "op": node.node_name, "lane": "recv" if family == "executor" else lane}
+    if match:
+        row |= {"tensor": match[3], "source": _canonical(match[4]), "destination": _canonical(match[5])}
+        if row["bytes"] is None:
+            row["bytes"] = round(float(match[1]) * (1048576 if match[2] == "MB" else 1))
+
+
+def _collective(op: str) -> bool:
+    if op in ("CollectiveInitializeCommunicator", "CollectiveAssignGroupV2"):
+        return False
+    if re.match(r"_?Nccl|Collective|Byteps", op):
+        return True
+    if re.match(r"Horovod(Grouped)?(Allreduce|Allgather|Broadcast|Reducescatter|Alltoall|Join)", op):
+        return True
+    return re.fullmatch(r"(?i)(ddl)?(allreducen?|bcast|allgather|reducescatter)", op) is not None
+
+
+def _canonical(device: str) -> str:
+    family, _, name, *_ = _where(device)
+    return name if family == "executor" else device
+
+
+def _executor_times(row: Row, node: Any) -> None:
+    if node.all_start_nanos:
+        begin, end = node.op_start_rel_nanos, node.op_end_rel_nanos
+    else:
+        begin, end = node.op_start_rel_micros * 1000, node.op_end_rel_micros * 1000
+    whole = node.all_end_rel_nanos if node.all_start_nanos else node.all_end_rel_micros * 1000
+    longest = max(whole, end if end < DAY else 0)
+    row["duration_ns"] = longest if 0 <= longest <= DAY else 0
+    if 0 <= begin <= end <= row["duration_ns"]:
+        row |= {"compute_start_ns": row["start_ns"] + begin, "compute_end_ns": row["start_ns"] + end}
+    scheduled = row["scheduled_ns"]
+    if scheduled is not None and abs(scheduled - row["start_ns"]) >= THOUSAND_SECONDS:
+        nanos = node.scheduled_nanos
+        true = ((nanos % 2**64) // 8 * pow(125, -1, 2**61)) % 2**61
+        good = nanos and nanos % 8 == 0 and abs(true - row["start_ns"]) < THOUSAND_SECONDS
+        row["scheduled_ns"] = true if good else None
+
+
+def _host_row(row: Row, node: Any, thread_names: Any) -> None:
+    row |= {"device": f"{row['task']}/device:CPU:0", "kind": "host"}
+    row["lane"] = f"{dict(thread_names).get(node.thread_id, 'thread')}/{node.thread_id}"
+    if match := re.fullmatch(r"([^:\s#]+):([A-Za-z_]\w*)(?:#.*)?(?:@@.*)?", node.node_name):
+        row |= {"name": match[1], "op": match[2]}
+
+
+def _gpu_row(row: Row, node: Any, lane: str, what: str) -> None:
+    name, label = node.node_name, node.timeline_label
+    row["lane"] = lane
+    if label == "" and "@@" in name:
+        row["detail"] = name
+    what_low = what.lower()
+    is_copy = what_low.startswith("memcpy") or label.lower().startswith("memcpy")
+    is_copy = is_copy or (
+        re.search(r"(?i)(^|:|@@)memcpy[a-z0-9]*$", name) is not None and what_low != "kernel"
+    )
+    if is_copy:
+        _copy_row(row, what, name, label)
+        return
+    if match := re.fullmatch(r"([^:\s#]+):([A-Za-z_]\w*)(?:#.*)?(?:@@.*)?", name):
+        row |= {"name": match[1], "op": match[2]}
+    elif match := re.match(r"([^:\s]+):([A-Za-z_]\w*)[^ ]* regs:", label):
+        row |= {"name": match[1], "op": match[2]}
+    if label.lower().startswith("memset") or name.lower().startswith("memset") or what_low == "memset":
+        size = re.search(r"\b(?:size|num_bytes|bytes): ?(\d{1,18})\b", label)
+        row |= {"kind": "memset", "lane": "memset", "op": "Memset", "bytes": int(size[1]) if size else None}
+    elif what_low == "sync":
+        row |= {"kind": "sync", "op": name}
+    else:
+        nccl = re.match(r"(?i)(void )?nccl", label) or re.match(r"(?i)(void )?nccl", name)
+        row["kind"] = "collective" if nccl else "kernel"
+
+
+def _copy_row(row: Row, what: str, name: str, label: str) -> None:
+    pattern = r"(?i)memcpy_?(?:([HDAUP?])(?:2|to)([HDAUP?])|Other)"
+    match = re.search(pattern, what) or re.search(pattern, label) or re.search(pattern, name)
+    letters = ((match[1] or "") + (match[2] or "")).upper() if match else ""
+    kind = "P2P" if "P" in letters else f"{letters[0]}2{letters[1]}" if letters else "Other" if match else ""
+    size = re.search(r"\b(?:size|num_bytes|bytes): ?(\d+)|\b(\d+) bytes\b", label)
+    row |= {"kind": "memcpy", "op": f"Memcpy{kind}", "lane": f"memcpy {kind}".strip()}
+    row["bytes"] = int(size[1] or size[2]) if size else None
+    peer = re.search(r"\b(?:dest|destination|to device): ?(\d+)", label)
+    row["_ends"] = (letters, int(peer[1]) if peer and kind == "P2P" else None)
+    text = name.split("@@")[0]
+    if re.match(pattern, text) and " num_bytes:" in label:
+        text = label.split(" num_bytes:")[0]
+    elif re.search(r"(?i):memcpy[^:]*$", text) and re.match(pattern, text.rpartition(":")[2]):
+        text = text.rpartition(":")[0]
+    node = ""
+    for frame in text.split("::"):
+        frame = frame.split("#")[0]
+        if edge := re.fullmatch(r"edge_\d+_(.+)", frame):
+            row["tensor"] = frame
+            node = node or edge[1]
+        elif parts := re.fullmatch(r"([^:\s]+):([A-Za-z_]\w*)", frame):
+            if not node and parts[2] in ("_Send", "_Recv", "_HostSend", "_HostRecv"):
+                row["tensor"] = row["tensor"] or _plain(parts[1])
+            node = node or parts[1]
+        else:
+            node = node or frame
+    row["name"] = node or name
+
+
+def _plain(name: str) -> str:
+    match = re.fullmatch(r"(.+?)(?:/_\d+|_S\d+)", name)
+    return match[1] if match else name
+
+
+# ---------------------------------------------------------------- passes over a step
+
+
+def _without_repeats(rows: list[Row]) -> list[Row]:
+    """Drop a row of an aggregate lane for each equal row of another lane of the same GPU and block."""
+    available: Counter[Any] = Counter()
+    for row in rows:
+        if row["_family"] == "gpu" and row["_lane"] not in ("memcpy", "stream:all", "sync"):
+            available[row["_block"], row["_gpu"], row["_raw"]] += 1
+    kept = []
+    for row in rows:
+        key = row["_block"], row["_gpu"], row["_raw"]
+        if row["_family"] == "gpu" and row["_lane"] in ("memcpy", "stream:all") and available[key]:
+            available[key] -= 1
+        else:
+            kept.append(row)
+    return kept
+
+
+def _devices_of_gpu_rows(rows: list[Row]) -> None:
+    gpu_rows = [row for row in rows if row["_family"] == "gpu"]
+    for row in gpu_rows:
+        row["device"] = f"{row['task']}/device:GPU:{row['_gpu']}"
+    for task in {row["task"] for row in gpu_rows} - {""}:
+        mine = [row for row in gpu_rows if row["task"] == task]
+        ops = [
+            row
+            for row in rows
+            if row["_family"] == "executor" and row["task"] == task and "/device:GPU:" in row["device"]
+        ]
+        if {row["device"] for row in ops} - {row["device"] for row in mine}:
+            _split_logical(mine, ops)
+    for row in gpu_rows:
+        if row["kind"] == "memcpy":
+            letters, peer = row["_ends"]
+            host = f"{row['task']}/device:CPU:0"
+            ends = [host if letter == "H" else row["device"] for letter in letters] or ["", ""]
+            row |= {"source": ends[0], "destination": ends[1]}
+            if peer is not None:
+                row["destination"] = f"{row['task']}/device:GPU:{peer}"
+
+
+def _split_logical(mine: list[Row], ops: list[Row]) -> None:
+    ran: dict[str, set[str]] = {}
+    used: dict[str, set[str]] = {}
+    for op in ops:
+        ran.setdefault(op["name"], set()).add(op["device"])
+        if match := re.search(r"(?s) = [^ (]+\((.*)\)$", op["detail"]):
+            for text in match[1].split(", "):
+                node = text.lstrip("^").split(":")[0]
+                if _plain(node) != node:
+                    used.setdefault(_plain(node), set()).add(op["device"])
+    lanes: dict[str, Counter[str]] = {}
+    for row in mine:
+        for name in (row["name"], _plain(row["name"])):
+            choices = [where[name] for where in (ran, used) if len(where.get(name, ())) == 1]
+            if choices:
+                (row["_told"],) = choices[0]
+                lanes.setdefault(row["_raw_device"], Counter())[row["_told"]] += 1
+                break
+    for row in mine:
+        votes = lanes.get(row["_raw_device"])
+        if "_told" in row:
+            row["device"] = row["_told"]
+        elif votes:
+            row["device"] = min(votes, key=lambda device: (-votes[device], device))
+
+
+def _ops_of_plain_kernels(rows: list[Row]) -> None:
+    known: dict[str, str] = {}
+    for row in rows:
+        if row["_family"] in ("executor", "unknown"):
+            known.setdefault(row["name"], row["op"])
+    for row in rows:
+        if row["_family"] == "gpu" and row["kind"] == "kernel" and not row["op"]:
+            row["op"] = known.get(row["name"], "")
+
+
+def _align_clocks(rows: list[Row]) -> None:
+    for block in {row["_block"] for row in rows if row["_family"] == "gpu"}:
+        mine = [row for row in rows if row["_family"] == "gpu" and row["_block"] == block]
+        task = mine[0]["task"]
+        mine = [row for row in mine if row["task"] == task]
+        ops = [row for row in rows if row["compute_start_ns"] is not None and row["task"] == task]
+        launched = [row for row in mine if row["scheduled_ns"] is not None]
+        apart = (
+            bool(launched)
+            and abs(median(row["start_ns"] - row["scheduled_ns"] for row in launched)) >= THOUSAND_SECONDS
+        )
+        if not ops:
+            for row in launched if apart else ():
+                row["scheduled_ns"] = None
+            continue
+        foreign = (
+            abs(median(r["start_ns"] for r in mine) - median(r["start_ns"] for r in ops)) >= THOUSAND_SECONDS
+        )
+        if not foreign and not apart:
+            continue
+        runs: dict[str, list[Row]] = {}
+        for row in rows:
+            if row["_family"] in ("executor", "unknown") and row["task"] == task:
+                runs.setdefault(row["name"], []).append(row)
+        pairs = [
+            (row, runs[row["name"]][0])
+            for row in mine
+            if row["kind"] in ("kernel", "collective") and len(runs.get(row["name"], ())) == 1
+        ]
+        pairs = [(row, op) for row, op in pairs if op["compute_start_ns"] is not None]
+        windows = [
+            (op["compute_start_ns"] - row["scheduled_ns"] - 999, op["compute_end_ns"] - row["scheduled_ns"])
+            for row, op in pairs
+            if row["scheduled_ns"] is not None
+        ]
+        offset = None
+        if windows and not (foreign and apart):
+            low, high = _densest(windows)
+            if not foreign:
+                latest = min(row["start_ns"] - row["scheduled_ns"] for row in launched)
+                high = latest if low <= latest < high else high
+            offset = low + (high - low) // 2
+        _shift(mine, ops, pairs, offset, foreign=foreign, apart=apart)
+
+
+def _densest(windows: list[tuple[int, int]]) -> tuple[int, int]:
+    """Walk the windows by their lower ends with a heap of the upper ends of those still open."""
+    most, best = 0, (0, 0)
+    still_open: list[int] = []
+    for low, high in sorted(windows):
+        heapq.heappush(still_open, high)
+        while still_open[0] < low:
+            heapq.heappop(still_open)
+        if len(still_open) > most:
+            most, best = len(still_open), (low, still_open[0])
+    return best
+
+
+def _shift(
+    mine: list[Row], ops: list[Row], pairs: list[Any], offset: int | None, *, foreign: bool, apart: bool
+) -> None:
+    drop = offset is None and (apart or not foreign)
+    if offset is None:
+        if pairs:
+            offset = max(op["compute_start_ns"] - row["start_ns"] for row, op in pairs)
+        else:
+            offset = min(row["start_ns"] for row in ops) - min(row["start_ns"] for row in mine)
+    for row in mine:
+        if foreign:
+            row["start_ns"] += offset
+        if row["scheduled_ns"] is not None:
+            row["scheduled_ns"] = None if drop else row["scheduled_ns"] + offset

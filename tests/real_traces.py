@@ -1,0 +1,28 @@
+"""Where real traces are: small ones beside the tests, the large collection beside the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+SHARED = Path(__file__).parents[2] / "shared" / "traces"
+
+_SUFFIXES = (".pb", ".pb.xz", ".pbtxt", ".v0", ".v1", ".v2", ".v3")
+_WITHOUT_STEPS = ("graph.pbtxt", "partition_graphs_only", "hvd_rank0_init2.pb")
+
+
+def step_stats_files() -> list[Path]:
+    """Return every file that holds a RunMetadata or StepStats with rows."""
+    files = [path for folder in (DATA, SHARED) if folder.is_dir() for path in sorted(folder.rglob("*"))]
+    return [
+        path
+        for path in files
+        if path.name.endswith(_SUFFIXES)
+        and ".xplane." not in path.name
+        and not any(part in path.name for part in _WITHOUT_STEPS)
+    ]
+
+
+def name_of(path: Path) -> str:
+    """Return a short name of a file of `step_stats_files`."""
+    return str(path.relative_to(DATA if DATA in path.parents else SHARED))
