@@ -13,7 +13,7 @@ from tests.real_traces import DATA
 from tests.wire_reader import read_container, read_drawn
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.display.labels import printable
-from tfvis_nb.display.static_files import bundle
+from tfvis_nb.display.page import bundle
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.display.wire_details import details
 

@@ -15,10 +15,11 @@ from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.labels import one_line, printable
 from tfvis_nb.display.options import DEFAULTS, checked_options
 from tfvis_nb.display.selection import selection_of
-from tfvis_nb.display.static_files import bundle
 from tfvis_nb.display.wire import drawn as write_drawn
 from tfvis_nb.display.wire_details import details as write_details
 from tfvis_nb.unknown_options import refuse_unknown
+
+_STATIC = Path(__file__).parent.parent / "static"
 
 # No host may be asked for anything: a page with somebody's graph in it must not be able to tell.
 _PAGE = Template("""\
@@ -107,6 +108,28 @@ def write_text(path: str | Path, text: str) -> Path:
     path = Path(path)
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
+
+
+def bundle_path(name: str) -> Path:
+    """Where the bundle ``widget.js`` or ``page.js`` is, or is to be."""
+    return _STATIC / name
+
+
+def bundle(name: str) -> str:
+    """Read a bundle.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the front end was not built, with the command that builds it.
+    """
+    path = bundle_path(name)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"the front end is not built: {path} is missing. "
+            "In a checkout of the source run `npm ci && npm run build`; an installed package brings it along."
+        )
+    return path.read_text(encoding="utf-8")
 
 
 def file_stem(title: str) -> str:

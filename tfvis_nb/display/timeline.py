@@ -17,9 +17,8 @@ from tfvis_nb.display.chrome_trace import chrome_trace_text
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.labels import one_line
 from tfvis_nb.display.lane_order import order_lanes
-from tfvis_nb.display.page import file_stem, page_text, write_text
+from tfvis_nb.display.page import bundle, bundle_path, file_stem, page_text, write_text
 from tfvis_nb.display.selection import checked_selection, selected_rows, selection_of
-from tfvis_nb.display.static_files import bundle, bundle_path
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.display.wire_details import details
 from tfvis_nb.unknown_options import refuse_unknown
