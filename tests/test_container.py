@@ -30,12 +30,6 @@ def test_floats_come_back(values: list[float]) -> None:
     assert read_container(packed)[1] == {"a": values, "b": values}
 
 
-@given(st.lists(st.integers(0, 2**53), max_size=50))
-def test_whole_floats_come_back_from_their_differences(values: list[int]) -> None:
-    packed = pack({}, {"it": Column(np.array(sorted(values), "f8"), "delta-f64-shuffle")})
-    assert read_container(packed)[1]["it"] == sorted(values)
-
-
 def test_the_header_comes_back_and_is_padded() -> None:
     for title in ("", "a", "ab", "</script>", "\u03bb \U0001f600"):
         header, _ = read_container(pack({"title": title}, {"x": Column(np.arange(5, dtype="u2"))}))

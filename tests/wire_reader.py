@@ -36,9 +36,6 @@ def column(data: bytes, *, dtype: str, length: int, offset: int, encoding: str) 
     if encoding == "delta-shuffle":
         for i in range(1, length):
             values[i] = (values[i] + values[i - 1]) % 2 ** (8 * width)
-    elif encoding == "delta-f64-shuffle":
-        for i in range(1, length):
-            values[i] += values[i - 1]
     return values
 
 

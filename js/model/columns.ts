@@ -18,7 +18,6 @@ const DECODERS = {
   "u32 delta-shuffle": (bytes, length) => accumulate(unshuffle32(bytes, length)),
   "f64 plain": (bytes, length) => new Float64Array(bytes.buffer, bytes.byteOffset, length),
   "f64 shuffle": unshuffle64,
-  "f64 delta-f64-shuffle": (bytes, length) => accumulate(unshuffle64(bytes, length)),
 } satisfies Record<string, Decoder>;
 
 /** A dtype and an encoding, such as "u32 delta-shuffle". */
@@ -69,7 +68,7 @@ function word(bytes: Uint8Array, at: number, stride: number): number {
 }
 
 // Unsigned items wrap modulo 2^bits in the typed array itself, which is how the
-// differences were taken; float64 sums of integers below 2^53 are exact.
+// differences were taken.
 function accumulate<T extends Column>(items: T): T {
   for (let i = 1; i < items.length; i++) items[i] += items[i - 1];
   return items;

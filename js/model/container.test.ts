@@ -29,7 +29,6 @@ describe("openContainer", () => {
     ["u32", "delta-shuffle", (length) => Uint32Array.from(integers(length, 2 ** 32))],
     ["f64", "plain", (length) => Float64Array.from(integers(length, 2 ** 53), (value) => value / 3)],
     ["f64", "shuffle", (length) => Float64Array.from(integers(length, 2 ** 53), (value) => value / 3)],
-    ["f64", "delta-f64-shuffle", (length) => Float64Array.from(integers(length, 2 ** 53))],
   ];
   it.each(cases)("gives back %s %s columns", async (_, encoding, make) => {
     for (const length of lengths) {

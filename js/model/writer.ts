@@ -2,7 +2,7 @@
 import type { Column } from "./columns";
 
 export interface Planned {
-  encoding: "plain" | "shuffle" | "delta-shuffle" | "delta-f64-shuffle";
+  encoding: "plain" | "shuffle" | "delta-shuffle";
   values: Column;
 }
 

@@ -23,7 +23,7 @@ import numpy as np
 
 MAGIC = b"TFV1"
 
-Encoding = Literal["plain", "shuffle", "delta-shuffle", "delta-f64-shuffle"]
+Encoding = Literal["plain", "shuffle", "delta-shuffle"]
 
 _DTYPES = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "float64": "f64"}
 _GZIP_WINDOW = 31  # zlib's 15-bit window, plus 16 for a gzip header, which then holds no time stamp
@@ -40,8 +40,7 @@ class Column:
         One-dimensional, of dtype uint8, uint16, uint32 or float64.
     encoding
         ``"shuffle"`` stores all first bytes, then all second bytes, and so on;
-        ``"delta-shuffle"`` (integers) and ``"delta-f64-shuffle"`` (whole numbers in
-        float64 that stay below 2**53) do so with the differences of neighbours.
+        ``"delta-shuffle"``, for integers, does so with the differences of neighbours.
     """
 
     values: np.ndarray
@@ -103,7 +102,7 @@ def pack(header: Mapping[str, Any], columns: Mapping[str, Column]) -> bytes:
 
 def _encode(column: Column) -> bytes:
     values = column.values.astype(column.values.dtype.newbyteorder("<"), copy=False)
-    if column.encoding.startswith("delta"):
+    if column.encoding == "delta-shuffle":
         # Unsigned integers wrap around, and their running sum wraps back.
         values = np.diff(values, prepend=values.dtype.type(0))
     if column.encoding == "plain" or values.dtype.itemsize == 1:
