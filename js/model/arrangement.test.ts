@@ -178,7 +178,7 @@ describe("arrange", () => {
     ["worker gpu", 3],
     ["task:1 copy", 1],
     ["memcpy", 1],
-    ["worker 0", 4],
+    ["worker 0", 2],
     ["nothing like it", 0],
   ])("filters by all words of %j", (filter, count) => {
     expect(arranged({ filter, groupBy: "none" }).items.length).toBe(count);

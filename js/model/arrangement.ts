@@ -1,7 +1,7 @@
 /** What is where from top to bottom: groups, lanes and their rows, in CSS px. */
 import type { Drawn, Lane } from "./drawn";
 import { type Group, type GroupBy, groupLanes } from "./groups";
-import { laneLabel, laneWords, placeLabel } from "./labels";
+import { isLaneCalled, laneLabel, placeLabel } from "./labels";
 import type { Row } from "./rows";
 
 export type { GroupBy } from "./groups";
@@ -70,9 +70,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   const pins = new Set(options.pinned);
   const words = options.filter.toLowerCase().split(/\s+/).filter(Boolean);
   const isShown = (lane: Lane) =>
-    rows[lane.id].length > 0 &&
-    !options.hidden.has(laneKey(lane)) &&
-    words.every((word) => laneWords(lane).includes(word));
+    rows[lane.id].length > 0 && !options.hidden.has(laneKey(lane)) && isLaneCalled(lane, words);
   let y = 0;
   const addLane = (lane: Lane, context: string, pinned: boolean) => {
     const height = rows[lane.id].length * ROW_HEIGHT + LANE_PAD;

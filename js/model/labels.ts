@@ -37,3 +37,13 @@ export function placeLabel(task: string, device: string): string {
 export function laneWords({ task, device, lane }: Lane): string {
   return [task, device, lane, taskLabel(task), deviceLabel(device), laneLabel(lane)].join(" ").toLowerCase();
 }
+
+/**
+ * Whether a lane is called by all `words` (lower case). A number is one only as a word of the short spelling:
+ * in "/job:worker/replica:0/task:1" the 0 says nothing of worker 0.
+ */
+export function isLaneCalled(lane: Lane, words: readonly string[]): boolean {
+  const { task, device, lane: name } = lane;
+  const short = [taskLabel(task), deviceLabel(device), laneLabel(name)].join(" ").toLowerCase().split(" ");
+  return words.every((word) => (/^\d+$/.test(word) ? short.includes(word) : laneWords(lane).includes(word)));
+}

@@ -13,6 +13,8 @@ export function Announcer({ store }: { store: Store }) {
   if (selected !== null)
     text = `${nameOf(store, selected)}, ${opOf(store, selected)}, ${formatDuration(store.drawn.duration[selected])}, on ${placeOf(store, selected)}`;
   else if (range) text = `${formatDuration(range.end - range.start)} selected`;
+  const mark = store.marks.at(-1);
+  if (mark) text += `; marked ${formatDuration(mark.end - mark.start)}`;
   return (
     <div role="status" aria-live="polite">
       {text}

@@ -1,0 +1,165 @@
+"""The column of lanes, the toolbar, the legend and the help of an exported page."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.timeline import OpenExported, Timeline
+from tfvis_nb import read_trace
+
+DATA = Path(__file__).parent.parent / "data"
+DISTRIBUTED = DATA / "dist_inproc_ps_2workers_step0.pb"
+LOCAL = DATA / "local_mlp_step1.pb"
+
+
+@pytest.fixture(scope="module")
+def distributed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return read_trace(DISTRIBUTED).to_html(tmp_path_factory.mktemp("page") / "distributed.html")
+
+
+@pytest.fixture
+def timeline(exported: OpenExported, distributed: Path) -> Timeline:
+    return exported(distributed).wait()
+
+
+def labels(timeline: Timeline) -> list[str]:
+    """What is written beside the lanes, groups too, from the top."""
+    column = timeline.host.get_by_role("group", name="Lanes")
+    places = column.locator("b").all()
+    return [place.inner_text() for place in sorted(places, key=lambda each: box_top(each))]
+
+
+def box_top(element: Locator) -> float:
+    box = element.bounding_box()
+    assert box
+    return box["y"]
+
+
+def lane_group(timeline: Timeline, name: str) -> Locator:
+    return timeline.host.get_by_role("group", name="Lanes").get_by_role("button", name=name)
+
+
+def test_every_task_is_a_group_that_folds(timeline: Timeline) -> None:
+    group = lane_group(timeline, "worker 1")
+    before = labels(timeline)
+    assert before[0].startswith("ps 0")
+    expect(group).to_have_attribute("aria-expanded", "true")
+    group.click()
+    expect(group).to_have_attribute("aria-expanded", "false")
+    assert len(labels(timeline)) < len(before)
+    group.click()
+    expect(group).to_have_attribute("aria-expanded", "true")
+    assert labels(timeline) == before
+
+
+def test_an_event_in_a_folded_group_unfolds_it(timeline: Timeline) -> None:
+    group = lane_group(timeline, "worker 1")
+    group.click()
+    events = read_trace(DISTRIBUTED).events
+    there = events["task"].astype(str).str.contains("worker.*task:1") & (events["op"] == "ReluGrad")
+    name = events.loc[there, "name"].iloc[0]
+    timeline.find(f"name:{name}")
+    expect(timeline.title).to_contain_text(name)
+    expect(group).to_have_attribute("aria-expanded", "true")
+
+
+def test_filter_hide_and_pin(timeline: Timeline) -> None:
+    everything = labels(timeline)
+    field = timeline.host.get_by_role("textbox", name="Filter lanes")
+    field.fill("worker 0 receive")
+    expect(timeline.host.get_by_role("group", name="Lanes").locator("b")).to_have_count(2)
+    assert labels(timeline) == ["worker 0 · CPU:0", "receive"]
+    field.press("Escape")
+    expect(field).to_have_value("")
+    timeline.host.get_by_role("button", name="Hide").first.click(force=True)
+    again = timeline.host.get_by_role("button", name="+1 hidden")
+    expect(again).to_be_visible()
+    assert len(labels(timeline)) < len(everything)
+    again.click()
+    assert labels(timeline) == everything
+    timeline.host.get_by_role("button", name="Pin").nth(2).click(force=True)
+    assert labels(timeline)[0] in ("ops", "receive")
+    timeline.host.get_by_role("button", name="Unpin").click(force=True)
+    assert labels(timeline) == everything
+
+
+def test_lanes_by_kind_and_colours_by_op(timeline: Timeline) -> None:
+    timeline.host.get_by_role("combobox", name="Group lanes").select_option("kind")
+    assert any(label.startswith("transfer") or label.startswith("receive") for label in labels(timeline))
+    legend = timeline.host.get_by_role("group", name="Legend")
+    assert {"op", "receive"} <= set(legend.locator("button").all_inner_texts())
+    timeline.host.get_by_role("combobox", name="Colour").select_option("op")
+    expect(legend.get_by_role("button", name="RecvTensor")).to_be_visible()
+
+
+def test_the_legend_lights_a_kind_up(timeline: Timeline) -> None:
+    transfers = (read_trace(DISTRIBUTED).events["kind"] == "transfer").sum()
+    entry = timeline.host.get_by_role("group", name="Legend").get_by_role("button", name="receive")
+    entry.click()
+    expect(timeline.host.get_by_role("search").locator("output")).to_have_text(str(transfers))
+    entry.click()
+    expect(timeline.search_box).to_have_value("")
+
+
+def test_help_takes_the_focus_and_gives_it_back(timeline: Timeline) -> None:
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("?")
+    dialog = timeline.host.get_by_role("dialog", name="Keys and gestures")
+    expect(dialog.get_by_role("button", name="Close")).to_be_focused()
+    timeline.page.keyboard.press("Tab")
+    timeline.page.keyboard.press("Tab")
+    expect(timeline.lanes).not_to_be_focused()
+    timeline.page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(timeline.lanes).to_be_focused()
+
+
+def test_arrow_keys_and_brackets_walk(timeline: Timeline) -> None:
+    trace = read_trace(DISTRIBUTED)
+    transfer = int(trace.events.index[trace.events["kind"] == "transfer"][0])
+    producer = trace.edges.query("target == @transfer and kind == 'transfer'")["source"].iloc[0]
+    timeline.click(transfer)
+    timeline.page.keyboard.press("[")
+    expect(timeline.title).to_have_text(trace.events.loc[producer, "name"])
+    timeline.page.keyboard.press("ArrowRight")
+    expect(timeline.title).not_to_have_text(trace.events.loc[producer, "name"])
+
+
+def test_measuring_is_announced(timeline: Timeline) -> None:
+    timeline.find("op:RecvTensor")
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("m")
+    expect(timeline.status.last).to_contain_text("marked")
+    timeline.page.keyboard.press("m")
+    expect(timeline.status.last).not_to_contain_text("marked")
+
+
+def test_selected_rows_as_csv_and_the_view_as_png(timeline: Timeline) -> None:
+    trace = read_trace(DISTRIBUTED)
+    timeline.find("op:RecvTensor")
+    timeline.host.get_by_role("button", name="Export").click()
+    with timeline.page.expect_download() as rows:
+        timeline.host.get_by_role("menuitem", name="Rows").click()
+    with rows.value.path().open(newline="", encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    expected = trace.events.loc[int(row["event"])]
+    assert (int(row["start_ns"]), int(row["duration_ns"])) == (expected["start_ns"], expected["duration_ns"])
+    assert (int(row["bytes"]), row["tensor"]) == (expected["bytes"], expected["tensor"])
+    timeline.host.get_by_role("button", name="Export").click()
+    with timeline.page.expect_download() as picture:
+        timeline.host.get_by_role("menuitem", name="Picture").click()
+    assert picture.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+def test_one_step_of_several(exported: OpenExported, tmp_path: Path) -> None:
+    trace = read_trace([LOCAL, LOCAL, DISTRIBUTED])
+    timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
+    steps = timeline.host.get_by_role("combobox", name="Step")
+    for step in (0, 2):
+        steps.select_option(str(step))
+        expect(timeline.title).to_have_text(f"Step {step}")
+        assert timeline.facts()["Events"] == str(trace.steps.loc[step, "events"])
+    steps.select_option("all")
+    expect(timeline.title).to_have_text("Whole run")
