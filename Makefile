@@ -32,6 +32,8 @@ test: lint
 	npx --no-install vitest run
 	$(PY) -m pytest --nbmake --nbmake-timeout=300 tests tfvis_nb $(wildcard notebooks/*.ipynb)
 
+# TensorFlow's start-up messages would bury the tables.
+bench: export TF_CPP_MIN_LOG_LEVEL := 3
 bench: $(INSTALLED) $(VIEW)
 	$(PY) -m benchmarks.startup
 	$(PY) -m benchmarks.reading
