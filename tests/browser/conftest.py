@@ -29,8 +29,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
+    # For this package only: while playwright is there, its event loop runs, and no other test could run one.
     path = shutil.which("chromium")
     assert path, "these tests drive a chromium on the PATH"
     with sync_playwright() as playwright:
@@ -62,7 +63,7 @@ def exported(context: BrowserContext) -> Iterator[OpenExported]:
         each.check()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterServer]:
     server = JupyterServer(tmp_path_factory.mktemp("jupyter"))
     yield server
