@@ -1,9 +1,6 @@
 import { defineConfig } from "vitest/config";
 
+// What is tested here has no document; what has one is tested in a real browser, by tests/browser.
 export default defineConfig({
-  test: {
-    include: ["js/**/*.test.ts", "js/**/*.test.tsx"],
-    // A test that needs a document asks for it with `// @vitest-environment happy-dom` at its top.
-    environment: "node",
-  },
+  test: { include: ["js/**/*.test.ts"], environment: "node" },
 });
