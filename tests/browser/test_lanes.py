@@ -28,7 +28,7 @@ def labels(timeline: Timeline) -> list[str]:
     """What is written beside the lanes, groups too, from the top."""
     column = timeline.host.get_by_role("group", name="Lanes")
     places = column.locator("b").all()
-    return [place.inner_text() for place in sorted(places, key=lambda each: box_top(each))]
+    return [place.inner_text() for place in sorted(places, key=box_top)]
 
 
 def box_top(element: Locator) -> float:
@@ -87,7 +87,7 @@ def test_filter_hide_and_pin(timeline: Timeline) -> None:
 
 def test_lanes_by_kind_and_colours_by_op(timeline: Timeline) -> None:
     timeline.host.get_by_role("combobox", name="Group lanes").select_option("kind")
-    assert any(label.startswith("transfer") or label.startswith("receive") for label in labels(timeline))
+    assert any(label.startswith(("transfer", "receive")) for label in labels(timeline))
     legend = timeline.host.get_by_role("group", name="Legend")
     assert {"op", "receive"} <= set(legend.locator("button").all_inner_texts())
     timeline.host.get_by_role("combobox", name="Colour").select_option("op")

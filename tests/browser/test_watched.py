@@ -14,6 +14,7 @@ from tests.browser.watched import Watched
         "<script>console.error('said on the console')</script>",
         "<script>throw new Error('thrown')</script>",
         "<script>Promise.reject(new Error('nobody caught this'))</script>",
+        "<script>alert('a name in a trace ran')</script>",
         "<img src='http://127.0.0.1:9/elsewhere.png'>",
         "<script>fetch('file:///etc/hostname').catch(() => 0)</script>",
     ],

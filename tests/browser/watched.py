@@ -1,8 +1,8 @@
-"""What a page must not do unseen: log errors, throw, or ask the network for anything."""
+"""What a page must not do unseen: log errors, throw, open dialogs, or ask the network for anything."""
 
 from __future__ import annotations
 
-from playwright.sync_api import ConsoleMessage, Page, Request
+from playwright.sync_api import ConsoleMessage, Dialog, Page, Request
 
 HARMLESS = ("data:", "blob:")
 
@@ -24,11 +24,16 @@ class Watched:
         self.strangers: list[str] = []
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", self._dialog)
         page.on("request", self._request)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
             self.errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.errors.append(f"{dialog.type}: {dialog.message}")
+        dialog.dismiss()
 
     def _request(self, request: Request) -> None:
         own = (self._own, self._own.replace("http:", "ws:", 1), *HARMLESS)
@@ -36,6 +41,6 @@ class Watched:
             self.strangers.append(request.url)
 
     def check(self) -> None:
-        """Fail if anything was logged as an error or loaded from elsewhere."""
+        """Fail if anything was logged as an error, said in a dialog or loaded from elsewhere."""
         assert self.errors == []
         assert self.strangers == []
