@@ -34,7 +34,12 @@ ZOOM_IN = [{"deltaY": -0.6, "ctrlKey": True}] * 120
 ZOOM_OUT = [{"deltaY": 0.6, "ctrlKey": True}] * 120
 TO_A_QUARTER = [{"deltaY": -0.6, "ctrlKey": True}] * 30
 PAN = [{"deltaX": 20, "deltaY": 0}] * 60 + [{"deltaX": -20, "deltaY": 0}] * 60
-GESTURES: dict[str, list[dict[str, Any]]] = {"zoom in": ZOOM_IN, "zoom out": ZOOM_OUT, "": TO_A_QUARTER, "pan": PAN}
+GESTURES: dict[str, list[dict[str, Any]]] = {
+    "zoom in": ZOOM_IN,
+    "zoom out": ZOOM_OUT,
+    "": TO_A_QUARTER,
+    "pan": PAN,
+}
 """The one without a name is not measured: it brings the view to where the next one begins."""
 
 
