@@ -16,6 +16,7 @@ import { Help } from "./help";
 import { LaneFilter, LaneLabels } from "./lane_labels";
 import { Skeleton } from "./skeleton";
 import { StatusLine } from "./status_line";
+import { StepStrip } from "./step_strip";
 import type { Store } from "./store";
 import { detectTheme, readTokens, watchTheme } from "./theme";
 import { Toolbar } from "./toolbar";
@@ -36,6 +37,7 @@ export interface MountOptions {
 
 /** Toolbar, overview, ruler, status line and borders (CSS px). */
 const AROUND_LANES = 38 + 38 + 22 + 26 + 2;
+const STEP_STRIP = 34;
 /** A little trace does not take the room of a large one, but its details need some. */
 const LEAST = 400;
 
@@ -53,7 +55,8 @@ export function assemble(
   const description = `${formatCount(drawn.count)} events in ${drawn.lanes.length} lanes over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
   render(<Skeleton description={description} />, root);
   if (!options.ownsPage) {
-    const needed = Math.max(AROUND_LANES + store.arrangement.height + 12, LEAST);
+    const strip = drawn.steps.length > 1 ? STEP_STRIP : 0;
+    const needed = Math.max(AROUND_LANES + strip + store.arrangement.height + 12, LEAST);
     root.style.height = `${Math.min(host.get("height"), needed)}px`;
   }
   const find = (name: string) => root.querySelector<HTMLElement>(`[data-part="${name}"]`)!;
@@ -63,6 +66,7 @@ export function assemble(
   lanes.tabIndex = 0;
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
   render(<Toolbar store={store} commands={commands} root={root} />, find("toolbar"));
+  render(<StepStrip store={store} />, find("steps"));
   render(<LaneLabels store={store} />, find("labels"));
   render(<LaneFilter store={store} />, find("filter"));
   render(<DetailsPanel store={store} commands={commands} />, find("details"));

@@ -4,6 +4,7 @@ export function Skeleton({ description }: { description: string }) {
   return (
     <>
       <div data-part="toolbar" style={{ display: "contents" }} />
+      <div data-part="steps" style={{ display: "contents" }} />
       <div class="body">
         <div class="main" data-part="main">
           <div class="corner">Activity</div>

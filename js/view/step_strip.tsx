@@ -1,0 +1,88 @@
+/** Above the lanes when there are several steps: how long each took, the slow ones lit; a click shows one. */
+
+import { useState } from "preact/hooks";
+import { type StepBar, stepBars } from "../model/step_bars";
+import { formatCount, formatDuration } from "../model/units";
+import type { Store } from "./store";
+import { useTopics } from "./use_store";
+
+const MOST_BARS = 400;
+const HEIGHT = 26;
+
+export function StepStrip({ store }: { store: Store }) {
+  useTopics(store, ["layout", "panel"]);
+  const [hovered, setHovered] = useState<StepBar | null>(null);
+  const { steps } = store.drawn;
+  if (steps.length < 2) return null;
+  const { bars, median, slowest } = stepBars(steps, MOST_BARS);
+  const told = hovered?.longest ?? store.step ?? slowest;
+  const duration = steps[told].end - steps[told].start;
+  const show = (place: number) => store.setStep(Math.min(Math.max(place, 0), steps.length - 1));
+  const place = store.step ?? -1;
+  const moves: Record<string, number> = {
+    ArrowLeft: place - 1,
+    ArrowRight: place + 1,
+    Home: 0,
+    End: steps.length - 1,
+  };
+  return (
+    <div class="steps">
+      <div class="corner">
+        Steps
+        <button
+          type="button"
+          aria-pressed={store.step === null}
+          title="Show all steps on one axis"
+          onClick={() => store.setStep(null)}
+        >
+          all {formatCount(steps.length)}
+        </button>
+      </div>
+      <div
+        class="step-bars"
+        role="slider"
+        tabIndex={0}
+        aria-label="Step shown"
+        aria-valuemin={0}
+        aria-valuemax={steps.length - 1}
+        aria-valuenow={Math.max(place, 0)}
+        aria-valuetext={store.step === null ? "all steps" : nameStep(store, store.step, median)}
+        data-lm-suppress-shortcuts="true"
+        onPointerLeave={() => setHovered(null)}
+        onKeyDown={(event) => {
+          if (!(event.key in moves)) return;
+          show(moves[event.key]);
+          event.preventDefault();
+          event.stopPropagation();
+        }}
+      >
+        {bars.map((bar) => (
+          // biome-ignore lint/a11y/noStaticElementInteractions: the slider around the bars is what keys reach
+          // biome-ignore lint/a11y/useKeyWithClickEvents: its arrow keys choose a step
+          <i
+            key={bar.first}
+            data-slow={bar.isSlow ? "" : undefined}
+            data-shown={place >= bar.first && place <= bar.last ? "" : undefined}
+            onPointerEnter={() => setHovered(bar)}
+            onClick={() => show(bar.longest)}
+          >
+            <b style={{ height: `${Math.max(bar.height * HEIGHT, 1)}px` }} />
+          </i>
+        ))}
+      </div>
+      <div class="step-told" aria-hidden="true">
+        <strong>
+          {hovered === null && store.step === null ? "Slowest: step" : "Step"} {steps[told].step}
+        </strong>{" "}
+        {formatDuration(duration)}
+        {median > 0 && <span> · {(duration / median).toFixed(1)} × median</span>}
+      </div>
+    </div>
+  );
+}
+
+function nameStep(store: Store, place: number, median: number): string {
+  const step = store.drawn.steps[place];
+  const duration = step.end - step.start;
+  return `step ${step.step}, ${formatDuration(duration)}, ${(duration / (median || 1)).toFixed(1)} times the median`;
+}
