@@ -12,7 +12,7 @@ import lzma
 import re
 from collections import Counter
 from pathlib import Path
-from statistics import median
+from statistics import median, median_high
 from typing import Any
 
 from google.protobuf import text_format
@@ -40,16 +40,18 @@ def load(path: Path) -> Any:
 
 
 def read(steps: list[Any]) -> tuple[list[Row], int, int]:
-    """Return the rows of some StepStats in order, how many repeat another, and how many have no usable time."""
+    """Return the rows of some StepStats in order, how many repeat another, how many have no usable time."""
+    every: list[Row] = []
     rows: list[Row] = []
-    repeated = aside = 0
+    repeated = 0
     for number, step_stats in enumerate(steps):
-        of_step, dropped, absurd = _read_step(number, step_stats)
-        rows += of_step
+        kept, usable, dropped = _read_step(number, step_stats)
+        every += kept
+        rows += usable
         repeated += dropped
-        aside += absurd
+    _ops_of_plain_kernels(every)
     rows.sort(key=lambda row: (row["start_ns"], -row["duration_ns"]))
-    return rows, repeated, aside
+    return rows, repeated, len(every) - len(rows)
 
 
 def nested(row: Row) -> Row:
@@ -91,7 +93,7 @@ def _output(slot: int, tensor: Any) -> Row:
     }
 
 
-def _read_step(number: int, step_stats: Any) -> tuple[list[Row], int, int]:
+def _read_step(number: int, step_stats: Any) -> tuple[list[Row], list[Row], int]:
     entries = [(entry, *_where(entry.device)) for entry in step_stats.dev_stats]
     tasks, blocks = _tasks(entries)
     rows = []
@@ -111,15 +113,16 @@ def _read_step(number: int, step_stats: Any) -> tuple[list[Row], int, int]:
                 _host_row(row, node, entry.thread_names)
             else:
                 _executor_row(row, node, entries[index])
+            if row["scheduled_ns"] is not None and abs(row["scheduled_ns"]) > 4 * 10**18:
+                row["scheduled_ns"] = None
             rows.append(row)
     kept = _without_repeats(rows)
     _devices_of_gpu_rows(kept)
-    _ops_of_plain_kernels(kept)
     _align_clocks(kept)
     fit = [row for row in kept if not row["_overflow"]]
-    middle = median(float(row["start_ns"]) for row in fit) if fit else 0
+    middle = median_high(row["start_ns"] for row in fit) if fit else 0
     usable = [row for row in fit if abs(row["start_ns"] - middle) <= DAY]
-    return usable, len(rows) - len(kept), len(kept) - len(usable)
+    return kept, usable, len(rows) - len(kept)
 
 
 # ---------------------------------------------------------------- places
@@ -218,7 +221,7 @@ def _common(step: int, device: str, node: Any) -> Row:
             node.scheduled_micros,
         ),
         "_raw_device": device,
-        "_overflow": abs(start) > 9 * 10**18,
+        "_overflow": abs(start) > 4 * 10**18,
         "_node": node,
     }
 
@@ -308,9 +311,9 @@ def _gpu_row(row: Row, node: Any, lane: str, what: str) -> None:
     if is_copy:
         _copy_row(row, what, name, label)
         return
-    if match := re.fullmatch(r"([^:\s#]+):([A-Za-z_]\w*)(?:#.*)?(?:@@.*)?", name):
-        row |= {"name": match[1], "op": match[2]}
-    elif match := re.match(r"([^:\s]+):([A-Za-z_]\w*)[^ ]* regs:", label):
+    match = re.fullmatch(r"([^:\s#]+):([A-Za-z_]\w*)(?:#.*)?(?:@@.*)?", name)
+    match = match or re.match(r"([^:\s]+):([A-Za-z_]\w*)[^ ]* regs:", label)
+    if match:
         row |= {"name": match[1], "op": match[2]}
     if label.lower().startswith("memset") or name.lower().startswith("memset") or what_low == "memset":
         size = re.search(r"\b(?:size|num_bytes|bytes): ?(\d{1,18})\b", label)
@@ -327,19 +330,18 @@ def _copy_row(row: Row, what: str, name: str, label: str) -> None:
     match = re.search(pattern, what) or re.search(pattern, label) or re.search(pattern, name)
     letters = ((match[1] or "") + (match[2] or "")).upper() if match else ""
     kind = "P2P" if "P" in letters else f"{letters[0]}2{letters[1]}" if letters else "Other" if match else ""
-    size = re.search(r"\b(?:size|num_bytes|bytes): ?(\d+)|\b(\d+) bytes\b", label)
+    size = re.search(r"\b(?:size|num_bytes|bytes): ?(\d{1,18})\b|\b(\d{1,18}) bytes\b", label)
     row |= {"kind": "memcpy", "op": f"Memcpy{kind}", "lane": f"memcpy {kind}".strip()}
     row["bytes"] = int(size[1] or size[2]) if size else None
     peer = re.search(r"\b(?:dest|destination|to device): ?(\d+)", label)
     row["_ends"] = (letters, int(peer[1]) if peer and kind == "P2P" else None)
-    text = name.split("@@")[0]
+    text = name.partition("@@")[0]
     if re.match(pattern, text) and " num_bytes:" in label:
-        text = label.split(" num_bytes:")[0]
+        text = label.partition(" num_bytes:")[0]
     elif re.search(r"(?i):memcpy[^:]*$", text) and re.match(pattern, text.rpartition(":")[2]):
         text = text.rpartition(":")[0]
     node = ""
-    for frame in text.split("::"):
-        frame = frame.split("#")[0]
+    for frame in (part.partition("#")[0] for part in text.split("::")):
         if edge := re.fullmatch(r"edge_\d+_(.+)", frame):
             row["tensor"] = frame
             node = node or edge[1]
@@ -439,8 +441,10 @@ def _align_clocks(rows: list[Row]) -> None:
     for block in {row["_block"] for row in rows if row["_family"] == "gpu"}:
         mine = [row for row in rows if row["_family"] == "gpu" and row["_block"] == block]
         task = mine[0]["task"]
-        mine = [row for row in mine if row["task"] == task]
-        ops = [row for row in rows if row["compute_start_ns"] is not None and row["task"] == task]
+        mine = [row for row in mine if row["task"] == task and not row["_overflow"]]
+        if not mine:
+            continue
+        ops = [r for r in rows if r["compute_start_ns"] is not None and r["task"] == task and not r["_overflow"]]
         launched = [row for row in mine if row["scheduled_ns"] is not None]
         apart = (
             bool(launched)
@@ -464,7 +468,7 @@ def _align_clocks(rows: list[Row]) -> None:
             for row in mine
             if row["kind"] in ("kernel", "collective") and len(runs.get(row["name"], ())) == 1
         ]
-        pairs = [(row, op) for row, op in pairs if op["compute_start_ns"] is not None]
+        pairs = [(row, op) for row, op in pairs if op["compute_start_ns"] is not None and not op["_overflow"]]
         windows = [
             (op["compute_start_ns"] - row["scheduled_ns"] - 999, op["compute_end_ns"] - row["scheduled_ns"])
             for row, op in pairs

@@ -88,12 +88,14 @@ class _Finder:
 
     def _device_numbers(self, column: str) -> np.ndarray:
         places = self.devices.get_indexer(self.events[column].cat.categories)
-        return np.append(places, -1)[self.events[column].cat.codes.to_numpy()].astype(np.int64)
+        numbers: np.ndarray = np.append(places.astype(np.int64), -1)[self.events[column].cat.codes]
+        return numbers
 
     def _key(self, step: np.ndarray, where: np.ndarray, name: np.ndarray) -> np.ndarray:
         """Number (step, device or task, name); -1 stands for anywhere or nothing."""
         places = max(len(self.devices), int(self.task.max(initial=0)) + 1) + 1
-        return (step * places + where + 1) * (len(self.names) + 1) + name + 1
+        key: np.ndarray = (step * places + where + 1) * (len(self.names) + 1) + name + 1
+        return key
 
     def _add(self, source: np.ndarray, target: np.ndarray, kind: np.ndarray | int) -> None:
         known = source >= 0
@@ -241,6 +243,8 @@ def _unique(source: np.ndarray, target: np.ndarray, kind: np.ndarray) -> pd.Data
         {
             "source": source[new].astype(np.int64),
             "target": target[new].astype(np.int64),
-            "kind": pd.Categorical.from_codes(kind[new], categories=list(KINDS)),
+            "kind": pd.Categorical.from_codes(
+                kind[new].astype(np.int8), dtype=pd.CategoricalDtype(list(KINDS))
+            ),
         }
     )

@@ -12,7 +12,7 @@ _KEYS = ["task", "device", "lane"]
 
 
 def lanes(events: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per lane, ordered as they are drawn: tasks, in them CPUs before GPUs, ops before streams.
+    """Return one row per lane, ordered as they are drawn: by task, CPUs before GPUs, ops before streams.
 
     Parameters
     ----------

@@ -49,7 +49,8 @@ def transfers(events: pd.DataFrame) -> pd.DataFrame:
     >>> from tfvis_nb.analysis.transfers import transfers
     >>> table = events.build({
     ...     "start_ns": [0, 10], "duration_ns": [100, 190], "kind": ["transfer"] * 2, "bytes": [50, 100],
-    ...     "source": ["/job:ps/task:0/device:CPU:0"] * 2, "destination": ["/job:worker/task:0/device:CPU:0"] * 2,
+    ...     "source": ["/job:ps/task:0/device:CPU:0"] * 2,
+    ...     "destination": ["/job:worker/task:0/device:CPU:0"] * 2,
     ... })
     >>> transfers(table)[["wait_ns", "transfer_ns", "bandwidth"]].values.tolist()
     [[0, 100, 500000000.0], [90, 100, 1000000000.0]]
@@ -76,7 +77,7 @@ def transfers(events: pd.DataFrame) -> pd.DataFrame:
 
 
 def _moving(table: pd.DataFrame) -> np.ndarray:
-    """Return how long each received tensor moved: from when its channel became free, or it began, to its end."""
+    """Return how long each received tensor moved: from when its channel became free, or its start, on."""
     names = {column: table[column].cat.categories for column in ("source", "destination")}
     tasks = {
         column: pd.Series([task_of(name) for name in names[column]], dtype=object).factorize()[0][

@@ -8,7 +8,7 @@ from tfvis_nb._trace import Trace
 from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
 
 if TYPE_CHECKING:
-    from tfvis_nb.reading.decode import RecordedStep
+    from tfvis_nb.reading.recorded import RecordedStep
 
 __all__ = ["EmptyTraceError", "TraceFormatError", "read_trace"]
 
@@ -47,14 +47,16 @@ def read_trace(source: Any, *, title: str | None = None) -> Trace:
     >>> import tfvis_nb as tv
     >>> text = b'''dev_stats {
     ...   device: "/job:localhost/replica:0/task:0/cpu:0"
-    ...   node_stats { node_name: "a" timeline_label: "a = Const()" all_start_micros: 7 all_end_rel_micros: 2 }
+    ...   node_stats {
+    ...     node_name: "a" timeline_label: "a = Const()" all_start_micros: 7 all_end_rel_micros: 2
+    ...   }
     ... }'''
     >>> trace = tv.read_trace(text)
     >>> trace.events[["name", "op", "start_ns", "duration_ns"]].values.tolist()
     [['a', 'Const', 7000, 2000]]
     """
-    from tfvis_nb.reading.decode import RecordedStep
     from tfvis_nb.reading.joining import joined
+    from tfvis_nb.reading.recorded import RecordedStep
     from tfvis_nb.reading.stepstats import assemble
 
     if isinstance(source, Trace) and title is None:

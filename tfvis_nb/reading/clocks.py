@@ -15,7 +15,9 @@ ABSURD = 86_400_000_000_000
 """A day in ns: a row that far from the rest of its step has no usable time."""
 
 _LARGEST_MICROS = 9_000_000_000_000_000
-_LARGEST_NANOS = 9_000_000_000_000_000_000
+_LATEST = 4_000_000_000_000_000_000
+"""The year 2096 in ns: differences of two times below it fit 64 bits."""
+
 _INVERSE_OF_125 = np.uint64(pow(125, -1, 2**61))
 
 
@@ -23,7 +25,7 @@ _INVERSE_OF_125 = np.uint64(pow(125, -1, 2**61))
 class Times:
     """Times of every row, all int64 ns, each with a mask of where it is known.
 
-    `unusable` marks rows whose start does not fit 64 bits of nanoseconds.
+    `unusable` marks rows whose start is so large that nothing can be said of it.
     """
 
     start: np.ndarray
@@ -37,7 +39,8 @@ class Times:
 
 
 def _nanos(micros: np.ndarray) -> np.ndarray:
-    return np.clip(micros, -_LARGEST_MICROS, _LARGEST_MICROS) * 1000
+    nanos: np.ndarray = np.clip(micros, -_LARGEST_MICROS, _LARGEST_MICROS) * 1000
+    return nanos
 
 
 def read_times(source: Source, executor: np.ndarray, notes: list[str]) -> Times:
@@ -68,9 +71,7 @@ def read_times(source: Source, executor: np.ndarray, notes: list[str]) -> Times:
         notes.append(f"{int(wrong.sum())} rows have a negative or absurd duration, drawn as 0 ns")
         duration = np.where(wrong, 0, duration)
     has_compute = executor & (op_start >= 0) & (op_end >= op_start) & (op_end <= duration)
-    unusable = (np.abs(start.astype(np.float64)) > _LARGEST_NANOS) | (
-        ~fine & (np.abs(micros) > _LARGEST_MICROS)
-    )
+    unusable = _larger(start, _LATEST)
     scheduled, has_scheduled = _scheduled(source, start, executor, notes)
     return Times(
         start=start,
@@ -91,11 +92,11 @@ def _scheduled(
     nanos = source.numbers("scheduled_nanos")
     known = (micros != 0) | (nanos != 0)
     # The TF 1.3 GPU tracer wrote nanoseconds into scheduled_micros.
-    already_nanos = np.abs(micros) > _LARGEST_MICROS
+    already_nanos = _larger(micros, _LARGEST_MICROS)
     scheduled = np.where(nanos != 0, nanos, np.where(already_nanos, micros, _nanos(micros)))
     far = executor & known & ~_near(start, scheduled)
     if not far.any():
-        return scheduled, known
+        return scheduled, known & ~_larger(scheduled, _LATEST)
     mended = _unmultiply(nanos)
     good = far & (nanos != 0) & (nanos % 8 == 0) & _near(start, mended)
     lost = int(far.sum() - good.sum())
@@ -106,7 +107,13 @@ def _scheduled(
         )
     if lost:
         notes.append(f"the scheduled times of {lost} ops are unusable and were left out")
-    return np.where(good, mended, scheduled), known & (~far | good)
+    scheduled = np.where(good, mended, scheduled)
+    return scheduled, known & (~far | good) & ~_larger(scheduled, _LATEST)
+
+
+def _larger(values: np.ndarray, limit: int) -> np.ndarray:
+    # Not by np.abs: it leaves the smallest int64 negative.
+    return (values > limit) | (values < -limit)
 
 
 def _near(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -45,7 +45,8 @@ class Vocabulary:
         encoded = texts if hasattr(texts, "indices") else texts.dictionary_encode()
         numbers = np.array([self.code(text or "") for text in encoded.dictionary.to_pylist()] + [0], np.int32)
         places = encoded.indices.fill_null(len(numbers) - 1).to_numpy(zero_copy_only=False)
-        return numbers[places]
+        codes: np.ndarray = numbers[places]
+        return codes
 
     def categorical(self, codes: np.ndarray) -> pd.Categorical:
         """Make a categorical of `codes` with only the texts that occur."""

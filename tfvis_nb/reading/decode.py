@@ -7,18 +7,18 @@ at their times shows that they only repeat other rows.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tfvis_nb.reading import protowire, schema
-from tfvis_nb.reading.devices import Place, block_numbers, place
+from tfvis_nb.reading.aggregates import same_times, without_repeats
+from tfvis_nb.reading.devices import Place, place
 from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.protowire import Data
+from tfvis_nb.reading.recorded import RecordedStep, text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,43 +37,6 @@ _WORKERS = 2
 _Map = Callable[[Callable[[list[int]], "pa.RecordBatch"], list[list[int]]], Iterable["pa.RecordBatch"]]
 _Batches = Iterable[tuple[list[int], "pa.RecordBatch"]]
 
-_TIMES = ("all_start_micros", "all_end_rel_micros", "scheduled_micros")
-
-
-@dataclass
-class RecordedStep:
-    """What one traced run recorded.
-
-    Attributes
-    ----------
-    devices, places, threads
-        For each ``DeviceStepStats`` in the order of the source: its device name, what that
-        means, and its thread names by thread id.
-    chunks
-        All rows as Arrow struct arrays of ``NodeExecStats``, entry after entry.
-    entry
-        For each row, the ``DeviceStepStats`` it is of (int64, ascending).
-    graphs
-        Serialised ``GraphDef`` of each partition.
-    repeated
-        How many rows of aggregate lanes were left out because another lane has them too.
-    notes
-        What had to be repaired to get here.
-    """
-
-    devices: list[str]
-    places: list[Place]
-    threads: list[dict[int, str]]
-    chunks: list[pa.StructArray]
-    entry: np.ndarray
-    graphs: list[bytes]
-    repeated: int = 0
-    notes: list[str] = field(default_factory=list)
-
-    def numbers(self, name: str) -> np.ndarray:
-        """Return an integer field of every row."""
-        return joined([chunk.field(name).to_numpy() for chunk in self.chunks])
-
 
 class _Entry(NamedTuple):
     """Where a DeviceStepStats lies in the data, and its device."""
@@ -81,16 +44,6 @@ class _Entry(NamedTuple):
     start: int
     end: int
     device: str
-
-
-def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """Concatenate arrays; a single one is not copied."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def text(value: bytes) -> str:
-    """Decode a name; bytes that are not UTF-8 become U+FFFD."""
-    return value.decode("utf-8", "replace")
 
 
 def decode(data: Data, label: str, message: str = "") -> RecordedStep:
@@ -107,7 +60,7 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
     try:
         entries, graphs = _split(data, message)
         step = _decode_entries(data, entries, graphs)
-    except (protowire.Damage, ValueError) as error:
+    except (protowire.DamageError, ValueError) as error:
         raise TraceFormatError(_damaged(data, label, message, error)) from None
     if not len(step.entry):
         known = any(part.number <= 5 for part in protowire.fields(data))
@@ -152,7 +105,7 @@ def kind_of(data: Data) -> str:
                 return (
                     "RunMetadata" if _is_device_entry(bytes(data[inner.start : inner.end])) else "StepStats"
                 )
-    except protowire.Damage:
+    except protowire.DamageError:
         pass
     return "RunMetadata"
 
@@ -160,7 +113,7 @@ def kind_of(data: Data) -> str:
 def _is_device_entry(data: bytes) -> bool:
     try:
         first = next(protowire.fields(data), None)
-    except protowire.Damage as damage:
+    except protowire.DamageError as damage:
         # A truncated file ends inside the entry; a device name is no field from its first byte on.
         return damage.position == 0 and data[:1] in (b"\x0a", b"\x12", b"\x1a")
     return first is None or (first.number <= 3 and first.wire_type == protowire.LENGTH)
@@ -174,7 +127,7 @@ def _split(data: Data, message: str) -> tuple[list[_Entry], list[bytes]]:
     steps = []
     for part in protowire.fields(data):
         if part.number in (1, 3) and part.wire_type != protowire.LENGTH:
-            raise protowire.Damage(
+            raise protowire.DamageError(
                 part.position, f"wire type {part.wire_type} where a message belongs", message
             )
         if part.number == 1:
@@ -189,7 +142,7 @@ def _entries(data: Data, steps: Iterable[tuple[int, int]]) -> list[_Entry]:
     for start, end in steps:
         for part in protowire.fields(data, start, end):
             if part.number == 1 and part.wire_type != protowire.LENGTH:
-                raise protowire.Damage(
+                raise protowire.DamageError(
                     part.position, f"wire type {part.wire_type} where a message belongs", "dev_stats"
                 )
             if part.number == 1:
@@ -212,11 +165,11 @@ def _decode_entries(data: Data, entries: list[_Entry], graphs: list[bytes]) -> R
         step = _step(of_others, entries, places, graphs)
         if totals:
             aggregates = _step(times, entries, places, graphs)
-            if _same_times(step, aggregates):
+            if same_times(step, aggregates):
                 step.repeated = len(aggregates.entry)
             else:
                 every = _decoded(data, entries, totals | others, "DeviceStepStats", run)
-                step = _without_repeats(_step(every, entries, places, graphs))
+                step = without_repeats(_step(every, entries, places, graphs))
     return step
 
 
@@ -272,49 +225,3 @@ def _batch(data: Data, entries: list[_Entry], message: str) -> pa.RecordBatch:
     content = pa.py_buffer(data).slice(one.start, one.end - one.start)
     offsets = pa.py_buffer(np.array([0, one.end - one.start], np.int32))
     return handler.array_to_record_batch(pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content]))
-
-
-def _groups(step: RecordedStep) -> np.ndarray:
-    """Number the GPU of each entry within its block; -1 for other entries and for lanes no aggregate covers."""
-    numbers = block_numbers(step.places)
-    groups = [
-        block << 16 | where.ordinal & 0xFFFF if where.family == "gpu" and where.lane != "sync" else -1
-        for block, where in zip(numbers, step.places, strict=True)
-    ]
-    return np.array(groups, np.int64)
-
-
-def _same_times(step: RecordedStep, aggregates: RecordedStep) -> bool:
-    """Tell whether the aggregate lanes hold exactly the times of the other lanes of their GPU."""
-    sides = []
-    for side in (step, aggregates):
-        group = _groups(side)[side.entry] if len(side.entry) else np.zeros(0, np.int64)
-        mixed = group.astype(np.uint64)
-        for name in _TIMES if len(side.entry) else ():
-            mixed = (mixed ^ side.numbers(name).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        sides.append(np.sort(mixed[group >= 0]))
-    return np.array_equal(*sides)
-
-
-def _without_repeats(step: RecordedStep) -> RecordedStep:
-    """Drop each row of an aggregate lane that has a partner of equal name, label and times in another lane."""
-    import pyarrow as pa
-
-    group = _groups(step)[step.entry].tolist()
-    fields = [step.numbers(name).tolist() for name in _TIMES]
-    names = [value for chunk in step.chunks for value in chunk.field("node_name").to_pylist()]
-    labels = [value for chunk in step.chunks for value in chunk.field("timeline_label").to_pylist()]
-    keys = list(zip(group, names, labels, *fields, strict=True))
-    aggregate = np.array([where.aggregate for where in step.places])[step.entry]
-    available = Counter(key for key, total in zip(keys, aggregate.tolist(), strict=True) if not total)
-    keep = np.ones(len(keys), bool)
-    for row in np.flatnonzero(aggregate).tolist():
-        if available[keys[row]] > 0:
-            available[keys[row]] -= 1
-            keep[row] = False
-    chunks, first = [], 0
-    for chunk in step.chunks:
-        chunks.append(chunk.filter(pa.array(keep[first : first + len(chunk)])))
-        first += len(chunk)
-    step.chunks, step.entry, step.repeated = chunks, step.entry[keep], int((~keep).sum())
-    return step

@@ -16,7 +16,8 @@ _GPU_LANE = re.compile(
     re.IGNORECASE,
 )
 _GPU_CONTEXT = re.compile(
-    r"/gpu:(?P<ordinal>\d+) \(.*\)/context#(?P<context>\d+)/(?:stream#(?P<stream>\d+)|null stream)(?::(?P<what>\w+))?",
+    r"/gpu:(?P<ordinal>\d+) \(.*\)/context#(?P<context>\d+)/"
+    r"(?:stream#(?P<stream>\d+)|null stream)(?::(?P<what>\w+))?",
     re.IGNORECASE,
 )
 _HOST = re.compile(_TASK + r"?/host:CPU")

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading import foreign, parquet, textproto
-from tfvis_nb.reading.decode import RecordedStep, decode
+from tfvis_nb.reading.decode import decode
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
+from tfvis_nb.reading.recorded import RecordedStep
 from tfvis_nb.reading.sources import Piece
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from tfvis_nb.reading import labels
 from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
-from tfvis_nb.reading.decode import joined
 from tfvis_nb.reading.devices import canonical
+from tfvis_nb.reading.recorded import joined
 from tfvis_nb.reading.source import Source
 
 if TYPE_CHECKING:
@@ -104,16 +104,17 @@ def produced_bytes(source: Source, rows: np.ndarray) -> np.ndarray:
     """Return the bytes of all outputs of each row (int64), -1 for a row without outputs."""
     import pyarrow.compute as pc
 
-    totals = []
+    totals: list[np.ndarray] = []
     for chunk in source.chunks:
         outputs = chunk.field("output")
         offsets = outputs.offsets.to_numpy()
         described = outputs.values.field("tensor_description").field("allocation_description")
         sizes = pc.struct_field(described, "requested_bytes").fill_null(0).to_numpy(zero_copy_only=False)
         sums = np.concatenate([[0], np.cumsum(sizes)])
-        total = sums[offsets[1:]] - sums[offsets[:-1]]
-        totals.append(np.where(np.diff(offsets) > 0, total, -1))
-    return joined(totals)[rows].astype(np.int64)
+        made = sums[offsets[1:]] - sums[offsets[:-1]]
+        totals.append(np.where(np.diff(offsets) > 0, made, -1))
+    total: np.ndarray = joined(totals)[rows].astype(np.int64)
+    return total
 
 
 def scatter(texts: pa.Array, rows: np.ndarray, values: pa.Array) -> pa.Array:

@@ -73,6 +73,6 @@ def _is_xspace(data: Data) -> bool:
                     return name.startswith((b"/host:", b"/device:", b"Task Environment")) or not name.strip()
                 if inner.number != 1 or inner.wire_type != protowire.VARINT:
                     return False
-    except protowire.Damage:
+    except protowire.DamageError:
         return False
     return False

@@ -32,6 +32,7 @@ class Offset(NamedTuple):
 
     @property
     def middle(self) -> int:
+        """The offset that is taken."""
         return self.low + (self.high - self.low) // 2
 
 
@@ -66,36 +67,37 @@ def align_gpu_clocks(
     if not len(gpu.rows):
         return
     entry = source.entry[gpu.rows]
-    group = source.step[entry] << 32 | (blocks.number[entry] + 1)
+    step_of_executors = source.step[source.entry[executors.rows]]
     one_op = _ops_that_ran_once(source, executors, gpu, words)
-    for key in np.unique(group).tolist():
-        members = np.flatnonzero(group == key)
-        rows = gpu.rows[members]
-        task = words.task.texts[int(gpu.task[members[0]])]
-        mine = executors.rows[
-            (executors.task == gpu.task[members[0]])
-            & (source.step[source.entry[executors.rows]] == key >> 32)
-        ]
-        mine = mine[times.has_compute[mine]]
-        if len(mine):
-            _align(rows, one_op[members], mine, times, _Reporter(notes, task, key >> 32, len(source.steps)))
-        elif (
-            times.has_scheduled[rows].any()
-            and _median_gap(times.start[rows], times.scheduled[rows], times.has_scheduled[rows]) >= FAR
-        ):
-            times.has_scheduled[rows] = False
-            notes.append(
-                f"GPU of {task or 'an unknown task'}: launch times left out, there are no ops to align them by"
-            )
+    outcomes: dict[tuple[str, str], list[Offset | None]] = {}
+    for key, members in _members(source.step[entry] << 32 | (blocks.number[entry] + 1)).items():
+        first, last = np.searchsorted(step_of_executors, [key >> 32, (key >> 32) + 1])
+        task = int(gpu.task[members[0]])
+        mine = executors.rows[first:last][executors.task[first:last] == task]
+        mine = mine[times.has_compute[mine] & ~times.unusable[mine]]
+        members = members[~times.unusable[gpu.rows[members]]]
+        what, offset = _align(gpu.rows[members], one_op[members], mine, times)
+        if what:
+            outcomes.setdefault((words.task.texts[task] or "an unknown task", what), []).append(offset)
+    notes += [f"GPU of {task}: {what}{_certainty(found)}" for (task, what), found in outcomes.items()]
 
 
-class _Reporter:
-    def __init__(self, notes: list[str], task: str, step: int, steps: int) -> None:
-        self._notes = notes
-        self._head = f"GPU of {task or 'an unknown task'}" + (f", step {step}" if steps > 1 else "")
+def _members(group: np.ndarray) -> dict[int, np.ndarray]:
+    """Return the places of each group's members."""
+    order = np.argsort(group, kind="stable")
+    distinct, first = np.unique(group[order], return_index=True)
+    return dict(zip(distinct.tolist(), np.split(order, first[1:]), strict=True))
 
-    def say(self, text: str) -> None:
-        self._notes.append(f"{self._head}: {text}")
+
+def _certainty(found: list[Offset | None]) -> str:
+    """Say how closely the offsets are known, and in how many steps."""
+    offsets = [offset for offset in found if offset is not None]
+    steps = f" in {len(found)} steps" if len(found) > 1 else ""
+    if not offsets:
+        return steps
+    half = max(offset.high - offset.low for offset in offsets) / 2000
+    agree, total = sum(offset.agree for offset in offsets), sum(offset.total for offset in offsets)
+    return f" to {half:.1f} us by {agree} of {total} kernels{steps}"
 
 
 def _median_gap(one: np.ndarray, other: np.ndarray, known: np.ndarray) -> float:
@@ -103,45 +105,51 @@ def _median_gap(one: np.ndarray, other: np.ndarray, known: np.ndarray) -> float:
 
 
 def _align(
-    rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, times: Times, report: _Reporter
-) -> None:
-    """Align one block. `op_row` is the row of the op that launched each of `rows`, -1 where it is not certain."""
+    rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, times: Times
+) -> tuple[str, Offset | None]:
+    """Align one block and say what was done.
+
+    Parameters
+    ----------
+    rows
+        The block's rows.
+    op_row
+        The row of the op that launched each of them, -1 where it is not certain.
+    executors
+        The rows of the ops of its task.
+    times
+        Is changed.
+    """
+    if not len(rows):
+        return "", None
     launched = times.has_scheduled[rows]
-    foreign = abs(float(np.median(times.start[rows])) - float(np.median(times.start[executors]))) >= FAR
-    launches_apart = (
-        bool(launched.any()) and _median_gap(times.start[rows], times.scheduled[rows], launched) >= FAR
-    )
-    if not foreign and not launches_apart:
-        return
-    certain = (op_row >= 0) & times.has_compute[op_row]
-    offset = None
-    usable = certain & launched
-    if usable.any() and not (foreign and launches_apart):
-        launch = times.scheduled[rows[usable]]
-        op = op_row[usable]
-        offset = densest_overlap(
-            times.compute_start[op] - launch - _TRUNCATED, times.compute_end[op] - launch
-        )
+    apart = bool(launched.any()) and _median_gap(times.start[rows], times.scheduled[rows], launched) >= FAR
+    if not len(executors):
+        times.has_scheduled[rows] &= not apart
+        return ("launch times left out, there are no ops to align them by" if apart else ""), None
+    middle = float(np.median(times.start[executors].astype(np.float64)))
+    foreign = abs(float(np.median(times.start[rows].astype(np.float64))) - middle) >= FAR
+    if not foreign and not apart:
+        return "", None
+    op_row = np.where((op_row >= 0) & times.has_compute[op_row] & ~times.unusable[op_row], op_row, -1)
+    usable = (op_row >= 0) & launched
+    if not usable.any() or (foreign and apart):
+        times.has_scheduled[rows] &= not apart
         if not foreign:
-            offset = _before_start(offset, times.start[rows[launched]] - times.scheduled[rows[launched]])
-    if foreign and offset is None:
-        _place_roughly(rows, np.where(certain, op_row, -1), executors, times, report)
-        if launches_apart:
-            times.has_scheduled[rows] = False
-        else:
-            return
-    elif offset is None:
-        times.has_scheduled[rows] = False
-        report.say("launch times left out: no kernel's op ran exactly once, so their clock cannot be told")
-    else:
-        times.scheduled[rows] += np.where(launched, offset.middle, 0)
-        half = (offset.high - offset.low) / 2000
-        agree = f"to {half:.1f} us by {offset.agree} of {offset.total} kernels"
-        if foreign:
-            times.start[rows] += offset.middle
-            report.say(f"start and launch times were on a clock of their own; aligned with the ops {agree}")
-        else:
-            report.say(f"launch times were on a clock of their own; aligned with the ops {agree}")
+            return (
+                "launch times left out, no kernel's op ran exactly once and so their clock is unknown",
+                None,
+            )
+        return _place_roughly(rows, op_row, executors, times), None
+    launch = times.scheduled[rows[usable]]
+    op = op_row[usable]
+    offset = densest_overlap(times.compute_start[op] - launch - _TRUNCATED, times.compute_end[op] - launch)
+    if not foreign:
+        offset = _before_start(offset, times.start[rows[launched]] - times.scheduled[rows[launched]])
+    times.scheduled[rows] += np.where(launched, offset.middle, 0)
+    times.start[rows] += offset.middle if foreign else 0
+    which = "start and launch times were" if foreign else "launch times were"
+    return f"{which} on a clock of their own, aligned with the ops", offset
 
 
 def _before_start(offset: Offset, slack: np.ndarray) -> Offset:
@@ -150,23 +158,22 @@ def _before_start(offset: Offset, slack: np.ndarray) -> Offset:
     return offset._replace(high=latest) if offset.low <= latest < offset.high else offset
 
 
-def _place_roughly(
-    rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, times: Times, report: _Reporter
-) -> None:
-    """Without launch times: a kernel cannot start before its op, so the least offset that allows all is taken."""
+def _place_roughly(rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, times: Times) -> str:
+    """Without launch times: a kernel cannot start before its op, so take the least offset that allows all."""
     certain = op_row >= 0
     if certain.any():
         offset = int((times.compute_start[op_row[certain]] - times.start[rows[certain]]).max())
-        report.say("clock estimated: rows moved by the least that lets every kernel start after its op")
+        how = "clock estimated, rows moved by the least that lets every kernel start after its op"
     else:
         offset = int(times.start[executors].min() - times.start[rows].min())
-        report.say("clock unknown: the rows were moved to begin with the ops of the step")
+        how = "clock unknown, rows moved to begin with the ops of the step"
     times.start[rows] += offset
     times.scheduled[rows] += np.where(times.has_scheduled[rows], offset, 0)
+    return how
 
 
 def _ops_that_ran_once(source: Source, executors: Part, gpu: Part, words: Vocabularies) -> np.ndarray:
-    """Return for each kernel the source row of its op when that ran exactly once in its step and task, else -1."""
+    """Return the source row of each kernel's op when that ran exactly once in its step and task, else -1."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -176,7 +183,8 @@ def _ops_that_ran_once(source: Source, executors: Part, gpu: Part, words: Vocabu
     tasks = len(words.task.texts)
 
     def key(part: Part, name: np.ndarray) -> np.ndarray:
-        return (source.step[source.entry[part.rows]] * tasks + part.task) * width + name
+        numbers: np.ndarray = (source.step[source.entry[part.rows]] * tasks + part.task) * width + name
+        return numbers
 
     keys = key(executors, names.indices.to_numpy().astype(np.int64))
     distinct, first, counts = np.unique(keys, return_index=True, return_counts=True)

@@ -91,7 +91,7 @@ def gpu_part(source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabulari
 
 
 def _special(texts: pa.Array, any_of: str, patterns: dict[str, str]) -> dict[str, np.ndarray]:
-    """Return for each of `patterns` a mask of the texts it matches; `any_of` matches whenever one of them does.
+    """Return for each of `patterns` a mask of the texts it matches; `any_of` matches when one of them does.
 
     Nearly every text is a kernel's, which the one common pattern passes over.
     """
@@ -148,34 +148,28 @@ def _read_copies(
 ) -> tuple[np.ndarray, list[labels.Copy], np.ndarray]:
     """Fill in the columns of copies; return their rows, the distinct copies, and which one each row is."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if not len(rows):
         return rows, [], rows
-    what = pa.array([place.what for place in source.places], pa.large_string())
-    joined = pc.binary_join_element_wise(
-        what.take(pa.array(source.entry[part.rows[rows]])),
-        raw.take(pa.array(rows)),
-        source.labels.take(pa.array(part.rows[rows])),
-        pa.scalar("\0", pa.large_string()),
-    ).dictionary_encode()
-    copies = [_parse(text) for text in joined.dictionary.to_pylist()]
-    which = joined.indices.to_numpy()
+    names = raw.take(pa.array(rows)).dictionary_encode()
+    details = source.labels.take(pa.array(part.rows[rows])).dictionary_encode()
+    lanes = source.entry[part.rows[rows]]
+    told = np.stack([lanes, names.indices.to_numpy(), details.indices.to_numpy()], axis=1)
+    distinct, which = np.unique(told, axis=0, return_inverse=True)
+    name_texts, label_texts = names.dictionary.to_pylist(), details.dictionary.to_pylist()
+    copies = [
+        labels.parse_copy(source.places[lane].what, name_texts[name], label_texts[label])
+        for lane, name, label in distinct.tolist()
+    ]
+    which = which.reshape(-1)
     part.op[rows] = np.array([words.op.code(copy.op) for copy in copies], np.int32)[which]
     part.lane[rows] = np.array([words.lane.code(copy.lane) for copy in copies], np.int32)[which]
     part.amount[rows] = np.array([copy.amount for copy in copies], np.int64)[which]
     nodes = pa.array([copy.node for copy in copies], pa.large_string())
     tensors = pa.array([copy.tensor for copy in copies], pa.large_string())
-    part.name = scatter(part.name, rows, nodes.take(joined.indices))
-    part.tensor = scatter(part.tensor, rows, tensors.take(joined.indices))
+    part.name = scatter(part.name, rows, nodes.take(pa.array(which)))
+    part.tensor = scatter(part.tensor, rows, tensors.take(pa.array(which)))
     return rows, copies, which
-
-
-def _parse(joined: str) -> labels.Copy:
-    what, _, rest = joined.partition("\0")
-    # A node name may hold NUL in a hostile trace; its label then only loses its size.
-    name, _, label = rest.partition("\0")
-    return labels.parse_copy(what, name, label)
 
 
 def _ends_of_copies(

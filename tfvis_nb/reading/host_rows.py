@@ -40,7 +40,7 @@ def host_part(
     ]
     if count:
         notes.append(
-            f"{count} rows of host threads repeat ops of the executors; they are of kind host, in lanes by thread"
+            f"{count} rows of host threads repeat ops of the executors; they are of kind host, by thread"
         )
         _warn_of_other_steps(detail, notes)
     return Part(

@@ -24,6 +24,11 @@ def joined(traces: Sequence[Trace], title: str) -> Trace:
     """
     import pyarrow as pa
 
+    if len(traces) == 1:
+        (one,) = traces
+        return Trace(
+            one.events, nested=one.nested, graphs=one.graphs, notes=one.notes, sources=one.sources, title=title
+        )
     counts = [
         len(trace.graphs) or int(trace.events["step"].max()) + 1 if len(trace.events) else 0
         for trace in traces

@@ -52,7 +52,7 @@ def transfer_fields(labels: pa.Array) -> dict[str, pa.Array]:
 
 
 def node_and_op(names: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Split kernel names such as ``conv1/Conv2D:Conv2D`` into node and op type; null where they are neither."""
+    """Split names such as ``conv1/Conv2D:Conv2D`` into node and op type; null where they are neither."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -100,7 +100,7 @@ class Copy(NamedTuple):
 
 
 _DIRECTION = re.compile(r"memcpy_?(?:([HDAUP?])(?:2|to)([HDAUP?])|(Other))", re.IGNORECASE)
-_AMOUNT = re.compile(r"\b(?:size|num_bytes|bytes): ?(\d+)|\b(\d+) bytes\b")
+_AMOUNT = re.compile(r"\b(?:size|num_bytes|bytes): ?(\d{1,18})\b|\b(\d{1,18}) bytes\b")
 _PEER = re.compile(r"\b(?:dest|destination|to device): ?(\d+)")
 _NODE_AND_KIND = re.compile(r"([^:\s]+):([A-Za-z_]\w*)")
 _EDGE = re.compile(r"edge_\d+_(.+)")
@@ -127,7 +127,7 @@ def parse_copy(what: str, name: str, label: str) -> Copy:
     Examples
     --------
     >>> from tfvis_nb.reading.labels import parse_copy
-    >>> copy = parse_copy("MemcpyD2H", "Mean/_4:_Send", "MemcpyD2H kind_src:device kind_dst:pinned size:4 dest:0 async:1")
+    >>> copy = parse_copy("MemcpyD2H", "Mean/_4:_Send", "MemcpyD2H kind_dst:pinned size:4 dest:0 async:1")
     >>> copy.node, copy.op, copy.amount, copy.tensor
     ('Mean/_4', 'MemcpyD2H', 4, 'Mean')
     """
@@ -163,8 +163,7 @@ def _copied(name: str, label: str) -> tuple[str, str]:
         head, _, tail = annotation.rpartition(":")
         annotation = head if head and _DIRECTION.match(tail) else annotation
     node, tensor = "", ""
-    for frame in annotation.split("::"):
-        frame = frame.split("#", 1)[0]
+    for frame in (part.split("#", 1)[0] for part in annotation.split("::")):
         if edge := _EDGE.fullmatch(frame):
             tensor = frame
             node = node or edge[1]

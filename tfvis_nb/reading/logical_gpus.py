@@ -36,10 +36,11 @@ def logical_devices(
     claimed = [
         f"{task}/device:GPU:{place.ordinal}" for task, place in zip(blocks.task, source.places, strict=True)
     ]
-    device = np.array([words.device.code(name) for name in claimed], np.int32)[entry]
+    device: np.ndarray = np.array([words.device.code(name) for name in claimed], np.int32)[entry]
     lanes: dict[tuple[int, str], set[str]] = {}
     ran: dict[tuple[int, str], set[str]] = {}
-    for number, place in enumerate(source.places):
+    for number in np.flatnonzero(np.diff(source.bounds)).tolist():
+        place = source.places[number]
         group = int(source.step[number]), blocks.task[number]
         if place.family == "gpu":
             lanes.setdefault(group, set()).add(claimed[number])

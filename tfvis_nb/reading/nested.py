@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfvis_nb.reading.recorded import text
 from tfvis_nb.reading.source import Source
 
 if TYPE_CHECKING:
@@ -95,8 +96,6 @@ def _list_of_structs(lists: pa.ListArray, columns: dict[str, pa.Array]) -> pa.Li
 
 def _names(values: pa.Array) -> pa.Array:
     import pyarrow as pa
-
-    from tfvis_nb.reading.decode import text
 
     try:
         return values.cast(pa.string()).fill_null("")

@@ -93,10 +93,12 @@ def read(data: Data, label: str) -> Trace:
         raise TraceFormatError(f"{label}: a Parquet table that was not written by Trace.to_parquet")
     try:
         head = json.loads(metadata[KEY])
-        if head["version"] != VERSION:
-            raise TraceFormatError(
-                f"{label}: written by a later version (table format {head['version']}, not {VERSION})"
-            )
+        version = head["version"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise TraceFormatError(f"{label}: a damaged table of Trace.to_parquet: {error!r}") from None
+    if version != VERSION:
+        raise TraceFormatError(f"{label}: written by another version (table format {version}, not {VERSION})")
+    try:
         return Trace(
             _events(table, head["categories"]),
             nested=_nested(table) if head["nested"] else None,
@@ -105,8 +107,6 @@ def read(data: Data, label: str) -> Trace:
             sources=[_unpacked(source) for source in head["sources"]],
             title=head["title"],
         )
-    except TraceFormatError:
-        raise
     except (KeyError, TypeError, ValueError, zlib.error) as error:
         raise TraceFormatError(f"{label}: a damaged table of Trace.to_parquet: {error!r}") from None
 

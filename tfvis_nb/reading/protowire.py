@@ -29,7 +29,7 @@ _SCALARS = {
 }
 
 
-class Damage(Exception):
+class DamageError(Exception):
     """Bytes that are no protobuf message: where, and why."""
 
     def __init__(self, position: int, reason: str, path: str = "") -> None:
@@ -58,22 +58,22 @@ def _varint(data: Data, position: int, end: int) -> tuple[int, int]:
             return value, at + 1
         shift += 7
     if end - position >= 10:
-        raise Damage(position, "a number of more than 10 bytes")
-    raise Damage(position, "the data ends inside a number")
+        raise DamageError(position, "a number of more than 10 bytes")
+    raise DamageError(position, "the data ends inside a number")
 
 
 def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireField]:
-    """Walk the fields of the message in ``data[start:end]``.
+    r"""Walk the fields of the message in ``data[start:end]``.
 
     Raises
     ------
-    Damage
+    DamageError
         At the first byte that no message can have there.
 
     Examples
     --------
     >>> from tfvis_nb.reading.protowire import fields
-    >>> [(field.number, field.end - field.start) for field in fields(b"\\x0a\\x03abc\\x10\\x07")]
+    >>> [(field.number, field.end - field.start) for field in fields(b"\x0a\x03abc\x10\x07")]
     [(1, 3), (2, 1)]
     """
     end = len(data) if end is None else end
@@ -83,7 +83,7 @@ def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireF
         tag, at = _varint(data, at, end)
         number, wire_type = tag >> 3, tag & 7
         if number == 0:
-            raise Damage(position, "a field numbered 0")
+            raise DamageError(position, "a field numbered 0")
         content = at
         if wire_type == VARINT:
             _, at = _varint(data, at, end)
@@ -95,17 +95,17 @@ def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireF
             length, content = _varint(data, at, end)
             at = content + length
         else:
-            raise Damage(position, f"field {number} has the unused wire type {wire_type}")
+            raise DamageError(position, f"field {number} has the unused wire type {wire_type}")
         if at > end:
-            raise Damage(position, f"field {number} runs {at - end} bytes past the end of its message")
+            raise DamageError(position, f"field {number} runs {at - end} bytes past the end of its message")
         yield WireField(number, wire_type, position, content, at)
 
 
-def find_damage(data: Data, message: str) -> Damage | None:
+def find_damage(data: Data, message: str) -> DamageError | None:
     """Return the first place where `data` is no `message` of `tfvis_nb.reading.schema.MESSAGES`."""
     try:
         _walk(data, 0, len(data), message, "")
-    except Damage as damage:
+    except DamageError as damage:
         return damage
     return None
 
@@ -113,24 +113,22 @@ def find_damage(data: Data, message: str) -> Damage | None:
 def _walk(data: Data, start: int, end: int, message: str, path: str) -> None:
     known = {number: (name, kind) for name, number, kind in MESSAGES[message]}
     counts: dict[str, int] = {}
-    walked = path or message
     try:
         for field in fields(data, start, end):
-            if field.number not in known:
-                continue
-            name, kind = known[field.number]
-            inner = f"{path}.{name}" if path else name
-            if kind.startswith("*"):
-                inner += f"[{counts.get(name, 0)}]"
-                counts[name] = counts.get(name, 0) + 1
-            bare = kind.lstrip("*")
-            wanted = _SCALARS.get(bare, LENGTH)
-            if field.wire_type != wanted:
-                walked = inner
-                raise Damage(field.position, f"wire type {field.wire_type} where {wanted} belongs")
-            if bare in MESSAGES:
-                _walk(data, field.start, field.end, bare, inner)
-    except Damage as damage:
-        if not damage.path:
-            damage = Damage(damage.position, damage.reason, walked)
-        raise damage from None
+            if field.number in known:
+                name, kind = known[field.number]
+                inner = f"{path}.{name}" if path else name
+                if kind.startswith("*"):
+                    inner += f"[{counts.get(name, 0)}]"
+                    counts[name] = counts.get(name, 0) + 1
+                _check(data, field, kind.lstrip("*"), inner)
+    except DamageError as damage:
+        raise DamageError(damage.position, damage.reason, damage.path or path or message) from None
+
+
+def _check(data: Data, field: WireField, kind: str, path: str) -> None:
+    wanted = _SCALARS.get(kind, LENGTH)
+    if field.wire_type != wanted:
+        raise DamageError(field.position, f"wire type {field.wire_type} where {wanted} belongs", path)
+    if kind in MESSAGES:
+        _walk(data, field.start, field.end, kind, path)

@@ -87,11 +87,12 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
 """The messages of a recorded step. ``partition_graphs`` stay serialised: few readers want them."""
 
 
-DATA_TYPES = (
+_DATA_TYPE_NAMES = (
     "INVALID FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL QINT8 QUINT8 QINT32 BFLOAT16 "
     "QINT16 QUINT16 UINT16 COMPLEX128 HALF RESOURCE VARIANT UINT32 UINT64 FLOAT8_E5M2 FLOAT8_E4M3FN "
     "FLOAT8_E4M3FNUZ FLOAT8_E4M3B11FNUZ FLOAT8_E5M2FNUZ INT4 UINT4 INT2 UINT2"
-).split()
+)
+DATA_TYPES = tuple(_DATA_TYPE_NAMES.split())
 """TensorFlow's ``DataType`` names by number, without ``DT_``; a reference type is 100 higher."""
 
 
@@ -158,4 +159,6 @@ def text_class(message: str) -> type[Message]:
         )
         for name, fields in MESSAGES.items()
     }
-    return message_factory.GetMessageClass(register(PACKAGE + ".text", messages, {"DataType": enum})[message])
+    descriptor = register(PACKAGE + ".text", messages, {"DataType": enum})[message]
+    parsed: type[Message] = message_factory.GetMessageClass(descriptor)
+    return parsed

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfvis_nb.reading.decode import RecordedStep, joined, text
 from tfvis_nb.reading.devices import Place
+from tfvis_nb.reading.recorded import RecordedStep, joined, text
 
 if TYPE_CHECKING:
     import pyarrow as pa

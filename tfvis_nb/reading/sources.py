@@ -22,7 +22,7 @@ _LARGE = 1 << 22
 
 
 class Piece(NamedTuple):
-    """Bytes to read, the name they go by in messages, a title, and their message type where the caller told."""
+    """Bytes to read, the name they go by in errors, a title, and their message type where it is known."""
 
     label: str
     data: Data
@@ -86,11 +86,11 @@ def _content(path: Path) -> Data:
         size = os.fstat(file.fileno()).st_size
         if size < _LARGE:
             return file.read()
-        content = np.empty(size, np.uint8)
+        view = np.empty(size, np.uint8).data
         filled = 0
-        while count := file.readinto(memoryview(content)[filled:]):
+        while count := file.readinto(view[filled:]):
             filled += count
-    return memoryview(content)[:filled]
+    return view[:filled]
 
 
 def unpack(data: Data, label: str) -> Data:

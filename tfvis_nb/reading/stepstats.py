@@ -12,23 +12,23 @@ from tfvis_nb._trace import Trace
 from tfvis_nb.reading.blocks import Blocks
 from tfvis_nb.reading.clocks import ABSURD, Times, read_times
 from tfvis_nb.reading.columns import CODED, WORDED, Part, Vocabularies, nullable
-from tfvis_nb.reading.decode import RecordedStep
 from tfvis_nb.reading.executor_rows import executor_part
 from tfvis_nb.reading.gpu_clock import align_gpu_clocks
 from tfvis_nb.reading.gpu_rows import gpu_part
 from tfvis_nb.reading.host_rows import host_part
 from tfvis_nb.reading.nested import nested_table
+from tfvis_nb.reading.recorded import RecordedStep
 from tfvis_nb.reading.source import Source
 
 
 def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
     """Make a `Trace` of recorded steps, numbered from 0 in their order."""
-    notes = [note for step in steps for note in step.notes]
+    notes = list(dict.fromkeys(note for step in steps for note in step.notes))
     source = Source(steps)
     _note_devices(source, notes)
     if repeated := sum(step.repeated for step in steps):
         notes.append(
-            f"{repeated} rows of the lanes stream:all and memcpy were left out: they repeat rows of other lanes"
+            f"{repeated} rows of the lanes stream:all and memcpy were left out: other lanes have them too"
         )
     blocks = Blocks(source, notes)
     words = Vocabularies()
@@ -92,13 +92,12 @@ def _usable(source: Source, rows: np.ndarray, times: Times, notes: list[str]) ->
     One GPU tracer writes 0 or a wrapped number where it has no time. Such a row would
     stretch the picture over centuries.
     """
-    usable = ~times.unusable[rows]
+    usable: np.ndarray = ~times.unusable[rows]
     step = source.step[source.entry[rows]]
-    for number in range(len(source.steps)):
-        members = np.flatnonzero((step == number) & usable)
-        if len(members):
-            start = times.start[rows[members]].astype(np.float64)
-            usable[members] = np.abs(start - np.median(start)) <= ABSURD
+    start = pd.Series(np.where(usable, times.start[rows].astype(np.float64), np.nan))
+    # The upper median is a row's own time, also between two clusters.
+    middle = start.groupby(step).quantile(0.5, interpolation="higher")
+    usable &= np.abs(start.to_numpy() - middle.reindex(step).to_numpy()) <= ABSURD
     aside = rows[~usable]
     if len(aside):
         example = source.names[int(aside[0])].as_py()

@@ -14,12 +14,12 @@ _FIRST_FIELD = re.compile(
 
 
 def is_text(data: Data) -> bool:
-    """Tell whether `data` begins like a RunMetadata or StepStats in text format.
+    r"""Tell whether `data` begins like a RunMetadata or StepStats in text format.
 
     Examples
     --------
     >>> from tfvis_nb.reading.textproto import is_text
-    >>> is_text(b'dev_stats {\\n  device: "/cpu:0"')
+    >>> is_text(b'dev_stats {\n  device: "/cpu:0"')
     True
     """
     return (

@@ -1,0 +1,187 @@
+"""What is known of particular real traces: every row accounted for, GPU clocks, tasks, transfers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tfvis_nb as tv
+
+PS = "/job:ps/replica:0/task:0"
+WORKERS = ("/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1")
+GPU_TRACES = ("gpu_tf221_mlp", "gpu_tf218_mlp", "gpu_tf221_dist", "gpu_tf218_dist", "gpu_tf221_two_logical")
+GPU_TRACES += ("gpu_tf218_two_logical", "gpu_tf221_mixed")
+
+
+def read(folder: Path, name: str) -> tv.Trace:
+    return tv.read_trace(folder / f"{name}.pb.xz")
+
+
+def kernels_with_ops(trace: tv.Trace) -> pd.DataFrame:
+    """Return each kernel beside the op that launched it."""
+    launches = trace.edges[trace.edges["kind"] == "launch"]
+    kernels = trace.events.loc[launches["target"]].reset_index(drop=True)
+    ops = trace.events.loc[launches["source"]].reset_index(drop=True).add_prefix("op_")
+    return pd.concat([kernels, ops], axis=1)[lambda table: table["kind"] == "kernel"]
+
+
+@pytest.mark.parametrize("name", GPU_TRACES)
+def test_kernels_lie_in_the_step_and_are_launched_inside_their_op(data: Path, name: str) -> None:
+    trace = read(data, name)
+    kernels = trace.events[trace.events["kind"] == "kernel"]
+    ops = trace.events[trace.events["kind"] == "op"]
+    assert kernels["start_ns"].min() > ops["start_ns"].min()
+    assert kernels["start_ns"].max() < (ops["start_ns"] + ops["duration_ns"]).max() + 1_000_000
+    pairs = kernels_with_ops(trace)
+    # Unique launches some kernels from a callback, where the tracer does not know the op.
+    assert len(pairs) == (kernels["op"] != "").sum() >= 0.8 * len(kernels)
+    assert (pairs["device"].astype(str) == pairs["op_device"].astype(str)).all()
+    slack = 10_000
+    assert (pairs["scheduled_ns"] >= pairs["op_compute_start_ns"] - slack).all()
+    assert (pairs["scheduled_ns"] <= pairs["op_compute_end_ns"] + slack).all()
+    assert (pairs["scheduled_ns"] <= pairs["start_ns"] + slack).all()
+
+
+@pytest.mark.parametrize("work", ["mlp", "dist", "two_logical"])
+def test_tf218_looks_like_tf221(data: Path, work: str) -> None:
+    """The same work with two versions gives the same lanes; the clocks of 2.18 are faulty in the source."""
+    counts = []
+    for version in ("tf221", "tf218"):
+        lanes = read(data, f"gpu_{version}_{work}").lanes
+        lanes = lanes[lanes["lane"] != "sync"]
+        counts.append({tuple(row) for row in lanes[["task", "device", "lane", "events"]].astype(str).to_numpy()})
+    assert counts[0] == counts[1]
+    notes = read(data, f"gpu_tf218_{work}").notes
+    assert any("scheduled times" in note and "repaired" in note for note in notes)
+    assert any("start and launch times were on a clock of their own" in note for note in notes)
+
+
+@pytest.mark.parametrize("name", GPU_TRACES)
+def test_the_offset_of_the_gpu_clock_is_known_to_microseconds(data: Path, name: str) -> None:
+    found = [note for note in read(data, name).notes if "clock of their own" in note]
+    assert found
+    for note in found:
+        width, agree, total = re.search(r"to ([\d.]+) us by (\d+) of (\d+)", note).groups()  # type: ignore[union-attr]
+        assert float(width) < 10
+        assert agree == total
+
+
+@pytest.mark.parametrize("version", ["tf221", "tf218"])
+def test_distributed_transfers_and_copies(data: Path, version: str) -> None:
+    trace = read(data, f"gpu_{version}_dist")
+    table = trace.transfers
+    received = table[table["kind"] == "transfer"]
+    assert len(received) == 16
+    assert (received["bytes"] == 4_194_304).all()
+    for worker in WORKERS:
+        gpu = f"{worker}/device:GPU:0"
+        number = worker[-1]
+        down = received[received["destination"] == gpu]
+        assert set(down["source"]) == {f"{PS}/device:CPU:0"}
+        assert down["tensor"].str.match(rf"edge_\d+_worker{number}/MatMul(_\d)?/ReadVariableOp$").all()
+        up = received[received["source"] == gpu]
+        assert set(up["destination"]) == {f"{PS}/device:CPU:0"}
+        assert up["tensor"].str.contains(f"worker{number}/gradients").all()
+        assert (len(down), len(up)) == (4, 4)
+        copies = trace.events[(trace.events["kind"] == "memcpy") & (trace.events["task"] == worker)]
+        assert copies["lane"].astype(str).value_counts().to_dict() == {"memcpy H2D": 4, "memcpy D2H": 4}
+        assert copies.loc[copies["op"] == "MemcpyD2H", "tensor"].str.startswith(f"worker{number}/").all()
+        assert set(copies["device"]) == {gpu}
+        h2d = copies[copies["op"] == "MemcpyH2D"]
+        assert set(h2d["source"]) == {f"{worker}/device:CPU:0"}
+        assert set(h2d["destination"]) == {gpu}
+    assert "3 dev_stats entries name a device again and were merged with the first" in trace.notes
+
+
+@pytest.mark.parametrize("version", ["tf221", "tf218"])
+def test_towers_of_two_logical_gpus(data: Path, version: str) -> None:
+    events = read(data, f"gpu_{version}_two_logical").events
+    on_gpu = events[events["kind"].isin(["kernel", "memcpy"])]
+    assert len(on_gpu) == 58
+    tower = on_gpu["name"].str.extract(r"^tower(\d)/")[0]
+    number = on_gpu["device"].astype(str).str.extract(r"GPU:(\d)$")[0]
+    assert (tower == number).all()
+
+
+def test_host_threads_of_tf115_are_never_mixed_with_ops(data: Path) -> None:
+    trace = read(data, "cpu_tf115_horovod")
+    host = trace.events[trace.events["kind"] == "host"]
+    assert len(host) == 42
+    assert host["lane"].astype(str).str.fullmatch(r"tf_Compute/\d+").all()
+    assert (host["lane"].astype(str).str.extract(r"/(\d+)$")[0].astype(int) == host["thread"]).all()
+    assert "GradientDescent/update_embed/table/mul" in set(host["name"])
+    ops = trace.events[trace.events["lane"] == "ops"]
+    assert set(ops["kind"]) == {"op"}
+    collective = trace.events[trace.events["lane"] == "collective"]
+    assert set(collective["op"]) == {"HorovodAllreduce", "HorovodAllgather"}
+    assert set(collective["kind"]) == {"collective"}
+
+
+def test_scheduled_times_of_tf115_are_repaired(data: Path) -> None:
+    trace = read(data, "cpu_tf115_horovod")
+    ops = trace.events[trace.events["kind"].isin(["op", "collective"])]
+    waited = ops["start_ns"] - ops["scheduled_ns"]
+    assert waited.notna().all()
+    assert waited.between(0, 31_000_000).all()
+
+
+def test_host_threads_of_each_task_and_of_other_steps(data: Path) -> None:
+    trace = read(data, "cpu_tf115_dist")
+    host = trace.events[trace.events["kind"] == "host"]
+    labelled = host["detail"].str.extract(r"device=(/job:\w+/replica:\d+/task:\d+)")[0].dropna()
+    assert (labelled == host.loc[labelled.index, "task"].astype(str)).all()
+    assert set(host["task"]) == {PS, WORKERS[1]}
+    assert "14 rows of host threads belong to other steps that ran at the same time" in trace.notes
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("cpu_tf18_dist", [4, 40, 40]), ("cpu_tf115_dist", [4, 40, 40])])
+def test_transfer_labels_of_old_versions(data: Path, name: str, sizes: list[int]) -> None:
+    table = read(data, name).transfers
+    assert sorted(table["bytes"].tolist())[:3] == sizes
+    assert set(table["source"]) == {f"{PS}/device:CPU:0", f"{WORKERS[1]}/device:CPU:0"}
+    assert table["tensor"].str.match(r"edge_\d+_").all()
+
+
+def test_gpu_rows_of_tf13(data: Path) -> None:
+    trace = tv.read_trace(data / "run_meta.v3")
+    kernels = trace.events[trace.events["kind"] == "kernel"]
+    assert set(kernels["name"]) == {"Conv2D", "Conv2D_1"}
+    assert set(kernels["op"]) == {"Conv2D"}
+    assert (kernels["start_ns"] - kernels["scheduled_ns"]).between(0, 100_000).all()
+    copies = trace.events[trace.events["kind"] == "memcpy"].set_index("op")
+    assert copies["bytes"].to_dict() == {"MemcpyH2D": 112, "MemcpyD2H": 384}
+    assert copies.loc["MemcpyD2H", "tensor"] == "edge_10_Conv2D_1"
+    assert copies.loc["MemcpyD2H", "name"] == "Conv2D_1/_0"
+    gpus = {device for device in trace.lanes["device"] if "GPU" in device}
+    assert gpus == {"/job:localhost/replica:0/task:0/device:GPU:0"}
+
+
+def test_many_small_copies(data: Path) -> None:
+    events = read(data, "gpu_tf221_mixed").events
+    copies = events[events["kind"] == "memcpy"].set_index("name")
+    assert copies.loc["SparseToDense", ["op", "tensor"]].tolist() == ["MemcpyH2D", ""]
+    assert copies.loc["Const/_9", ["op", "tensor", "bytes"]].tolist() == ["MemcpyD2H", "Const", 16]
+    assert copies["lane"].astype(str).value_counts().to_dict() == {"memcpy D2H": 10, "memcpy H2D": 5}
+
+
+@pytest.mark.collection("h200/lstm_while_v2_step0.pb", "h200/straggler_ps_3gpuworkers_step0.pb")
+@pytest.mark.parametrize("name", ["lstm_while_v2_step0", "straggler_ps_3gpuworkers_step0"])
+def test_launches_in_loops_and_on_three_workers(shared: Path, name: str) -> None:
+    pairs = kernels_with_ops(tv.read_trace(shared / "h200" / f"{name}.pb"))
+    late = pairs["scheduled_ns"] - pairs["op_compute_end_ns"]
+    early = pairs["op_compute_start_ns"] - pairs["scheduled_ns"]
+    outside = np.maximum(late, early).to_numpy(np.int64)
+    assert len(outside) > 1000
+    assert np.quantile(outside, 0.999) <= 10_000
+
+
+@pytest.mark.collection("h200/deep4000.pb.xz")
+def test_every_row_of_a_large_trace_is_accounted_for(shared: Path) -> None:
+    trace = tv.read_trace(shared / "h200" / "deep4000.pb.xz")
+    assert len(trace.events) == 101_257 - 36_550
+    assert trace.notes[0].startswith("36550 rows of the lanes stream:all and memcpy")
+    assert trace.events["kind"].value_counts().to_dict() == {"kernel": 36_549, "op": 28_157, "memcpy": 1}

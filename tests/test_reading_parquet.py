@@ -1,0 +1,68 @@
+"""A trace written by to_parquet is read back unchanged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tfvis_nb as tv
+from tfvis_nb import events as event_table
+
+
+def assert_equal(one: tv.Trace, other: tv.Trace) -> None:
+    pd.testing.assert_frame_equal(one.events, other.events)
+    for name, dtype in event_table.COLUMNS.items():
+        if dtype == "category":
+            assert one.events[name].cat.categories.tolist() == other.events[name].cat.categories.tolist()
+    assert (one.nested is None) == (other.nested is None)
+    if one.nested is not None and other.nested is not None:
+        assert one.nested.schema.equals(other.nested.schema)
+        assert one.nested.to_pylist() == other.nested.to_pylist()
+    assert (one.graphs, one.notes, one.sources, one.title) == (other.graphs, other.notes, other.sources, other.title)
+
+
+@pytest.mark.parametrize("name", ["local_mlp_step1.pb", "gpu_tf218_dist.pb.xz", "simple_stepstats.pbtxt"])
+def test_round_trip(data: Path, tmp_path: Path, name: str) -> None:
+    trace = tv.read_trace([data / name, data / name])
+    trace.sources = [b"one", b"two"]
+    path = trace.to_parquet(tmp_path / "trace.parquet")
+    assert_equal(trace, tv.read_trace(path))
+    assert tv.read_trace(path, title="other").title == "other"
+
+
+def test_empty_table_and_unused_categories(tmp_path: Path) -> None:
+    table = event_table.build({"start_ns": [1, 2], "duration_ns": [1, 1], "kind": ["op", "host"]})
+    part = tv.Trace(table.iloc[:1])
+    assert_equal(part, tv.read_trace(part.to_parquet(tmp_path / "part.parquet")))
+    none = tv.Trace(event_table.build({}, rows=0), notes=["nothing"])
+    assert_equal(none, tv.read_trace(none.to_parquet(tmp_path / "none.parquet")))
+
+
+def test_other_programs_see_a_plain_table(data: Path, tmp_path: Path) -> None:
+    trace = tv.read_trace(data / "local_mlp_step1.pb")
+    table = pd.read_parquet(trace.to_parquet(tmp_path / "trace.parquet"))
+    assert table["name"].tolist() == trace.events["name"].tolist()
+    assert table["op"].astype(str).tolist() == trace.events["op"].astype(str).tolist()
+
+
+def test_other_tables_and_damaged_ones_are_refused(data: Path, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
+    with pytest.raises(tv.TraceFormatError, match="not written by"):
+        tv.read_trace(tmp_path / "other.parquet")
+    path = tv.read_trace(data / "local_mlp_step1.pb").to_parquet(tmp_path / "trace.parquet")
+    content = path.read_bytes()
+    with pytest.raises(tv.TraceFormatError, match=r"trace\.parquet|bytes"):
+        tv.read_trace(content[: len(content) // 2])
+    table = pq.read_table(path)
+    pq.write_table(table.drop_columns(["start_ns"]), tmp_path / "lacking.parquet")
+    with pytest.raises(tv.TraceFormatError, match="start_ns"):
+        tv.read_trace(tmp_path / "lacking.parquet")
+    pq.write_table(
+        table.replace_schema_metadata({b"tfvis_nb": b'{"version": 99}'}), tmp_path / "later.parquet"
+    )
+    with pytest.raises(tv.TraceFormatError, match="99"):
+        tv.read_trace(tmp_path / "later.parquet")

@@ -1,0 +1,231 @@
+"""What read_trace takes, what it says about the rest, and that nothing is silently lost."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tfvis_nb.reading import schema
+
+ONE_OP = b"""dev_stats {
+  device: "/job:localhost/replica:0/task:0/device:CPU:0"
+  node_stats { node_name: "a" timeline_label: "a = Const()" all_start_micros: 70 all_end_rel_micros: 2 }
+}"""
+
+
+def one_op(start: int = 70, label: str = "a = Const()", device: str = "/job:a/replica:0/task:0/cpu:0") -> bytes:
+    """Return a serialised StepStats of one row."""
+    step = schema.text_class("StepStats")()
+    entry = step.dev_stats.add(device=device.encode())
+    entry.node_stats.add(
+        node_name=b"a", timeline_label=label.encode(), all_start_micros=start, all_end_rel_micros=2
+    )
+    return step.SerializeToString()
+
+
+def test_path_bytes_and_compressed_bytes_are_the_same(data: Path, tmp_path: Path) -> None:
+    path = data / "local_mlp_step1.pb"
+    content = path.read_bytes()
+    (tmp_path / "renamed").write_bytes(gzip.compress(content))
+    expected = tv.read_trace(path).events
+    for source in (str(path), content, bytearray(content), lzma.compress(content), tmp_path / "renamed"):
+        assert tv.read_trace(source).events.equals(expected)
+
+
+@pytest.mark.tensorflow
+def test_messages_of_tensorflow_and_iterables_of_them(data: Path) -> None:
+    from tensorflow.core.protobuf.config_pb2 import RunMetadata
+
+    metadata = RunMetadata.FromString((data / "local_mlp_step1.pb").read_bytes())
+    one = tv.read_trace(metadata)
+    assert one.events.equals(tv.read_trace(metadata.step_stats).events)
+    assert one.events.equals(tv.read_trace(metadata.step_stats.SerializeToString()).events)
+    two = tv.read_trace(iter([metadata, metadata.step_stats]))
+    assert two.events["step"].value_counts().to_dict() == {0: len(one.events), 1: len(one.events)}
+    assert two.events["start_ns"].is_monotonic_increasing
+
+
+def test_steps_keep_the_order_they_are_given_in() -> None:
+    trace = tv.read_trace([one_op(90), one_op(70), one_op(80)])
+    assert trace.events[["step", "start_ns"]].to_numpy().tolist() == [[1, 70_000], [2, 80_000], [0, 90_000]]
+    assert trace.steps["events"].tolist() == [1, 1, 1]
+
+
+def test_a_trace_is_taken_as_it_is_and_joins_others(data: Path) -> None:
+    one = tv.read_trace(data / "local_mlp_step1.pb")
+    assert tv.read_trace(one) is one
+    two = tv.read_trace([one, data / "gpu_tf221_mlp.pb.xz"])
+    other = tv.read_trace(data / "gpu_tf221_mlp.pb.xz")
+    again = two.events[two.events["step"] == 1]
+    for name in ("name", "start_ns", "detail", "scheduled_ns"):
+        assert again[name].tolist() == other.events[name].tolist()
+    for name in ("device", "lane", "op"):
+        assert again[name].astype(str).tolist() == other.events[name].astype(str).tolist()
+    assert two.nested is not None
+    assert other.nested is not None
+    assert two.nested.take(again.index.to_numpy())["outputs"].to_pylist() == other.nested["outputs"].to_pylist()
+
+
+def test_titles(data: Path) -> None:
+    path = data / "local_mlp_step1.pb"
+    assert tv.read_trace(path).title == "local_mlp_step1.pb"
+    assert tv.read_trace([path, path, path]).title == "local_mlp_step1.pb and 2 more"
+    assert tv.read_trace(path, title="mine").title == "mine"
+    assert tv.read_trace(path.read_bytes()).title == ""
+
+
+def test_partition_graphs_stay_serialised(data: Path) -> None:
+    graphs = tv.read_trace(data / "local_mlp_step1.pb").graphs
+    assert [len(step) for step in graphs] == [1]
+    assert b"MatMul" in graphs[0][0]
+
+
+def test_text_without_a_wrapper_and_with_unknown_fields() -> None:
+    old = ONE_OP.replace(b"all_start", b'host_gone: 7 gone_message { x: "y" } all_start')
+    wrapped = b"# recorded by hand\nstep_stats {\n" + ONE_OP + b"\n}"
+    expected = tv.read_trace(ONE_OP).events
+    assert tv.read_trace(old).events.equals(expected)
+    assert tv.read_trace(wrapped).events.equals(expected)
+    assert expected.loc[0, "start_ns"] == 70_000
+
+
+def test_skipped_text_fields_are_noted(data: Path) -> None:
+    (note,) = tv.read_trace(data / "simple_stepstats.pbtxt").notes
+    assert "host_persistent_memory_size" in note
+
+
+def test_a_name_that_is_not_utf8_does_not_spoil_the_rest() -> None:
+    trace = tv.read_trace(one_op().replace(b"\x0a\x01a", b"\x0a\x01\xff"))
+    assert trace.events["name"].tolist() == ["\N{REPLACEMENT CHARACTER}"]
+
+
+def test_names_are_kept_whatever_they_are() -> None:
+    name = "</script>\"'\x00\x1b" + "x" * 10_000
+    step = schema.text_class("StepStats")()
+    step.dev_stats.add(device=b"d").node_stats.add(node_name=name.encode(), all_start_micros=7)
+    assert tv.read_trace(step.SerializeToString()).events["name"].tolist() == [name]
+
+
+def test_unknown_devices_and_labels_are_kept_and_noted() -> None:
+    trace = tv.read_trace(one_op(label="what is this", device="/somewhere:else"))
+    event = trace.events.iloc[0]
+    assert (event["lane"], event["device"], event["kind"]) == ("/somewhere:else", "", "op")
+    assert event["detail"] == "what is this"
+    assert any("/somewhere:else" in note for note in trace.notes)
+    assert any("what is this" in note for note in trace.notes)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (b'{"traceEvents": []}', "JSON"),
+        (b"[]", "JSON"),
+        (b"<!DOCTYPE html><p>", "HTML"),
+        (b"PK\x03\x04" + bytes(60), "zip"),
+        (b"\x80\x04\x95" + bytes(20) + b".", "pickle"),
+        (b"ctensorflow.core.protobuf.config_pb2\nRunMetadata\n.", "pickle"),
+        (b"hello, this is a log\n", "text that begins with 'hello,'"),
+        (b"node {\n  name: 'a'\n}", "text that begins with 'node'"),
+        (b"\x0a\x10\x08\x01\x12\x0c/host:CPU   ", "XSpace"),
+        (b"\x18\x00\x00\x00\x00\x00\x00\x00\xa3\x7f\x4b\x22\x09brain.Event:2", "event file"),
+        (b"PAR1 and then something else", "Parquet"),
+        (b"\x1f\x8b\x08\x00 not gzip", "gzip"),
+        (b"\xfd7zXZ\x00 not xz", "xz"),
+        (b"\x7a\x03abc", "none of its fields"),
+        (b"\x0a\x05abcde", "byte"),
+        (b"\xff" * 40, "byte 0"),
+    ],
+)
+def test_foreign_bytes_are_refused_by_name(source: bytes, said: str) -> None:
+    with pytest.raises(tv.TraceFormatError) as caught:
+        tv.read_trace(source)
+    assert said in str(caught.value)
+    assert not isinstance(caught.value, tv.EmptyTraceError)
+
+
+def test_the_message_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "broken.pb"
+    path.write_bytes(b"\x0a\x05abcde")
+    with pytest.raises(tv.TraceFormatError, match=r"broken\.pb.*at byte \d+"):
+        tv.read_trace(path)
+
+
+def test_a_truncated_file_is_refused_wherever_it_ends(data: Path) -> None:
+    content = (data / "local_mlp_step1.pb").read_bytes()
+    for end in range(1, len(content), 997):
+        with pytest.raises(tv.TraceFormatError, match=r"past the end|ends inside|without any|none of its"):
+            tv.read_trace(content[:end])
+
+
+def test_the_offending_field_is_named() -> None:
+    good = one_op()
+    bad = good.replace(b"\x10\x46", b"\x15\x46")
+    with pytest.raises(tv.TraceFormatError, match=r"dev_stats\[0\]\.node_stats\[0\]"):
+        tv.read_trace(bad)
+
+
+@pytest.mark.parametrize("source", [b"", [], [b"", b""], b"\x0a\x00"])
+def test_empty_sources_say_which_option_fills_them(source: object) -> None:
+    with pytest.raises(tv.EmptyTraceError, match="FULL_TRACE"):
+        tv.read_trace(source)
+
+
+def test_graphs_alone_are_an_empty_trace(data: Path) -> None:
+    with pytest.raises(tv.EmptyTraceError, match=r"1 partition graphs, but no step_stats.*FULL_TRACE"):
+        tv.read_trace(data / "cpu_tf221_partition_graphs_only.pb.xz")
+
+
+def test_empty_steps_among_others_are_noted() -> None:
+    trace = tv.read_trace([b"", one_op()])
+    assert len(trace.events) == 1
+    assert "1 of 2 steps hold no events and were left out" in trace.notes
+
+
+def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        tv.read_trace(tmp_path / "nothing.pb")
+
+
+@pytest.mark.parametrize("source", [7, None, {"a": 1}, object()])
+def test_other_objects_are_refused(source: object) -> None:
+    with pytest.raises(TypeError, match=r"give a path, bytes, a RunMetadata"):
+        tv.read_trace(source)
+
+
+@pytest.mark.tensorflow
+def test_other_messages_are_refused() -> None:
+    from tensorflow.core.framework.graph_pb2 import GraphDef
+
+    with pytest.raises(TypeError, match="GraphDef"):
+        tv.read_trace(GraphDef())
+
+
+@pytest.mark.collection(
+    "h200/keras_fit_gpu.xplane.pb",
+    "third-party/xprof/tpu_inference_2.corrupt-utf8.xplane.pb.xz",
+    "hvd/tf115_py27_run_metadata.pickle",
+)
+def test_files_of_the_collection_that_are_no_step_stats(shared: Path) -> None:
+    for name, said in (
+        ("h200/keras_fit_gpu.xplane.pb", "XSpace"),
+        ("third-party/xprof/tpu_inference_2.corrupt-utf8.xplane.pb.xz", "U.FFFD"),
+        ("hvd/tf115_py27_run_metadata.pickle", "pickle"),
+    ):
+        with pytest.raises(tv.TraceFormatError, match=said):
+            tv.read_trace(shared / name)
+
+
+def test_reading_imports_no_tensorflow(data: Path) -> None:
+    code = (
+        "import sys, tfvis_nb as tv; tv.read_trace(sys.argv[1]).edges;"
+        "print(sorted({'tensorflow', 'bokeh', 'anywidget'} & set(sys.modules)))"
+    )
+    path = str(data / "local_mlp_step1.pb")
+    run = subprocess.run([sys.executable, "-c", code, path], check=True, capture_output=True, text=True)
+    assert run.stdout.strip() == "[]"

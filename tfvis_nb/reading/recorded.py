@@ -1,0 +1,59 @@
+"""What one traced run recorded, as Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfvis_nb.reading.devices import Place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass
+class RecordedStep:
+    """What one traced run recorded.
+
+    Attributes
+    ----------
+    devices, places, threads
+        For each ``DeviceStepStats`` in the order of the source: its device name, what that
+        means, and its thread names by thread id.
+    chunks
+        All rows as Arrow struct arrays of ``NodeExecStats``, entry after entry.
+    entry
+        For each row, the ``DeviceStepStats`` it is of (int64, ascending).
+    graphs
+        Serialised ``GraphDef`` of each partition.
+    repeated
+        How many rows of aggregate lanes were left out because another lane has them too.
+    notes
+        What had to be repaired to get here.
+    """
+
+    devices: list[str]
+    places: list[Place]
+    threads: list[dict[int, str]]
+    chunks: list[pa.StructArray]
+    entry: np.ndarray
+    graphs: list[bytes]
+    repeated: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Return an integer field of every row."""
+        return joined([chunk.field(name).to_numpy() for chunk in self.chunks])
+
+
+def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Concatenate arrays; a single one is not copied."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def text(value: bytes) -> str:
+    """Decode a name; bytes that are not UTF-8 become U+FFFD."""
+    return value.decode("utf-8", "replace")
