@@ -251,6 +251,8 @@ def _executor_row(row: Row, node: Any, entry: Any) -> None:
     if match is None and node.node_name not in ("RecvTensor", "RecvBuf"):
         _executor_times(row, node)
         return
+    edge = re.fullmatch(r"edge_\d+_(.+)", match[3], re.DOTALL) if match else None
+    row["name"] = edge[1] if edge else node.node_name
     row |= {"kind": "transfer", "op": node.node_name, "lane": "recv" if family == "executor" else lane}
     if match:
         row |= {"tensor": match[3], "source": _canonical(match[4]), "destination": _canonical(match[5])}
@@ -444,7 +446,9 @@ def _align_clocks(rows: list[Row]) -> None:
         mine = [row for row in mine if row["task"] == task and not row["_overflow"]]
         if not mine:
             continue
-        ops = [r for r in rows if r["compute_start_ns"] is not None and r["task"] == task and not r["_overflow"]]
+        ops = [
+            r for r in rows if r["compute_start_ns"] is not None and r["task"] == task and not r["_overflow"]
+        ]
         launched = [row for row in mine if row["scheduled_ns"] is not None]
         apart = (
             bool(launched)

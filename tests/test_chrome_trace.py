@@ -35,7 +35,9 @@ def bars(text: str) -> list[dict[str, Any]]:
 
 def key(device: str, bar: dict[str, Any]) -> tuple[Any, ...]:
     inputs = tuple(sorted((name, value) for name, value in bar["args"].items() if name.startswith("input")))
-    return (device, bar["name"], bar["ts"], bar["dur"], bar["args"]["name"], bar["args"]["op"], inputs)
+    # timeline.py knows of a received tensor no more than that it is one; ours has the node that made it.
+    name = "" if bar["name"] == "RecvTensor" else bar["args"]["name"]
+    return (device, bar["name"], bar["ts"], bar["dur"], name, bar["args"]["op"], inputs)
 
 
 def by_tensorflow(path: Path) -> list[tuple[str, dict[str, Any]]]:

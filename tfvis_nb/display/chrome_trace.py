@@ -44,7 +44,8 @@ def chrome_trace_text(trace: Trace) -> str:
     Bars have the names, times (whole microseconds) and ``args`` that TensorFlow's
     own ``timeline.py`` gives them, with the exact nanoseconds, bytes and devices
     besides. Those it calls ``unknown``, and copies, are named for what they are:
-    ``MemcpyH2D``, ``Memset``, ``RecvBuf``. Each device is a process and each lane one
+    ``MemcpyH2D``, ``Memset``, ``RecvBuf``; the ``name`` of a ``RecvTensor`` is the node whose
+    tensor it was. Each device is a process and each lane one
     or more threads, in display order; bars of a thread never overlap. Arrows lead
     from an op to the kernels it launched and along transfers. The lanes that repeat
     others, ``stream:all`` and ``/memcpy``, are left out, as from ``trace.events``.

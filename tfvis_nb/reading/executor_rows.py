@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def executor_part(source: Source, rows: np.ndarray, words: Vocabularies, notes: list[str]) -> Part:
     """Read the rows of executors' devices, and of devices that are not known.
 
-    RPC rows (RecvTensor, RecvBuf) go to the lane ``recv``, collectives to ``collective``.
+    RPC rows (RecvTensor, RecvBuf) go to the lane ``recv`` under the name of the node whose tensor
+    they moved, collectives to ``collective``.
     """
     count = len(rows)
     entry = source.entry[rows]
@@ -75,7 +76,9 @@ def _read_transfers(
         encoded = fields[field].filter(known).dictionary_encode()
         texts = pa.array([canonical(text) for text in encoded.dictionary.to_pylist()], pa.large_string())
         column[rows] = vocabulary.codes(texts.take(encoded.indices))
-    part.tensor = scatter(part.tensor, rows, fields["tensor"].filter(known).fill_null(""))
+    tensor = fields["tensor"].filter(known).fill_null("")
+    part.tensor = scatter(part.tensor, rows, tensor)
+    part.name = scatter(part.name, rows, labels.source_nodes(tensor, part.name.take(rows)))
     _fill_amounts(part, rows, fields["amount"].filter(known), fields["unit"].filter(known), notes)
     strange = other[~known]
     if len(strange):

@@ -108,6 +108,26 @@ _TRANSFER_NODE = re.compile(r"_(?:Host)?(?:Send|Recv)")
 _PARTITIONED = re.compile(r"(.+?)(?:/_\d+|_S\d+)")
 
 
+def source_nodes(tensors: pa.Array, names: pa.Array) -> pa.Array:
+    """Return for each row of the RPC log the node that made its tensor, or its own name.
+
+    graph_partition.cc calls an edge ``edge_<number>_<source node>``; the keys of collectives' buffers
+    name no node.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb.reading.labels import source_nodes
+    >>> tensors = pa.array(["edge_18_w/read", "7:7:0:0:0:1:1"])
+    >>> source_nodes(tensors, pa.array(["RecvTensor", "RecvBuf"])).to_pylist()
+    ['w/read', 'RecvBuf']
+    """
+    import pyarrow.compute as pc
+
+    node = pc.struct_field(pc.extract_regex(tensors, r"^edge_\d+_(?P<node>.+)$"), "node")
+    return pc.coalesce(node.cast(names.type), names)
+
+
 def unpartitioned(name: str) -> str:
     """Return the node a partition's transfer node stands for: ``c/_5`` and ``c_S29`` are about ``c``.
 
