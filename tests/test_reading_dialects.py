@@ -53,7 +53,9 @@ def test_tf218_looks_like_tf221(data: Path, work: str) -> None:
     for version in ("tf221", "tf218"):
         lanes = read(data, f"gpu_{version}_{work}").lanes
         lanes = lanes[lanes["lane"] != "sync"]
-        counts.append({tuple(row) for row in lanes[["task", "device", "lane", "events"]].astype(str).to_numpy()})
+        counts.append(
+            {tuple(row) for row in lanes[["task", "device", "lane", "events"]].astype(str).to_numpy()}
+        )
     assert counts[0] == counts[1]
     notes = read(data, f"gpu_tf218_{work}").notes
     assert any("scheduled times" in note and "repaired" in note for note in notes)

@@ -22,7 +22,12 @@ def assert_equal(one: tv.Trace, other: tv.Trace) -> None:
     if one.nested is not None and other.nested is not None:
         assert one.nested.schema.equals(other.nested.schema)
         assert one.nested.to_pylist() == other.nested.to_pylist()
-    assert (one.graphs, one.notes, one.sources, one.title) == (other.graphs, other.notes, other.sources, other.title)
+    assert (one.graphs, one.notes, one.sources, one.title) == (
+        other.graphs,
+        other.notes,
+        other.sources,
+        other.title,
+    )
 
 
 @pytest.mark.parametrize("name", ["local_mlp_step1.pb", "gpu_tf218_dist.pb.xz", "simple_stepstats.pbtxt"])

@@ -19,7 +19,9 @@ ONE_OP = b"""dev_stats {
 }"""
 
 
-def one_op(start: int = 70, label: str = "a = Const()", device: str = "/job:a/replica:0/task:0/cpu:0") -> bytes:
+def one_op(
+    start: int = 70, label: str = "a = Const()", device: str = "/job:a/replica:0/task:0/cpu:0"
+) -> bytes:
     """Return a serialised StepStats of one row."""
     step = schema.text_class("StepStats")()
     entry = step.dev_stats.add(device=device.encode())
@@ -69,7 +71,9 @@ def test_a_trace_is_taken_as_it_is_and_joins_others(data: Path) -> None:
         assert again[name].astype(str).tolist() == other.events[name].astype(str).tolist()
     assert two.nested is not None
     assert other.nested is not None
-    assert two.nested.take(again.index.to_numpy())["outputs"].to_pylist() == other.nested["outputs"].to_pylist()
+    assert (
+        two.nested.take(again.index.to_numpy())["outputs"].to_pylist() == other.nested["outputs"].to_pylist()
+    )
 
 
 def test_titles(data: Path) -> None:

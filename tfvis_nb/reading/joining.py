@@ -27,7 +27,12 @@ def joined(traces: Sequence[Trace], title: str) -> Trace:
     if len(traces) == 1:
         (one,) = traces
         return Trace(
-            one.events, nested=one.nested, graphs=one.graphs, notes=one.notes, sources=one.sources, title=title
+            one.events,
+            nested=one.nested,
+            graphs=one.graphs,
+            notes=one.notes,
+            sources=one.sources,
+            title=title,
         )
     counts = [
         len(trace.graphs) or int(trace.events["step"].max()) + 1 if len(trace.events) else 0

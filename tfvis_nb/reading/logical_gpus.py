@@ -50,7 +50,7 @@ def logical_devices(
         if ran.get((step, task), set()) - names and task:
             owner = _owners(source, executors, words, step, task)
             chosen = (source.step[entry] == step) & (part.task == words.task.code(task))
-            _give(part, np.flatnonzero(chosen), device, entry, owner, words)
+            _give(source, part, np.flatnonzero(chosen), device, owner, words)
     return device
 
 
@@ -78,10 +78,10 @@ def _owners(source: Source, executors: Part, words: Vocabularies, step: int, tas
 
 
 def _give(
+    source: Source,
     part: Part,
     rows: np.ndarray,
     device: np.ndarray,
-    entry: np.ndarray,
     owner: dict[str, str],
     words: Vocabularies,
 ) -> None:
@@ -90,14 +90,12 @@ def _give(
 
     names: pa.Array = part.name.take(pa.array(rows))
     found = [owner.get(name) or owner.get(unpartitioned(name), "") for name in names.to_pylist()]
-    votes: dict[int, Counter[str]] = {}
-    for number, name in zip(entry[rows].tolist(), found, strict=True):
+    lanes = [source.devices[number] for number in source.entry[part.rows[rows]].tolist()]
+    votes: dict[str, Counter[str]] = {}
+    for lane, name in zip(lanes, found, strict=True):
         if name:
-            votes.setdefault(number, Counter())[name] += 1
-    lane = {
-        number: min(votes_here, key=lambda name: (-votes_here[name], name))
-        for number, votes_here in votes.items()
-    }
-    for row, number, name in zip(rows.tolist(), entry[rows].tolist(), found, strict=True):
-        if name or number in lane:
-            device[row] = words.device.code(name or lane[number])
+            votes.setdefault(lane, Counter())[name] += 1
+    elected = {lane: min(counted, key=lambda name: (-counted[name], name)) for lane, counted in votes.items()}
+    for row, lane, name in zip(rows.tolist(), lanes, found, strict=True):
+        if name or lane in elected:
+            device[row] = words.device.code(name or elected[lane])

@@ -1,0 +1,89 @@
+"""The event table: how one is built, ordered and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from tfvis_nb import events
+
+
+def test_columns_that_are_left_out_hold_their_empty_value() -> None:
+    table = events.build({"start_ns": [5], "duration_ns": [3]})
+    assert list(table.columns) == list(events.COLUMNS)
+    assert table.loc[0, ["step", "name", "tensor", "detail", "task", "op"]].tolist() == [
+        0,
+        "",
+        "",
+        "",
+        "",
+        "",
+    ]
+    assert table[["scheduled_ns", "thread", "bytes"]].isna().all(axis=None)
+
+
+def test_dtypes_whatever_the_values_came_as() -> None:
+    table = events.build(
+        {
+            "start_ns": np.array([5, 9], "int32"),
+            "duration_ns": pd.Series([3, 1], index=[7, 8]),
+            "name": pa.array(["a", "\N{SNOWMAN}"]),
+            "detail": pa.chunked_array([["x"], ["y"]], pa.large_string()),
+            "tensor": ["", "t"],
+            "bytes": [None, 4],
+            "op": ["Mul", "Mul"],
+        }
+    )
+    assert {name: str(dtype) for name, dtype in table.dtypes.items()} == events.COLUMNS
+    assert table["name"].tolist() == ["a", "\N{SNOWMAN}"]
+    assert table["bytes"].isna().tolist() == [True, False]
+    assert table.index.tolist() == [0, 1]
+    assert table["duration_ns"].tolist() == [3, 1]
+
+
+def test_no_rows() -> None:
+    table = events.build({}, rows=0)
+    events.check(events.order(table)[0])
+
+
+def test_wrong_columns_are_named() -> None:
+    with pytest.raises(ValueError, match="unknown event column 'colour'"):
+        events.build({"start_ns": [5], "duration_ns": [3], "colour": ["red"]})
+    with pytest.raises(ValueError, match="needs the column 'duration_ns'"):
+        events.build({"start_ns": [5]})
+
+
+def test_order_is_by_start_longest_first_and_stable() -> None:
+    table = events.build({"start_ns": [9, 5, 5, 5], "duration_ns": [1, 3, 4, 3], "name": list("abcd")})
+    ordered, before = events.order(table)
+    assert ordered["name"].tolist() == list("cbda")
+    assert before.tolist() == [2, 1, 3, 0]
+    assert ordered.index.tolist() == [0, 1, 2, 3]
+
+
+def good() -> pd.DataFrame:
+    return events.build({"start_ns": [5, 9], "duration_ns": [3, 1], "kind": ["op", "kernel"]})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda table: table.drop(columns="op"), "the columns are"),
+        (
+            lambda table: table.assign(start_ns=table["start_ns"].astype(float)),
+            "'start_ns' has dtype float64",
+        ),
+        (lambda table: table.assign(name=table["name"].astype(object)), "'name' has dtype object"),
+        (lambda table: table.iloc[::-1], "not ordered"),
+        (lambda table: table.assign(duration_ns=[3, -1]), "event 1 has a negative duration"),
+        (lambda table: table.assign(kind=pd.Categorical(["op", "dance"])), "unknown kind 'dance'"),
+    ],
+)
+def test_check_says_what_is_wrong(change: Callable[[pd.DataFrame], pd.DataFrame], said: str) -> None:
+    events.check(good())
+    with pytest.raises(ValueError, match=said):
+        events.check(change(good()))

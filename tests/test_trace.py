@@ -1,0 +1,46 @@
+"""Trace: what it holds and derives."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import tfvis_nb as tv
+from tfvis_nb import events
+
+
+def table() -> pd.DataFrame:
+    return events.build(
+        {"start_ns": [5, 9, 40], "duration_ns": [3, 10, 2], "step": [0, 0, 1], "kind": ["op"] * 3}
+    )
+
+
+def test_steps() -> None:
+    assert tv.Trace(table()).steps.to_dict("list") == {
+        "step": [0, 1],
+        "start_ns": [5, 40],
+        "end_ns": [19, 42],
+        "duration_ns": [14, 2],
+        "events": [2, 1],
+    }
+
+
+def test_derived_tables_are_made_once() -> None:
+    trace = tv.Trace(table())
+    assert trace.lanes is trace.lanes
+    assert trace.edges is trace.edges
+    assert trace.transfers is trace.transfers
+
+
+def test_an_empty_trace_has_empty_tables() -> None:
+    trace = tv.Trace(events.build({}, rows=0))
+    assert [len(part) for part in (trace.lanes, trace.edges, trace.transfers, trace.steps)] == [0, 0, 0, 0]
+    assert list(trace.edges.columns) == ["source", "target", "kind"]
+
+
+def test_malformed_tables_are_refused() -> None:
+    with pytest.raises(ValueError, match="not ordered"):
+        tv.Trace(table().iloc[::-1])
+    with pytest.raises(ValueError, match="2 nested rows for 3 events"):
+        tv.Trace(table(), nested=pa.table({"temp_bytes": [1, 2]}))
