@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { Commands } from "../input/commands";
 import { formatBytes, formatCount, formatDuration, formatExact, formatTime } from "../model/units";
 import { LinkList, Outputs, RecordedMemory } from "./event_lists";
+import { ScopedText } from "./scoped_text";
 import type { Store } from "./store";
 import { TransferCard, transferFacts } from "./transfer_card";
 import { categoryOf, nameOf, opOf, placeOf } from "./wording";
@@ -31,7 +32,9 @@ export function PanelHeader({
   return (
     <>
       <header>
-        <h2>{title}</h2>
+        <h2>
+          <ScopedText text={title} />
+        </h2>
         <button
           type="button"
           class="close"

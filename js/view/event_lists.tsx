@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
 import type { Details } from "../model/details";
 import { formatBytes, formatDuration } from "../model/units";
+import { ScopedText } from "./scoped_text";
 import type { Store } from "./store";
 import { nameOf, opOf, placeOf } from "./wording";
 
@@ -16,7 +17,9 @@ const size = (bytes: number | null) => (bytes === null ? "–" : formatBytes(byt
 export function EventLink({ store, commands, id }: { store: Store; commands: Commands; id: number }) {
   return (
     <button type="button" class="link" onClick={() => commands.visit(id)}>
-      <b>{nameOf(store, id) || opOf(store, id)}</b>{" "}
+      <b>
+        <ScopedText text={nameOf(store, id) || opOf(store, id)} />
+      </b>{" "}
       <small>
         {opOf(store, id)} on {placeOf(store, id)}, {formatDuration(store.drawn.duration[id])}
       </small>

@@ -4,6 +4,7 @@ import { categoryColour, waitColour } from "../model/palette";
 import { formatBandwidth, formatBytes, formatDuration, formatExact } from "../model/units";
 import type { EventProps, Fact } from "./event_details";
 import { EventLink } from "./event_lists";
+import { ScopedText } from "./scoped_text";
 import { categoryOf, deviceName } from "./wording";
 
 const MOVES = new Set(["transfer", "h2d", "d2h", "d2d"]);
@@ -72,7 +73,7 @@ export function transferFacts({ store, commands, id }: EventProps): Fact[] {
     }
   }
   const tensor = details.tensor(id);
-  if (tensor) facts.push({ term: "Tensor", value: tensor });
+  if (tensor) facts.push({ term: "Tensor", value: <ScopedText text={tensor} /> });
   if (category !== "transfer") return facts;
   const ends = { Producer: details.inputs(id), Consumer: details.consumers(id) };
   for (const [term, edges] of Object.entries(ends)) {
