@@ -63,6 +63,10 @@ function addRow(
     const left = Math.max(start[i], from);
     const right = Math.min(end[i], to);
     const base = category[ids[i]] * bins;
+    if (row.merged && row.merged.count[i] > 1) {
+      addSpread(sums, base, bins, from, width, row, i);
+      continue;
+    }
     const first = Math.min(Math.floor((left - from) / width), bins - 1);
     const last = Math.min(Math.floor((right - from) / width), bins - 1);
     if (first === last) {
@@ -73,5 +77,25 @@ function addRow(
     full[base + first + 1]++;
     full[base + last]--;
     sums[base + last] += right - (from + last * width);
+  }
+}
+
+/** Several events as one entry: their time evenly over it, bin by bin, as merged entries are short. */
+function addSpread(
+  sums: Float64Array,
+  base: number,
+  bins: number,
+  from: number,
+  width: number,
+  { start, end, merged }: Row,
+  entry: number,
+): void {
+  const length = end[entry] - start[entry];
+  const density = length > 0 && merged ? merged.busy[entry] / length : 0;
+  const last = Math.min(Math.floor((end[entry] - from) / width), bins - 1);
+  for (let bin = Math.max(Math.floor((start[entry] - from) / width), 0); bin <= last; bin++) {
+    const left = Math.max(start[entry], from + bin * width);
+    const right = Math.min(end[entry], from + (bin + 1) * width);
+    sums[base + bin] += Math.max(right - left, 0) * density;
   }
 }

@@ -141,5 +141,6 @@ function lanesOf(group: Group, hidden: ReadonlySet<string>): Lane[] {
 }
 
 function countEvents(rows: readonly Row[]): number {
-  return rows.reduce((sum, row) => sum + row.ids.length, 0);
+  const inRow = (row: Row) => row.merged?.count.reduce((sum, count) => sum + count, 0) ?? row.ids.length;
+  return rows.reduce((sum, row) => sum + inRow(row), 0);
 }

@@ -1,5 +1,6 @@
 /** The part of a trace that is drawn: lanes, steps and one row of numbers an event. */
 import { type Column, type Container, oneOf, openContainer, type Strings, wide } from "./container";
+import type { Merged } from "./merged";
 import { readNames } from "./scoped_names";
 import { byEvent, type LaneClock, wireRows, wireTimes } from "./wire_rows";
 
@@ -48,6 +49,8 @@ export interface Drawn {
   /** Nanoseconds at the head of the event spent waiting; null when no event waits. */
   wait: Uint32Array | Float64Array | null;
   names: Strings;
+  /** Set where an entry can stand for several events; then an id is the place of an entry. */
+  merged: Merged | null;
 }
 
 /** Unpack and check the `drawn` container; rejects with a readable Error. */
@@ -89,6 +92,7 @@ export async function readDrawn(gzip: Uint8Array): Promise<Drawn> {
       byEvent(oneOf(container, name, count, [Uint32Array, Float64Array]), rows),
     ),
     names,
+    merged: null,
   };
   checkBelow("name", drawn.name, names.length);
   checkBelow("op", drawn.op, drawn.ops.length);

@@ -72,6 +72,15 @@ export class RowLevels {
 
 function eventLevel(row: Row): Level {
   const length = row.ids.length;
+  if (row.merged)
+    return {
+      ...row.merged,
+      start: row.start,
+      end: row.end,
+      longest: places.upTo(length),
+      bucket: 1,
+      length,
+    };
   const busy = new Float64Array(length);
   for (let i = 0; i < length; i++) busy[i] = row.end[i] - row.start[i];
   return {
@@ -146,7 +155,7 @@ function merge(below: Level, bucket: number, length: number): Level {
   let open = Number.NaN; // the bucket the last entry can still take events of
   for (let i = 0; i < below.length; i++) {
     // What was merged in a finer bucket spans less than two of those, and so is always short here.
-    const small = below.busy[i] < bucket;
+    const small = below.end[i] - below.start[i] < bucket;
     const place = small ? Math.floor(below.start[i] * part) : Number.NaN;
     if (place === open) {
       end[last] = below.end[i];

@@ -61,7 +61,9 @@ export function rasterRow(
         if (pixel === left && begun) left++;
       }
       const right = Math.min(last - 1, width);
-      const colour = colours[FULL * 256 + paint[ids[longest[i]]]];
+      // Where there is no finer data yet, a wide entry can be several events with gaps between them.
+      const level = count[i] === 1 ? FULL * 256 : coverage(busy[i], e - s);
+      const colour = colours[level + paint[ids[longest[i]]]];
       for (let at = offset + left; at < offset + right; at++) out[at] = colour;
       pixel = -1;
       edge = Number.NEGATIVE_INFINITY;
@@ -124,7 +126,9 @@ export function hitRow(
     const level = levels.at(nsPerPixel);
     let best = -1;
     let most = -1;
+    let sharing = 0;
     for (let i = firstAtLeast(level.end, left); i < level.length && level.start[i] < right; i++) {
+      sharing += level.count[i];
       const bar = level.count[i] === 1 && level.start[i] <= time && time < level.end[i];
       if (bar && level.peak[i] >= nsPerPixel) return { id: ids[level.longest[i]], count: 1 };
       if (level.peak[i] > most) {
@@ -133,10 +137,12 @@ export function hitRow(
       }
     }
     // The longest of merged events may lie just outside of the pixel; take its neighbour inside.
-    return { id: ids[Math.min(Math.max(best, low), high - 1)], count: high - low };
+    const count = row.merged ? sharing : high - low;
+    return { id: ids[Math.min(Math.max(best, low), high - 1)], count };
   }
   const before = low > 0 ? time - end[low - 1] : Number.POSITIVE_INFINITY;
   const after = high < ids.length ? start[high] - time : Number.POSITIVE_INFINITY;
   if (Math.min(before, after) > slackPixels * nsPerPixel) return null;
-  return { id: ids[before <= after ? low - 1 : high], count: 1 };
+  const near = before <= after ? low - 1 : high;
+  return { id: ids[near], count: row.merged?.count[near] ?? 1 };
 }

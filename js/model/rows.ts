@@ -9,6 +9,8 @@ export interface Row {
   ids: Uint32Array;
   start: Float64Array;
   end: Float64Array;
+  /** Where an entry can stand for several events: their summed durations, the longest of them, how many they are. */
+  merged?: { busy: Float64Array; peak: Float64Array; count: Uint32Array };
 }
 
 /**

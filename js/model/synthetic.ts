@@ -89,6 +89,7 @@ export function makeDrawn(made: readonly Made[], lanes?: readonly Omit<Lane, "id
     category: Uint8Array.from(events, (event) => event.category ?? 0),
     wait: null,
     names: makeStrings(names),
+    merged: null,
   };
 }
 

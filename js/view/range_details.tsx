@@ -31,7 +31,7 @@ const FEW_NOTES = 4;
 function useStatistics(store: Store, range: Range): Statistics {
   return useMemo(
     () => rangeStatistics(store.drawn, range, store.statisticsBy),
-    [store, range.start, range.end, range.lanes, range.step, store.statisticsBy],
+    [store.drawn, range.start, range.end, range.lanes, range.step, store.statisticsBy],
   );
 }
 

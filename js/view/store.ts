@@ -4,14 +4,15 @@ import type { Host, Options, Selection } from "../host";
 import { type Arrangement, arrange } from "../model/arrangement";
 import type { Details } from "../model/details";
 import type { Drawn } from "../model/drawn";
-import { RowLevels } from "../model/levels";
-import { NameIndex } from "../model/name_index";
+import type { RowLevels } from "../model/levels";
+import { byEventId, byPlace } from "../model/merged";
 import type { Theme } from "../model/palette";
-import { Placement, rowNumbers } from "../model/placement";
-import { packLanes, type Row } from "../model/rows";
+import { Placement } from "../model/placement";
+import type { Row } from "../model/rows";
 import { type Matches, search } from "../model/search";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import { Painting } from "./painting";
+import { Shown } from "./shown";
 import { Topics } from "./topics";
 
 export type Topic = "viewport" | "layout" | "selection" | "hover" | "search" | "paint" | "details" | "panel";
@@ -41,7 +42,6 @@ export class Store extends Topics<Topic> {
   failure: string | null = null;
   step: number | null = null;
   viewport: Viewport = { start: 0, end: 1 };
-  rows: Row[][] = [];
   arrangement: Arrangement = { items: [], height: 0 };
   /** Where in the arrangement an event is. */
   placement!: Placement;
@@ -65,16 +65,16 @@ export class Store extends Topics<Topic> {
   readonly hidden = new Set<string>();
   pinned: string[] = [];
   readonly history = new History();
-  #rowNumbers: Uint32Array = new Uint32Array(0);
-  #levels = new WeakMap<Row, RowLevels>();
-  #names: NameIndex | null = null;
+  #shown!: Shown;
+  #drawn: Drawn;
 
   constructor(
-    readonly drawn: Drawn,
+    drawn: Drawn,
     readonly host: Host,
     signal: AbortSignal,
   ) {
     super(signal);
+    this.#drawn = drawn;
     const busy = drawn.steps.reduce((sum, step) => sum + step.end - step.start, 0);
     const sparse = drawn.steps.length > 1 && busy < SPARSE * drawn.span;
     this.painting = new Painting(drawn, host.get("color_by"), "light", "#ffffff");
@@ -82,6 +82,15 @@ export class Store extends Topics<Topic> {
     for (const key of ["group_by", "lane_filter"] as const) host.watch(key, () => this.rearrange(), signal);
     host.watch("color_by", () => this.repaint(), signal);
     host.watch("selection", () => this.emit("selection"), signal);
+  }
+
+  get drawn(): Drawn {
+    return this.#drawn;
+  }
+
+  /** The rows of each lane. */
+  get rows(): Row[][] {
+    return this.#shown.rows;
   }
 
   /** The times the present step or the whole run spans. */
@@ -96,8 +105,9 @@ export class Store extends Topics<Topic> {
     return this.step === null ? null : this.drawn.steps[this.step].step;
   }
 
+  /** What is selected, events by their places in `drawn`; one that is not there is left out. */
   get selection(): Selection | null {
-    return this.host.get("selection");
+    return byPlace(this.drawn, this.host.get("selection"));
   }
 
   /** The one selected event, or null. */
@@ -120,14 +130,25 @@ export class Store extends Topics<Topic> {
 
   setStep(step: number | null): void {
     this.step = step;
-    this.rows = packLanes(this.drawn, step);
-    this.#rowNumbers = rowNumbers(this.drawn.count, this.rows);
+    this.#shown = new Shown(this.drawn, step);
     this.viewport = fit(this.bounds, this.bounds, 0.01);
     this.scroll = 0;
     this.matches = this.searchText ? search(this.drawn, this.details, this.searchText, step) : null;
     this.rearrange();
     this.emit("viewport");
     this.emit("search");
+  }
+
+  /** Draw other data of the same steps and lanes, and keep everything that the user has set up. */
+  replace(drawn: Drawn, details: Details | null): void {
+    this.#drawn = drawn;
+    this.details = details;
+    this.#shown = new Shown(drawn, this.step);
+    this.hover = null;
+    if (this.searchText) this.matches = search(drawn, details, this.searchText, this.step);
+    this.repaint();
+    this.rearrange();
+    for (const topic of ["viewport", "search", "details", "selection"] as const) this.emit(topic);
   }
 
   rearrange(): void {
@@ -139,7 +160,7 @@ export class Store extends Topics<Topic> {
       filter: this.host.get("lane_filter"),
     });
     this.revision++;
-    this.placement = new Placement(this.drawn, this.arrangement, this.#rowNumbers, this.step);
+    this.placement = new Placement(this.drawn, this.arrangement, this.#shown.rowNumbers, this.step);
     this.scrollTo(this.scroll);
     this.emit("layout");
   }
@@ -175,7 +196,7 @@ export class Store extends Topics<Topic> {
   }
 
   select(selection: Selection | null): void {
-    this.host.set("selection", selection);
+    this.host.set("selection", byEventId(this.drawn, selection));
     if (selection) this.panelOpen = true;
     this.emit("selection");
   }
@@ -227,21 +248,15 @@ export class Store extends Topics<Topic> {
   }
 
   levels(row: Row): RowLevels {
-    let levels = this.#levels.get(row);
-    if (!levels) {
-      levels = new RowLevels(row);
-      this.#levels.set(row, levels);
-    }
-    return levels;
+    return this.#shown.levels(row);
   }
 
   end(id: number): number {
     return (this.drawn.start[id] ?? 0) + (this.drawn.duration[id] ?? 0);
   }
 
-  /** Event ids with the same name as `id`, in time order. */
+  /** Event ids with the same name as `id`, in time order unless events are merged. */
   sameName(id: number): Uint32Array {
-    this.#names ??= new NameIndex(this.drawn);
-    return this.#names.same(id);
+    return this.#shown.sameName(id);
   }
 }

@@ -1,0 +1,41 @@
+/** What follows from the drawn data and the step shown, each made when it is first asked for. */
+
+import type { Drawn } from "../model/drawn";
+import { RowLevels } from "../model/levels";
+import { mergedRows } from "../model/merged";
+import { NameIndex } from "../model/name_index";
+import { rowNumbers } from "../model/placement";
+import { packLanes, type Row } from "../model/rows";
+
+export class Shown {
+  readonly rows: Row[][];
+  /** For each event the row of its lane. */
+  readonly rowNumbers: Uint32Array;
+  readonly #levels = new WeakMap<Row, RowLevels>();
+  #names: NameIndex | null = null;
+
+  /** `step` is a place in `drawn.steps`, null for all. */
+  constructor(
+    readonly drawn: Drawn,
+    step: number | null,
+  ) {
+    const { merged } = drawn;
+    this.rows = merged ? mergedRows(drawn, merged, step) : packLanes(drawn, step);
+    this.rowNumbers = merged ? merged.row : rowNumbers(drawn.count, this.rows);
+  }
+
+  levels(row: Row): RowLevels {
+    let levels = this.#levels.get(row);
+    if (!levels) {
+      levels = new RowLevels(row);
+      this.#levels.set(row, levels);
+    }
+    return levels;
+  }
+
+  /** Event ids with the same name as `id`, in time order unless events are merged. */
+  sameName(id: number): Uint32Array {
+    this.#names ??= new NameIndex(this.drawn);
+    return this.#names.same(id);
+  }
+}
