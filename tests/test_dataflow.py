@@ -35,7 +35,8 @@ def trace_of(*rows: dict[str, Any]) -> tv.Trace:
 
 
 def edges(trace: tv.Trace) -> list[tuple[int, int, str]]:
-    return [(row.source, row.target, row.kind) for row in trace.edges.itertuples()]
+    found = trace.edges
+    return list(zip(found["source"].tolist(), found["target"].tolist(), found["kind"].tolist(), strict=True))
 
 
 def test_data_and_control() -> None:
@@ -78,7 +79,7 @@ def test_loops_take_the_latest_execution_before() -> None:
 def test_a_copy_lies_between_producer_and_consumer() -> None:
     found = trace_of(
         {"detail": "a = Const()"},
-        {"name": "a/_5", "tensor": "a", "kind": "memcpy", "lane": "memcpy H2D", "device": GPU, "source": CPU, "destination": GPU},
+        {"name": "a/_5", "tensor": "a", "kind": "memcpy", "device": GPU, "source": CPU, "destination": GPU},
         {"detail": "b = Neg(a/_5)", "device": GPU},
         {"detail": "c = Neg(a/_6)", "device": GPU.replace("GPU:0", "GPU:1")},
     )  # fmt: skip

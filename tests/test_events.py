@@ -15,14 +15,8 @@ from tfvis_nb import events
 def test_columns_that_are_left_out_hold_their_empty_value() -> None:
     table = events.build({"start_ns": [5], "duration_ns": [3]})
     assert list(table.columns) == list(events.COLUMNS)
-    assert table.loc[0, ["step", "name", "tensor", "detail", "task", "op"]].tolist() == [
-        0,
-        "",
-        "",
-        "",
-        "",
-        "",
-    ]
+    blank = table.iloc[0]
+    assert [blank[name] for name in ("step", "name", "tensor", "detail", "task", "op")] == [0, *[""] * 5]
     assert table[["scheduled_ns", "thread", "bytes"]].isna().all(axis=None)
 
 

@@ -53,17 +53,21 @@ NAMES = st.one_of(
     st.just("a:Mul#id=3,device=/job:worker/replica:0/task:1/device:GPU:0,async=false#@@void kernel<int>()"),
     st.text(max_size=12),
 )
+OPS = ("Mul", "NcclAllReduce", "HorovodRank")
+INPUTS = ("", "a, ^c/_5", "c_S3:1")
+PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 LABELS = st.one_of(
-    st.builds("{} = {}({})".format, st.sampled_from(NODES), st.sampled_from(["Mul", "NcclAllReduce", "HorovodRank"]), st.sampled_from(["", "a, ^c/_5", "c_S3:1"])),
+    st.builds("{} = {}({})".format, st.sampled_from(NODES), st.sampled_from(OPS), st.sampled_from(INPUTS)),
     st.just("[cpu 1.0MB 1.0MB] a = _MklMatMul(c/_5, b:2)"),
-    st.just("[1.5MB] [3.0Gb/s] edge_18_a/b from /job:ps/replica:0/task:0/cpu:0 to /job:worker/replica:0/task:0/gpu:0"),
-    st.just("[7B] edge_1_a from /job:ps/replica:0/task:0/device:CPU:0 to elsewhere"),
-    st.sampled_from(["MemcpyH2D kind_src:pinned kind_dst:device size:16384 dest:0 async:1", "MemcpyP2P size:8 dest:1"]),
-    st.sampled_from(["a:MatMul regs:17 shm:0", "Memset size:64", "ThreadId 7", "6291456 bytes", "ncclDevKernel x regs:1"]),
+    st.just(f"[1.5MB] [3.0Gb/s] edge_18_a/b from {PS}/cpu:0 to {WORKER}/gpu:0"),
+    st.just(f"[7B] edge_1_a from {PS}/device:CPU:0 to elsewhere"),
+    st.just("MemcpyH2D kind_src:pinned kind_dst:device size:16384 dest:0 async:1"),
+    st.sampled_from(["MemcpyP2P size:8 dest:1", "6291456 bytes", "Memset size:64", "ThreadId 7"]),
+    st.sampled_from(["a:MatMul regs:17 shm:0", "ncclDevKernel x regs:1"]),
     st.just("c/_5:_Send::edge_10_c::async num_bytes: 384 destination: 0 async: true"),
     st.just("id=9,device=/job:worker/replica:0/task:1/device:CPU:0,async=false"),
     st.text(max_size=12),
-)  # fmt: skip
+)
 STARTS = st.one_of(
     st.integers(0, 5000).map(lambda late: NOW + late),
     st.integers(0, 5000),
@@ -164,8 +168,7 @@ def test_damaged_bytes_are_an_error_by_name_or_a_sound_table(
     damaged = bytes(content[: int(cut * len(content))])
     try:
         trace = tv.read_trace(damaged)
-    except tv.TraceFormatError as error:
-        assert str(error)
+    except tv.TraceFormatError:
         return
     event_table.check(trace.events)
     assert trace.nested is not None

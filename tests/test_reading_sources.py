@@ -28,7 +28,8 @@ def one_op(
     entry.node_stats.add(
         node_name=b"a", timeline_label=label.encode(), all_start_micros=start, all_end_rel_micros=2
     )
-    return step.SerializeToString()
+    data: bytes = step.SerializeToString()
+    return data
 
 
 def test_path_bytes_and_compressed_bytes_are_the_same(data: Path, tmp_path: Path) -> None:

@@ -19,10 +19,12 @@ from tfvis_nb.reading.devices import task_of
 def by_hand(table: pd.DataFrame) -> dict[int, tuple[int, int]]:
     """Return wait and transfer of each received tensor: TicTac's rule, channel by channel."""
     channels: dict[Any, list[tuple[int, int, int]]] = {}
-    for event, row in enumerate(table.itertuples()):
-        if row.kind == "transfer":
-            key = row.step, task_of(row.source), task_of(row.destination)
-            channels.setdefault(key, []).append((row.start_ns + row.duration_ns, row.start_ns, event))
+    names = ["kind", "step", "source", "destination", "start_ns", "duration_ns"]
+    for event, row in enumerate(zip(*(table[name].tolist() for name in names), strict=True)):
+        kind, step, source, destination, start, duration = row
+        if kind == "transfer":
+            key = step, task_of(source), task_of(destination)
+            channels.setdefault(key, []).append((start + duration, start, event))
     found = {}
     for members in channels.values():
         free = None
@@ -39,10 +41,8 @@ def by_hand(table: pd.DataFrame) -> dict[int, tuple[int, int]]:
 def test_waiting_and_moving_on_real_traces(path: Path) -> None:
     trace = tv.read_trace(path)
     received = trace.transfers[trace.transfers["kind"] == "transfer"]
-    found = {
-        row.event: (row.wait_ns, row.transfer_ns)
-        for row in received[["event", "wait_ns", "transfer_ns"]].itertuples()
-    }
+    times = zip(*(received[name].tolist() for name in ("event", "wait_ns", "transfer_ns")), strict=True)
+    found = {event: (wait, transfer) for event, wait, transfer in times}
     assert found == by_hand(trace.events)
     assert (received["wait_ns"] + received["transfer_ns"] == received["duration_ns"]).all()
     moving = received[received["transfer_ns"] > 0]
@@ -77,8 +77,8 @@ def test_channels_of_other_tasks_and_steps_do_not_wait_for_each_other() -> None:
                 "/job:ps/task:0/device:CPU:0",
                 "/job:ps/task:0/device:GPU:0",
                 "/job:ps/task:1/device:CPU:0",
-            ]
-            + ["/job:ps/task:0/device:CPU:0"],
+                "/job:ps/task:0/device:CPU:0",
+            ],
             "destination": ["/job:worker/task:0/device:CPU:0"] * 4,
         }
     )

@@ -40,12 +40,12 @@ COLUMNS: dict[str, str] = {
 """Column name to dtype, in order. Times are epoch nanoseconds, durations nanoseconds, sizes bytes."""
 
 
-def _text_dtype() -> pd.StringDtype:
+def _text_dtype() -> Any:
     """Return the dtype pandas 3 calls "str"; pandas 2.2 and 2.3 have it under other names."""
     try:
         return pd.StringDtype("pyarrow", na_value=np.nan)
     except TypeError:
-        return pd.StringDtype("pyarrow_numpy")
+        return pd.api.types.pandas_dtype("string[pyarrow_numpy]")
 
 
 TEXT = _text_dtype()
@@ -98,7 +98,7 @@ def build(columns: Mapping[str, Any], *, rows: int | None = None) -> pd.DataFram
 def _column(name: str, dtype: str, values: Any, index: pd.RangeIndex) -> pd.Series:
     if values is None:
         if dtype == "category":
-            blank = pd.Categorical.from_codes(np.zeros(len(index), "int8"), categories=[""])
+            blank = pd.Categorical([""]).take(np.zeros(len(index), np.intp))
             return pd.Series(blank, index=index)
         return pd.Series(_DEFAULTS.get(name, pd.NA), index=index, dtype=_pandas_dtype(dtype))
     if dtype == "str" and not isinstance(values, pd.Series):
@@ -155,4 +155,4 @@ def check(table: pd.DataFrame) -> None:
         raise ValueError(f"event {int(table['duration_ns'].argmin())} has a negative duration")
     strange = set(table["kind"].cat.categories[table["kind"].cat.codes.unique()]) - set(KINDS)
     if strange:
-        raise ValueError(f"unknown kind {sorted(strange)[0]!r}; the kinds are {', '.join(KINDS)}")
+        raise ValueError(f"unknown kind {min(strange)!r}; the kinds are {', '.join(KINDS)}")

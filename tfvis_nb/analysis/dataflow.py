@@ -164,7 +164,8 @@ class _Finder:
             self.device_of("destination")[moved],
             self.device[moved],
         )
-        self._depart(moved, node)
+        channel = (self.step[moved] * len(self.devices) + to) * (len(tensor.dictionary) + 1) + tensor_number
+        self._depart(moved, node, channel)
         asked = pd.DataFrame(
             {
                 "step": self.step[consumer],
@@ -178,12 +179,7 @@ class _Finder:
         ).drop_duplicates()
         pairs = asked.merge(offered[offered["node"] >= 0], on=["step", "to", "node"])
         widest = len(tensor.dictionary) + 1
-        arrivals = Executions(
-            (self.step[moved] * len(self.devices) + to) * widest + tensor_number,
-            self.end[moved],
-            self.start[moved],
-            moved,
-        )
+        arrivals = Executions(channel, self.end[moved], self.start[moved], moved)
         at = pairs["at"].to_numpy()
         key = (pairs["step"].to_numpy() * len(self.devices) + pairs["to"].to_numpy()) * widest + pairs[
             "tensor"
@@ -199,10 +195,14 @@ class _Finder:
         blank = self.devices.get_indexer([""])[0]
         return np.where(found == blank, -1, found)
 
-    def _depart(self, moved: np.ndarray, node: np.ndarray) -> None:
-        """Link each transfer with the op that made its tensor."""
+    def _depart(self, moved: np.ndarray, node: np.ndarray, channel: np.ndarray) -> None:
+        """Link each transfer with the op that made its tensor.
+
+        When a tensor was moved as often as it was made, the k-th transfer has the k-th value. (The maker
+        may be iterations ahead, so the latest value before a transfer is not always the one that moved.)
+        """
         known = node >= 0
-        rows, node = moved[known], node[known]
+        rows, node, channel = moved[known], node[known], channel[known]
         when = self._column("scheduled_ns", self.start)[rows]
         origin = self.device_of("source")[rows]
         key = self._key(self.step[rows], origin, node)
@@ -212,10 +212,12 @@ class _Finder:
         elsewhere = ~self.here.has(key)
         anywhere = self._key(self.step[rows], np.full(len(rows), -1), node)
         source = np.where(elsewhere, self.anywhere.find(anywhere, self.end[rows]), source)
+        paired = self.here.paired(key, channel, self.start[rows])
+        source = np.where(paired >= 0, paired, source)
         self._add(source, rows, KINDS.index("transfer"))
 
     def _launch(self) -> None:
-        """Link kernels with the op that launched them: the latest of its name that had begun by the launch."""
+        """Link kernels with the op that launched them: the latest of its name that had begun by then."""
         ran, rows = self.executor, self.launched
         begun = self._column("compute_start_ns", self.start)[ran]
         ops = Executions(self._key(self.step[ran], self.task[ran], self.name[ran]), begun, begun, ran)

@@ -65,6 +65,39 @@ class Executions:
             found &= self._start[self._first[place]] <= start
         return np.where(found, self._event[self._first[place]], -1)
 
+    def paired(self, key: np.ndarray, group: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """Return the k-th execution of `key` for the k-th member of a group, -1 unless as many of both exist.
+
+        Parameters
+        ----------
+        key
+            What to look up: one for each member, the same throughout a group.
+        group, start
+            The group of each member, and when it began: that is the order of the members.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tfvis_nb.analysis.executions import Executions
+        >>> loop = Executions(*(np.array(values) for values in ([7, 7], [10, 20], [0, 10], [3, 4])))
+        >>> loop.paired(np.array([7, 7]), np.array([0, 0]), np.array([90, 80])).tolist()
+        [4, 3]
+        """
+        if not len(self._key) or not len(key):
+            return np.full(len(key), -1)
+        by_start = np.lexsort((self._start, self._key))
+        order = np.lexsort((start, group))
+        _, first, size = np.unique(group[order], return_index=True, return_counts=True)
+        rank = np.empty(len(key), np.int64)
+        rank[order] = np.arange(len(key)) - np.repeat(first, size)
+        members = np.empty(len(key), np.int64)
+        members[order] = np.repeat(size, size)
+        place = np.minimum(np.searchsorted(self._distinct, key), len(self._distinct) - 1)
+        same = (self._distinct[place] == key) & (self._counts[place] == members)
+        begin = np.cumsum(self._counts) - self._counts
+        chosen = np.where(same, begin[place] + rank, 0)
+        return np.where(same, self._event[by_start[chosen]], -1)
+
     def has(self, key: np.ndarray) -> np.ndarray:
         """Return a mask of the keys that were executed at all."""
         return np.isin(key, self._distinct)

@@ -75,8 +75,8 @@ def align_gpu_clocks(
         task = int(gpu.task[members[0]])
         mine = executors.rows[first:last][executors.task[first:last] == task]
         mine = mine[times.has_compute[mine] & ~times.unusable[mine]]
-        members = members[~times.unusable[gpu.rows[members]]]
-        what, offset = _align(gpu.rows[members], one_op[members], mine, times)
+        fit = members[~times.unusable[gpu.rows[members]]]
+        what, offset = _align(gpu.rows[fit], one_op[fit], mine, times)
         if what:
             outcomes.setdefault((words.task.texts[task] or "an unknown task", what), []).append(offset)
     notes += [f"GPU of {task}: {what}{_certainty(found)}" for (task, what), found in outcomes.items()]
