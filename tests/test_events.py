@@ -30,9 +30,12 @@ def test_dtypes_whatever_the_values_came_as() -> None:
             "tensor": ["", "t"],
             "bytes": [None, 4],
             "op": ["Mul", "Mul"],
+            "kind": ["op", "op"],
         }
     )
-    assert {name: str(dtype) for name, dtype in table.dtypes.items()} == events.COLUMNS
+    events.check(events.order(table)[0])
+    assert str(table["bytes"].dtype) == "Int64"
+    assert table["name"].dtype == table["op"].cat.categories.dtype == events.TEXT
     assert table["name"].tolist() == ["a", "\N{SNOWMAN}"]
     assert table["bytes"].isna().tolist() == [True, False]
     assert table.index.tolist() == [0, 1]

@@ -98,16 +98,23 @@ def build(columns: Mapping[str, Any], *, rows: int | None = None) -> pd.DataFram
 def _column(name: str, dtype: str, values: Any, index: pd.RangeIndex) -> pd.Series:
     if values is None:
         if dtype == "category":
-            blank = pd.Categorical([""]).take(np.zeros(len(index), np.intp))
-            return pd.Series(blank, index=index)
-        return pd.Series(_DEFAULTS.get(name, pd.NA), index=index, dtype=_pandas_dtype(dtype))
+            values = pd.Categorical([""]).take(np.zeros(len(index), np.intp))
+            return _with_text_categories(pd.Series(values)).set_axis(index)
+        empty: pd.Series = pd.Series(_DEFAULTS.get(name, pd.NA), index=index, dtype=_pandas_dtype(dtype))
+        return empty
     if dtype == "str" and not isinstance(values, pd.Series):
         # Arrow texts are taken as they are; through an object array they would be copied one by one.
         return pd.Series(pd.array(values, dtype=TEXT), index=index, copy=False)
     series = values if isinstance(values, pd.Series) else pd.Series(values, copy=False)
     wanted = _pandas_dtype(dtype)
     series = series if series.dtype == wanted else series.astype(wanted)
-    return series.set_axis(index)
+    return (_with_text_categories(series) if dtype == "category" else series).set_axis(index)
+
+
+def _with_text_categories(series: pd.Series) -> pd.Series:
+    """Make the categories `TEXT`, as pandas 3 does by itself, so that two tables compare equal."""
+    words = series.cat.categories
+    return series if words.dtype == TEXT else series.cat.rename_categories(words.astype(TEXT))
 
 
 def _pandas_dtype(dtype: str) -> Any:

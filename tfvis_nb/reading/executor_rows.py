@@ -64,7 +64,7 @@ def _read_transfers(
     received = fields["tensor"].is_valid().to_numpy(zero_copy_only=False)
     named = pc.is_in(part.name.take(other), pa.array(labels.TRANSFER_NODES, pa.large_string()))
     known = received | named.to_numpy(zero_copy_only=False)
-    rows = other[known]
+    rows, chosen = other[known], pa.array(known)
     part.kind[rows] = words.kind.code("transfer")
     lanes = part.lane[rows]
     part.lane[rows] = np.where(on_executor[rows], words.lane.code("recv"), lanes)
@@ -73,13 +73,13 @@ def _read_transfers(
         (part.source, words.source, "source"),
         (part.destination, words.destination, "destination"),
     ):
-        encoded = fields[field].filter(known).dictionary_encode()
+        encoded = fields[field].filter(chosen).dictionary_encode()
         texts = pa.array([canonical(text) for text in encoded.dictionary.to_pylist()], pa.large_string())
         column[rows] = vocabulary.codes(texts.take(encoded.indices))
-    tensor = fields["tensor"].filter(known).fill_null("")
+    tensor = fields["tensor"].filter(chosen).fill_null("")
     part.tensor = scatter(part.tensor, rows, tensor)
     part.name = scatter(part.name, rows, labels.source_nodes(tensor, part.name.take(rows)))
-    _fill_amounts(part, rows, fields["amount"].filter(known), fields["unit"].filter(known), notes)
+    _fill_amounts(part, rows, fields["amount"].filter(chosen), fields["unit"].filter(chosen), notes)
     strange = other[~known]
     if len(strange):
         example = part.detail[int(strange[0])].as_py() or part.name[int(strange[0])].as_py()
