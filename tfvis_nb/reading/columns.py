@@ -72,7 +72,7 @@ class Vocabularies:
 
 
 CODED = ("task", "device", "lane", "kind", "op", "source", "destination")
-WORDED = ("name", "tensor", "detail")
+WORDED = ("name", "tensor")
 
 
 @dataclass
@@ -80,7 +80,8 @@ class Part:
     """Some rows of the source with the columns that are read from names and labels.
 
     `rows` are row numbers in the source. The `CODED` columns are numbers in the
-    `Vocabularies`, the `WORDED` ones Arrow texts; `amount` is bytes, -1 where not known.
+    `Vocabularies`, the `WORDED` ones and `detail`, the row's label, Arrow texts; `amount` is bytes,
+    -1 where not known.
     """
 
     rows: np.ndarray

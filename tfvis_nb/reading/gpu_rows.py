@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SPECIAL_LABEL = r"^(?i:memcpy|memset|(?:void )?nccl)"
-_SPECIAL_NAME = r"(?i:^memset|^(?:void )?nccl|(?:^|:|@@)memcpy[a-z0-9]*$)"
+_SPECIAL_NAME = r"(?i)memcpy|memset|nccl"
 _COPY_NAME = r"(?i:(?:^|:|@@)memcpy[a-z0-9]*$)"
 _STARTS = {"copy": r"^(?i:memcpy)", "memset": r"^(?i:memset)", "nccl": r"^(?i:(?:void )?nccl)"}
 _OLD_KERNEL = r"^(?P<node>[^:\s]+):(?P<op>[A-Za-z_]\w*)[^ ]* regs:"
@@ -45,15 +45,18 @@ def gpu_part(source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabulari
     places = source.places
     raw = source.pick(source.names, rows)
     detail = source.pick(source.labels, rows)
-    what = np.array([place.what.lower() for place in places])[entry]
-    said = np.array([place.what.lower().startswith("memcpy") for place in places], bool)[entry]
+
+    def said(*words: str) -> np.ndarray:
+        """Return a mask of the rows whose lane says that it holds such things."""
+        return np.array([place.what.lower().startswith(words) for place in places], bool)[entry]
+
     names = raw.dictionary_encode()
     by_label = _special(detail, _SPECIAL_LABEL, _STARTS)
     by_name = _special(names.dictionary, _SPECIAL_NAME, _STARTS | {"copy": _COPY_NAME})
     by_name = {word: found[names.indices.to_numpy()] for word, found in by_name.items()}
-    copies = said | by_label["copy"] | (by_name["copy"] & (what != "kernel"))
-    memsets = ~copies & (by_label["memset"] | by_name["memset"] | (what == "memset"))
-    syncs = (what == "sync") & ~(copies | memsets)
+    copies = said("memcpy") | by_label["copy"] | (by_name["copy"] & ~said("kernel"))
+    memsets = ~copies & (by_label["memset"] | by_name["memset"] | said("memset"))
+    syncs = said("sync") & ~(copies | memsets)
     nccl = ~(copies | memsets | syncs) & (by_label["nccl"] | by_name["nccl"])
     name, op_text = _nodes(names, raw, detail)
     kind = np.full(count, words.kind.code("kernel"), np.int32)
@@ -77,9 +80,10 @@ def gpu_part(source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabulari
         destination=blank_codes(count),
         name=name,
         tensor=blank_texts(count),
-        detail=_details(raw, detail),
+        detail=detail,
         amount=_amounts(detail, memsets),
     )
+    _keep_telling_names(source, rows, raw, detail)
     found = _read_copies(part, np.flatnonzero(copies), source, raw, words)
     part.device = logical_devices(source, part, blocks, words, executors)
     _ends_of_copies(part, found, words)
@@ -121,12 +125,15 @@ def _nodes(names: pa.DictionaryArray, raw: pa.Array, detail: pa.Array) -> tuple[
     return node, op
 
 
-def _details(raw: pa.Array, detail: pa.Array) -> pa.Array:
-    """Return the label; the whole node name where only that says anything (TF 1.14 to 2.0)."""
+def _keep_telling_names(source: Source, rows: np.ndarray, raw: pa.Array, detail: pa.Array) -> None:
+    """Show the whole node name as the detail of rows where only that says anything (TF 1.14 to 2.0)."""
     import pyarrow.compute as pc
 
-    told = pc.and_(pc.equal(detail, ""), pc.match_substring(raw, "@@"))
-    return pc.if_else(told, raw, detail) if pc.any(told).as_py() else detail
+    told = pc.equal(detail, "")
+    if pc.any(told).as_py():
+        told = pc.and_(told, pc.match_substring(raw, "@@"))
+        telling = rows[told.to_numpy(zero_copy_only=False)]
+        source.details = scatter(source.details, telling, raw.filter(told))
 
 
 def _amounts(detail: pa.Array, memsets: np.ndarray) -> np.ndarray:

@@ -48,6 +48,11 @@ class Source:
         return self.texts("node_name")
 
     @cached_property
+    def details(self) -> pa.Array:
+        """The label of every row as it will be shown; a reader may replace some."""
+        return self.labels
+
+    @cached_property
     def labels(self) -> pa.Array:
         """The label of every row."""
         return self.texts("timeline_label")

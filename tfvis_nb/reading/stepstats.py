@@ -71,6 +71,7 @@ def _table(
     take = pa.array(order)
     for name in WORDED:
         columns[name] = pa.chunked_array([getattr(part, name) for part in parts]).combine_chunks().take(take)
+    columns["detail"] = source.details.take(pa.array(rows))
     amount = np.concatenate([part.amount for part in parts])[order]
     thread = source.numbers("thread_id")[rows].astype(np.int64)
     columns |= {
