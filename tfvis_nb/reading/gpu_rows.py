@@ -48,7 +48,9 @@ def gpu_part(source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabulari
 
     def said(*words: str) -> np.ndarray:
         """Return a mask of the rows whose lane says that it holds such things."""
-        return np.array([place.what.lower().startswith(words) for place in places], bool)[entry]
+        lanes: np.ndarray = np.array([place.what.lower().startswith(words) for place in places], bool)
+        chosen: np.ndarray = lanes[entry]
+        return chosen
 
     names = raw.dictionary_encode()
     by_label = _special(detail, _SPECIAL_LABEL, _STARTS)
