@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
     from tfvis_nb.recording import RecordedTrace, trace
 
+    __version__: str
     last_trace: RecordedTrace | None
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "TimelineWidget",
     "Trace",
     "TraceFormatError",
+    "__version__",
     "last_trace",
     "load_ipython_extension",
     "read_trace",
@@ -64,6 +66,10 @@ def __getattr__(name: str) -> Any:
         from tfvis_nb.recording import latest
 
         return latest()
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("tfvis-nb")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

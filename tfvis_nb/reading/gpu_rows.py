@@ -46,9 +46,9 @@ def gpu_part(source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabulari
     raw = source.pick(source.names, rows)
     detail = source.pick(source.labels, rows)
 
-    def said(*words: str) -> np.ndarray:
+    def said(*starts: str) -> np.ndarray:
         """Return a mask of the rows whose lane says that it holds such things."""
-        lanes: np.ndarray = np.array([place.what.lower().startswith(words) for place in places], bool)
+        lanes: np.ndarray = np.array([place.what.lower().startswith(starts) for place in places], bool)
         chosen: np.ndarray = lanes[entry]
         return chosen
 
