@@ -3,7 +3,8 @@
 import { nextInLane, verticalNeighbour } from "../model/neighbours";
 import { neighbour } from "../model/search";
 import { fit, type Viewport, zoomAt } from "../model/viewport";
-import type { Mark, Store } from "../view/store";
+import type { Mark } from "../view/hover_and_marks";
+import type { Store } from "../view/store";
 import { Motion } from "./motion";
 
 export class Commands {
@@ -86,13 +87,15 @@ export class Commands {
     const { store } = this;
     const lane = store.drawn.lane[id];
     if (store.placement.lane(lane)) return;
-    for (const item of store.arrangement.items)
-      if (item.type === "group" && item.collapsed && item.lanes.includes(lane))
-        store.collapsed.delete(item.key);
-    store.rearrange();
+    const groups = store.arrangement.items.filter(
+      (item) => item.type === "group" && item.collapsed && item.lanes.includes(lane),
+    );
+    store.lanes.uncover(
+      groups.map((group) => group.key),
+      false,
+    );
     if (store.placement.lane(lane)) return;
-    store.hidden.clear();
-    store.collapsed.clear();
+    store.lanes.uncover([], true);
     store.setOption("lane_filter", "");
   }
 

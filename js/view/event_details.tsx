@@ -193,8 +193,8 @@ function placeFacts(store: Store, id: number): Fact[] {
   facts.push({ term: "Ran on", value: placeOf(store, id) });
   const thread = details?.thread(id) ?? null;
   if (thread !== null && thread !== 0) facts.push({ term: "Thread", value: String(thread) });
-  if (drawn.steps.length > 1 && drawn.step)
-    facts.push({ term: "Step", value: String(drawn.steps[drawn.step[id]].step) });
+  const { step, steps } = store.run;
+  if (step && steps.length > 1) facts.push({ term: "Step", value: String(steps[step[id]].step) });
   const same = store.sameName(id);
   if (same.length > 1) {
     const total = same.reduce((sum, other) => sum + drawn.duration[other], 0);

@@ -51,7 +51,7 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
       style={{ top: `${top}px` }}
       title={item.path}
       aria-expanded={!item.collapsed}
-      onClick={() => store.toggle(store.collapsed, item.key)}
+      onClick={() => store.lanes.fold(item.key)}
     >
       <span class="arrow" aria-hidden="true">
         {item.collapsed ? "▶" : "▼"}
@@ -86,7 +86,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
           aria-pressed={item.pinned}
           aria-label={`${item.pinned ? "Unpin" : "Pin"} ${item.context} ${item.label}`}
           title={item.pinned ? "Unpin" : "Pin to the top"}
-          onClick={() => store.pin(item.key)}
+          onClick={() => store.lanes.pin(item.key)}
         >
           ⇧
         </button>
@@ -94,7 +94,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
           type="button"
           aria-label={`Hide ${item.context} ${item.label}`}
           title="Hide this lane"
-          onClick={() => store.toggle(store.hidden, item.key)}
+          onClick={() => store.lanes.hide(item.key)}
         >
           ×
         </button>
@@ -124,16 +124,9 @@ export function LaneFilter({ store }: { store: Store }) {
           event.stopPropagation();
         }}
       />
-      {store.hidden.size > 0 && (
-        <button
-          type="button"
-          title="Show the hidden lanes again"
-          onClick={() => {
-            store.hidden.clear();
-            store.rearrange();
-          }}
-        >
-          +{store.hidden.size} hidden
+      {store.lanes.hidden.size > 0 && (
+        <button type="button" title="Show the hidden lanes again" onClick={() => store.lanes.unhideAll()}>
+          +{store.lanes.hidden.size} hidden
         </button>
       )}
     </>

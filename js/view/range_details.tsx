@@ -88,7 +88,12 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
   const length = whole.end - whole.start;
   return (
     <>
-      <PanelHeader store={store} title={store.step === null ? "Whole run" : `Step ${store.stepNumber}`} />
+      <PanelHeader
+        store={store}
+        title={
+          store.aligned ? "Steps aligned" : store.step === null ? "Whole run" : `Step ${store.stepNumber}`
+        }
+      />
       <dl>
         <dt>Length</dt>
         <dd>{formatDuration(length)}</dd>

@@ -65,18 +65,18 @@ function field(value: string | number | null): string {
 
 /** The selected events as CSV, times in epoch nanoseconds. */
 export function selectedRows(store: Store): Blob {
-  const { selection, drawn, details } = store;
+  const { selection, drawn, run, details } = store;
   if (!selection) throw new Error("nothing is selected");
   const ids = "events" in selection ? selection.events : eventsIn(drawn, selection);
   const lines = ["event,step,lane,name,op,start_ns,duration_ns,bytes,source,destination,tensor"];
   for (const id of ids) {
     const row = [
       id,
-      drawn.steps[drawn.step?.[id] ?? 0]?.step ?? 0,
+      run.steps[run.step?.[id] ?? 0]?.step ?? 0,
       placeOf(store, id),
       nameOf(store, id),
       opOf(store, id),
-      String(drawn.originNs + BigInt(Math.round(drawn.start[id]))),
+      String(run.originNs + BigInt(Math.round(run.start[id]))),
       drawn.duration[id],
       details?.bytes(id) ?? null,
       details?.source(id) ?? null,

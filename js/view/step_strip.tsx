@@ -12,7 +12,7 @@ const HEIGHT = 26;
 export function StepStrip({ store }: { store: Store }) {
   useTopics(store, ["layout", "panel"]);
   const [hovered, setHovered] = useState<StepBar | null>(null);
-  const { steps } = store.drawn;
+  const { steps } = store.run;
   if (steps.length < 2) return null;
   const { bars, median, slowest } = stepBars(steps, MOST_BARS);
   const told = hovered?.longest ?? store.step ?? slowest;
@@ -29,14 +29,26 @@ export function StepStrip({ store }: { store: Store }) {
     <div class="steps">
       <div class="corner">
         Steps
-        <button
-          type="button"
-          aria-pressed={store.step === null}
-          title="Show all steps on one axis"
-          onClick={() => store.setStep(null)}
-        >
-          all {formatCount(steps.length)}
-        </button>
+        <span>
+          <button
+            type="button"
+            aria-pressed={store.step === null && !store.aligned}
+            title="All steps on one axis, as they came"
+            onClick={() => store.setStep(null)}
+          >
+            all {formatCount(steps.length)}
+          </button>
+          {!store.run.merged && (
+            <button
+              type="button"
+              aria-pressed={store.aligned !== null}
+              title="All steps under each other, each from its own start"
+              onClick={() => store.setStep(null, true)}
+            >
+              align
+            </button>
+          )}
+        </span>
       </div>
       <div
         class="step-bars"
@@ -46,7 +58,7 @@ export function StepStrip({ store }: { store: Store }) {
         aria-valuemin={0}
         aria-valuemax={steps.length - 1}
         aria-valuenow={Math.max(place, 0)}
-        aria-valuetext={store.step === null ? "all steps" : nameStep(store, store.step, median)}
+        aria-valuetext={valueText(store, median)}
         data-lm-suppress-shortcuts="true"
         onPointerLeave={() => setHovered(null)}
         onKeyDown={(event) => {
@@ -81,8 +93,14 @@ export function StepStrip({ store }: { store: Store }) {
   );
 }
 
+function valueText(store: Store, median: number): string {
+  if (store.aligned) return "all steps, aligned";
+  if (store.step === null) return "all steps";
+  return nameStep(store, store.step, median);
+}
+
 function nameStep(store: Store, place: number, median: number): string {
-  const step = store.drawn.steps[place];
+  const step = store.run.steps[place];
   const duration = step.end - step.start;
   return `step ${step.step}, ${formatDuration(duration)}, ${(duration / (median || 1)).toFixed(1)} times the median`;
 }

@@ -1,6 +1,7 @@
 /** The state of one view. Panels, canvases and input read it; only its methods change it. */
 
 import type { Host, Options, Selection } from "../host";
+import { Aligned } from "../model/aligned";
 import { type Arrangement, arrange } from "../model/arrangement";
 import type { Details } from "../model/details";
 import type { Drawn } from "../model/drawn";
@@ -11,30 +12,19 @@ import { Placement } from "../model/placement";
 import type { Row } from "../model/rows";
 import { type Matches, search } from "../model/search";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
+import type { Hover, Mark } from "./hover_and_marks";
+import { LaneChoices } from "./lane_choices";
 import { Painting } from "./painting";
 import { Shown } from "./shown";
 import { Topics } from "./topics";
 
 export type Topic = "viewport" | "layout" | "selection" | "hover" | "search" | "paint" | "details" | "panel";
 
-export interface Hover {
-  id: number;
-  /** Events that share the pixel under the pointer. */
-  count: number;
-  /** CSS pixels from the left and top edge of the lanes. */
-  x: number;
-  y: number;
-}
-
-/** A measured interval; a kept one stays when the next is made. */
-export interface Mark {
-  start: number;
-  end: number;
-  kept: boolean;
-}
-
 /** Steps of one recording mostly follow each other; when nearly all of the axis would be gaps, show one step. */
 const SPARSE = 0.25;
+
+/** More aligned steps than these begin folded. */
+const FEW_STEPS = 4;
 
 export class Store extends Topics<Topic> {
   details: Details | null = null;
@@ -61,10 +51,10 @@ export class Store extends Topics<Topic> {
   panelOpen = true;
   helpOpen = false;
   statisticsBy: "op" | "name" = "op";
-  readonly collapsed = new Set<string>();
-  readonly hidden = new Set<string>();
-  pinned: string[] = [];
+  readonly lanes = new LaneChoices(() => this.rearrange());
   readonly history = new History();
+  /** Set while the steps are shown under each other, each from its own start. */
+  aligned: Aligned | null = null;
   #shown!: Shown;
   #drawn: Drawn;
 
@@ -84,7 +74,13 @@ export class Store extends Topics<Topic> {
     host.watch("selection", () => this.emit("selection"), signal);
   }
 
+  /** What is drawn: the run, or its steps aligned. */
   get drawn(): Drawn {
+    return this.aligned?.drawn ?? this.#drawn;
+  }
+
+  /** The run as it was recorded. */
+  get run(): Drawn {
     return this.#drawn;
   }
 
@@ -107,7 +103,8 @@ export class Store extends Topics<Topic> {
 
   /** What is selected, events by their places in `drawn`; one that is not there is left out. */
   get selection(): Selection | null {
-    return byPlace(this.drawn, this.host.get("selection"));
+    const selection = this.host.get("selection");
+    return byPlace(this.drawn, this.aligned ? this.aligned.fromRun(selection) : selection);
   }
 
   /** The one selected event, or null. */
@@ -128,13 +125,17 @@ export class Store extends Topics<Topic> {
     return place < 0 ? undefined : place;
   }
 
-  setStep(step: number | null): void {
+  /** Show one step (its place in the list), or all of them: as they came, or aligned at their starts. */
+  setStep(step: number | null, aligned = false): void {
     this.step = step;
+    this.aligned = aligned ? new Aligned(this.run) : null;
     this.#shown = new Shown(this.drawn, step);
     this.viewport = fit(this.bounds, this.bounds, 0.01);
     this.scroll = 0;
     this.matches = this.searchText ? search(this.drawn, this.details, this.searchText, step) : null;
+    this.repaint();
     this.rearrange();
+    if (aligned && this.run.steps.length > FEW_STEPS) this.lanes.foldAll(this.arrangement);
     this.emit("viewport");
     this.emit("search");
   }
@@ -142,6 +143,7 @@ export class Store extends Topics<Topic> {
   /** Draw other data of the same steps and lanes, and keep everything that the user has set up. */
   replace(drawn: Drawn, details: Details | null): void {
     this.#drawn = drawn;
+    this.aligned = null;
     this.details = details;
     this.#shown = new Shown(drawn, this.step);
     this.hover = null;
@@ -154,9 +156,9 @@ export class Store extends Topics<Topic> {
   rearrange(): void {
     this.arrangement = arrange(this.drawn, this.rows, {
       groupBy: this.host.get("group_by"),
-      collapsed: this.collapsed,
-      hidden: this.hidden,
-      pinned: this.pinned,
+      collapsed: this.lanes.collapsed,
+      hidden: this.lanes.hidden,
+      pinned: this.lanes.pinned,
       filter: this.host.get("lane_filter"),
     });
     this.revision++;
@@ -196,7 +198,10 @@ export class Store extends Topics<Topic> {
   }
 
   select(selection: Selection | null): void {
-    this.host.set("selection", byEventId(this.drawn, selection));
+    this.host.set(
+      "selection",
+      byEventId(this.drawn, this.aligned ? this.aligned.toRun(selection) : selection),
+    );
     if (selection) this.panelOpen = true;
     this.emit("selection");
   }
@@ -221,18 +226,6 @@ export class Store extends Topics<Topic> {
     if (next === this.scroll) return;
     this.scroll = next;
     this.emit("viewport");
-  }
-
-  toggle(set: Set<string>, key: string): void {
-    if (!set.delete(key)) set.add(key);
-    this.rearrange();
-  }
-
-  pin(key: string): void {
-    this.pinned = this.pinned.includes(key)
-      ? this.pinned.filter((other) => other !== key)
-      : [...this.pinned, key];
-    this.rearrange();
   }
 
   setPanel(open: { panelOpen?: boolean; helpOpen?: boolean; statisticsBy?: "op" | "name" }): void {

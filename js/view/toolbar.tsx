@@ -11,10 +11,10 @@ import { useTopics } from "./use_store";
 export function Toolbar({ store, commands, root }: { store: Store; commands: Commands; root: HTMLElement }) {
   useTopics(store, ["layout", "panel", "paint"]);
   const { drawn } = store;
-  const tasks = new Set(drawn.lanes.map((lane) => lane.task)).size;
+  const tasks = new Set(store.run.lanes.map((lane) => lane.task)).size;
   const facts = [
     formatDuration(store.bounds.end - store.bounds.start),
-    `${formatCount(store.step === null ? drawn.count : drawn.steps[store.step].events)} events`,
+    `${formatCount(store.step === null ? drawn.count : store.run.steps[store.step].events)} events`,
     ...(tasks > 1 ? [`${tasks} tasks`] : []),
   ];
   return (
@@ -24,7 +24,7 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
           {drawn.title}
         </span>
       )}
-      {drawn.steps.length > 1 && <StepSelect store={store} />}
+      {store.run.steps.length > 1 && <StepSelect store={store} />}
       <span class="summary">{facts.join(" · ")}</span>
       <span class="space" />
       <SearchBox store={store} commands={commands} />
@@ -66,7 +66,7 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
 }
 
 function StepSelect({ store }: { store: Store }) {
-  const { steps } = store.drawn;
+  const { steps } = store.run;
   const value = store.step === null ? "all" : String(store.step);
   return (
     <select

@@ -163,3 +163,35 @@ def test_one_step_of_several(exported: OpenExported, tmp_path: Path) -> None:
         assert timeline.facts()["Events"] == str(trace.steps.loc[step, "events"])
     steps.select_option("all")
     expect(timeline.title).to_have_text("Whole run")
+
+
+def test_the_slowest_step_is_found_and_shown_by_its_bar(exported: OpenExported, tmp_path: Path) -> None:
+    trace = read_trace([LOCAL, DISTRIBUTED, LOCAL])
+    slowest = int(trace.steps["duration_ns"].idxmax())
+    timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
+    timeline.host.get_by_role("button", name="all 3").click()
+    told = timeline.host.get_by_text(f"Slowest: step {slowest}")
+    expect(told).to_be_visible()
+    bars = timeline.host.get_by_role("slider", name="Step shown")
+    expect(bars).to_have_attribute("aria-valuetext", "all steps")
+    bars.locator("i").nth(slowest).click()
+    expect(timeline.title).to_have_text(f"Step {slowest}")
+    bars.focus()
+    timeline.page.keyboard.press("ArrowLeft")
+    expect(timeline.title).to_have_text(f"Step {slowest - 1}")
+    expect(bars).to_have_attribute("aria-valuenow", str(slowest - 1))
+
+
+def test_steps_aligned_at_their_starts(exported: OpenExported, tmp_path: Path) -> None:
+    trace = read_trace([LOCAL, DISTRIBUTED])
+    timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
+    timeline.host.get_by_role("button", name="align").click()
+    expect(timeline.title).to_have_text("Steps aligned")
+    assert [label for label in labels(timeline) if label.startswith("step")] == ["step 0 · CPU:0", "step 1"]
+    # The first event of either step begins where the other's does.
+    first = [int(trace.events.index[trace.events["step"] == step][0]) for step in (0, 1)]
+    starts = [timeline.host.evaluate("(host, id) => host.tfvis.locate(id).x", event) for event in first]
+    assert abs(starts[0] - starts[1]) < 5
+    timeline.find("op:RecvTensor")
+    expect(timeline.details.locator("dt", has_text="Step").last).to_be_visible()
+    assert timeline.facts()["Step"] == "1"

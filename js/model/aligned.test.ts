@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { Aligned } from "./aligned";
+import { packLanes } from "./rows";
+import { makeDrawn } from "./synthetic";
+
+const run = {
+  ...makeDrawn([
+    { start: 0, duration: 5, lane: 0, step: 0 },
+    { start: 2, duration: 5, lane: 1, step: 0 },
+    { start: 100, duration: 9, lane: 0, step: 1 },
+    { start: 101, duration: 1, lane: 0, step: 1 },
+  ]),
+  steps: [
+    { step: 0, start: 0, end: 7, events: 2 },
+    { step: 1, start: 100, end: 109, events: 2 },
+  ],
+};
+const aligned = new Aligned(run);
+
+describe("Aligned", () => {
+  it("gives every step lanes of its own and times of its own", () => {
+    expect(aligned.drawn.lanes.map((lane) => [lane.task, lane.lane, lane.events])).toEqual([
+      ["step 0", run.lanes[0].lane, 1],
+      ["step 0", run.lanes[1].lane, 1],
+      ["step 1", run.lanes[0].lane, 2],
+    ]);
+    expect([...aligned.drawn.start]).toEqual([0, 2, 0, 1]);
+    expect(aligned.drawn.span).toBe(9);
+  });
+
+  it("loses no event", () => {
+    const ids = packLanes(aligned.drawn, null).flatMap((lane) => lane.flatMap((row) => [...row.ids]));
+    expect(ids.sort()).toEqual([0, 1, 2, 3]);
+  });
+
+  it("says a range in the run's times and lanes, and back", () => {
+    const here = { start: 1, end: 4, lanes: [2], step: null };
+    const there = { start: 101, end: 104, lanes: [0], step: 1 };
+    expect(aligned.toRun(here)).toEqual(there);
+    expect(aligned.fromRun(there)).toEqual(here);
+  });
+
+  it("takes the first step of a range over several, and shows none over all", () => {
+    expect(aligned.toRun({ start: 0, end: 3, lanes: [0, 2], step: null })).toMatchObject({
+      lanes: [0],
+      step: 0,
+    });
+    expect(aligned.fromRun({ start: 0, end: 3, lanes: null, step: null })).toBeNull();
+  });
+
+  it("leaves selected events as they are", () => {
+    expect(aligned.toRun({ events: [3] })).toEqual({ events: [3] });
+    expect(aligned.fromRun({ events: [3] })).toEqual({ events: [3] });
+  });
+});

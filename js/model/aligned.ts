@@ -1,0 +1,84 @@
+/** All steps under each other, every one from its own start: the same events on lanes of their own, at other times. */
+import type { Selection } from "../host";
+import type { Drawn, Lane } from "./drawn";
+import { placeLabel } from "./labels";
+
+/** Lanes are numbered in two bytes. */
+const MOST_LANES = 0xffff;
+
+export class Aligned {
+  /** The events by the same ids, with the steps' lanes as lanes and times from each step's start. */
+  readonly drawn: Drawn;
+  readonly #run: Drawn;
+  /** For each lane here the place of its step and its lane in the run. */
+  readonly #stepOf: number[] = [];
+  readonly #laneOf: number[] = [];
+
+  constructor(run: Drawn) {
+    this.#run = run;
+    const step = run.step;
+    if (step === null) throw new Error("a single step is aligned already");
+    const seen = new Uint32Array(run.steps.length * run.lanes.length);
+    const cell = (event: number) => step[event] * run.lanes.length + run.lane[event];
+    for (let event = 0; event < run.count; event++) seen[cell(event)]++;
+    const numbers = new Uint16Array(seen.length);
+    const lanes: Lane[] = [];
+    for (const [place, events] of seen.entries()) {
+      if (events === 0) continue;
+      const at = Math.floor(place / run.lanes.length);
+      const lane = run.lanes[place % run.lanes.length];
+      numbers[place] = lanes.length;
+      const device = placeLabel(lane.task, lane.device);
+      lanes.push({ ...lane, id: lanes.length, task: stepName(run, at), device, events });
+      this.#stepOf.push(at);
+      this.#laneOf.push(lane.id);
+    }
+    if (lanes.length > MOST_LANES) throw new Error(`${run.steps.length} steps are too many to align`);
+    this.drawn = {
+      ...run,
+      lanes,
+      lane: Uint16Array.from({ length: run.count }, (_, event) => numbers[cell(event)]),
+      start: run.start.map((start, event) => start - run.steps[step[event]].start),
+      span: run.steps.reduce((longest, { start, end }) => Math.max(longest, end - start), 0),
+      step: null,
+      steps: [],
+    };
+  }
+
+  /** The lanes of a step. */
+  lanesOf(step: number): number[] {
+    return this.drawn.lanes.filter((lane) => this.#stepOf[lane.id] === step).map((lane) => lane.id);
+  }
+
+  /** A selection in the run's terms; of a range over several steps the first one's part. */
+  toRun(selection: Selection | null): Selection | null {
+    if (!selection || "events" in selection) return selection;
+    const lanes = selection.lanes ?? this.drawn.lanes.map((lane) => lane.id);
+    if (lanes.length === 0) return null;
+    const step = Math.min(...lanes.map((lane) => this.#stepOf[lane]));
+    const { start, step: number } = this.#run.steps[step];
+    return {
+      start: selection.start + start,
+      end: selection.end + start,
+      lanes: lanes.filter((lane) => this.#stepOf[lane] === step).map((lane) => this.#laneOf[lane]),
+      step: number,
+    };
+  }
+
+  /** A selection of the run in the terms of what is shown; one over all steps is in none of them. */
+  fromRun(selection: Selection | null): Selection | null {
+    if (!selection || "events" in selection) return selection;
+    const step = this.#run.steps.findIndex((each) => each.step === selection.step);
+    if (step < 0) return null;
+    const { start } = this.#run.steps[step];
+    const lanes = this.lanesOf(step).filter(
+      (lane) => selection.lanes === null || selection.lanes.includes(this.#laneOf[lane]),
+    );
+    return { start: selection.start - start, end: selection.end - start, lanes, step: null };
+  }
+}
+
+/** What the group of a step is called. */
+function stepName(run: Drawn, place: number): string {
+  return `step ${run.steps[place].step}`;
+}

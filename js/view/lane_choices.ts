@@ -1,0 +1,49 @@
+/** What the user did to the lanes: folded groups, hidden and pinned lanes, by their keys. */
+
+import type { Arrangement } from "../model/arrangement";
+
+export class LaneChoices {
+  readonly collapsed = new Set<string>();
+  readonly hidden = new Set<string>();
+  /** In the order in which they were pinned. */
+  pinned: readonly string[] = [];
+
+  /** `changed` lays the lanes out anew. */
+  constructor(readonly changed: () => void) {}
+
+  /** Fold a group, or unfold it. */
+  fold(key: string): void {
+    if (!this.collapsed.delete(key)) this.collapsed.add(key);
+    this.changed();
+  }
+
+  /** Fold all groups: of each remains one line that shows its activity. */
+  foldAll(arrangement: Arrangement): void {
+    for (const item of arrangement.items) if (item.type === "group") this.collapsed.add(item.key);
+    this.changed();
+  }
+
+  hide(key: string): void {
+    this.hidden.add(key);
+    this.changed();
+  }
+
+  unhideAll(): void {
+    this.hidden.clear();
+    this.changed();
+  }
+
+  /** Pin a lane to the top, or let it go. */
+  pin(key: string): void {
+    const others = this.pinned.filter((other) => other !== key);
+    this.pinned = others.length < this.pinned.length ? others : [...others, key];
+    this.changed();
+  }
+
+  /** Show the lanes of these groups; with `all`, every lane there is. */
+  uncover(keys: readonly string[], all: boolean): void {
+    for (const key of all ? [...this.collapsed] : keys) this.collapsed.delete(key);
+    if (all) this.hidden.clear();
+    this.changed();
+  }
+}
