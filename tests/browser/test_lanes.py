@@ -167,7 +167,7 @@ def test_one_step_of_several(exported: OpenExported, tmp_path: Path) -> None:
 
 def test_the_slowest_step_is_found_and_shown_by_its_bar(exported: OpenExported, tmp_path: Path) -> None:
     trace = read_trace([LOCAL, DISTRIBUTED, LOCAL])
-    slowest = int(trace.steps["duration_ns"].idxmax())
+    slowest = int(trace.steps["duration_ns"].argmax())
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
     timeline.host.get_by_role("button", name="all 3").click()
     told = timeline.host.get_by_text(f"Slowest: step {slowest}")
