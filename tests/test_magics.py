@@ -148,14 +148,52 @@ def test_options_reach_the_recorder(shell: Any) -> None:
     assert all(map(len, shell.user_ns["t"].graphs))
 
 
-def test_a_cell_that_ran_no_session_says_what_to_do(shell: Any) -> None:
+def test_a_cell_in_which_nothing_ran_says_so(shell: Any) -> None:
     ran = Ran(shell, "%%trace t\nran = True")
     assert ran.error is None
-    assert "no session ran" in ran.text
-    assert "tf.compat.v1.Session" in ran.text
+    assert "TensorFlow ran nothing" in ran.text
     assert "t was not set by this cell" in ran.text
     assert shell.user_ns["ran"] is True
     assert ran.views == []
+
+
+KERAS = """
+import keras
+import numpy as np
+x = np.ones((16, 4), "float32")
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+"""
+
+
+def test_keras_is_traced_batch_by_batch(shell: Any) -> None:
+    shell.run_cell(KERAS).raise_error()
+    ran = Ran(shell, "%%trace t --steps\nmodel.fit(x, x[:, :1], batch_size=8, verbose=0);")
+    assert ran.error is None
+    assert len(ran.views) == 1
+    trace = shell.user_ns["t"]
+    assert trace.steps["label"].tolist() == ["train 0", "train 1"]
+    assert trace.title == "2 steps: train"
+    assert "Dense" not in ran.text
+
+
+def test_a_profile_is_written_as_tensorflow_writes_it(shell: Any, tmp_path: Path) -> None:
+    ran = Ran(shell, "%%trace t -o eager.pb\ntf.compat.v2.ones([3]) + 1;")
+    assert "wrote eager.xplane.pb" in ran.text
+    again = tv.read_trace(tmp_path / "eager.xplane.pb")
+    assert len(again.events) == len(shell.user_ns["t"].events)
+    cell = "session.run(total)\ntf.compat.v2.ones([3]) + 1;"
+    Ran(shell, f"%%trace -q -o both.xplane.pb\n{cell}")
+    assert {path.name for path in tmp_path.glob("both*")} == {"both.pb", "both.xplane.pb"}
+
+
+def test_the_mode_is_the_recorders(shell: Any) -> None:
+    ran = Ran(shell, "%%trace --mode session\ntf.compat.v2.ones([3]) + 1;")
+    assert "no session ran" in ran.text
+    Ran(shell, "%%trace -q t --mode profiler\nsession.run(total);")
+    assert shell.user_ns["t"].sources == []
+    assert "total" in set(shell.user_ns["t"].events["name"])
+    assert "invalid choice: 'profile'" in str(Ran(shell, "%%trace --mode profile\n1").error)
 
 
 @pytest.mark.parametrize("error", ["ZeroDivisionError('mine')", "KeyboardInterrupt"])
@@ -174,7 +212,7 @@ def test_a_cell_that_fails_before_any_run_shows_only_its_error(shell: Any) -> No
         ran = Ran(shell, f"%%trace t\n{code}")
         assert isinstance(ran.error, magics.CellFailed)
         assert ran.views == []
-        assert "no session ran" not in ran.text
+        assert "nothing was recorded" not in ran.text
 
 
 def test_top_level_await_is_sent_to_the_context_manager(shell: Any) -> None:

@@ -16,7 +16,7 @@ from IPython.display import display
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.errors import EmptyTraceError
 from tfvis_nb.recording import trace
-from tfvis_nb.recording.options import LEVELS
+from tfvis_nb.recording.options import LEVELS, MODES
 from tfvis_nb.saving import SUFFIXES, check_target, save
 from tfvis_nb.unknown_options import near
 
@@ -61,7 +61,8 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> _Parser:
     parser = _Parser(
         prog="%%trace",
-        description="Run the cell and show every op, copy and transfer of its session runs on one time axis.",
+        description="Run the cell and show every op, kernel, copy and transfer on one time axis: of"
+        " session runs, eager code, tf.function, Keras and tf.distribute.",
         epilog="A file's suffix says what is written: "
         + "; ".join(f"{suffix} {what}" for suffix, what in SUFFIXES.items())
         + ".",
@@ -72,7 +73,20 @@ def _parser() -> _Parser:
     add("name", metavar="NAME", nargs="?", help="bind the trace to this variable")
     add("-o", "--output", metavar="FILE", action="append", default=[], help="write it to a file; repeatable")
     add("-q", "--quiet", action="store_true", help="do not show the timeline")
-    add("--level", choices=sorted(LEVELS), default="full", help="what to record: %(choices)s (%(default)s)")
+    add(
+        "--mode",
+        choices=MODES,
+        default="auto",
+        help="session: session runs alone; profiler: all by tf.profiler, from beginning to end;"
+        " auto (default): session runs, and tf.profiler from the first eager call on",
+    )
+    add("--steps", action="store_true", help="show whole steps only, not what ran between them")
+    add(
+        "--level",
+        choices=sorted(LEVELS),
+        default="full",
+        help="what to record of session runs: %(choices)s (%(default)s)",
+    )
     add("--no-partition-graphs", action="store_true", help="leave out the graphs that were executed")
     add("-h", "--help", action="store_true", help="show this text and run nothing")
     return parser
@@ -101,7 +115,12 @@ class TraceMagic:
         self._refuse_await(cell)
         recorded = None
         try:
-            with trace(level=arguments.level, partition_graphs=not arguments.no_partition_graphs) as recorded:
+            with trace(
+                mode=arguments.mode,
+                level=arguments.level,
+                partition_graphs=not arguments.no_partition_graphs,
+                steps=arguments.steps,
+            ) as recorded:
                 self._run_cell(cell)
         except EmptyTraceError as error:
             unbound = f"; {arguments.name} was not set by this cell" if arguments.name else ""

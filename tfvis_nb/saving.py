@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.recording.recorded import RecordedTrace
 from tfvis_nb.unknown_options import near
 
 SUFFIXES = {
     ".html": "the timeline, in one page that opens offline",
     ".json": "a Chrome trace, for Perfetto and chrome://tracing",
     ".parquet": "the event table, which read_trace reads back",
-    ".pb": "TensorFlow's own RunMetadata, one file a step",
+    ".pb": "TensorFlow's own: RunMetadata, one file a session run; XSpace of a profile, as .xplane.pb",
 }
 """Suffix to what is written."""
+
+PROFILE = ".xplane"
+"""What stands before the suffix of a profile."""
 
 
 def check_target(path: Path) -> None:
@@ -46,13 +51,14 @@ def save(trace: Trace, path: Path) -> list[Path]:
     Returns
     -------
     list of pathlib.Path
-        The files written. That is `path`, or for the ``.pb`` of several steps
-        ``NAME.step0.pb``, ``NAME.step1.pb`` and so on.
+        The files written. That is `path`, but for ``NAME.pb``: several session runs are
+        ``NAME.step0.pb``, ``NAME.step1.pb`` and so on, and a profile is ``NAME.xplane.pb``,
+        the name by which TensorBoard knows it.
 
     Raises
     ------
     ValueError
-        If there is no such format or folder, or the trace has no ``RunMetadata`` to write.
+        If there is no such format or folder, or the trace has no message of TensorFlow's to write.
     OSError
         If writing fails.
     """
@@ -65,18 +71,25 @@ def save(trace: Trace, path: Path) -> list[Path]:
     elif suffix == ".parquet":
         trace.to_parquet(path)
     else:
-        return _save_run_metadata(trace, path)
+        return _save_messages(trace, path)
     return [path]
 
 
-def _save_run_metadata(trace: Trace, path: Path) -> list[Path]:
-    if not trace.sources:
-        raise ValueError(f"cannot write {str(path)!r}: only a trace recorded here has RunMetadata to write")
-    several = len(trace.sources) > 1
-    paths = [
-        path.with_name(f"{path.stem}.step{step}{path.suffix}") if several else path
-        for step in range(len(trace.sources))
-    ]
-    for target, source in zip(paths, trace.sources, strict=True):
-        target.write_bytes(source)
+def _save_messages(trace: Trace, path: Path) -> list[Path]:
+    profiles = trace.profiles if isinstance(trace, RecordedTrace) else []
+    if not trace.sources and not profiles:
+        raise ValueError(
+            f"cannot write {str(path)!r}: only a trace recorded here has TensorFlow's messages to write"
+        )
+    stem = path.name[: -len(path.suffix)].removesuffix(PROFILE)
+    written = _numbered(path.with_name(stem), ".step", path.suffix, trace.sources)
+    return written + _numbered(path.with_name(stem), ".part", PROFILE + path.suffix, profiles)
+
+
+def _numbered(base: Path, number: str, suffix: str, messages: Sequence[bytes]) -> list[Path]:
+    """Write each message to a file of its own; a lone one needs no number."""
+    paths = []
+    for place, message in enumerate(messages):
+        paths.append(base.with_name(f"{base.name}{f'{number}{place}' if len(messages) > 1 else ''}{suffix}"))
+        paths[-1].write_bytes(message)
     return paths

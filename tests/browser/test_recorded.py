@@ -1,4 +1,4 @@
-"""`%%trace` in a real JupyterLab, around real sessions."""
+"""`%%trace` in a real JupyterLab, around real sessions and Keras."""
 
 import pytest
 from playwright.sync_api import expect
@@ -47,6 +47,29 @@ def test_a_traced_cell_shows_what_ran(notebook: OpenNotebook) -> None:
     # The cell's own value is still displayed.
     expect(book.output(2)).to_contain_text("42")
     assert book.ask("print('product' in set(t.events['name']), len(t.steps))") == "True 1"
+
+
+KERAS = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import keras
+import numpy as np
+x = np.ones((32, 8), "float32")
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16, name="hidden"), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+"""
+
+
+def test_a_traced_fit_shows_its_batches(notebook: OpenNotebook) -> None:
+    fit = "%%trace t\nmodel.fit(x, x[:, :1], batch_size=8, verbose=0);"
+    book = notebook([KERAS, "%load_ext tfvis_nb", fit])
+    book.run_all()
+    timeline = book.timeline(2)
+    timeline.find("hidden op:MatMul")
+    expect(timeline.title).to_contain_text("hidden")
+    assert "CPU:0" in timeline.expect_fact("Ran on")
+    labels = "print(t.steps['label'][t.steps['step'] >= 0].tolist())"
+    assert book.ask(labels) == str([f"train {batch}" for batch in range(4)])
 
 
 def test_a_traced_cell_run_again_closes_its_old_timeline(notebook: OpenNotebook) -> None:

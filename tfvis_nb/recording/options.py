@@ -10,9 +10,13 @@ LEVELS = {"software": 1, "hardware": 2, "full": 3}
 """The levels by name, each with its number in TensorFlow's ``RunOptions.TraceLevel``."""
 
 
+MODES = ("auto", "session", "profiler")
+"""How to record: whatever the code turns out to run, session runs alone, or the profiler alone."""
+
+
 @dataclass(frozen=True)
 class TraceOptions:
-    """What is asked of every traced run.
+    """What is asked of a recording.
 
     Parameters
     ----------
@@ -20,12 +24,16 @@ class TraceOptions:
         ``"software"`` records the ops alone, ``"hardware"`` GPU kernels and copies
         too, ``"full"`` also what moves between the tasks of a cluster.
     partition_graphs
-        Whether each run also returns the graphs it executed, one a device.
+        Whether to keep the graphs that were executed, one a device.
+    mode
+        One of `MODES`.
+    steps
+        Whether only what belongs to a whole step is kept.
 
     Raises
     ------
     ValueError
-        If there is no such level.
+        If there is no such level or mode.
 
     Examples
     --------
@@ -36,13 +44,16 @@ class TraceOptions:
 
     level: str = "full"
     partition_graphs: bool = True
+    mode: str = "auto"
+    steps: bool = False
 
     def __post_init__(self) -> None:
-        if self.level not in LEVELS:
-            raise ValueError(
-                f"unknown trace level {self.level!r}{near(str(self.level), LEVELS) or '.'}"
-                f" The levels are {', '.join(LEVELS)}"
-            )
+        for name, value, known in (("level", self.level, LEVELS), ("mode", self.mode, MODES)):
+            if value not in known:
+                raise ValueError(
+                    f"unknown trace {name} {value!r}{near(str(value), known) or '.'}"
+                    f" The {name}s are {', '.join(known)}"
+                )
 
     @property
     def trace_level(self) -> int:

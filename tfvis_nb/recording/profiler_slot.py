@@ -4,7 +4,8 @@ Two runs traced at ``HARDWARE_TRACE`` or above at the same time, or one while
 ``tf.profiler`` is active, end in ``AlreadyExistsError`` *after* the step was
 executed: its updates are applied, its results lost. So such a run holds a lock,
 and a run that cannot have it is traced at ``SOFTWARE_TRACE``, which has no such
-limit and misses only the GPU's own rows.
+limit and misses only the GPU's own rows. A profile that is recorded with the runs
+holds the same lock, and has those rows.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -38,11 +39,15 @@ class ProfilerSlot:
     ----------
     level
         The number in ``RunOptions.TraceLevel`` that every run should have.
+    profiled
+        Whether a profile is being recorded beside the runs, which then has the GPU's rows.
     """
 
-    def __init__(self, level: int) -> None:
+    def __init__(self, level: int, profiled: Callable[[], bool]) -> None:
         self.lowered: Counter[str] = Counter()
+        self.beside = 0
         self._level = level
+        self._profiled = profiled
         self._wait_s = LONGEST_WAIT_S
         self._accelerated: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
@@ -66,6 +71,9 @@ class ProfilerSlot:
             asked = FULL
         elif asked <= SOFTWARE or not self._has_accelerator(session):
             held, asked = False, SOFTWARE  # without a GPU every level records the same
+        elif self._profiled():
+            held, asked = False, SOFTWARE
+            self.beside += 1
         else:
             held = self._acquired(blocking=blocking)
             asked = asked if held else SOFTWARE
@@ -78,7 +86,7 @@ class ProfilerSlot:
     def _acquired(self, *, blocking: bool) -> bool:
         if blocking:
             lowered = FILLS_QUEUE
-        elif _profiler_active():
+        elif profiler_active():
             lowered = PROFILED
         elif _PROFILER.acquire(timeout=self._wait_s):
             return True
@@ -98,6 +106,17 @@ class ProfilerSlot:
         return known
 
 
-def _profiler_active() -> bool:
+def hold_profiler(wait_s: float) -> bool:
+    """Keep full traces from running until `release_profiler`; False if one did not end within `wait_s`."""
+    return _PROFILER.acquire(timeout=wait_s)
+
+
+def release_profiler() -> None:
+    """Let full traces run again."""
+    _PROFILER.release()
+
+
+def profiler_active() -> bool:
+    """Whether the user's own code has started ``tf.profiler``."""
     modules = ("tensorflow.python.profiler.profiler_v2", "tensorflow.python.eager.profiler")
     return any(getattr(sys.modules.get(name), "_profiler", None) is not None for name in modules)

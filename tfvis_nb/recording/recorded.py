@@ -5,26 +5,28 @@ from __future__ import annotations
 import html
 import itertools
 from collections.abc import Sequence
-from functools import cached_property
-
-import pandas as pd
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.errors import EmptyTraceError
+from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.profiles import ProfileTracer
 from tfvis_nb.recording.sessions import Run, SessionTracer
 
 NOTHING_RAN = (
-    "no session ran while the trace was on. It records the runs of tf.compat.v1 sessions: Session.run,"
-    " Tensor.eval, make_callable, MonitoredSession. Eager code, tf.function and Keras's fit run none;"
-    " build the step in a tf.Graph and run it with tf.compat.v1.Session inside the traced cell or block"
+    "TensorFlow ran nothing while the trace was on: no op, no tf.function, no Keras model and no session"
+)
+NO_SESSION_RAN = (
+    'no session ran while the trace was on, and mode="session" records nothing else; mode="auto" records'
+    " eager code, tf.function and Keras, too"
 )
 
 
 class RecordedTrace(Trace):
     """A `tfvis_nb.Trace` of what ran in the block; its contents are there when the block has ended.
 
-    Every run of a session is one step. Beyond a Trace read from a file it knows
-    what each step was, in the column ``label`` of `steps`.
+    Beyond a Trace read from a file it has what it was read from: in ``sources`` the
+    ``RunMetadata`` of each session run, in ``profiles`` the ``XSpace`` of each profile,
+    serialised.
 
     Raises
     ------
@@ -36,20 +38,20 @@ class RecordedTrace(Trace):
     def __init__(self) -> None:
         # The Trace's own __init__ is for `fill`: there is no event table yet.
         self._missing = "is there when the `with tfvis_nb.trace()` block has ended"
-        self.labels: list[str] = []
+        self.profiles: list[bytes] = []
 
     @property
     def ready(self) -> bool:
         """Whether the block has ended and something was recorded."""
         return "events" in vars(self)
 
-    @cached_property
-    def steps(self) -> pd.DataFrame:
-        """One row per run: step, start_ns, end_ns, duration_ns, events, label (what it fetched and ran)."""
-        table = super().steps
-        return table.assign(label=[self.labels[step] for step in table["step"]])
-
-    def fill(self, tracer: SessionTracer, remarks: Sequence[str] = ()) -> None:
+    def fill(
+        self,
+        sessions: SessionTracer,
+        profiles: ProfileTracer,
+        options: TraceOptions,
+        remarks: Sequence[str] = (),
+    ) -> None:
         """Take over what was recorded, with more `remarks` for the notes.
 
         Raises
@@ -58,21 +60,23 @@ class RecordedTrace(Trace):
             If that is nothing. The message says what to run.
         """
         # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
-        runs = [run for run in tracer.runs if run.metadata[:1] == b"\n" and run.metadata[1:2] != b"\0"]
-        remarks = [*remarks, *_remarks(tracer, empty=len(tracer.runs) - len(runs))]
-        if not runs:
-            reason = "; ".join(remarks) if remarks else NOTHING_RAN
+        runs = [run for run in sessions.runs if run.metadata[:1] == b"\n" and run.metadata[1:2] != b"\0"]
+        remarks = [*remarks, *_remarks(sessions, empty=len(sessions.runs) - len(runs)), *profiles.remarks]
+        # With this comes the decoder, for which %load_ext need not wait.
+        from tfvis_nb.recording.assembling import assembled
+
+        trace = assembled(runs, profiles, steps=options.steps)
+        if trace is None:
+            reason = "; ".join(remarks) or (NO_SESSION_RAN if options.mode == "session" else NOTHING_RAN)
             self._missing = f"was never recorded: {reason}"
             raise EmptyTraceError(f"nothing was recorded: {reason}")
-        from tfvis_nb.reading import read_trace  # and with it the decoder, which %load_ext need not wait for
-
-        read = read_trace([run.metadata for run in runs])
         # Whatever a Trace consists of, this one now consists of.
-        vars(self).update(vars(read))
+        vars(self).update(vars(trace))
         self.sources = [run.metadata for run in runs]
-        self.labels = [run.label for run in runs]
-        self.title = f"{len(runs)} session runs" if len(runs) > 1 else runs[0].label
-        self.notes = [*_step_notes(runs), *remarks, *read.notes]
+        self.profiles = [profile.data for profile in profiles.recorded]
+        self.title = title_of(list(trace.step_labels.values()), session_runs=len(runs))
+        notes = [] if self.profiles else _step_notes(runs)
+        self.notes = [*notes, *remarks, *trace.notes]
 
     def __getattr__(self, name: str) -> object:
         # Only what was not found gets here. IPython looks for many underscored names in vain.
@@ -85,6 +89,23 @@ class RecordedTrace(Trace):
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() if self.ready else f"<p>{html.escape(repr(self))}</p>"
+
+
+def title_of(labels: Sequence[str], *, session_runs: int) -> str:
+    """Name a recording by its steps.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.recorded import title_of
+    >>> title_of(["train 0", "train 1"], session_runs=0)
+    '2 steps: train'
+    """
+    if len(labels) == 1:
+        return labels[0]
+    if session_runs == len(labels):
+        return f"{session_runs} session runs" if labels else "eager code"
+    kinds = list(dict.fromkeys(label.rstrip("0123456789").rstrip() for label in labels))
+    return f"{len(labels)} steps: {', '.join(kinds[:3])}{', ...' if len(kinds) > 3 else ''}"
 
 
 def _step_notes(runs: Sequence[Run]) -> list[str]:
@@ -103,6 +124,8 @@ def _remarks(tracer: SessionTracer, *, empty: int) -> list[str]:
     remarks += [
         f"{_runs(count)} traced without GPU rows, because {why}" for why, count in tracer.slot.lowered.items()
     ]
+    if tracer.slot.beside:
+        remarks.append(f"{_runs(tracer.slot.beside)} traced beside the profile, which has the GPU rows")
     if empty:
         remarks.append(f"{_runs(empty)} returned no rows")
     return remarks

@@ -11,6 +11,7 @@ from types import FrameType, TracebackType
 
 from tfvis_nb.reading.errors import EmptyTraceError
 from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.profiles import ProfileTracer
 from tfvis_nb.recording.recorded import RecordedTrace
 from tfvis_nb.recording.sessions import SessionTracer
 from tfvis_nb.unknown_options import only_known_options
@@ -31,21 +32,22 @@ LEFT_OPEN = "a trace that an interrupted cell had left open was ended first"
 
 
 class Recorder(ContextDecorator):
-    """Records the session runs of a ``with`` block, or of each call of a function it decorates.
+    """Records what TensorFlow runs in a ``with`` block, or in each call of a function it decorates.
 
     Made by `trace`, which describes it.
     """
 
     def __init__(self, options: TraceOptions) -> None:
         self._options = options
-        self._tracer: SessionTracer | None = None
+        self._tracers: tuple[SessionTracer, ProfileTracer] | None = None
         self._trace = RecordedTrace()
         self._owner: FrameType | None = None
         self._remarks: list[str] = []
 
     def __enter__(self) -> RecordedTrace:
         global _active
-        tracer = SessionTracer(self._options)
+        profiles = ProfileTracer(self._options)
+        sessions = SessionTracer(self._options, lambda: profiles.active)
         with _switching:
             self._remarks = []
             if _active is not None:
@@ -54,9 +56,10 @@ class Recorder(ContextDecorator):
                 _active._stop()  # noqa: SLF001
                 self._remarks.append(LEFT_OPEN)
             _active, self._owner = self, _caller()
-            self._tracer, self._trace = tracer, RecordedTrace()
+            self._tracers, self._trace = (sessions, profiles), RecordedTrace()
             try:
-                tracer.install()
+                sessions.install()
+                profiles.install()
             except BaseException:  # an interrupt here would leave TensorFlow patched: no block, no exit
                 self._stop()
                 raise
@@ -68,11 +71,11 @@ class Recorder(ContextDecorator):
         global _latest  # noqa: PLW0603 - what `tfvis_nb.last_trace` shows
         with _switching:
             self._stop()
-        if self._tracer is None:
+        if self._tracers is None:
             return
-        tracer, self._tracer = self._tracer, None
+        (sessions, profiles), self._tracers = self._tracers, None
         try:
-            self._trace.fill(tracer, self._remarks)
+            self._trace.fill(sessions, profiles, self._options, self._remarks)
         except EmptyTraceError:
             # The user's own exception says more than that nothing ran before it.
             if error is None:
@@ -86,11 +89,15 @@ class Recorder(ContextDecorator):
 
     def _stop(self) -> None:
         global _active  # noqa: PLW0603
-        if self._tracer is not None:
-            self._tracer.remove()
         self._owner = None
         if _active is self:
             _active = None
+        if self._tracers is not None:
+            sessions, profiles = self._tracers
+            try:
+                sessions.remove()
+            finally:
+                profiles.remove()
 
     def _is_wanted(self) -> bool:
         """Whether the code that began this recording can still end it."""
@@ -102,23 +109,36 @@ class Recorder(ContextDecorator):
 
 
 @only_known_options
-def trace(*, level: str = "full", partition_graphs: bool = True) -> Recorder:
-    """Record every session run of a ``with`` block as one step of a Trace.
+def trace(
+    *, mode: str = "auto", level: str = "full", partition_graphs: bool = True, steps: bool = False
+) -> Recorder:
+    """Record what TensorFlow runs in a ``with`` block, in every thread, as a Trace.
 
-    Traced are all runs of ``tf.compat.v1`` sessions, in every thread: ``Session.run``,
-    ``Tensor.eval``, ``Operation.run``, ``make_callable``, initialisers, savers and
-    ``MonitoredSession``. Options and ``RunMetadata`` that the code passes itself keep
-    working. Outside the block nothing is changed and nothing costs time.
+    Every run of a ``tf.compat.v1`` session is one step: ``Session.run``, ``Tensor.eval``,
+    ``Operation.run``, ``make_callable``, initialisers, savers and ``MonitoredSession``. Options
+    and ``RunMetadata`` that the code passes itself keep working. Eager code, ``tf.function``,
+    Keras and ``tf.distribute`` are profiled by ``tf.profiler``; steps are then Keras's
+    batches, what the code marks by ``tf.profiler.experimental.Trace``, or the calls of
+    functions. A profiler that the code itself starts meanwhile gets its way, and its result
+    is taken over. Outside the block nothing is changed and nothing costs time.
 
     Parameters
     ----------
+    mode
+        ``"session"`` records session runs alone, ``"profiler"`` profiles from the beginning to
+        the end and has session runs as rows of the profile, and ``"auto"`` traces session
+        runs and starts the profiler before the first eager call: from then on the profile
+        has the GPU's rows of both.
     level
-        ``"full"`` records ops, GPU kernels and copies, and what moves between the tasks
-        of a cluster; ``"hardware"`` leaves out the latter, ``"software"`` records the ops
-        alone. Sessions without a GPU record the same at each; those of a cluster
-        record at ``"full"`` only, and so always do.
+        Of session runs. ``"full"`` records ops, GPU kernels and copies, and what moves
+        between the tasks of a cluster; ``"hardware"`` leaves out the latter, ``"software"``
+        records the ops alone. Sessions without a GPU record the same at each; those of a
+        cluster record at ``"full"`` only, and so always do.
     partition_graphs
-        Whether to keep the graphs that were executed, after placement and optimisation.
+        Whether to keep the graphs that were executed, after placement and optimisation: of
+        each session run, and of the functions that were first called in the block.
+    steps
+        Whether to keep only what belongs to a whole step, and not what ran between steps.
 
     Returns
     -------
@@ -133,11 +153,11 @@ def trace(*, level: str = "full", partition_graphs: bool = True) -> Recorder:
     RuntimeError
         At the start of the block, if another one is recording in this process.
     EmptyTraceError
-        At the end of the block, if no session ran in it.
+        At the end of the block, if nothing that can be recorded ran in it.
     TypeError
         If there is no such option.
     ValueError
-        If there is no such level.
+        If there is no such mode or level.
 
     Examples
     --------
@@ -152,7 +172,7 @@ def trace(*, level: str = "full", partition_graphs: bool = True) -> Recorder:
     >>> "total" in set(t.events["name"])
     True
     """
-    return Recorder(TraceOptions(level=level, partition_graphs=partition_graphs))
+    return Recorder(TraceOptions(level=level, partition_graphs=partition_graphs, mode=mode, steps=steps))
 
 
 def latest() -> RecordedTrace | None:

@@ -17,7 +17,8 @@ from typing import Any
 
 from tfvis_nb.recording.callables import CallableTracer
 from tfvis_nb.recording.options import TraceOptions
-from tfvis_nb.recording.profiler_slot import ProfilerSlot
+from tfvis_nb.recording.profiler_slot import SOFTWARE, ProfilerSlot
+from tfvis_nb.recording.replaced import Replacements
 
 NOT_INSTALLED = (
     "recording a trace runs TensorFlow, which is not installed here: pip install 'tfvis-nb[tensorflow]'"
@@ -58,6 +59,8 @@ class SessionTracer:
     ----------
     options
         What is asked of each run; what the user's own ``RunOptions`` ask for is kept.
+    profiled
+        Whether a profile is being recorded beside the runs.
 
     Raises
     ------
@@ -65,10 +68,11 @@ class SessionTracer:
         If TensorFlow is not installed.
     """
 
-    def __init__(self, options: TraceOptions) -> None:
+    def __init__(self, options: TraceOptions, profiled: Callable[[], bool]) -> None:
         self.missed: Counter[str] = Counter()
-        self.slot = ProfilerSlot(options.trace_level)
+        self.slot = ProfilerSlot(options.trace_level, profiled)
         self._options = options
+        self._records = options.mode != "profiler"
         self._module = _session_module()
         self._client = self._module.tf_session
         self._callables = CallableTracer(self)
@@ -77,16 +81,16 @@ class SessionTracer:
         self._running = 0
         self._open = False
         self._runs: list[Run] = []
-        self._replaced: list[tuple[Any, str, Any, Any]] = []
+        self._replacements = Replacements()
 
     def install(self) -> None:
         """Replace TensorFlow's methods by ones that trace."""
-        base = self._module.BaseSession
+        base, put = self._module.BaseSession, self._replacements.put
         self._open = True
-        self._replace(base, "_call_tf_sessionrun", self._tracing_run)
-        self._replace(base, "_call_tf_sessionprun", self._counting_partial_run)
-        self._replace(base, "_make_callable_from_options", self._callables.making)
-        self._replace(base._Callable, "__call__", self._callables.calling)  # noqa: SLF001
+        put(base, "_call_tf_sessionrun", self._tracing_run)
+        put(base, "_call_tf_sessionprun", self._counting_partial_run)
+        put(base, "_make_callable_from_options", self._callables.making)
+        put(base._Callable, "__call__", self._callables.calling)  # noqa: SLF001
 
     def remove(self) -> None:
         """Put TensorFlow's own methods back; a run still in progress is not recorded any more."""
@@ -94,17 +98,13 @@ class SessionTracer:
             self._open = False
             if self._running:
                 self.missed[UNFINISHED] += self._running
-        while self._replaced:
-            owner, name, original, replacement = self._replaced.pop()
-            # Whoever wrapped ours since keeps theirs: ours, inside it, now only passes calls on.
-            if vars(owner)[name] is replacement:
-                setattr(owner, name, original)
+        self._replacements.undo()
         self._callables.release()
 
     @property
     def active(self) -> bool:
-        """Whether runs are being traced now."""
-        return self._open
+        """Whether runs are being recorded now."""
+        return self._open and self._records
 
     @property
     def runs(self) -> list[Run]:
@@ -115,7 +115,7 @@ class SessionTracer:
     def raise_options(self, options: Any, level: int) -> Any:
         """Make a ``RunOptions`` message, changed in place, ask for a trace at `level`, and return it."""
         options.trace_level = level
-        options.output_partition_graphs |= self._options.partition_graphs
+        options.output_partition_graphs |= self._options.partition_graphs and self._records
         return options
 
     def new_metadata(self) -> Any:
@@ -131,7 +131,7 @@ class SessionTracer:
     def miss(self, why: str) -> None:
         """Count a run that could not be recorded."""
         with self._lock:
-            self.missed[why] += self._open
+            self.missed[why] += self.active
 
     def record(self, label: str, run: Callable[[], tuple[Any, bytes]]) -> Any:
         """Execute `run`, keep the ``RunMetadata`` it returns under `label`, and return its result."""
@@ -151,24 +151,30 @@ class SessionTracer:
                 self._runs.append(Run(number, label, metadata))
         return result
 
-    def _replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        original = vars(owner)[name]
-        replacement = make(original)
-        self._replaced.append((owner, name, original, replacement))
-        setattr(owner, name, replacement)
-
     def _tracing_run(self, original: Any) -> Any:
         def call_tf_sessionrun(
             session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any
         ) -> Any:
             if not self._open or session._session is None:  # noqa: SLF001
                 return original(session, options, feeds, fetches, targets, metadata)
+            if not self._records:
+                return self._unrecorded(original, session, options, feeds, fetches, targets, metadata)
             label = self.label(self._fetched(fetches), map(self._client.TF_OperationName, targets))
             return self.record(
                 label, lambda: self._run(original, session, options, feeds, fetches, targets, metadata)
             )
 
         return call_tf_sessionrun
+
+    def _unrecorded(
+        self, original: Any, session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any
+    ) -> Any:
+        """Run as the user asked, but at a level that goes with the profile; a higher one would fail."""
+        if options is not None:
+            asked = self._module.config_pb2.RunOptions.FromString(self._client.TF_GetBuffer(options))
+            if asked.trace_level > SOFTWARE:
+                return self._run(original, session, options, feeds, fetches, targets, metadata)[0]
+        return original(session, options, feeds, fetches, targets, metadata)
 
     def _run(
         self, original: Any, session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any

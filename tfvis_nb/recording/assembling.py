@@ -1,0 +1,98 @@
+"""What the tracers of one recording kept -> one Trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.reading import EmptyTraceError, read_trace
+from tfvis_nb.recording.function_graphs import graphs_of_steps
+from tfvis_nb.recording.merging import merged
+from tfvis_nb.recording.profile import XSpace
+from tfvis_nb.recording.profiles import ProfileTracer
+from tfvis_nb.recording.sessions import Run
+
+EARLIEST_NS = 10**17
+"""In 1973. Times before are not counted from the epoch but from the start of the profile."""
+
+TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
+
+
+def assembled(runs: Sequence[Run], profiles: ProfileTracer, *, steps: bool) -> Trace | None:
+    """Read everything that was recorded and lay it on one time axis.
+
+    Parameters
+    ----------
+    runs
+        The session runs, each a step.
+    profiles
+        The tracer that profiled beside them.
+    steps
+        Whether to keep only what belongs to a whole step.
+
+    Returns
+    -------
+    Trace or None
+        None if nothing was recorded.
+    """
+    sessions = None
+    if runs:
+        sessions = read_trace([run.metadata for run in runs])
+        sessions.step_labels = dict(enumerate(run.label for run in runs))
+    found = [_profile(profile, profiles.graphs) for profile in profiles.recorded]
+    profiled = [trace for trace in found if trace is not None]
+    if sessions is None and not profiled:
+        return None
+    everything = merged(sessions, profiled)
+    return whole_steps(everything) if steps else everything
+
+
+def _profile(profile: XSpace, graphs: Sequence[bytes]) -> Trace | None:
+    try:
+        trace = on_the_clock(read_trace(profile.data), profile.epoch_ns)
+    except EmptyTraceError:
+        return None
+    if graphs:
+        trace.graphs = graphs_of_steps(trace.events, graphs)
+    return trace
+
+
+def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
+    """Count the times of a trace from the epoch, if they are counted from its own start.
+
+    Parameters
+    ----------
+    trace
+        A profile.
+    epoch_ns
+        When it started.
+    """
+    table = trace.events
+    if not len(table) or int(table["start_ns"].max()) >= EARLIEST_NS:
+        return trace
+    trace.events = table.assign(**{name: table[name] + epoch_ns for name in TIMES})
+    return trace
+
+
+def whole_steps(trace: Trace) -> Trace:
+    """Leave out the rows that belong to no step; nothing changes where all do not."""
+    inside = trace.events["step"].to_numpy() >= 0
+    if inside.all():
+        return trace
+    if not inside.any():
+        trace.notes.insert(0, "no step was found: everything is shown")
+        return trace
+    outside = int((~inside).sum())
+    kept = np.flatnonzero(inside)
+    table: pd.DataFrame = trace.events.take(kept).reset_index(drop=True)
+    return Trace(
+        table,
+        nested=None if trace.nested is None else trace.nested.take(kept),
+        graphs=trace.graphs,
+        notes=[f"{outside} rows of no step were left out, as asked", *trace.notes],
+        title=trace.title,
+        step_labels=trace.step_labels,
+    )

@@ -1,0 +1,86 @@
+"""The graphs of the functions that TensorFlow instantiates while a recording is on.
+
+``run_metadata`` of the eager context has had no times since TensorFlow 2.1, but it has
+the graphs: of each function when it is first run, after placement and optimisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+
+class FunctionGraphs:
+    """Collects graphs from `collect` to `taken`, unless the user's own code collects them."""
+
+    def __init__(self) -> None:
+        self._context: Any = None
+
+    def collect(self) -> None:
+        """Begin. This initialises TensorFlow's eager context, if it is not."""
+        from tensorflow.python.eager import context
+
+        if self._context is None and not _user_collects():
+            self._context = context.context()
+            self._context.enable_graph_collection()
+
+    def taken(self) -> list[bytes]:
+        """End, and return what was collected: serialised ``GraphDef`` messages, one a function and device."""
+        eager, self._context = self._context, None
+        if eager is None or _user_collects():
+            return []
+        metadata = eager.export_run_metadata()
+        eager.disable_graph_collection()
+        return [
+            graph.SerializeToString()
+            for function in metadata.function_graphs
+            for graph in function.partition_graphs
+        ]
+
+
+def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[bytes]) -> list[list[bytes]]:
+    """Give each step of a profile the graphs that its ops are nodes of.
+
+    A profile does not say of which function an op is. So a step gets the graph that has
+    most of its ops, then the one with most of the others, while a graph has any two of them.
+
+    Parameters
+    ----------
+    events
+        The profile's event table.
+    graphs
+        Serialised ``GraphDef`` messages.
+    """
+    from tensorflow.core.framework import graph_pb2
+
+    nodes = [{node.name for node in graph_pb2.GraphDef.FromString(graph).node} for graph in graphs]
+    ops = events[events["kind"].isin(["op", "transfer", "collective"])]
+    ran: dict[Any, set[str]] = ops.groupby("step")["name"].agg(set).to_dict()
+    chosen: dict[frozenset[str], list[bytes]] = {}
+    result = []
+    for step in range(int(events["step"].max()) + 1):
+        names = frozenset(ran.get(step, ()))
+        if names not in chosen:
+            chosen[names] = [graphs[place] for place in _covering(names, nodes)]
+        result.append(chosen[names])
+    return result
+
+
+def _covering(names: frozenset[str], nodes: Sequence[set[str]]) -> list[int]:
+    places, left = [], set(names)
+    while nodes:
+        best = max(range(len(nodes)), key=lambda place: len(left & nodes[place]))
+        if len(left & nodes[best]) < 2:
+            break
+        places.append(best)
+        left -= nodes[best]
+    return places
+
+
+def _user_collects() -> bool:
+    """Whether ``tf.summary.trace_on`` is at it: what it has collected, it exports itself."""
+    from tensorflow.python.ops import summary_ops_v2
+
+    return summary_ops_v2._current_trace_context is not None  # noqa: SLF001

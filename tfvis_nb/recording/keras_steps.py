@@ -1,0 +1,77 @@
+"""The batches of Keras's ``fit``, ``evaluate`` and ``predict`` as steps of a profile.
+
+Keras 2 marked them itself, Keras 3 does not. What it runs for a batch is one function and
+some eager ops around it, of which a profile tells neither how they belong together nor
+their number.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from tfvis_nb.recording.replaced import Replacements
+
+MODULE = "keras.src.callbacks.callback_list"
+PHASES = ("train", "test", "predict")
+
+
+class KerasSteps:
+    """Marks the batches while it is in place."""
+
+    def __init__(self) -> None:
+        self._replacements = Replacements()
+        self._numbers: dict[str, Iterator[int]] = defaultdict(itertools.count)
+        self._begun: dict[tuple[int, str], Any] = {}
+        self._marking = False
+
+    def install(self) -> bool:
+        """Begin to mark, if Keras is loaded; return whether it is."""
+        module = sys.modules.get(MODULE)
+        callbacks = getattr(module, "CallbackList", None)  # absent while the module is being imported
+        if callbacks is None:
+            return False
+        if not self._marking:
+            self._marking = True
+            for phase in PHASES:
+                self._replacements.put(callbacks, f"on_{phase}_batch_begin", self._beginning(phase))
+                self._replacements.put(callbacks, f"on_{phase}_batch_end", self._ending(phase))
+        return True
+
+    def remove(self) -> None:
+        """Put Keras's own methods back."""
+        self._marking = False
+        self._replacements.undo()
+        self._begun.clear()
+
+    def _beginning(self, phase: str) -> Any:
+        from tensorflow.python.profiler.trace import Trace
+
+        def make(original: Any) -> Any:
+            def on_batch_begin(callbacks: Any, batch: Any, logs: Any = None) -> Any:
+                if self._marking:
+                    # In the place of one that an exhausted data set or an error left without an end.
+                    self._begun[id(callbacks), phase] = Trace(phase)
+                return original(callbacks, batch, logs)
+
+            return on_batch_begin
+
+        return make
+
+    def _ending(self, phase: str) -> Any:
+        def make(original: Any) -> Any:
+            def on_batch_end(callbacks: Any, batch: Any, logs: Any = None) -> Any:
+                result = original(callbacks, batch, logs)
+                mark = self._begun.pop((id(callbacks), phase), None)
+                if mark is not None:
+                    # Only now: a batch that did not end is none.
+                    mark.set_metadata(step_num=next(self._numbers[phase]), _r=1)
+                    mark.__exit__(None, None, None)
+                return result
+
+            return on_batch_end
+
+        return make

@@ -1,0 +1,88 @@
+"""One profile of TensorFlow's: from its start to its XSpace, through a folder that does not stay."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class XSpace:
+    """What one profile recorded.
+
+    Parameters
+    ----------
+    data
+        The serialised ``XSpace`` message.
+    epoch_ns
+        When it started, in epoch nanoseconds as Python's clock had it. TensorFlow 2.15
+        leaves that out of its message; later versions' own figure is the better one.
+    """
+
+    data: bytes
+    epoch_ns: int
+
+
+class Profile:
+    """A profile that runs from now until `stop`.
+
+    TensorFlow hands a profile out as a file only. The folder for it is a temporary one,
+    removed by `stop`, or with the object.
+
+    Raises
+    ------
+    tensorflow.errors.AlreadyExistsError
+        If something else in the process is profiling.
+    """
+
+    def __init__(self) -> None:
+        from tensorflow.python.profiler.internal import _pywrap_profiler
+
+        self._folder = tempfile.TemporaryDirectory(prefix="tfvis_nb-", ignore_cleanup_errors=True)
+        # Not through tf.profiler.experimental: what its functions say of a running profile is the user's.
+        self._session: Any = _pywrap_profiler.ProfilerSession()
+        self._epoch_ns = time.time_ns()  # TensorFlow looks at the clock before it readies the GPU
+        try:
+            self._session.start(self._folder.name, {})
+        except BaseException:
+            self._folder.cleanup()
+            raise
+
+    def stop(self) -> XSpace:
+        """End the profile and return what it recorded.
+
+        Raises
+        ------
+        OSError
+            If TensorFlow could not write it, as on a full disk.
+        """
+        from tensorflow.python.framework import errors
+
+        session, self._session = self._session, None
+        try:
+            session.export_to_tb()
+            return written(Path(self._folder.name), self._epoch_ns)
+        except errors.OpError as error:
+            raise OSError(error.message) from error
+        finally:
+            self._folder.cleanup()
+
+
+def written(folder: Path, epoch_ns: int) -> XSpace:
+    """Read the newest profile that was written below `folder` since `epoch_ns`.
+
+    Raises
+    ------
+    OSError
+        If there is none.
+    """
+    # The times of files are coarser than the clock.
+    since = epoch_ns - 1_000_000_000
+    files = [(path.stat().st_mtime_ns, path) for path in folder.glob("plugins/profile/*/*.xplane.pb")]
+    recent = [file for file in files if file[0] >= since]
+    if not recent:
+        raise FileNotFoundError("TensorFlow wrote no profile")
+    return XSpace(max(recent)[1].read_bytes(), epoch_ns)

@@ -1,0 +1,203 @@
+"""Profiling what runs eagerly, in a ``tf.function`` or in Keras, in every thread.
+
+The profiler starts with the first eager call, not before: where only sessions run, their
+full traces say more, and the two exclude each other. While it runs, sessions are traced
+at ``SOFTWARE_TRACE``, and the profile has the kernels they launch.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from tfvis_nb.recording import profiler_slot
+from tfvis_nb.recording.eager_calls import EagerCalls
+from tfvis_nb.recording.function_graphs import FunctionGraphs
+from tfvis_nb.recording.handing_over import Bindings
+from tfvis_nb.recording.keras_steps import KerasSteps
+from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.profile import Profile, XSpace
+from tfvis_nb.recording.replaced import Replacements
+
+RETRY_S = 0.1
+"""How long to let a profiler that is not ours go on before asking for it again."""
+
+PATIENCE_S = 0.5
+"""How long the first eager call waits for a traced session run to end. That may be waiting for *it*."""
+
+USERS_PROFILE = "the code's own tf.profiler ran for a while; what it recorded is taken from the file it saved"
+UNSAVED = "while the code's own tf.profiler ran, none ran here, and it saved no file that can be read: a gap"
+TAKEN = (
+    "another profiler was active, of which TensorFlow has one a process: what ran eagerly or in a"
+    " tf.function meanwhile is missing"
+)
+SESSION_RAN = (
+    "a traced session run held TensorFlow's one profiler: what ran eagerly meanwhile is missing;"
+    ' mode="profiler" (--mode profiler) profiles from the beginning'
+)
+UNWRITTEN = "a profile could not be written, and is missing"
+
+
+class ProfileTracer:
+    """Profiles from the first eager call between `install` and `remove` on.
+
+    Parameters
+    ----------
+    options
+        What is asked of the recording.
+
+    Attributes
+    ----------
+    recorded
+        The profiles, in the order in which they were recorded.
+    graphs
+        The graphs of the functions that were instantiated: serialised ``GraphDef`` messages.
+    remarks
+        What is missing, or was taken from elsewhere; each once.
+    """
+
+    def __init__(self, options: TraceOptions) -> None:
+        self.recorded: list[XSpace] = []
+        self.graphs: list[bytes] = []
+        self.remarks: dict[str, None] = {}
+        self._options = options
+        self._calls = EagerCalls(self._before_call)
+        self._keras = KerasSteps()
+        self._functions = FunctionGraphs()
+        self._replacements = Replacements()
+        # Reentrant: the user's profile may be let go of, and ours go on, wherever Python collects garbage.
+        self._lock = threading.RLock()
+        self._profile: Profile | None = None
+        self._holds = False
+        self._lent = False
+        self._goes_on = False
+        self._open = False
+        self._wait_s = PATIENCE_S
+        self._retry_at = 0.0
+
+    @property
+    def active(self) -> bool:
+        """Whether a profile runs, ours or one of the cell's own that has the profiler from us."""
+        return self._holds
+
+    def install(self) -> None:
+        """Wait for the first eager call, or begin at once where the profiler alone is to record."""
+        if self._options.mode == "session":
+            return
+        from tensorflow.python.profiler import profiler_v2
+
+        self._open = True
+        self._replacements.put(profiler_v2, "_pywrap_profiler", lambda original: Bindings(original, self))
+        self._calls.watch()
+        if self._options.mode == "profiler":
+            self._begin()
+
+    def remove(self) -> None:
+        """End the profile, and put everything back."""
+        self._calls.end()
+        self._keras.remove()
+        self._replacements.undo()
+        with self._lock:
+            self._open = self._lent = False
+            try:
+                self._end()
+                self.graphs = self._functions.taken()
+            finally:
+                self._release()
+
+    def lend(self) -> None:
+        """End the profile: one that the user's code starts needs the profiler."""
+        with self._lock:
+            self._lent, self._goes_on = self._open, self._profile is not None
+            self._end()
+            if self._lent and not self._holds:
+                # A full trace of a session run would refuse theirs.
+                self._holds = profiler_slot.hold_profiler(profiler_slot.LONGEST_WAIT_S)
+
+    def take_back(self, recorded: XSpace | None) -> None:
+        """Go on profiling: the user's own has ended."""
+        with self._lock:
+            if not self._lent:
+                return
+            self._lent = False
+            self.remarks[USERS_PROFILE if recorded else UNSAVED] = None
+            if recorded is not None:
+                self.recorded.append(recorded)
+            if not self._goes_on:
+                self._release()
+            elif not self._start():
+                self._calls.watch()
+
+    def _before_call(self) -> bool:
+        """Begin if need be; return whether all is in place that eager calls were watched for."""
+        with self._lock:
+            if not self._open:
+                return True
+            began = self._profile is not None or self._begin()
+            if self._options.partition_graphs:
+                self._functions.collect()
+            return self._keras.install() and began
+
+    def _begin(self) -> bool:
+        """Start profiling; return whether it runs."""
+        if self._lent or time.monotonic() < self._retry_at:
+            return False
+        if profiler_slot.profiler_active():
+            self._put_off(TAKEN)
+            return False
+        self._holds = profiler_slot.hold_profiler(self._wait_s)
+        if not self._holds:
+            self._put_off(SESSION_RAN)
+            return False
+        return self._start()
+
+    def _put_off(self, why: str) -> None:
+        self.remarks[why] = None
+        self._wait_s = 0.0  # whoever has it may be waiting for this very call
+        self._retry_at = time.monotonic() + RETRY_S
+
+    def _start(self) -> bool:
+        from tensorflow.python.framework import errors
+
+        try:
+            self._profile = Profile()
+        except errors.AlreadyExistsError:
+            self._release()
+            self._put_off(TAKEN)
+        return self._profile is not None
+
+    def _end(self) -> None:
+        profile, self._profile = self._profile, None
+        if profile is None:
+            return
+        finish_devices()
+        try:
+            self.recorded.append(profile.stop())
+        except OSError as error:
+            self.remarks[f"{UNWRITTEN}: {error}"] = None
+
+    def _release(self) -> None:
+        if self._holds:
+            self._holds = False
+            profiler_slot.release_profiler()
+
+
+def finish_devices() -> None:
+    """Wait until the accelerators have done what they were given: it would be missing in the profile."""
+    from tensorflow.python.eager import context
+    from tensorflow.python.framework import errors, ops
+    from tensorflow.python.ops import gen_sync_ops
+
+    eager: Any = context.context()
+    if eager._context_handle is None:  # noqa: SLF001
+        return  # no eager work was given to any, and asking for them would initialise TensorFlow
+    with context.eager_mode():
+        for device in eager.list_logical_devices():
+            if "CPU" in device.device_type:
+                continue
+            try:
+                with ops.device(device.name):
+                    gen_sync_ops.sync_device()
+            except errors.OpError:
+                continue  # its own work has failed, which the user's code hears of

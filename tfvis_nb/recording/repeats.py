@@ -1,0 +1,84 @@
+"""Which rows of a profile are executions that the trace of a session run has as well."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+CLOSE_NS = 100_000
+"""How far apart two records of one execution can begin: both are times of the machine's own clock."""
+
+
+def repeats(profile: pd.DataFrame, sessions: pd.DataFrame) -> np.ndarray:
+    """Tell which rows of a profile a session's own trace has as well.
+
+    Parameters
+    ----------
+    profile, sessions
+        Event tables.
+
+    Returns
+    -------
+    numpy.ndarray
+        For each row of `profile`, the step of the same execution in `sessions`, or -1 (int64).
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.recording.repeats import repeats
+    >>> run = {"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["a"], "op": ["Add"], "step": [4]}
+    >>> repeats(events.build(run | {"start_ns": [7]}), events.build(run)).tolist()
+    [4]
+    """
+    found = np.full(len(profile), -1, dtype="int64")
+    ours = _executions(profile)
+    theirs = _executions(sessions).assign(step=sessions["step"].astype("int64"))
+    if ours.empty or theirs.empty:
+        return found
+    pairs = pd.merge_asof(
+        ours.reset_index(names="row"),
+        theirs,
+        on="start_ns",
+        by=["name", "op"],
+        direction="nearest",
+        tolerance=CLOSE_NS,
+    )
+    known = pairs["step"].notna()
+    found[pairs.loc[known, "row"]] = pairs.loc[known, "step"].astype("int64")
+    return found
+
+
+def steps_of_runs(step: np.ndarray, run: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    """Give all rows of a profile's step to the session run that most of its repeated rows are of.
+
+    Parameters
+    ----------
+    step
+        For each row of the profile, its step there, or -1.
+    run
+        For each row, the session run it repeats a row of, or -1.
+    otherwise
+        For each row, its step if that is no session run's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.recording.repeats import steps_of_runs
+    >>> steps_of_runs(np.array([0, 0, 1, -1]), np.array([7, -1, -1, -1]), np.array([20, 20, 21, -1])).tolist()
+    [7, 7, 21, -1]
+    """
+    repeated = (run >= 0) & (step >= 0)
+    counts = pd.DataFrame({"step": step[repeated], "run": run[repeated]}).value_counts().reset_index()
+    run_of = counts.drop_duplicates("step").set_index("step")["run"]
+    known = np.isin(step, run_of.index)
+    result = otherwise.copy()
+    result[known] = run_of.loc[step[known]].to_numpy()
+    return result
+
+
+def _executions(table: pd.DataFrame) -> pd.DataFrame:
+    """Return name, op and start of the rows that an executor records, which keep their index."""
+    rows = table[table["kind"].isin(["op", "transfer", "collective"])]
+    return pd.DataFrame(
+        {"name": rows["name"].astype("str"), "op": rows["op"].astype("str"), "start_ns": rows["start_ns"]}
+    )
