@@ -5,7 +5,7 @@ Everything else in the package takes a `Trace` or returns one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -37,6 +37,8 @@ class Trace:
         The serialised ``RunMetadata`` of each step, where the recorder kept it.
     title
         A short name for the picture, such as the file's.
+    step_labels
+        What the program calls a step, by its number, such as ``train 13``, where that is known.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Trace:
         notes: Sequence[str] = (),
         sources: Sequence[bytes] = (),
         title: str = "",
+        step_labels: Mapping[int, str] | None = None,
     ) -> None:
         event_table.check(events)
         if nested is not None and nested.num_rows != len(events):
@@ -58,6 +61,7 @@ class Trace:
         self.notes = list(notes)
         self.sources = list(sources)
         self.title = title
+        self.step_labels = dict(step_labels or {})
 
     @cached_property
     def lanes(self) -> pd.DataFrame:
@@ -82,7 +86,7 @@ class Trace:
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """One row per step: step, start_ns, end_ns, duration_ns, events."""
+        """One row per step: step, start_ns, end_ns, duration_ns, events, label; -1 is what is of no step."""
         grouped = self.events.assign(end_ns=self.events["start_ns"] + self.events["duration_ns"]).groupby(
             "step"
         )
@@ -90,6 +94,8 @@ class Trace:
             start_ns=("start_ns", "min"), end_ns=("end_ns", "max"), events=("start_ns", "size")
         ).reset_index()
         table.insert(3, "duration_ns", table["end_ns"] - table["start_ns"])
+        labels = [self.step_labels.get(step, "") for step in table["step"].tolist()]
+        table["label"] = pd.array(labels, dtype=event_table.TEXT)
         return table
 
     @overload

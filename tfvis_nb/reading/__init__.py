@@ -9,21 +9,27 @@ from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
 
 if TYPE_CHECKING:
     from tfvis_nb.reading.recorded import RecordedStep
+    from tfvis_nb.reading.xspace import RecordedHost
 
 __all__ = ["EmptyTraceError", "TraceFormatError", "read_trace"]
 
 
-def read_trace(source: Any, *, title: str | None = None) -> Trace:
+def read_trace(source: Any, *, title: str | None = None, threadpool: bool = False) -> Trace:
     """Read one or more traced steps.
 
     Parameters
     ----------
     source
-        A path; bytes; a ``RunMetadata`` or ``StepStats`` message of any TensorFlow; a `Trace`; or an
-        iterable of those, one step each. Files may be binary or text, compressed with xz or
-        gzip, or written by `Trace.to_parquet`.
+        A path, also of a folder or a pattern such as ``"logs/*.pb"``; bytes; a ``RunMetadata`` or
+        ``StepStats`` message of any TensorFlow; a `Trace`; or an iterable of those, one step each.
+        Files may be binary or text, compressed with xz or gzip, or written by `Trace.to_parquet`.
+        What the profilers of TensorFlow 2 and JAX write, ``*.xplane.pb``, holds steps itself; the
+        files of several hosts that were profiled at the same time become one trace with a task each.
     title
         A short name for the picture; the file's name when None.
+    threadpool
+        Whether to keep the events of a profile in which thread pools record themselves, about
+        half of what a host records.
 
     Returns
     -------
@@ -61,7 +67,7 @@ def read_trace(source: Any, *, title: str | None = None) -> Trace:
 
     if isinstance(source, Trace) and title is None:
         return source
-    read, names, empty = _read_all(source)
+    read, names, empty = _read_all(source, threadpool)
     steps = [item for item in read if isinstance(item, RecordedStep)]
     if title is None:
         title = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 and names[0] else "")
@@ -74,18 +80,18 @@ def read_trace(source: Any, *, title: str | None = None) -> Trace:
     return trace
 
 
-def _read_all(source: Any) -> tuple[list[RecordedStep | Trace], list[str], int]:
+def _read_all(source: Any, threadpool: bool) -> tuple[list[RecordedStep | Trace], list[str], int]:
     """Read every step of `source`; return them, their titles, and how many more held no events."""
     from tfvis_nb.reading.decode import NO_EVENTS
     from tfvis_nb.reading.dispatch import read_piece
     from tfvis_nb.reading.sources import pieces
 
-    read: list[RecordedStep | Trace] = []
+    read: list[RecordedStep | RecordedHost | Trace] = []
     names: list[str] = []
     empty: list[EmptyTraceError] = []
     for piece in pieces(source):
         try:
-            item = piece if isinstance(piece, Trace) else read_piece(piece)
+            item = piece if isinstance(piece, Trace) else read_piece(piece, threadpool=threadpool)
         except EmptyTraceError as error:
             empty.append(error)
             continue
@@ -93,4 +99,18 @@ def _read_all(source: Any) -> tuple[list[RecordedStep | Trace], list[str], int]:
         names.append(item.title if isinstance(item, Trace) else piece.title)
     if not read:
         raise empty[0] if empty else EmptyTraceError(f"no steps given; {NO_EVENTS}")
-    return read, names, len(empty)
+    return _runs_merged(read), names, len(empty)
+
+
+def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:
+    """Make one trace of the hosts of each run, in the place of its first host."""
+    from tfvis_nb.reading.xspace import RecordedHost
+    from tfvis_nb.reading.xspace_hosts import merged, runs
+
+    hosts = [item for item in read if isinstance(item, RecordedHost)]
+    first = {id(group[0]): group for group in runs(hosts)}
+    return [
+        merged(first[id(item)]) if isinstance(item, RecordedHost) else item
+        for item in read
+        if not isinstance(item, RecordedHost) or id(item) in first
+    ]

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tfvis_nb._trace import Trace
-from tfvis_nb.reading import foreign, parquet, textproto
+from tfvis_nb.reading import foreign, parquet, textproto, xspace
 from tfvis_nb.reading.decode import decode
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.recorded import RecordedStep
 from tfvis_nb.reading.sources import Piece
+from tfvis_nb.reading.xspace import RecordedHost
+from tfvis_nb.reading.xspace_planes import is_xspace
 
 
 class Format(NamedTuple):
@@ -19,7 +21,7 @@ class Format(NamedTuple):
 
     name: str
     matches: Callable[[Data], bool]
-    read: Callable[[Data, str], RecordedStep | Trace]
+    read: Callable[[Data, str], RecordedStep | RecordedHost | Trace]
 
 
 def _read_text(data: Data, label: str) -> RecordedStep:
@@ -35,13 +37,14 @@ def _is_binary(data: Data) -> bool:
 
 FORMATS = (
     Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read),
+    Format("an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read),
     Format("text RunMetadata or StepStats", textproto.is_text, _read_text),
     Format("binary RunMetadata or StepStats", _is_binary, decode),
 )
 
 
-def read_piece(piece: Piece) -> RecordedStep | Trace:
-    """Read one piece with the first format that takes it.
+def read_piece(piece: Piece, *, threadpool: bool = False) -> RecordedStep | RecordedHost | Trace:
+    """Read one piece with the first format that takes it; `threadpool` is about XSpaces.
 
     Raises
     ------
@@ -52,5 +55,7 @@ def read_piece(piece: Piece) -> RecordedStep | Trace:
         return decode(piece.data, piece.label, piece.message)
     for form in FORMATS:
         if form.matches(piece.data):
+            if threadpool and form.read is xspace.read:
+                return xspace.read(piece.data, piece.label, threadpool=True)
             return form.read(piece.data, piece.label)
     raise TraceFormatError(f"{piece.label}: this is {foreign.recognise(piece.data)}; {foreign.READABLE}")

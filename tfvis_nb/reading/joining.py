@@ -22,6 +22,24 @@ def joined(traces: Sequence[Trace], title: str) -> Trace:
     >>> joined([one, one], "both").events["step"].tolist()
     [0, 1]
     """
+    if len(traces) == 1:
+        (one,) = traces
+        return laid_together([one], title)
+    counts = [
+        len(trace.graphs) or int(trace.events["step"].max()) + 1 if len(trace.events) else 0
+        for trace in traces
+    ]
+    firsts = np.concatenate([[0], np.cumsum(counts)]).tolist()
+    trace = laid_together(
+        [_numbered_on(trace, first) for trace, first in zip(traces, firsts, strict=False)], title
+    )
+    graphs = [step for trace, count in zip(traces, counts, strict=True) for step in _steps(trace, count)]
+    trace.graphs = graphs if any(graphs) else []
+    return trace
+
+
+def laid_together(traces: Sequence[Trace], title: str) -> Trace:
+    """Make one trace of several whose steps are numbered alike."""
     import pyarrow as pa
 
     if len(traces) == 1:
@@ -33,30 +51,58 @@ def joined(traces: Sequence[Trace], title: str) -> Trace:
             notes=one.notes,
             sources=one.sources,
             title=title,
+            step_labels=one.step_labels,
         )
-    counts = [
-        len(trace.graphs) or int(trace.events["step"].max()) + 1 if len(trace.events) else 0
-        for trace in traces
-    ]
-    firsts = np.concatenate([[0], np.cumsum(counts)])
-    columns = {name: _column(name, traces, firsts) for name in event_table.COLUMNS}
+    columns = {name: _column(name, traces) for name in event_table.COLUMNS}
     table, before = event_table.order(event_table.build(columns))
     nested = None
     if all(trace.nested is not None for trace in traces):
         nested = (
-            pa.concat_tables([trace.nested for trace in traces])
+            pa.concat_tables([trace.nested for trace in traces], promote_options="default")
             .unify_dictionaries()
             .combine_chunks()
             .take(before)
         )
-    graphs = [step for trace, count in zip(traces, counts, strict=True) for step in _steps(trace, count)]
     return Trace(
         table,
         nested=nested,
-        graphs=graphs if any(graphs) else (),
-        notes=list(dict.fromkeys(note for trace in traces for note in trace.notes)),
+        notes=together([note for trace in traces for note in trace.notes]),
         sources=[source for trace in traces for source in trace.sources],
         title=title,
+        step_labels={step: label for trace in traces for step, label in trace.step_labels.items()},
+    )
+
+
+def together(notes: Sequence[str]) -> list[str]:
+    """Say each thing once: counts of the same are added up.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.joining import together
+    >>> together(["3 rows were left out", "old", "4 rows were left out", "old"])
+    ['7 rows were left out', 'old']
+    """
+    counts: dict[str, int] = {}
+    for note in notes:
+        count, _, what = note.partition(" ")
+        if count.isdecimal():
+            counts[what] = counts.get(what, 0) + int(count)
+        else:
+            counts[note] = 0
+    return [f"{count} {what}" if count else what for what, count in counts.items()]
+
+
+def _numbered_on(trace: Trace, first: int) -> Trace:
+    """Number the steps of a trace from `first` on; what is of no step stays so."""
+    table = trace.events.copy(deep=False)
+    step = table["step"].to_numpy()
+    table["step"] = np.where(step < 0, step, step + first).astype(np.int32)
+    return Trace(
+        table,
+        nested=trace.nested,
+        notes=trace.notes,
+        sources=trace.sources,
+        step_labels={first + step: label for step, label in trace.step_labels.items()},
     )
 
 
@@ -64,10 +110,8 @@ def _steps(trace: Trace, count: int) -> list[list[bytes]]:
     return trace.graphs or [[] for _ in range(count)]
 
 
-def _column(name: str, traces: Sequence[Trace], firsts: np.ndarray) -> pd.Series | pd.Categorical:
+def _column(name: str, traces: Sequence[Trace]) -> pd.Series | pd.Categorical:
     columns = [trace.events[name] for trace in traces]
-    if name == "step":
-        columns = [column + int(first) for column, first in zip(columns, firsts, strict=False)]
     if event_table.COLUMNS[name] == "category":
         return pd.api.types.union_categoricals(columns)
     return pd.concat(columns, ignore_index=True)

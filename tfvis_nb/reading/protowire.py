@@ -7,10 +7,10 @@ first byte that cannot be what the schema says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tfvis_nb.reading.schema import MESSAGES
+from tfvis_nb.reading.schema import MESSAGES, Field
 
 Data = bytes | memoryview
 """What is read: a whole file, in memory."""
@@ -26,6 +26,7 @@ _SCALARS = {
     "uint32": VARINT,
     "bool": VARINT,
     "bytes": LENGTH,
+    "double": FIXED64,
 }
 
 
@@ -101,17 +102,21 @@ def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireF
         yield WireField(number, wire_type, position, content, at)
 
 
-def find_damage(data: Data, message: str) -> DamageError | None:
-    """Return the first place where `data` is no `message` of `tfvis_nb.reading.schema.MESSAGES`."""
+def find_damage(
+    data: Data, message: str, messages: Mapping[str, tuple[Field, ...]] = MESSAGES
+) -> DamageError | None:
+    """Return the first place where `data` is no `message` of `messages`."""
     try:
-        _walk(data, 0, len(data), message, "")
+        _walk(data, 0, len(data), message, "", messages)
     except DamageError as damage:
         return damage
     return None
 
 
-def _walk(data: Data, start: int, end: int, message: str, path: str) -> None:
-    known = {number: (name, kind) for name, number, kind in MESSAGES[message]}
+def _walk(
+    data: Data, start: int, end: int, message: str, path: str, messages: Mapping[str, tuple[Field, ...]]
+) -> None:
+    known = {number: (name, kind) for name, number, kind in messages[message]}
     counts: dict[str, int] = {}
     try:
         for field in fields(data, start, end):
@@ -121,14 +126,16 @@ def _walk(data: Data, start: int, end: int, message: str, path: str) -> None:
                 if kind.startswith("*"):
                     inner += f"[{counts.get(name, 0)}]"
                     counts[name] = counts.get(name, 0) + 1
-                _check(data, field, kind.lstrip("*"), inner)
+                _check(data, field, kind.lstrip("*"), inner, messages)
     except DamageError as damage:
         raise DamageError(damage.position, damage.reason, damage.path or path or message) from None
 
 
-def _check(data: Data, field: WireField, kind: str, path: str) -> None:
+def _check(
+    data: Data, field: WireField, kind: str, path: str, messages: Mapping[str, tuple[Field, ...]]
+) -> None:
     wanted = _SCALARS.get(kind, LENGTH)
     if field.wire_type != wanted:
         raise DamageError(field.position, f"wire type {field.wire_type} where {wanted} belongs", path)
-    if kind in MESSAGES:
-        _walk(data, field.start, field.end, kind, path)
+    if kind in messages:
+        _walk(data, field.start, field.end, kind, path, messages)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import lzma
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,6 +21,8 @@ from tfvis_nb.reading.protowire import Data
 MESSAGES = ("RunMetadata", "StepStats")
 
 _LARGE = 1 << 22
+
+_TRACE_FILE = re.compile(r"\.(?:pb|pbtxt|pickle|pkl|json|parquet)(?:\.gz|\.xz)?$")
 
 
 class Piece(NamedTuple):
@@ -36,7 +40,8 @@ def pieces(source: Any) -> Iterator[Piece | Trace]:
     Parameters
     ----------
     source
-        A path, bytes, a RunMetadata, a StepStats, a Trace, or an iterable of those.
+        A path, also of a folder or with ``*`` in it, bytes, a RunMetadata, a StepStats, a Trace,
+        or an iterable of those.
 
     Raises
     ------
@@ -50,8 +55,8 @@ def pieces(source: Any) -> Iterator[Piece | Trace]:
     if isinstance(source, Trace):
         yield source
     elif isinstance(source, (str, os.PathLike)):
-        path = Path(os.fspath(source))
-        yield Piece(str(path), unpack(_content(path), str(path)), path.name)
+        for path in _files(Path(os.fspath(source))):
+            yield Piece(str(path), unpack(_content(path), str(path)), path.name)
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
         label = f"{len(data)} bytes"
@@ -66,6 +71,45 @@ def pieces(source: Any) -> Iterator[Piece | Trace]:
             f"cannot read a trace from {type(source).__name__}; give a path, bytes, "
             "a RunMetadata, a StepStats, or an iterable of those"
         )
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files of a folder or a pattern, in the order of the numbers in their names.
+
+    Of a folder that holds profiles, such as a log folder of TensorBoard, these are read.
+    """
+    if path.is_dir():
+        files = [found for found in path.rglob("*") if found.is_file()]
+        profiles = [found for found in files if ".xplane.pb" in found.name]
+        found = profiles or [found for found in files if _TRACE_FILE.search(found.name)]
+        if not found:
+            raise TraceFormatError(f"{path}: a folder without any file that is named like a trace")
+    elif any(letter in str(path) for letter in "*?[") and not path.exists():
+        found = [name for name in _matching(path) if name.is_file()]
+        if not found:
+            raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", str(path))
+    else:
+        return [path]
+    return sorted(found, key=lambda file: natural(str(file)))
+
+
+def _matching(pattern: Path) -> Iterator[Path]:
+    """Yield what matches a pattern, absolute or not."""
+    fixed = Path(pattern.anchor) if pattern.is_absolute() else Path()
+    return fixed.glob(str(pattern.relative_to(fixed)) if pattern.is_absolute() else str(pattern))
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """Return a key that sorts ``step10`` behind ``step9``.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.sources import natural
+    >>> sorted(["step10.pb", "step9.pb"], key=natural)
+    ['step9.pb', 'step10.pb']
+    """
+    parts = re.split(r"(\d{1,18})", name)
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
 
 
 def _message_name(source: Any) -> str:

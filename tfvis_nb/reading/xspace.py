@@ -1,0 +1,164 @@
+"""An XSpace, what the profilers of TensorFlow 2 and JAX write -> `Trace`."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.reading import protowire, xspace_schema
+from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.reading.protowire import Data
+from tfvis_nb.reading.xspace_events import Events, decode, portions
+from tfvis_nb.reading.xspace_gpu import gpu_rows, is_stream
+from tfvis_nb.reading.xspace_host import host_rows
+from tfvis_nb.reading.xspace_planes import Plane, hostnames, planes
+from tfvis_nb.reading.xspace_stats import Stats
+from tfvis_nb.reading.xspace_table import Part, table
+from tfvis_nb.reading.xspace_xla import DERIVED, device_rows
+
+_WORKERS = 2
+_LARGE = 1 << 22
+_GPU = re.compile(r"/device:GPU:\d+", re.IGNORECASE)
+_WINDOW = ("profile_start_time", "profile_stop_time")
+NO_EVENTS = "profile with tf.profiler.experimental.start(folder) and stop(), or jax.profiler.trace(folder)"
+
+
+@dataclass
+class RecordedHost:
+    """What a profiler recorded on one host.
+
+    Attributes
+    ----------
+    trace
+        Its events; no task is named yet.
+    label
+        The file it came from.
+    hostname
+        The host's name, empty when not said.
+    window
+        When the profile began and ended, epoch ns; zeros when not said.
+    """
+
+    trace: Trace
+    label: str
+    hostname: str
+    window: tuple[int, int]
+
+
+def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
+    """Read one serialised XSpace.
+
+    Parameters
+    ----------
+    data
+        Its bytes.
+    label
+        What it goes by in messages.
+    threadpool
+        Whether to keep the events in which thread pools record themselves, about half of a
+        host's events.
+
+    Raises
+    ------
+    TraceFormatError
+        Where the bytes are damaged.
+    EmptyTraceError
+        When there are no events.
+    """
+    try:
+        found = planes(data)
+        parts, left_out = _parts(data, found)
+        names = hostnames(data)
+        window = _window(found)
+    except (protowire.DamageError, ValueError) as error:
+        raise TraceFormatError(_damaged(data, label, error)) from None
+    if not any(len(part.rows) for part in parts):
+        raise EmptyTraceError(f"{label}: an XSpace without any events; {NO_EVENTS}")
+    # Launches are numbered from 1 in every profile; told apart by when and where it was made.
+    salt = zlib.crc32(f"{names} {window}".encode("utf-8", "replace"))
+    trace = table(parts, window[0], threadpool=threadpool, salt=salt)
+    trace.notes[:0] = left_out
+    return RecordedHost(trace, label, names[0] if names else "", window)
+
+
+def _damaged(data: Data, label: str, error: Exception) -> str:
+    damage = protowire.find_damage(data, "XSpace", xspace_schema.WHOLE) or error
+    replaced = bytes(data).count(b"\xef\xbf\xbd")
+    hint = (
+        f"; it holds {replaced} U+FFFD characters, so a text conversion destroyed it" if replaced > 8 else ""
+    )
+    return f"{label}: damaged as an XSpace of the TensorFlow or JAX profiler, {damage}{hint}"
+
+
+def _window(found: Sequence[Plane]) -> tuple[int, int]:
+    """Return when the profile began and ended, epoch ns, 0 where not said."""
+    import pyarrow as pa
+
+    for plane in found:
+        if plane.name == "Task Environment":
+            offsets = pa.array([0, len(plane.own_stats)], pa.int32())
+            values = Stats(pa.ListArray.from_arrays(offsets, plane.own_stats), plane.stats).values(_WINDOW)
+            began, ended = (int(values.numbers(name, 1)[0]) for name in _WINDOW)
+            return max(began, 0), max(ended, 0)
+    return 0, 0
+
+
+def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[Part], list[str]]:
+    """Decode every portion of every plane; return rows, and notes on what was left out."""
+    work = [(plane, numbers) for plane in found for numbers in portions(plane)]
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        run = pool.map if len(data) > _LARGE else map
+        every = list(run(lambda one: _read_portion(data, *one), work))
+    streams = {id(plane) for plane, _ in work if _GPU.fullmatch(plane.name)} & {
+        id(part.plane) for portion, _ in every for part in portion if part.stream
+    }
+    parts, repeated = [], 0
+    for portion, _ in every:
+        for part in portion:
+            if part.derived and id(part.plane) in streams:
+                repeated += len(part.rows)
+            else:
+                parts.append(part)
+    notes = []
+    if repeated:
+        notes.append(f"{repeated} rows of derived lines were left out: they repeat what the streams have")
+    if counted := sum(counted for _, counted in every):
+        notes.append(f"{counted} records that only say how often something happened were left out")
+    return parts, notes
+
+
+def _read_portion(data: Data, plane: Plane, numbers: Sequence[int]) -> tuple[list[Part], int]:
+    """Make rows of some lines of a plane, and say how many records have no times."""
+    events = decode(data, plane, numbers)
+    if plane.name.startswith("/host:") or not plane.name.startswith("/device:"):
+        return [Part(plane, events.lines, host_rows(events))], events.counted
+    gpu = _GPU.fullmatch(plane.name) is not None
+    streams = [number for number, line in events.lines.items() if gpu and is_stream(line.name)]
+    derived = [
+        number
+        for number, line in events.lines.items()
+        if gpu and number not in streams and DERIVED.fullmatch(line.name)
+    ]
+    others = [number for number in events.lines if number not in streams and number not in derived]
+    parts = []
+    if streams:
+        chosen = _only(events, streams)
+        parts.append(Part(plane, chosen.lines, gpu_rows(chosen, plane.name), stream=True))
+    for chosen_lines, is_derived in ((derived, True), (others, False)):
+        if chosen_lines:
+            chosen = _only(events, chosen_lines)
+            parts.append(Part(plane, chosen.lines, device_rows(chosen), derived=is_derived))
+    return parts, events.counted
+
+
+def _only(events: Events, numbers: Sequence[int]) -> Events:
+    """Return the events of some of the lines."""
+    if len(numbers) == len(events.lines):
+        return events
+    return events.take(np.flatnonzero(np.isin(events.line, numbers)), numbers)

@@ -1,0 +1,101 @@
+"""The events of some lines of one plane, with every column of the event table as codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tfvis_nb.events import KINDS
+
+
+@dataclass
+class Coded:
+    """A column of texts: for each row the place of its text in `words` (int32)."""
+
+    codes: np.ndarray
+    words: Sequence[str]
+
+    @classmethod
+    def of(cls, text: str, rows: int) -> Coded:
+        """Make a column that holds one text."""
+        return cls(np.zeros(rows, np.int32), [text])
+
+    def where(self, mask: np.ndarray, other: Coded) -> Coded:
+        """Return this column with the rows of `mask` taken from `other`, which is as long."""
+        codes = np.where(mask, other.codes + len(self.words), self.codes).astype(np.int32)
+        return Coded(codes, [*self.words, *other.words])
+
+    def take(self, rows: np.ndarray) -> Coded:
+        """Return some rows."""
+        return Coded(self.codes[rows], self.words)
+
+
+def kinds(name: str, rows: int) -> np.ndarray:
+    """Return `rows` times the number of a kind (uint8)."""
+    return np.full(rows, KINDS.index(name), np.uint8)
+
+
+@dataclass
+class Sparse:
+    """A property that few rows have: which ones (int64, ascending), and a number for each (int64)."""
+
+    rows: np.ndarray
+    numbers: np.ndarray
+
+
+@dataclass
+class Rows:
+    """Events of one plane.
+
+    Attributes
+    ----------
+    line
+        For each event the place of its line in the plane.
+    start, duration
+        In ns; the start from the beginning of the profile, or from the epoch as the source has it.
+    kind
+        The number of its kind in `tfvis_nb.events.KINDS`.
+    name, op, detail, lane, tensor, source, destination
+        Texts. A source or destination is ``CPU:0`` and the like, within the task.
+    amount
+        Bytes, -1 where not known.
+    marks
+        What links events with one another: see `MARKS`.
+
+    `lane` is None where each line is a lane of its own.
+    """
+
+    line: np.ndarray
+    start: np.ndarray
+    duration: np.ndarray
+    kind: np.ndarray
+    name: Coded
+    op: Coded
+    detail: Coded
+    lane: Coded | None
+    tensor: Coded
+    source: Coded
+    destination: Coded
+    amount: np.ndarray
+    marks: Mapping[str, Sparse] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+MARKS = {
+    "launch": "what a launch on the host has in common with what it launched",
+    "launched": "the same of what was launched",
+    "produced": "what other threads take up from this event",
+    "consumed": "what this event took up",
+    "step_num": "the number a program gave a step that this event is",
+    "function": "1 for a call of a tf.function",
+    "run": "1 for a run of a graph, 2 for what calls one",
+    "group_id": "the step that the profiler found, in files of TF 2.2 to 2.4",
+    "region": "1 where a thread takes up work, 0 where it lays it down",
+    "noise": "1 for what the thread pools record of themselves",
+    "instance": "what the same collective has in common on all its devices",
+}
+"""The marks of events, and what they say."""

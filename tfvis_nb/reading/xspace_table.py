@@ -1,0 +1,242 @@
+"""The rows of all planes of an XSpace -> the event table, the nested columns and the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb._trace import Trace
+from tfvis_nb.reading.columns import Vocabulary, nullable
+from tfvis_nb.reading.xspace_events import Line
+from tfvis_nb.reading.xspace_lanes import thread_lanes
+from tfvis_nb.reading.xspace_links import Links
+from tfvis_nb.reading.xspace_planes import Plane
+from tfvis_nb.reading.xspace_rows import Coded, Rows
+from tfvis_nb.reading.xspace_steps import Threads, find_steps, in_order
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_EPOCH = 100_000_000_000_000_000
+"""1973 in epoch ns: a profile's own clock begins near 0."""
+
+
+@dataclass
+class Part:
+    """The rows of some lines of a plane; a stream of a GPU, or derived from one, or neither."""
+
+    plane: Plane
+    lines: dict[int, Line]
+    rows: Rows
+    stream: bool = False
+    derived: bool = False
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the lines are threads of the host."""
+        return self.plane.name.startswith("/host:")
+
+    @property
+    def device(self) -> str:
+        """The device of the rows, without a task."""
+        return "/device:CPU:0" if self.is_host else self.plane.name
+
+
+def table(parts: Sequence[Part], began: int, *, threadpool: bool, salt: int) -> Trace:
+    """Make a `Trace` of the rows of one XSpace.
+
+    Parameters
+    ----------
+    parts
+        The rows.
+    began
+        When the profile began (epoch ns), 0 when not known.
+    threadpool
+        Whether to keep what thread pools record of themselves.
+    salt
+        What the numbers of launches and links are made distinct with.
+    """
+    notes: list[str] = []
+    rows = [part.rows for part in parts]
+    links = Links(rows)
+    start = np.concatenate([one.start for one in rows])
+    duration = np.concatenate([one.duration for one in rows])
+    step, chosen = find_steps(links, Threads(_threads(parts), start, duration), start)
+    launch, launched = links.launches()
+    scheduled = np.full(len(start), -1, np.int64)
+    scheduled[launched] = start[launch]
+    keep = np.ones(len(start), bool)
+    noise = links.mark("noise").rows
+    if len(noise) and not threadpool:
+        keep[noise] = False
+        notes.append(
+            f"{len(noise)} events in which thread pools record themselves were left out; "
+            "read_trace(..., threadpool=True) keeps them"
+        )
+    absolute = len(start) and int(start.min()) > _EPOCH
+    base = 0 if absolute else began
+    if not base and not absolute:
+        notes.append("times count from the start of the profile: this file does not say when that was")
+    kept = np.flatnonzero(keep)
+    order = kept[in_order(start[kept], duration[kept])]
+    columns = _columns(parts, order)
+    columns |= {
+        "step": step[order],
+        "start_ns": start[order] + base,
+        "duration_ns": duration[order],
+        "scheduled_ns": nullable(scheduled[order] + base, scheduled[order] >= 0),
+    }
+    outside = int((step[order] < 0).sum())
+    if outside and outside < len(order):
+        notes.append(f"{outside} events are of no step")
+    return Trace(
+        event_table.build(columns),
+        nested=_nested(parts, links, order, salt),
+        notes=notes,
+        step_labels=_labels(parts, links, chosen),
+    )
+
+
+def _threads(parts: Sequence[Part]) -> np.ndarray:
+    """Number the host thread of each row; -1 for rows of devices."""
+    numbers: dict[tuple[str, int], int] = {}
+    found = [np.zeros(0, np.int64)]
+    for part in parts:
+        if part.is_host:
+            places = np.array(
+                [
+                    numbers.setdefault((part.plane.name, n), len(numbers)) if n in part.lines else 0
+                    for n in range(len(part.plane.lines))
+                ],
+                np.int64,
+            )
+            found.append(places[part.rows.line])
+        else:
+            found.append(np.full(len(part.rows), -1))
+    return np.concatenate(found)
+
+
+def _columns(parts: Sequence[Part], order: np.ndarray) -> dict[str, object]:
+    """Make the text columns and those that are taken as they are."""
+    lanes = thread_lanes([(part.plane.name, part.lines) for part in parts])
+    kinds = Vocabulary()
+    numbers = np.array([kinds.code(kind) for kind in event_table.KINDS], np.int32)
+    kind = numbers[np.concatenate([part.rows.kind for part in parts])[order]]
+    amount = np.concatenate([part.rows.amount for part in parts])[order]
+    thread, known = _thread_ids(parts, order)
+    columns: dict[str, object] = {
+        "kind": kinds.categorical(kind),
+        "device": _category([Coded.of(part.device, len(part.rows)) for part in parts], order),
+        "lane": _category([_lane(part, names) for part, names in zip(parts, lanes, strict=True)], order),
+        "bytes": nullable(amount, amount >= 0),
+        "thread": nullable(thread, known),
+    }
+    for name in ("op", "source", "destination"):
+        columns[name] = _category([getattr(part.rows, name) for part in parts], order)
+    for name in ("name", "tensor", "detail"):
+        columns[name] = _text([getattr(part.rows, name) for part in parts], order)
+    return columns
+
+
+def _lane(part: Part, names: list[str]) -> Coded:
+    return part.rows.lane or Coded(part.rows.line, names)
+
+
+def _thread_ids(parts: Sequence[Part], order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    ids, known = [np.zeros(0, np.int64)], [np.zeros(0, bool)]
+    for part in parts:
+        places = np.array(
+            [part.lines[n].id if n in part.lines else 0 for n in range(len(part.plane.lines))], np.int64
+        )
+        ids.append(places[part.rows.line])
+        known.append(np.full(len(part.rows), part.is_host))
+    return np.concatenate(ids)[order], np.concatenate(known)[order]
+
+
+def _category(columns: Sequence[Coded], order: np.ndarray) -> pd.Categorical:
+    words = Vocabulary()
+    codes = [
+        np.array([words.code(word) for word in _used(column)], np.int32)[_renumbered(column)]
+        for column in columns
+    ]
+    return words.categorical(np.concatenate(codes)[order])
+
+
+def _used(column: Coded) -> list[str]:
+    return [column.words[place] for place in np.unique(column.codes).tolist()]
+
+
+def _renumbered(column: Coded) -> np.ndarray:
+    used = np.zeros(len(column.words), bool)
+    used[column.codes] = True
+    places: np.ndarray = (np.cumsum(used) - 1)[column.codes]
+    return places
+
+
+def _text(columns: Sequence[Coded], order: np.ndarray) -> pa.Array:
+    import pyarrow as pa
+
+    firsts = np.cumsum([0, *(len(column.words) for column in columns)])
+    words = pa.array([word for column in columns for word in column.words], pa.large_string())
+    codes = np.concatenate(
+        [column.codes + int(first) for column, first in zip(columns, firsts, strict=False)]
+    )
+    return words.take(pa.array(codes[order]))
+
+
+def _nested(parts: Sequence[Part], links: Links, order: np.ndarray, salt: int) -> pa.Table:
+    """Make the nested columns: where a row was recorded, and the numbers that link it with others."""
+    import pyarrow as pa
+
+    raw = _category(
+        [
+            Coded(
+                part.rows.line,
+                [
+                    f"{part.plane.name}/{part.lines[n].name}" if n in part.lines else ""
+                    for n in range(len(part.plane.lines))
+                ],
+            )
+            for part in parts
+        ],
+        order,
+    )
+    columns = {
+        "raw_device": pa.DictionaryArray.from_arrays(
+            pa.array(np.asarray(raw.codes, np.int32)), pa.array(raw.categories.tolist(), pa.string())
+        )
+    }
+    distinct = np.int64(salt) << np.int64(31)
+    for name, marks, mixed in (
+        ("launch", ("launch", "launched"), distinct),
+        ("produced", ("produced",), distinct),
+        ("consumed", ("consumed",), distinct),
+        ("instance", ("instance",), np.int64(0)),
+    ):
+        number = np.zeros(int(links.firsts[-1]), np.int64)
+        known = np.zeros(len(number), bool)
+        for mark in marks:
+            sparse = links.mark(mark)
+            number[sparse.rows] = sparse.numbers ^ mixed
+            known[sparse.rows] = True
+        if known.any():
+            columns[name] = pa.array(number[order], mask=~known[order])
+    return pa.table(columns)
+
+
+def _labels(parts: Sequence[Part], links: Links, chosen: np.ndarray) -> dict[int, str]:
+    """Return what each step is called: the name of the event that is the step, and its number."""
+    numbered = links.mark("step_num")
+    numbers = dict(zip(numbered.rows.tolist(), numbered.numbers.tolist(), strict=True))
+    labels = {}
+    for step, row in enumerate(chosen.tolist()):
+        part = int(np.searchsorted(links.firsts, row, "right")) - 1
+        rows = parts[part].rows
+        name = rows.name.words[rows.name.codes[row - int(links.firsts[part])]]
+        labels[step] = f"{name} {numbers[row]}" if row in numbers else name
+    return labels
