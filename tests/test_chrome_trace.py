@@ -119,7 +119,8 @@ def test_arrows_lead_from_open_bars_to_the_start_of_others() -> None:
     starts = {event["id"]: event for event in made if event["ph"] == "s"}
     ends = {event["id"]: event for event in made if event["ph"] == "f"}
     assert len(starts) == len(ends) == len(edges) > 0
-    for number, edge in enumerate(edges.itertuples()):
+    assert list(starts) == list(ends)
+    for number, edge in zip(starts, edges.itertuples(), strict=True):
         source, target = bar_of[edge.source], bar_of[edge.target]
         leave, arrive = starts[number], ends[number]
         assert (leave["pid"], leave["tid"]) == (source["pid"], source["tid"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.display.lane_order import order_lanes
+
+_LARGEST = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,8 @@ class ChromeRows:
     Parameters
     ----------
     pid, tid
-        Process and thread number of each event; int64, from 1, the same for the same trace.
+        Process and thread number of each event; int64, below 2**31. They are made of the names of
+        device and lane, so that the events of two files can be laid together.
     metadata
         The trace events that name and order processes and threads.
     """
@@ -37,30 +41,37 @@ def place_rows(events: pd.DataFrame) -> ChromeRows:
     >>> from tfvis_nb import events
     >>> from tfvis_nb.display.chrome_rows import place_rows
     >>> table = events.build({"start_ns": [0, 5, 9], "duration_ns": [8, 8, 1], "lane": ["ops"] * 3})
-    >>> place_rows(table).tid.tolist()
-    [1, 2, 1]
+    >>> first, second, third = place_rows(table).tid.tolist()
+    >>> first == third, first == second
+    (True, False)
     """
     lanes = order_lanes(events)
     pid = np.zeros(len(events), "i8")
     tid = np.zeros(len(events), "i8")
     metadata: list[dict[str, Any]] = []
-    process, thread = 0, 0
-    before: tuple[str, str] | None = None
+    processes: set[int] = set()
+    threads: set[int] = set()
+    before: str | None = None
+    process = 0
     members = np.split(np.argsort(lanes.of_event, kind="stable"), np.cumsum(lanes.table["events"])[:-1])
     for row, ids in zip(lanes.table.itertuples(index=False), members, strict=False):
-        where = (str(row.task), str(row.device))
+        where = f"{row.task}\n{row.device}"
         if where != before:
-            before, process, thread = where, process + 1, 0
-            metadata += _described("process", where[1] or where[0] or "unknown device", process)
+            before, threads = where, set()
+            process = _number(where, processes)
+            name = str(row.device) or str(row.task) or "unknown device"
+            metadata += _described("process", len(processes), {"name": name}, process)
         start = events["start_ns"].to_numpy()[ids]
         packed = pack_rows(start, start + events["duration_ns"].to_numpy()[ids])
+        lane = str(row.lane) or str(row.kind)
+        place = {"task": str(row.task), "device": str(row.device), "lane": str(row.lane)}
+        numbers = []
         for number in range(int(packed.max()) + 1):
-            name = str(row.lane) or str(row.kind)
-            name = f"{name} ({number + 1})" if number else name
-            metadata += _described("thread", name, process, thread + number + 1)
+            numbers.append(_number(f"{row.lane}\n{number}", threads))
+            name = f"{lane} ({number + 1})" if number else lane
+            metadata += _described("thread", len(threads), {"name": name, **place}, process, numbers[-1])
         pid[ids] = process
-        tid[ids] = packed + thread + 1
-        thread += int(packed.max()) + 1
+        tid[ids] = np.array(numbers, "i8")[packed]
     return ChromeRows(pid, tid, metadata)
 
 
@@ -79,9 +90,19 @@ def pack_rows(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return rows
 
 
-def _described(what: str, name: str, pid: int, tid: int = 0) -> list[dict[str, Any]]:
-    order = tid if what == "thread" else pid
+def _number(text: str, taken: set[int]) -> int:
+    """Return a number for a text: the same in every file, unless two texts of a file have the same."""
+    number = zlib.crc32(text.encode("utf-8", "replace")) & _LARGEST or 1
+    while number in taken:
+        number = number % _LARGEST + 1
+    taken.add(number)
+    return number
+
+
+def _described(
+    what: str, order: int, arguments: dict[str, str], pid: int, tid: int = 0
+) -> list[dict[str, Any]]:
     return [
-        {"ph": "M", "name": f"{what}_name", "pid": pid, "tid": tid, "args": {"name": name}},
+        {"ph": "M", "name": f"{what}_name", "pid": pid, "tid": tid, "args": arguments},
         {"ph": "M", "name": f"{what}_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": order}},
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,15 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.display.chrome_memory import memory_counters
 from tfvis_nb.display.chrome_rows import ChromeRows, place_rows
 
+WRITER = "tfvis_nb"
+"""How a file says that it was written here."""
+
 _FLOWS = ("transfer", "launch")
-_OPTIONAL = ("bytes", "source", "destination", "tensor", "scheduled_ns")
+_TIMES = ("scheduled_ns", "compute_start_ns", "compute_end_ns")
+_OPTIONAL = ("bytes", "source", "destination", "tensor", "thread", "detail", *_TIMES)
 
 
 def write_chrome_trace(trace: Trace, path: str | Path) -> Path:
@@ -47,8 +53,10 @@ def chrome_trace_text(trace: Trace) -> str:
     ``MemcpyH2D``, ``Memset``, ``RecvBuf``; the ``name`` of a ``RecvTensor`` is the node whose
     tensor it was. Each device is a process and each lane one
     or more threads, in display order; bars of a thread never overlap. Arrows lead
-    from an op to the kernels it launched and along transfers. The lanes that repeat
-    others, ``stream:all`` and ``/memcpy``, are left out, as from ``trace.events``.
+    from an op to the kernels it launched and along transfers; counters show the memory each
+    allocator gave out. The lanes that repeat others, ``stream:all`` and ``/memcpy``, are left
+    out, as from ``trace.events``. `tfvis_nb.read_trace` reads the same rows back, and two
+    files laid together show each device once.
 
     Examples
     --------
@@ -64,8 +72,11 @@ def chrome_trace_text(trace: Trace) -> str:
     rows = place_rows(trace.events)
     body = {
         "displayTimeUnit": "ns",
-        "otherData": {"title": trace.title},
-        "traceEvents": rows.metadata + _bars(trace.events, rows) + _flows(trace, rows),
+        "otherData": {"writer": WRITER, "title": trace.title, "notes": trace.notes},
+        "traceEvents": rows.metadata
+        + memory_counters(trace, rows)
+        + _bars(trace.events, rows)
+        + _flows(trace, rows),
     }
     return json.dumps(body, separators=(",", ":"))
 
@@ -99,17 +110,24 @@ def _bars(events: pd.DataFrame, rows: ChromeRows) -> list[dict[str, Any]]:
 
 def _arguments(events: pd.DataFrame, ops: pd.Series) -> list[dict[str, Any]]:
     """What a viewer shows of a bar when it is clicked; ``event`` is its row of ``trace.events``."""
-    columns = (events["name"], ops, events["start_ns"], events["duration_ns"])
+    columns = (events["name"], ops, events["step"], events["start_ns"], events["duration_ns"])
     exact = zip(*(column.tolist() for column in columns), strict=True)
     # Viewers in JavaScript would round epoch nanoseconds if they came as numbers.
     arguments: list[dict[str, Any]] = [
-        {"name": name, "op": op, "event": event, "start_ns": str(start), "duration_ns": duration}
-        for event, (name, op, start, duration) in enumerate(exact)
+        {
+            "name": name,
+            "op": op,
+            "event": event,
+            "step": step,
+            "start_ns": str(start),
+            "duration_ns": duration,
+        }
+        for event, (name, op, step, start, duration) in enumerate(exact)
     ]
     for column in _OPTIONAL:
         values = events[column].astype(object)
         for event, value in values[values.notna() & (values != "")].items():
-            arguments[int(str(event))][column] = str(value) if column == "scheduled_ns" else value
+            arguments[int(str(event))][column] = str(value) if column in _TIMES else value
     executed = events["kind"].isin(["op", "collective"])
     for event, label in events["detail"][executed].items():
         for position, name in enumerate(input_names(str(label))):
@@ -141,9 +159,11 @@ def _flows(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     # A viewer ties an arrow to the bar that is open at its time, and at its end a bar is open no more.
     leave = np.maximum(end - 1, start)
     flows = []
+    # Files that are laid together must not share the numbers of their arrows.
+    own = zlib.crc32(f"{start[:1]}{end[-1:]}{len(start)}{trace.title}".encode("utf-8", "replace"))
     pairs = zip(edges["source"].tolist(), edges["target"].tolist(), edges["kind"].tolist(), strict=True)
     for number, (source, target, kind) in enumerate(pairs):
-        common = {"cat": kind, "name": kind, "id": number}
+        common = {"cat": kind, "name": kind, "id": f"0x{own:08x}{number:07x}"}
         flows += [
             {"ph": "s", **common, **_at(rows, source, int(leave[source]))},
             {"ph": "f", "bp": "e", **common, **_at(rows, target, int(start[target]))},

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tfvis_nb._trace import Trace
-from tfvis_nb.reading import foreign, parquet, textproto, xspace
+from tfvis_nb.reading import chrome, event_files, foreign, parquet, pickles, textproto, xspace
 from tfvis_nb.reading.decode import decode
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
@@ -38,6 +38,9 @@ def _is_binary(data: Data) -> bool:
 FORMATS = (
     Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read),
     Format("an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read),
+    Format("Chrome trace events", chrome.is_json, chrome.read),
+    Format("a pickle of RunMetadata", pickles.is_pickle, pickles.read),
+    Format("a TensorBoard event file", event_files.is_event_file, event_files.read),
     Format("text RunMetadata or StepStats", textproto.is_text, _read_text),
     Format("binary RunMetadata or StepStats", _is_binary, decode),
 )

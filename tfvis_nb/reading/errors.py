@@ -12,11 +12,10 @@ class TraceFormatError(ValueError):
     Examples
     --------
     >>> import tfvis_nb
-    >>> tfvis_nb.read_trace(b'{"traceEvents": []}')
+    >>> tfvis_nb.read_trace(b"<!DOCTYPE html>")
     Traceback (most recent call last):
     ...
-    tfvis_nb.reading.errors.TraceFormatError: 19 bytes: this is JSON, probably a Chrome trace; \
-read_trace reads RunMetadata and StepStats, binary or text, and tables written by Trace.to_parquet
+    tfvis_nb.reading.errors.TraceFormatError: 15 bytes: this is an HTML or XML page; read_trace reads ...
     """
 
 

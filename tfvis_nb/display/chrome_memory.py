@@ -1,0 +1,69 @@
+"""Counters of Chrome traces: the memory each allocator gave out, by the records of allocations and frees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.display.chrome_rows import ChromeRows
+
+
+def memory_counters(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
+    """Make a counter for each device and allocator: the bytes its ops allocated and not yet freed.
+
+    Every step counts from 0, since memory that was allocated before a step is not in its records.
+
+    Parameters
+    ----------
+    trace
+        Any trace; one without memory records has no counters.
+    rows
+        Where its events go.
+    """
+    import pyarrow.compute as pc
+
+    if trace.nested is None or "memory" not in trace.nested.column_names or not len(trace.events):
+        return []
+    used = trace.nested["memory"].combine_chunks()
+    event_of_use = pc.list_parent_indices(used).to_numpy()
+    uses = pc.list_flatten(used)
+    records = uses.field("records")
+    use_of_record = pc.list_parent_indices(records).to_numpy()
+    flat = pc.list_flatten(records)
+    if not len(flat):
+        return []
+    allocators = uses.field("allocator").dictionary_encode()
+    words = allocators.dictionary.to_pylist()
+    allocator = allocators.indices.to_numpy()[use_of_record]
+    event = event_of_use[use_of_record]
+    micros, size = (pc.fill_null(flat.field(name), 0).to_numpy() for name in ("micros", "bytes"))
+    step = trace.events["step"].to_numpy()[event]
+    pid = rows.pid[event]
+    # A buffer that is freed and one that is allocated at the same microsecond: freed first, no false peak.
+    order = np.lexsort((size, micros, step, allocator, pid))
+    keys = np.stack([pid, allocator, step])[:, order]
+    begins = np.concatenate([[True], (np.diff(keys) != 0).any(axis=0)])
+    total = np.cumsum(size[order])
+    before = np.concatenate([[0], total[:-1]])[begins]
+    level = total - before[np.cumsum(begins) - 1]
+    last_of_time = np.concatenate([begins[1:] | (np.diff(micros[order]) != 0), [True]])
+    return [
+        {
+            "ph": "C",
+            "cat": "memory",
+            "name": f"{words[which]} allocated",
+            "pid": process,
+            "tid": 0,
+            "ts": at,
+            "args": {"bytes": bytes_},
+        }
+        for process, which, at, bytes_ in zip(
+            keys[0][last_of_time].tolist(),
+            keys[1][last_of_time].tolist(),
+            micros[order][last_of_time].tolist(),
+            level[last_of_time].tolist(),
+            strict=True,
+        )
+    ]

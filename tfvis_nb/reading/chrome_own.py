@@ -1,0 +1,73 @@
+"""Trace events that `Trace.to_chrome_trace` wrote: read back exactly, also several files laid together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb._trace import Trace
+from tfvis_nb.reading.chrome_bars import Bars, Columns
+from tfvis_nb.reading.chrome_table import category, make_trace, masked
+from tfvis_nb.reading.chrome_values import LATEST, integers, text, texts
+
+_NUMBERS = ("scheduled_ns", "compute_start_ns", "compute_end_ns", "thread", "bytes")
+_DEVICES = ("source", "destination")
+_WORDS = ("tensor", "detail")
+_KEPT = ("step", "name", "op", "start_ns", "duration_ns", *_NUMBERS, *_DEVICES, *_WORDS)
+
+
+class OwnReader:
+    """Reads what `Trace.to_chrome_trace` wrote: every column of the event table is in the arguments."""
+
+    def __init__(self) -> None:
+        self._bars = Bars(_KEPT)
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Take some events."""
+        self._bars.add(events)
+
+    def finish(self, keys: Mapping[str, Any]) -> Trace:
+        """Make the trace; title and notes are in `keys`."""
+        columns = self._bars.finish(silent=("flow arrows", "counter values"))
+        kept = columns.arguments
+        for name, field in (("start", "start_ns"), ("duration", "duration_ns")):
+            values, known = integers(kept[field])
+            usable = known & (np.abs(values) < LATEST) & ((values >= 0) | (name == "start"))
+            setattr(columns, name, np.where(usable, values, getattr(columns, name)))
+        step, numbered = integers(kept["step"])
+        step = np.where(numbered & (np.abs(step) < 2**31), step, 0)
+        table: dict[str, Any] = {
+            "step": step.astype(np.int32),
+            "name": texts(kept["name"]),
+            "op": _category(kept["op"]),
+            "kind": _kinds(columns),
+            **{name: masked(*integers(kept[name])) for name in _NUMBERS},
+            **{name: _category(kept[name]) for name in _DEVICES},
+            **{name: texts(kept[name]) for name in _WORDS},
+        }
+        for what in ("task", "device", "lane"):
+            words = [text(self._bars.described.get(thread, {}).get(what)) for thread in columns.threads]
+            table[what] = category(words, columns.thread)
+        trace = make_trace(columns, table, self._bars)
+        told = keys.get("otherData")
+        if isinstance(told, dict):
+            trace.title = text(told.get("title"))
+            notes = told.get("notes")
+            trace.notes = [text(note) for note in (notes if isinstance(notes, list) else [])] + trace.notes
+        trace.notes.append("outputs, memory records and graphs are not in Chrome traces")
+        return trace
+
+
+def _kinds(columns: Columns) -> pd.Categorical:
+    words = [word if word in event_table.KINDS else "host" for word in columns.category.to_pylist()]
+    return pd.Categorical(words)
+
+
+def _category(values: Sequence[Any]) -> pd.Categorical:
+    words = [text(value) for value in values]
+    distinct = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    return category(list(distinct), np.array([distinct[word] for word in words], np.int64))

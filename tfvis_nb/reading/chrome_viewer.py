@@ -1,0 +1,192 @@
+"""Trace events of the TensorFlow and JAX profilers: the trace viewer's JSON, which repeats an XSpace."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.reading import chrome_gpu, labels
+from tfvis_nb.reading.chrome_bars import Bars, Columns, select
+from tfvis_nb.reading.chrome_table import (
+    activities,
+    category,
+    make_trace,
+    masked,
+    of_texts,
+    thread_lanes,
+    thread_numbers,
+)
+from tfvis_nb.reading.chrome_values import integers, text, texts
+
+_PLANE = re.compile(r"(?:(?P<host>.*?)\s*)?(?P<plane>/(?:device|host):[A-Za-z_]+(?::\d+)?)")
+_STREAM = re.compile(r"[Ss]tream\s*#?(?P<number>\d+)(?:\(.*\))?")
+_DERIVED = re.compile(
+    r"Steps|XLA (?:Modules|Ops|TraceMe)|Async XLA Ops|(?:TensorFlow|Framework) (?:Ops|Name Scope)"
+    r"|Launch Stats.*|Source code|Source|HLO .*|Kernel Launch"
+)
+_OP_NAME = r"^(?P<node>[^:\s#]+):(?P<op>[A-Za-z_][A-Za-z0-9_]*)$"
+
+
+class ViewerReader:
+    """Reads the trace viewer's JSON: TensorFlow 2 since 2.1, JAX."""
+
+    def __init__(self) -> None:
+        self._bars = Bars(
+            ("long_name", "tf_op", "correlation_id", "group_id", "kernel_details", "memcpy_details")
+        )
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Take some events."""
+        self._bars.add(events)
+
+    def finish(self, keys: Mapping[str, Any]) -> Trace:
+        """Make the trace; `keys` are not used."""
+        del keys
+        columns, notes = self._without_derived(self._bars.finish())
+        on_gpu = np.array([self._gpu(thread) for thread in columns.threads] or [False])[columns.thread]
+        details = texts(
+            pc.coalesce(
+                *(_maybe(columns.arguments[name]) for name in ("kernel_details", "memcpy_details"))
+            ).to_pylist()
+        )
+        node, op, is_op = _node_and_op(columns)
+        kinds = _kinds(columns, on_gpu, is_op, op)
+        devices = [self._device(thread) for thread in columns.threads]
+        correlation, known = integers(columns.arguments["correlation_id"])
+        launch = chrome_gpu.launches(correlation, known, ~on_gpu, on_gpu)
+        name = pc.if_else(pa.array(is_op), node, columns.name)
+        said = pc.if_else(pa.array(on_gpu), _joined(columns.name, details, columns.detail), columns.detail)
+        table = {
+            "device": category(devices, columns.thread),
+            "kind": of_texts(pa.array(kinds.tolist(), pa.large_string())),
+            "name": name,
+            "detail": said,
+            "thread": thread_numbers(columns),
+            "scheduled_ns": masked(columns.start[launch], launch >= 0),
+            **self._places(columns, kinds, devices, op, details),
+        }
+        groups, grouped = integers(columns.arguments["group_id"])
+        if grouped.any():
+            table["step"], said_steps = _steps(columns, groups, grouped)
+            notes.append(said_steps)
+        return make_trace(columns, table, self._bars, notes=notes)
+
+    def _plane(self, pid: Any) -> str:
+        match = _PLANE.search(self._bars.processes.get(pid, ""))
+        return match["plane"] if match else ""
+
+    def _gpu(self, thread: tuple[Any, Any]) -> bool:
+        """Tell whether the bars of a thread ran on a GPU: on a stream of one."""
+        name = self._bars.names.get(thread, "")
+        return self._plane(thread[0]).startswith("/device:GPU") and _STREAM.match(name.strip()) is not None
+
+    def _device(self, thread: tuple[Any, Any]) -> str:
+        process = self._bars.processes.get(thread[0], "")
+        match = _PLANE.search(process)
+        if match is None:
+            return process or f"process {thread[0]}"
+        host = f"{match['host']} " if match["host"] else ""
+        return host + ("/device:CPU:0" if match["plane"].startswith("/host:CPU") else match["plane"])
+
+    def _without_derived(self, columns: Columns) -> tuple[Columns, list[str]]:
+        """Leave out lanes that xprof derives of others, where those are there."""
+        names = [self._bars.names.get(thread, "").strip() for thread in columns.threads]
+        derived = np.array([bool(_DERIVED.fullmatch(name)) for name in names] or [False])
+        base = {pid for (pid, _), drawn in zip(columns.threads, derived.tolist(), strict=False) if not drawn}
+        repeats = derived & np.array([pid in base for pid, _ in columns.threads] or [False])
+        rows = repeats[columns.thread]
+        if not rows.any():
+            return columns, []
+        count = Counter(names[thread] for thread in columns.thread[rows].tolist())
+        note = (
+            f"{int(rows.sum())} rows of the lanes {', '.join(sorted(count)[:8])} were left out: "
+            "they were derived of other rows"
+        )
+        return select(columns, np.flatnonzero(~rows)), [note]
+
+    def _places(
+        self, columns: Columns, kinds: np.ndarray, devices: list[str], op: pa.Array, details: pa.Array
+    ) -> dict[str, Any]:
+        """Return lanes, op types, bytes and ends of copies."""
+        lanes = [_stream(lane) for lane in thread_lanes(self._bars, columns)]
+        lane = np.array(lanes, object)[columns.thread]
+        lane[kinds == "memset"] = "memset"
+        ops = np.array(activities(columns.name), object)
+        has_op = np.isin(kinds, ("op", "kernel", "collective", "transfer"))
+        ops[has_op] = op.filter(pa.array(has_op)).to_pylist()
+        ops[kinds == "memset"] = "Memset"
+        amount = np.full(len(kinds), -1, np.int64)
+        source, destination = (np.full(len(kinds), "", object) for _ in range(2))
+        rows = np.flatnonzero(kinds == "memcpy")
+        take = pa.array(rows)
+        copies = chrome_gpu.copies(columns.name.take(take).to_pylist(), details.take(take).to_pylist())
+        for row, copy in zip(rows.tolist(), copies, strict=True):
+            lane[row], ops[row], amount[row] = copy.lane, copy.op, copy.amount
+            device = devices[int(columns.thread[row])]
+            source[row], destination[row] = chrome_gpu.ends(copy, device, "/device:CPU:0")
+        made = {"lane": lane, "op": ops, "source": source, "destination": destination}
+        table = {what: of_texts(pa.array(words.tolist(), pa.large_string())) for what, words in made.items()}
+        return table | {"bytes": masked(amount, amount >= 0)}
+
+
+def _stream(lane: str) -> str:
+    match = _STREAM.match(lane)
+    return f"stream:{match['number']}" if match else lane
+
+
+def _maybe(values: list[Any]) -> pa.Array:
+    return pa.array([text(value) if isinstance(value, str) else None for value in values], pa.large_string())
+
+
+def _joined(first: pa.Array, *others: pa.Array) -> pa.Array:
+    blank = pa.scalar(" ", pa.large_string())
+    return pc.utf8_rtrim_whitespace(pc.binary_join_element_wise(first, *others, blank))
+
+
+def _node_and_op(columns: Columns) -> tuple[pa.Array, pa.Array, np.ndarray]:
+    """Return node, op type, and which rows have them: in the name, or in an argument that has it in full."""
+    full = pc.coalesce(
+        _maybe(columns.arguments["tf_op"]), _maybe(columns.arguments["long_name"]), columns.name
+    )
+    parts = pc.extract_regex(full.cast(pa.large_string()), _OP_NAME)
+    node, op = (pc.struct_field(parts, name) for name in ("node", "op"))
+    has = node.is_valid().to_numpy(zero_copy_only=False)
+    return node.fill_null(""), op.fill_null(""), has
+
+
+def _kinds(columns: Columns, on_gpu: np.ndarray, is_op: np.ndarray, op: pa.Array) -> np.ndarray:
+    names = columns.name
+    kinds = np.full(len(on_gpu), "host", object)
+    collective = {word: labels.is_collective(word) for word in pc.unique(op).to_pylist()}
+    kinds[is_op] = "op"
+    kinds[is_op & np.array([collective[word] for word in op.to_pylist()], bool)] = "collective"
+    kinds[is_op & pc.is_in(op, pa.array(labels.TRANSFER_NODES, op.type)).to_numpy(zero_copy_only=False)] = (
+        "transfer"
+    )
+    kinds[on_gpu] = "kernel"
+    for kind, pattern in (
+        ("collective", r"^(?:void )?nccl"),
+        ("memset", "(?i)^memset"),
+        ("memcpy", "(?i)^memcpy"),
+    ):
+        kinds[on_gpu & pc.match_substring_regex(names, pattern).to_numpy(zero_copy_only=False)] = kind
+    return kinds
+
+
+def _steps(columns: Columns, groups: np.ndarray, grouped: np.ndarray) -> tuple[np.ndarray, str]:
+    """Number the profiler's groups in the order they start in; rows of none have -1."""
+    numbers, first = np.unique(groups[grouped], return_inverse=True)
+    begins = np.full(len(numbers), np.iinfo(np.int64).max)
+    np.minimum.at(begins, first, columns.start[grouped])
+    rank = np.empty(len(numbers), np.int64)
+    rank[np.argsort(begins, kind="stable")] = np.arange(len(numbers))
+    step = np.full(len(groups), -1, np.int64)
+    step[grouped] = rank[first]
+    return step.astype(np.int32), f"steps are told apart by the profiler's group_id: {len(numbers)}"

@@ -1,0 +1,169 @@
+"""The instructions of pickles, run so that nothing of the pickle is ever called.
+
+A pickle is a program: loading one can start any other. Python's own unpickler can be told
+which names to look up, but it still calls what it found, hashes what it is given, and
+allocates what it is told to. This machine knows the instructions that pickles of messages
+and plain data need. A global is a name and is never imported; an object is its global, its
+arguments and its state; and what a few bytes can ask for is bounded.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_KEYS = (str, bytes, int, type(None))
+_LATIN = ("latin1", "latin-1", "iso-8859-1")
+
+
+@dataclass(frozen=True)
+class Global:
+    """A name that a pickle looks up: module and qualified name. It is only compared, never imported."""
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+@dataclass
+class Object:
+    """What a pickle builds by calling a global: the global, the arguments, the state given afterwards."""
+
+    made_by: Global
+    arguments: tuple[Any, ...]
+    state: Any = None
+    items: dict[Any, Any] = field(default_factory=dict)
+
+
+class _Mark:
+    pass
+
+
+MARK = _Mark()
+"""Where the values of the next list, tuple or dict begin on the stack."""
+
+_ENCODE = Global("_codecs", "encode")
+
+
+class RefusedError(Exception):
+    """A pickle that asks for what no trace asks for."""
+
+
+class Machine:
+    """The state of a pickle that is being run, and what its instructions do to it."""
+
+    def __init__(self, data: bytes, allowed: Mapping[Global, str]) -> None:
+        self.data = data
+        self.at = 0
+        self.allowed = allowed
+        self.stack: list[Any] = []
+        self.memo: dict[int, Any] = {}
+        self.encoded = 0
+
+    def pop(self) -> Any:
+        """Take the uppermost value."""
+        value = self.stack.pop()
+        if value is MARK:
+            raise ValueError("a mark where a value belongs")
+        return value
+
+    def take(self, count: int) -> bytes:
+        """Read the next bytes of the pickle."""
+        if not 0 <= count <= len(self.data) - self.at:
+            raise ValueError(f"{count} bytes where {len(self.data) - self.at} are left")
+        part = self.data[self.at : self.at + count]
+        self.at += count
+        return part
+
+    def number(self, form: str) -> int:
+        """Read a number of a `struct` form."""
+        (value,) = struct.unpack(form, self.take(struct.calcsize(form)))
+        return int(value)
+
+    def line(self) -> bytes:
+        """Read up to the end of the line."""
+        end = self.data.index(b"\n", self.at)
+        part = self.data[self.at : end]
+        self.at = end + 1
+        return part
+
+    def marked(self) -> list[Any]:
+        """Pop what lies above the last mark, and the mark."""
+        place = len(self.stack) - 1
+        while self.stack[place] is not MARK:
+            place -= 1
+            if place < 0:
+                raise ValueError("no mark")
+        values = self.stack[place + 1 :]
+        del self.stack[place:]
+        return values
+
+    def remember(self, number: int) -> None:
+        """Keep the uppermost value under a number."""
+        if self.stack[-1] is MARK:
+            raise ValueError("a mark where a value belongs")
+        self.memo[number] = self.stack[-1]
+
+    def look_up(self, module: Any, name: Any) -> None:
+        """Push a global, if it is allowed."""
+        found = Global(_word(module), _word(name))
+        if found != _ENCODE and found not in self.allowed:
+            raise RefusedError(
+                f"a pickle that names {str(found)[:120]}, which no pickle of a trace does; "
+                "it was refused and nothing of it was run"
+            )
+        self.stack.append(found)
+
+    def call(self, made_by: Any, arguments: Any) -> None:
+        """Push the object that a call would make, without calling."""
+        if not isinstance(made_by, Global) or not isinstance(arguments, tuple):
+            raise TypeError("a call of something else than a global")
+        self.stack.append(self.encode(*arguments) if made_by == _ENCODE else Object(made_by, arguments))
+
+    def encode(self, text: str, encoding: str = "latin1") -> bytes:
+        """Do what ``_codecs.encode`` does for bytes in protocols 0 to 2, as long as there is data for it."""
+        if encoding not in _LATIN:
+            raise TypeError("_codecs.encode of something else than bytes")
+        self.encoded += len(text)
+        if self.encoded > len(self.data):
+            raise ValueError("more bytes than the pickle has")
+        return str.encode(text, "latin-1")
+
+    def build(self) -> None:
+        """Keep the uppermost value as the state of the object below."""
+        state = self.pop()
+        target = self.stack[-1]
+        if not isinstance(target, Object):
+            raise TypeError("a state for something else than an object")
+        target.state = state
+
+    def set_items(self, pairs: list[Any]) -> None:
+        """Put keys and values, one after the other, into the uppermost dict."""
+        target = self.stack[-1]
+        items = target.items if isinstance(target, Object) else target
+        if not isinstance(items, dict) or len(pairs) % 2:
+            raise TypeError("items for something else than a dict")
+        for key, value in zip(pairs[::2], pairs[1::2], strict=True):
+            # Hashing nested tuples can take for ever; no trace has such keys.
+            if type(key) not in _KEYS:
+                raise TypeError(f"a {type(key).__name__} as key")
+            items[key] = value
+
+    def append(self, values: list[Any]) -> None:
+        """Put values into the uppermost list."""
+        target = self.stack[-1]
+        if not isinstance(target, list):
+            raise TypeError("elements for something else than a list")
+        target.extend(values)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    if not isinstance(value, str):
+        raise TypeError("a global whose name is no text")
+    return value

@@ -1,0 +1,99 @@
+"""Pickles of RunMetadata, as tfvis wrote them, and sessions that tftracer saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.reading.containers import Part, read_parts
+from tfvis_nb.reading.decode import NO_EVENTS
+from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.pickle_instructions import load
+from tfvis_nb.reading.pickle_machine import Global, Object
+from tfvis_nb.reading.protowire import Data
+
+_SESSION = Global("tftracer.tracing_server", "TracingSource")
+_MESSAGES = {
+    Global("tensorflow.core.protobuf.config_pb2", "RunMetadata"): "RunMetadata",
+    Global("tensorflow.core.framework.step_stats_pb2", "StepStats"): "StepStats",
+}
+_ALLOWED = {
+    **_MESSAGES,
+    _SESSION: "session",
+    Global("collections", "OrderedDict"): "dict",
+    Global("datetime", "datetime"): "time",
+    Global("datetime", "timedelta"): "time",
+}
+_OLD = re.compile(rb"\(?(?:c[\w.]+\n[\w.]+\n|i[\w.]+\n[\w.]+\n|[dl]p\d+\n|\(?[SVIL][^\n]*\n|lp?\d*\n)")
+
+
+def is_pickle(data: Data) -> bool:
+    """Tell whether `data` is a pickle, by how it begins.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> from tfvis_nb.reading.pickles import is_pickle
+    >>> [is_pickle(pickle.dumps([1], protocol)) for protocol in range(6)]
+    [True, True, True, True, True, True]
+    """
+    head = bytes(data[:512])
+    if head[:1] == b"\x80":
+        return head[1:2] in (b"\x02", b"\x03") or head[1:3] in (b"\x04\x95", b"\x05\x95")
+    # Protocols 0 and 1 have no mark: a global, a list or dict that is remembered, and the stop at the end.
+    known = _OLD.match(head) is not None or head[:2] in (b"]q", b"}q")
+    return known and bytes(data[-64:]).rstrip(b"\n").endswith(b".")
+
+
+def read(data: Data, label: str) -> Trace:
+    """Read a pickle of one RunMetadata, of a list of them, or of a tftracer session.
+
+    Nothing that the pickle names is imported or called; see `tfvis_nb.reading.pickle_machine`.
+
+    Raises
+    ------
+    TraceFormatError
+        When it is damaged, is of something else, or names anything that those do not.
+    EmptyTraceError
+        When no run was traced into it.
+    """
+    built = load(data, label, _ALLOWED)
+    notes: list[str] = []
+    if isinstance(built, Object) and built.made_by == _SESSION:
+        parts = list(_session(built, label, notes))
+    else:
+        runs = list(built) if isinstance(built, (list, tuple)) else [built]
+        parts = [_part(run, label if len(runs) == 1 else f"{label}, run {n}") for n, run in enumerate(runs)]
+    distinct = {id(part.data): part for part in parts}
+    return read_parts(distinct.values(), notes, f"{label}: a pickle in which no run was traced; {NO_EVENTS}")
+
+
+def _session(session: Object, label: str, notes: list[str]) -> Iterator[Part]:
+    """Yield the traces of a session, run by run; those that tftracer no longer kept are None."""
+    state = session.state if isinstance(session.state, dict) else {}
+    runs = state.get("_traces", state.get(b"_traces"))
+    runs = runs.items if isinstance(runs, Object) else runs
+    if not isinstance(runs, dict) or not all(isinstance(kept, list) for kept in runs.values()):
+        raise TraceFormatError(f"{label}: a tftracer session without traces")
+    gone = sum(trace is None for kept in runs.values() for trace in kept)
+    count = sum(map(len, runs.values()))
+    if gone:
+        notes.append(f"{gone} of the {count} traces of the session were no longer kept by tftracer")
+    for run, kept in runs.items():
+        for number, trace in enumerate(kept):
+            if trace is not None:
+                yield _part(trace, f"{label}, run {run}, trace {number}")
+
+
+def _part(run: Any, label: str) -> Part:
+    if not isinstance(run, Object) or run.made_by not in _MESSAGES:
+        what = str(run.made_by) if isinstance(run, Object) else type(run).__name__
+        raise TraceFormatError(f"{label}: a pickle of {what[:120]}, not of RunMetadata")
+    state = run.state if isinstance(run.state, dict) else {}
+    # A pickle of Python 2 has bytes where later ones have text.
+    data = state.get("serialized", state.get(b"serialized", b""))
+    if not isinstance(data, bytes):
+        raise TraceFormatError(f"{label}: a pickled {_MESSAGES[run.made_by]} whose state is no bytes")
+    return Part(label, data, _MESSAGES[run.made_by])
