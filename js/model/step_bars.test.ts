@@ -1,9 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { Step } from "./drawn";
-import { stepBars } from "./step_bars";
+import { stepBars, stepName } from "./step_bars";
 
 const steps = (...durations: number[]): Step[] =>
   durations.map((duration, step) => ({ step, start: step * 1000, end: step * 1000 + duration, events: 1 }));
+
+it("names steps by number and label", () => {
+  const step = { start: 0, end: 1, events: 1 };
+  expect(stepName({ ...step, step: 3 })).toBe("Step 3");
+  expect(stepName({ ...step, step: 3, label: "train 7" })).toBe("Step 3 · train 7");
+  expect(stepName({ ...step, step: -1 })).toBe("Outside steps");
+});
 
 describe("stepBars", () => {
   it("gives one bar a step, as high as it took long", () => {
@@ -37,6 +44,13 @@ describe("stepBars", () => {
   it("cuts a stray step off so that the others differ", () => {
     const { bars } = stepBars(steps(10, 12, 10, 900), 10);
     expect(bars.map((bar) => Math.round(bar.height * 100))).toEqual([30, 36, 30, 100]);
+  });
+
+  it("has no bar for what belongs to no step", () => {
+    const [outside, ...rest] = steps(5000, 10, 30, 10);
+    const { bars, slowest, median } = stepBars([{ ...outside, step: -1 }, ...rest], 10);
+    expect(bars.map((bar) => bar.first)).toEqual([1, 2, 3]);
+    expect([slowest, median]).toEqual([2, 10]);
   });
 
   it("draws steps without length flat", () => {

@@ -27,8 +27,20 @@ export const SLOW = 1.5;
 /** Higher than so many medians no bar is drawn: one stray step would flatten the differences of all others. */
 export const HIGHEST = 3;
 
-/** At most `most` bars for the steps, each as high as the longest step it stands for. There is at least one step. */
-export function stepBars(steps: readonly Step[], most: number): StepBars {
+/** What people call a step. */
+export function stepName(step: Step): string {
+  if (step.step < 0) return "Outside steps";
+  return step.label ? `Step ${step.step} · ${step.label}` : `Step ${step.step}`;
+}
+
+/**
+ * At most `most` bars for the steps, each as high as the longest step it stands for. What belongs to no step has
+ * no bar. There is at least one step.
+ */
+export function stepBars(all: readonly Step[], most: number): StepBars {
+  // Steps are in the order of their numbers, so that only the first can be the one without.
+  const skipped = all[0].step < 0 && all.length > 1 ? 1 : 0;
+  const steps = all.slice(skipped);
   const durations = steps.map((step) => step.end - step.start);
   const sorted = [...durations].sort((a, b) => a - b);
   const half = sorted.length >> 1;
@@ -43,12 +55,12 @@ export function stepBars(steps: readonly Step[], most: number): StepBars {
     for (let place = first; place <= last; place++)
       if (durations[place] > durations[longest]) longest = place;
     bars.push({
-      first,
-      last,
-      longest,
+      first: first + skipped,
+      last: last + skipped,
+      longest: longest + skipped,
       height: full > 0 ? Math.min(durations[longest] / full, 1) : 0,
       isSlow: durations[longest] > SLOW * median,
     });
   }
-  return { bars, median, slowest };
+  return { bars, median, slowest: slowest + skipped };
 }

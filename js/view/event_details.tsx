@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { Commands } from "../input/commands";
+import { stepName } from "../model/step_bars";
 import { formatBytes, formatCount, formatDuration, formatExact, formatTime } from "../model/units";
 import { LinkList, Outputs, RecordedMemory } from "./event_lists";
 import { ScopedText } from "./scoped_text";
@@ -194,7 +195,8 @@ function placeFacts(store: Store, id: number): Fact[] {
   const thread = details?.thread(id) ?? null;
   if (thread !== null && thread !== 0) facts.push({ term: "Thread", value: String(thread) });
   const { step, steps } = store.run;
-  if (step && steps.length > 1) facts.push({ term: "Step", value: String(steps[step[id]].step) });
+  if (step && steps.length > 1)
+    facts.push({ term: "Step", value: stepName(steps[step[id]]).replace(/^Step /, "") });
   const same = store.sameName(id);
   if (same.length > 1) {
     const total = same.reduce((sum, other) => sum + drawn.duration[other], 0);

@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
 import { categoryColour } from "../model/palette";
 import { rangeStatistics } from "../model/statistics";
+import { stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import { PanelHeader } from "./event_details";
 import { EventLink } from "./event_lists";
@@ -91,7 +92,11 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
       <PanelHeader
         store={store}
         title={
-          store.aligned ? "Steps aligned" : store.step === null ? "Whole run" : `Step ${store.stepNumber}`
+          store.aligned
+            ? "Steps aligned"
+            : store.step === null
+              ? "Whole run"
+              : stepName(store.run.steps[store.step])
         }
       />
       <dl>

@@ -1,7 +1,7 @@
 /** Above the lanes when there are several steps: how long each took, the slow ones lit; a click shows one. */
 
 import { useState } from "preact/hooks";
-import { type StepBar, stepBars } from "../model/step_bars";
+import { type StepBar, stepBars, stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
@@ -84,7 +84,9 @@ export function StepStrip({ store }: { store: Store }) {
       </div>
       <div class="step-told" aria-hidden="true">
         <strong>
-          {hovered === null && store.step === null ? "Slowest: step" : "Step"} {steps[told].step}
+          {hovered === null && store.step === null
+            ? `Slowest: step ${steps[told].step}`
+            : stepName(steps[told])}
         </strong>{" "}
         {formatDuration(duration)}
         {median > 0 && <span> · {(duration / median).toFixed(1)} × median</span>}

@@ -3,7 +3,7 @@
 import type { Host, Options, Selection } from "../host";
 import { Aligned } from "../model/aligned";
 import { type Arrangement, arrange } from "../model/arrangement";
-import type { Details } from "../model/details";
+import type { DetailsView } from "../model/details";
 import type { Drawn } from "../model/drawn";
 import type { RowLevels } from "../model/levels";
 import { byEventId, byPlace } from "../model/merged";
@@ -27,7 +27,7 @@ const SPARSE = 0.25;
 const FEW_STEPS = 4;
 
 export class Store extends Topics<Topic> {
-  details: Details | null = null;
+  details: DetailsView | null = null;
   detailsError: string | null = null;
   failure: string | null = null;
   step: number | null = null;
@@ -141,7 +141,7 @@ export class Store extends Topics<Topic> {
   }
 
   /** Draw other data of the same steps and lanes, and keep everything that the user has set up. */
-  replace(drawn: Drawn, details: Details | null): void {
+  replace(drawn: Drawn, details: DetailsView | null): void {
     this.#drawn = drawn;
     this.aligned = null;
     this.details = details;
@@ -181,7 +181,7 @@ export class Store extends Topics<Topic> {
     this.emit("paint");
   }
 
-  setDetails(details: Details): void {
+  setDetails(details: DetailsView): void {
     this.details = details;
     this.emit("details");
   }

@@ -2,6 +2,7 @@
 
 import type { Options } from "../host";
 import type { Commands } from "../input/commands";
+import { stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import { ExportMenu } from "./export_menu";
 import { SearchBox } from "./search_box";
@@ -79,7 +80,7 @@ function StepSelect({ store }: { store: Store }) {
       <option value="all">All {steps.length} steps</option>
       {steps.map((step, index) => (
         <option key={step.step} value={String(index)}>
-          Step {step.step} · {formatDuration(step.end - step.start)}
+          {stepName(step)} · {formatDuration(step.end - step.start)}
         </option>
       ))}
     </select>
