@@ -15,7 +15,10 @@ export interface Lane {
 
 /** Start and end in nanoseconds from the origin. */
 export interface Step {
+  /** Its number; -1 is what belongs to no step. */
   step: number;
+  /** What it is called besides its number: the runs fetched, the name of a marker. */
+  label?: string;
   start: number;
   end: number;
   events: number;

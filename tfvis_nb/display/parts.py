@@ -1,0 +1,73 @@
+"""A trace of some events of another, which keeps what was found out about them in the whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tfvis_nb._trace import Trace
+
+
+def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> Trace:
+    """Make a trace of the events `ids`.
+
+    Parameters
+    ----------
+    trace
+        The whole.
+    ids
+        Event ids in order; int64.
+    edges
+        The whole's edges, or those of them that concern these events, where they are known already.
+
+    Returns
+    -------
+    Trace
+        Its edges are those of the whole with both ends in it, its transfers waited as in the whole.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.parts import part_of
+    >>> columns = {"start_ns": [3, 5, 9], "duration_ns": [1] * 3, "name": list("abc"), "kind": ["op"] * 3}
+    >>> trace = Trace(events.build(columns))
+    >>> part_of(trace, np.array([1, 2])).events["name"].tolist()
+    ['b', 'c']
+    """
+    part = Trace(
+        trace.events.take(ids).reset_index(drop=True),
+        nested=None if trace.nested is None else trace.nested.take(pa.array(ids)),
+        graphs=trace.graphs,
+        notes=trace.notes,
+        title=trace.title,
+    )
+    known = trace.edges if edges is None else edges
+    source, target = (_places(ids, known[name].to_numpy()) for name in ("source", "target"))
+    inside = (source >= 0) & (target >= 0)
+    part.edges = pd.DataFrame(
+        {"source": source[inside], "target": target[inside], "kind": known["kind"].array[inside]}
+    )
+    kinds = part.events["kind"]
+    if kinds.isin(["transfer", "memcpy"]).any():
+        transfers = trace.transfers
+        event = _places(ids, transfers["event"].to_numpy())
+        part.transfers = transfers[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
+    return part
+
+
+def in_range(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:
+    """Find the events that overlap a range of time, in epoch nanoseconds; ids in order, int64."""
+    start = trace.events["start_ns"].to_numpy()
+    end = start + trace.events["duration_ns"].to_numpy()
+    return np.flatnonzero((start < end_ns) & ((end > start_ns) | ((end == start) & (start >= start_ns))))
+
+
+def _places(ids: np.ndarray, events: np.ndarray) -> np.ndarray:
+    """For each event its place in `ids`, -1 when it is not there."""
+    if not len(ids):
+        return np.full(len(events), -1)
+    place = np.minimum(np.searchsorted(ids, events), len(ids) - 1)
+    found: np.ndarray = np.where(ids[place] == events, place, -1)
+    return found
