@@ -77,21 +77,9 @@ export class Bars {
   }
 
   #row(store: Store, row: Row, y: number, nsPerPixel: number, ratio: number): void {
-    const line = this.#line;
-    line.set(this.#template);
-    rasterRow(
-      line,
-      0,
-      line.length,
-      row,
-      store.levels(row),
-      store.viewport.start,
-      nsPerPixel,
-      store.painting.shade,
-      store.painting.colours,
-    );
-    const height = this.#pixels.length / line.length;
-    this.#fillRows(Math.max(0, Math.round(y * ratio)), Math.min(height, Math.round((y + BAR) * ratio)), line);
+    this.#line.set(this.#template);
+    this.#raster(store, row, nsPerPixel);
+    this.#stretch(y, BAR, ratio);
   }
 
   /** A collapsed group's lanes laid over each other, so that activity stays visible. */
@@ -103,26 +91,24 @@ export class Bars {
     nsPerPixel: number,
     ratio: number,
   ): void {
-    const line = this.#line.fill(strip);
-    for (const lane of lanes)
-      for (const row of store.rows[lane] ?? [])
-        rasterRow(
-          line,
-          0,
-          line.length,
-          row,
-          store.levels(row),
-          store.viewport.start,
-          nsPerPixel,
-          store.painting.shade,
-          store.painting.colours,
-        );
-    const height = this.#pixels.length / line.length;
-    this.#fillRows(
-      Math.max(0, Math.round(y * ratio)),
-      Math.min(height, Math.round((y + PREVIEW) * ratio)),
-      line,
-    );
+    this.#line.fill(strip);
+    for (const lane of lanes) for (const row of store.rows[lane] ?? []) this.#raster(store, row, nsPerPixel);
+    this.#stretch(y, PREVIEW, ratio);
+  }
+
+  /** Draw a row's events into the line. */
+  #raster(store: Store, row: Row, nsPerPixel: number): void {
+    const { shade, colours } = store.painting;
+    const line = this.#line;
+    const levels = store.levels(row);
+    rasterRow(line, 0, line.length, row, levels, store.viewport.start, nsPerPixel, shade, colours);
+  }
+
+  /** Fill the pixels from `y` down for `height` CSS pixels with the line. */
+  #stretch(y: number, height: number, ratio: number): void {
+    const lines = this.#pixels.length / this.#line.length;
+    const from = Math.max(0, Math.round(y * ratio));
+    this.#fillRows(from, Math.min(lines, Math.round((y + height) * ratio)), this.#line);
   }
 }
 

@@ -17,6 +17,10 @@ export function StepStrip({ store }: { store: Store }) {
   const { bars, median, slowest } = stepBars(steps, MOST_BARS);
   const told = hovered?.longest ?? store.step ?? slowest;
   const duration = steps[told].end - steps[told].start;
+  const barAt = (event: Event) => {
+    const element = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-bar]") : null;
+    return element ? (bars[Number(element.dataset.bar)] ?? null) : null;
+  };
   const show = (place: number) => store.setStep(Math.min(Math.max(place, 0), steps.length - 1));
   const place = store.step ?? -1;
   const moves: Record<string, number> = {
@@ -60,6 +64,11 @@ export function StepStrip({ store }: { store: Store }) {
         aria-valuenow={Math.max(place, 0)}
         aria-valuetext={valueText(store, median)}
         data-lm-suppress-shortcuts="true"
+        onClick={(event) => {
+          const bar = barAt(event);
+          if (bar) show(bar.longest);
+        }}
+        onPointerMove={(event) => setHovered(barAt(event))}
         onPointerLeave={() => setHovered(null)}
         onKeyDown={(event) => {
           if (!(event.key in moves)) return;
@@ -68,15 +77,12 @@ export function StepStrip({ store }: { store: Store }) {
           event.stopPropagation();
         }}
       >
-        {bars.map((bar) => (
-          // biome-ignore lint/a11y/noStaticElementInteractions: the slider around the bars is what keys reach
-          // biome-ignore lint/a11y/useKeyWithClickEvents: its arrow keys choose a step
+        {bars.map((bar, number) => (
           <i
             key={bar.first}
+            data-bar={number}
             data-slow={bar.isSlow ? "" : undefined}
             data-shown={place >= bar.first && place <= bar.last ? "" : undefined}
-            onPointerEnter={() => setHovered(bar)}
-            onClick={() => show(bar.longest)}
           >
             <b style={{ height: `${Math.max(bar.height * HEIGHT, 1)}px` }} />
           </i>
