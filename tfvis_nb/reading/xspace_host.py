@@ -8,7 +8,7 @@ import numpy as np
 
 from tfvis_nb.events import KINDS
 from tfvis_nb.reading.xspace_events import Events
-from tfvis_nb.reading.xspace_names import Called, class_of, host_event, kernel_name, paired
+from tfvis_nb.reading.xspace_names import Called, class_of, host_event, kernel_name
 from tfvis_nb.reading.xspace_rows import Coded, Rows, Sparse
 from tfvis_nb.reading.xspace_stats import Values
 
@@ -54,7 +54,6 @@ def host_rows(events: Events) -> Rows:
     if len(launched):
         mask = np.zeros(count, bool)
         mask[launched] = True
-        detail = detail.where(mask, paired(Coded(meta, events.plane.events.texts), detail))
         name = name.where(mask, Coded(meta, _each(events, kernel_name)))
         op = op.where(mask, Coded.of("launch", count))
     thunk = values.spread("hlo_op", count) >= 0
@@ -125,6 +124,7 @@ def _marks(events: Events, values: Values) -> dict[str, Sparse]:
         "step_num": Sparse(*values.integers("step_num")),
         "group_id": Sparse(*values.integers("group_id")),
         "function": _flag(values.spread("tf_function_call", len(events)) >= 0),
+        "session": _flag(_named(events, "SessionRun")),
         "run": Sparse(rows, np.where(runs[rows], 1, 2)),
         "noise": _flag(_named(events, "ThreadpoolListener::")),
         "instance": _instances(values, len(events)),

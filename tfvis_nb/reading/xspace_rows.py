@@ -92,6 +92,7 @@ MARKS = {
     "consumed": "what this event took up",
     "step_num": "the number a program gave a step that this event is",
     "function": "1 for a call of a tf.function",
+    "session": "1 for a run of a session",
     "run": "1 for a run of a graph, 2 for what calls one",
     "group_id": "the step that the profiler found, in files of TF 2.2 to 2.4",
     "region": "1 where a thread takes up work, 0 where it lays it down",

@@ -1,9 +1,9 @@
 """Which step each row of an XSpace belongs to.
 
-A step is an event that the program marked as one, or, where it marked none, a call of
-a tf.function or a run of a graph. To it belongs what lies inside it on its thread,
-what other threads took up from there, what lies inside that, and so on; a kernel
-belongs to the step of its launch.
+A step is a run of a session, an event that the program marked as one, or, where it
+marked none, a call of a tf.function or a run of a graph. To it belongs what lies inside
+it on its thread, what other threads took up from there, what lies inside that, and so
+on; a kernel belongs to the step of its launch.
 """
 
 from __future__ import annotations
@@ -108,12 +108,11 @@ def roots(links: Links, threads: Threads) -> np.ndarray:
     if len(marked):
         # A marked epoch holds marked steps: those count that hold no other.
         first, last = threads.inside(marked)
-        inner: np.ndarray = marked[np.append(first[1:], len(threads.rows)) >= last]
-        return inner
+        inner = marked[np.append(first[1:], len(threads.rows)) >= last]
+        return _or_sessions(inner, links, threads)
     calls = _on_threads(links.mark("function").rows, threads)
     if len(calls):
-        outer: np.ndarray = calls[outermost(*threads.inside(calls))]
-        return outer
+        return _or_sessions(calls, links, threads)
     run = links.mark("run")
     calls = _on_threads(run.rows, threads)
     if not len(calls):
@@ -123,6 +122,13 @@ def roots(links: Links, threads: Threads) -> np.ndarray:
     ran = np.sort(threads.place[run.rows[run.numbers == 1]])
     running: np.ndarray = calls[np.searchsorted(ran, last) > np.searchsorted(ran, first)]
     return running
+
+
+def _or_sessions(rows: np.ndarray, links: Links, threads: Threads) -> np.ndarray:
+    """Return the rows and the runs of sessions that lie in no other of them."""
+    both = _on_threads(np.concatenate([rows, links.mark("session").rows]), threads)
+    outer: np.ndarray = both[outermost(*threads.inside(both))]
+    return outer
 
 
 def _on_threads(rows: np.ndarray, threads: Threads) -> np.ndarray:
