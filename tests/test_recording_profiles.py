@@ -175,7 +175,7 @@ def test_whole_steps_alone(model: Any) -> None:
         fit(model)
     assert labels(t) == ["train 0", "train 1", "train 2"]
     assert (t.events["step"] >= 0).all()
-    assert any("rows of no step were left out" in note for note in t.notes)
+    assert any("events of no step were left out" in note for note in t.notes)
 
 
 def test_session_runs_alone_start_no_profiler(session: Any) -> None:

@@ -22,6 +22,12 @@ from tfvis_nb.reading.xspace_steps import Threads, find_steps, in_order
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_PIECE = 1 << 16
+
+NO_EPOCH = "times count from the start of the profile: this file does not say when that was"
+OF_NO_STEP = "events are of no step"
+"""Notes, which a recorder that knows better takes back."""
+
 _EPOCH = 100_000_000_000_000_000
 """1973 in epoch ns: a profile's own clock begins near 0."""
 
@@ -81,7 +87,7 @@ def table(parts: Sequence[Part], began: int, *, threadpool: bool, salt: int) -> 
     absolute = len(start) and int(start.min()) > _EPOCH
     base = 0 if absolute else began
     if not base and not absolute:
-        notes.append("times count from the start of the profile: this file does not say when that was")
+        notes.append(NO_EPOCH)
     kept = np.flatnonzero(keep)
     order = kept[in_order(start[kept], duration[kept])]
     columns = _columns(parts, order)
@@ -93,7 +99,7 @@ def table(parts: Sequence[Part], began: int, *, threadpool: bool, salt: int) -> 
     }
     outside = int((step[order] < 0).sum())
     if outside and outside < len(order):
-        notes.append(f"{outside} events are of no step")
+        notes.append(f"{outside} {OF_NO_STEP}")
     return Trace(
         event_table.build(columns),
         nested=_nested(parts, links, order, salt),
@@ -178,7 +184,7 @@ def _renumbered(column: Coded) -> np.ndarray:
     return places
 
 
-def _text(columns: Sequence[Coded], order: np.ndarray) -> pa.Array:
+def _text(columns: Sequence[Coded], order: np.ndarray) -> pa.ChunkedArray:
     import pyarrow as pa
 
     firsts = np.cumsum([0, *(len(column.words) for column in columns)])
@@ -186,7 +192,11 @@ def _text(columns: Sequence[Coded], order: np.ndarray) -> pa.Array:
     codes = np.concatenate(
         [column.codes + int(first) for column, first in zip(columns, firsts, strict=False)]
     )
-    return words.take(pa.array(codes[order]))
+    # In pieces, because a column that grows to its size takes twice the memory while it does.
+    pieces = [
+        words.take(pa.array(codes[order[first : first + _PIECE]])) for first in range(0, len(order), _PIECE)
+    ]
+    return pa.chunked_array(pieces, pa.large_string())
 
 
 def _nested(parts: Sequence[Part], links: Links, order: np.ndarray, salt: int) -> pa.Table:

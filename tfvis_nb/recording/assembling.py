@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading import EmptyTraceError, read_trace
+from tfvis_nb.reading.xspace_table import NO_EPOCH, OF_NO_STEP
 from tfvis_nb.recording.function_graphs import graphs_of_steps
 from tfvis_nb.recording.merging import merged
 from tfvis_nb.recording.profile import XSpace
@@ -17,6 +18,8 @@ from tfvis_nb.recording.sessions import Run
 
 EARLIEST_NS = 10**17
 """In 1973. Times before are not counted from the epoch but from the start of the profile."""
+
+EPOCH_TAKEN = "this TensorFlow does not record when a profile started: its times may be some 50 us off those of sessions"
 
 TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 
@@ -74,6 +77,7 @@ def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
     if not len(table) or int(table["start_ns"].max()) >= EARLIEST_NS:
         return trace
     trace.events = table.assign(**{name: table[name] + epoch_ns for name in TIMES})
+    trace.notes = [EPOCH_TAKEN if note == NO_EPOCH else note for note in trace.notes]
     return trace
 
 
@@ -92,7 +96,10 @@ def whole_steps(trace: Trace) -> Trace:
         table,
         nested=None if trace.nested is None else trace.nested.take(kept),
         graphs=trace.graphs,
-        notes=[f"{outside} rows of no step were left out, as asked", *trace.notes],
+        notes=[
+            f"{outside} events of no step were left out, as asked",
+            *(note for note in trace.notes if not note.endswith(OF_NO_STEP)),
+        ],
         title=trace.title,
         step_labels=trace.step_labels,
     )

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
+from tfvis_nb.reading.joining import laid_together
 from tfvis_nb.recording.repeats import repeats, steps_of_runs
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass
 class _Rows:
-    """The rows of a trace that are kept, with their steps numbered through all traces."""
+    """The rows of a trace that are kept, their steps numbered through all traces from `first` on."""
 
     trace: Trace
     table: pd.DataFrame
     places: np.ndarray
     steps: np.ndarray
+    first: int
 
 
 def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
@@ -55,18 +52,25 @@ def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
     if len(traces) == 1:
         return traces[0]
     every = list(_rows(sessions, profiles))
-    notes = list(dict.fromkeys(note for trace in traces for note in trace.notes))
+    number = _numbers(every)
+    both = laid_together([_numbered(rows, number) for rows in every], "")
+    graphs: list[list[bytes]] = [[] for _ in range(int(number.max()) + 1)]
+    for rows in every:
+        for step, held in enumerate(rows.trace.graphs):
+            if number[rows.first + step] >= 0:
+                graphs[number[rows.first + step]] = held
+    both.graphs = graphs if any(graphs) else []
     repeated = sum(len(rows.trace.events) - len(rows.places) for rows in every)
     if repeated:
-        notes.insert(0, f"{repeated} rows of the profile repeat the session runs' own and were left out")
-    return _joined(every, notes)
+        both.notes.insert(0, f"{repeated} rows of the profile repeat the session runs' own and were left out")
+    return both
 
 
 def _rows(sessions: Trace | None, profiles: Sequence[Trace]) -> Iterator[_Rows]:
     first = 0
     if sessions is not None:
         table = sessions.events
-        yield _Rows(sessions, table, np.arange(len(table)), table["step"].to_numpy())
+        yield _Rows(sessions, table, np.arange(len(table)), table["step"].to_numpy(), first)
         first = _count(sessions)
     for profile in profiles:
         table = profile.events
@@ -78,7 +82,7 @@ def _rows(sessions: Trace | None, profiles: Sequence[Trace]) -> Iterator[_Rows]:
             numbered = steps_of_runs(step, run, numbered)
             places = np.flatnonzero(run < 0)
             table = _named_as(table, sessions.events)
-        yield _Rows(profile, table.take(places), places, numbered[places])
+        yield _Rows(profile, table.take(places), places, numbered[places], first)
         first += _count(profile)
 
 
@@ -101,49 +105,25 @@ def _named_as(profile: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     return profile.assign(**columns)
 
 
-def _joined(every: Sequence[_Rows], notes: Sequence[str]) -> Trace:
-    labels: dict[int, str] = {}
-    graphs: dict[int, list[bytes]] = {}
-    first = 0
-    for rows in every:
-        labels |= {first + step: label for step, label in rows.trace.step_labels.items()}
-        graphs |= {first + step: held for step, held in enumerate(rows.trace.graphs)}
-        first += _count(rows.trace)
+def _numbers(every: Sequence[_Rows]) -> np.ndarray:
+    """Number all steps that have rows by their start; the last element is -1, which -1 finds."""
     steps = np.concatenate([rows.steps for rows in every])
     starts = np.concatenate([rows.table["start_ns"].to_numpy() for rows in every])
-    # A profile's step that is a session run's has no number of its own.
     begins = pd.Series(starts).groupby(steps).min().drop(-1, errors="ignore").sort_values(kind="stable")
-    old = [int(step) for step in begins.index]
-    number = np.full(first + 1, -1)  # the last is what -1 finds
-    number[old] = np.arange(len(old))
-    columns = {name: _column(name, [rows.table[name] for rows in every]) for name in event_table.COLUMNS}
-    table, before = event_table.order(event_table.build(columns | {"step": number[steps]}))
+    number = np.full(every[-1].first + _count(every[-1].trace) + 1, -1, dtype="int32")
+    number[begins.index] = np.arange(len(begins), dtype="int32")
+    return number
+
+
+def _numbered(rows: _Rows, number: np.ndarray) -> Trace:
+    nested = rows.trace.nested
     return Trace(
-        table,
-        nested=_nested(every, before),
-        graphs=[graphs.get(step, []) for step in old] if any(graphs.values()) else (),
-        notes=notes,
-        step_labels={new: labels[step] for new, step in enumerate(old) if step in labels},
+        rows.table.assign(step=number[rows.steps]).reset_index(drop=True),
+        nested=None if nested is None else nested.take(rows.places),
+        notes=rows.trace.notes,
+        step_labels={
+            int(number[rows.first + step]): label
+            for step, label in rows.trace.step_labels.items()
+            if number[rows.first + step] >= 0
+        },
     )
-
-
-def _column(name: str, columns: list[pd.Series]) -> pd.Series:
-    if event_table.COLUMNS[name] == "category":
-        return pd.Series(pd.api.types.union_categoricals(columns))
-    return pd.concat(columns, ignore_index=True)
-
-
-def _nested(every: Sequence[_Rows], before: np.ndarray) -> pa.Table | None:
-    import pyarrow as pa
-
-    if all(rows.trace.nested is None for rows in every):
-        return None
-    tables = []
-    for rows in every:
-        nested = rows.trace.nested
-        if nested is None:
-            names = pa.array([""] * len(rows.trace.events), pa.string())
-            nested = pa.table({"raw_device": names.dictionary_encode()})
-        tables.append(nested.take(rows.places))
-    table = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
-    return table.combine_chunks().take(before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-CLOSE_NS = 100_000
+CLOSE_NS = 250_000
 """How far apart two records of one execution can begin: both are times of the machine's own clock."""
 
 
