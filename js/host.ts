@@ -32,13 +32,43 @@ export type Selection =
     };
 
 /** A file the host can make for the user. */
-export type ExportFormat = "html" | "json";
+export type ExportFormat = "html" | "json" | "csv";
+
+/** What only somebody who has the whole trace can answer; times in nanoseconds from the origin. */
+export type Question =
+  /** Entries of a part of the run, and which of them stand for events that a search for `text` finds. */
+  | { kind: "window"; start: number; end: number; bucket: number; text: string; step: number | null }
+  /** All about these events, by id. */
+  | { kind: "events"; events: number[] }
+  | { kind: "search"; text: string; step: number | null }
+  | {
+      kind: "statistics";
+      start: number;
+      end: number;
+      lanes: number[] | null;
+      step: number | null;
+      by: "op" | "name";
+    };
+
+/** JSON, whose form depends on the question, and the bytes that go with it. */
+export interface Answer {
+  answer: unknown;
+  buffers: Uint8Array[];
+}
 
 export interface Host {
   /** The gzip'd container with what is drawn. Rejects with a readable message. */
   drawn(progress: (done: number, total: number) => void, signal: AbortSignal): Promise<Uint8Array>;
   /** The gzip'd container with what the details panel shows. */
   details(signal: AbortSignal): Promise<Uint8Array>;
+  /** Everything drawn, or all details, where what is drawn at first was an outline of it. */
+  rest(
+    part: "drawn" | "details",
+    progress: (done: number, total: number) => void,
+    signal: AbortSignal,
+  ): Promise<Uint8Array>;
+  /** Resolves when the answer comes, which a busy kernel gives late. Rejects with a readable message. */
+  ask(question: Question, signal: AbortSignal): Promise<Answer>;
   get<K extends keyof Options>(key: K): Options[K];
   set<K extends keyof Options>(key: K, value: Options[K]): void;
   /** Call `changed` whenever the other side changed `key`. */

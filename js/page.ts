@@ -29,6 +29,15 @@ class StaticHost implements Host {
     return embedded("tfvis-details");
   }
 
+  /** The page holds the whole trace, and so is never asked for more. */
+  async rest(): Promise<never> {
+    throw new Error("this page is whole");
+  }
+
+  async ask(): Promise<never> {
+    throw new Error("this page has nobody to ask");
+  }
+
   get<K extends keyof Options>(key: K): Options[K] {
     return this.#options[key];
   }

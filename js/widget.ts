@@ -1,7 +1,7 @@
 /** The anywidget entry: the timeline in a Jupyter output, its data and options held by the kernel's model. */
 
 import type { AnyModel } from "@anywidget/types";
-import type { ExportFormat, Host, Options } from "./host";
+import type { Answer, ExportFormat, Host, Options, Question } from "./host";
 import { mount } from "./view/mount";
 
 /** Changes that come in quick succession (a dragged range) reach the kernel once, this long after the last. */
@@ -13,17 +13,21 @@ const TRAITS: Partial<Record<keyof Options, string>> = { selection: "_selection"
 
 const trait = (key: keyof Options) => TRAITS[key] ?? key;
 
-interface ExportAnswer {
+interface Reply {
   kind?: string;
-  id?: number;
-  name?: string;
+  id?: string;
   error?: string;
+  /** Of an export. */
+  name?: string;
+  /** Of a chunk: how many there are. */
+  of?: number;
+  /** Of a question. */
+  answer?: unknown;
 }
 
 class LiveHost implements Host {
-  readonly exports: readonly ExportFormat[] = ["html", "json"];
+  readonly exports: readonly ExportFormat[] = ["html", "json", "csv"];
   #timer = 0;
-  #exported = 0;
 
   constructor(readonly model: AnyModel) {}
 
@@ -73,32 +77,69 @@ class LiveHost implements Host {
   }
 
   export(format: ExportFormat, signal: AbortSignal): Promise<{ name: string; bytes: Uint8Array }> {
-    const id = ++this.#exported;
+    const late = AbortSignal.timeout(EXPORT_LIMIT_MS);
+    const made = this.#request("export", { format }, AbortSignal.any([signal, late]), ({ name }, [bytes]) =>
+      bytes ? { name: name ?? `trace.${format}`, bytes } : undefined,
+    );
     return new Promise((resolve, reject) => {
-      const answered = (message: ExportAnswer, buffers: DataView[]) => {
-        if (message.kind !== "export" || message.id !== id) return;
-        done();
-        const view = buffers[0];
-        if (message.error || !view) reject(new Error(message.error ?? "the kernel sent no file"));
-        else
-          resolve({
-            name: message.name ?? `trace.${format}`,
-            bytes: new Uint8Array(view.buffer, view.byteOffset, view.byteLength),
-          });
-      };
-      const timer = setTimeout(() => {
-        done();
-        reject(new Error("the kernel is busy and did not answer; try again when it is idle"));
-      }, EXPORT_LIMIT_MS);
-      const done = () => {
-        clearTimeout(timer);
-        this.model.off("msg:custom", answered);
-      };
-      signal.addEventListener("abort", done, { once: true });
-      this.model.on("msg:custom", answered);
-      this.model.send({ kind: "export", format, id });
+      made.then(resolve, reject);
+      late.addEventListener("abort", () =>
+        reject(new Error("the kernel is busy and did not answer; try again when it is idle")),
+      );
     });
   }
+
+  rest(
+    part: "drawn" | "details",
+    progress: (done: number, total: number) => void,
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    return this.#request("rest", { part }, signal, ({ of = 1 }, [bytes]) => {
+      chunks.push(bytes);
+      progress(chunks.length, of);
+      return chunks.length < of ? undefined : joined(chunks);
+    });
+  }
+
+  ask(question: Question, signal: AbortSignal): Promise<Answer> {
+    return this.#request("ask", { question }, signal, ({ answer }, buffers) => ({ answer, buffers }));
+  }
+
+  /** Send a message and resolve with what `receive` first makes of the messages that reply to it. */
+  #request<T>(
+    kind: string,
+    content: Record<string, unknown>,
+    signal: AbortSignal,
+    receive: (reply: Reply, buffers: Uint8Array[]) => T | undefined,
+  ): Promise<T> {
+    // Views of one model hear each other's replies.
+    const id = `${Math.random()}`;
+    return new Promise((resolve, reject) => {
+      const replied = (reply: Reply, views: DataView[]) => {
+        if (reply.kind !== kind || reply.id !== id) return;
+        const buffers = views.map((view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
+        const made = reply.error ? undefined : receive(reply, buffers);
+        if (!reply.error && made === undefined) return;
+        this.model.off("msg:custom", replied);
+        if (made === undefined) reject(new Error(reply.error));
+        else resolve(made);
+      };
+      signal.addEventListener("abort", () => this.model.off("msg:custom", replied), { once: true });
+      this.model.on("msg:custom", replied);
+      this.model.send({ kind, id, ...content });
+    });
+  }
+}
+
+function joined(chunks: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.length;
+  }
+  return all;
 }
 
 interface RenderProps {

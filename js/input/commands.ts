@@ -1,5 +1,6 @@
 /** What the user can do, whatever key, button or link asks for it. */
 
+import { eventAt, eventCount, placeOfEvent } from "../model/merged";
 import { nextInLane, verticalNeighbour } from "../model/neighbours";
 import { neighbour } from "../model/search";
 import { fit, type Viewport, zoomAt } from "../model/viewport";
@@ -69,6 +70,15 @@ export class Commands {
     this.revealSelection();
   }
 
+  /** The same by event id, also of an event that is not in the browser: it comes into view once it is. */
+  visitEvent(event: number): void {
+    const { store } = this;
+    store.host.set("selection", { events: [event] });
+    store.setPanel({ panelOpen: true });
+    store.emit("selection");
+    if (placeOfEvent(store.drawn, event) !== null) this.revealSelection();
+  }
+
   /** Bring what is selected into view: its step, its lane, its time. */
   revealSelection(): void {
     const { store } = this;
@@ -121,9 +131,10 @@ export class Commands {
   nextMatch(direction: 1 | -1): void {
     const { store } = this;
     if (!store.matches?.ids.length) return;
-    const from = store.selected ?? (direction > 0 ? -1 : store.drawn.count);
-    const id = neighbour(store.matches, from, direction);
-    if (id !== null) this.visit(id);
+    const { selected, drawn } = store;
+    const from = selected !== null ? eventAt(drawn, selected) : direction > 0 ? -1 : eventCount(drawn);
+    const event = neighbour(store.matches, from, direction);
+    if (event !== null) this.visitEvent(event);
   }
 
   /** The previous or next event of the same lane. */
@@ -131,7 +142,9 @@ export class Commands {
     const { store } = this;
     const id = store.selected;
     const next =
-      id === null ? this.#firstVisible() : nextInLane(store.rows[store.drawn.lane[id]] ?? [], id, direction);
+      id === null
+        ? this.#firstVisible()
+        : nextInLane(store.rows[store.drawn.lane[id]] ?? [], id, direction, store.drawn);
     if (next !== null) this.visit(next);
   }
 

@@ -29,6 +29,9 @@ export async function readDetails(gzip: Uint8Array, drawn: Drawn): Promise<Detai
   return new Details(await openContainer(gzip), drawn);
 }
 
+/** What can be asked of details, wherever they are. */
+export type DetailsView = Pick<Details, keyof Details>;
+
 /** Answers by event id. Times are nanoseconds from the origin; null means not recorded. */
 export class Details {
   readonly count: number;

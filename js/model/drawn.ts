@@ -58,7 +58,11 @@ export interface Drawn {
 
 /** Unpack and check the `drawn` container; rejects with a readable Error. */
 export async function readDrawn(gzip: Uint8Array): Promise<Drawn> {
-  const container = await openContainer(gzip);
+  return drawnIn(await openContainer(gzip));
+}
+
+/** The trace in an open container. */
+export function drawnIn(container: Container): Drawn {
   const header = container.header as unknown as Header;
   const count = header.count;
   const names = readNames(container);

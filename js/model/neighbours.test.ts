@@ -26,16 +26,16 @@ describe("nextInLane", () => {
     for (const [lane, ofLane] of rows.entries()) {
       const ids = [...drawn.lane.keys()].filter((id) => drawn.lane[id] === lane);
       for (const [place, id] of ids.entries()) {
-        expect(nextInLane(ofLane, id, 1)).toBe(ids[place + 1] ?? null);
-        expect(nextInLane(ofLane, id, -1)).toBe(ids[place - 1] ?? null);
+        expect(nextInLane(ofLane, id, 1, drawn)).toBe(ids[place + 1] ?? null);
+        expect(nextInLane(ofLane, id, -1, drawn)).toBe(ids[place - 1] ?? null);
       }
     }
   });
 
   it("takes a single row", () => {
     const [row] = rows[1];
-    expect(nextInLane(row, row.ids[0], 1)).toBe(row.ids[1]);
-    expect(nextInLane(row, row.ids[0], -1)).toBeNull();
+    expect(nextInLane([row], row.ids[0], 1, drawn)).toBe(row.ids[1]);
+    expect(nextInLane([row], row.ids[0], -1, drawn)).toBeNull();
   });
 });
 

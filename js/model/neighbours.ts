@@ -5,14 +5,23 @@ import type { Drawn } from "./drawn";
 import type { Row } from "./rows";
 
 /** The event that starts next (`direction` 1) or before (-1) event `id` among the rows of its lane; null at the end. */
-export function nextInLane(rows: Row | readonly Row[], id: number, direction: 1 | -1): number | null {
+export function nextInLane(
+  rows: readonly Row[],
+  id: number,
+  direction: 1 | -1,
+  { start, merged }: Pick<Drawn, "start" | "merged">,
+): number | null {
   let next: number | null = null;
-  for (const { ids } of "ids" in rows ? [rows] : rows) {
-    // Ids are given by start, so the nearest id is the nearest start.
-    const place = direction === 1 ? firstAbove(ids, id) : firstAtLeast(ids, id) - 1;
-    if (place < 0 || place >= ids.length) continue;
-    const candidate = ids[place];
-    if (next === null || (direction === 1 ? candidate < next : candidate > next)) next = candidate;
+  // Ids are given by start, so the nearest id is the nearest start; not where entries come from several blocks.
+  const rank = (candidate: number) => (merged ? start[candidate] : candidate);
+  for (const row of rows) {
+    const sorted = merged ? row.start : row.ids;
+    let place = direction === 1 ? firstAbove(sorted, rank(id)) : firstAtLeast(sorted, rank(id)) - 1;
+    // A merged entry begins before the longest of its events.
+    if (row.ids[place] === id) place += direction;
+    if (place < 0 || place >= row.ids.length) continue;
+    const candidate = row.ids[place];
+    if (next === null || (rank(candidate) - rank(next)) * direction < 0) next = candidate;
   }
   return next;
 }

@@ -1,6 +1,6 @@
 /** Finds events by text and duration; each text is looked at once, not once an event. */
 import { firstAbove, firstAtLeast } from "./bisect";
-import type { Details } from "./details";
+import type { DetailsView } from "./details";
 import type { Drawn } from "./drawn";
 import { laneWords } from "./labels";
 import { categoryLabel } from "./palette";
@@ -19,7 +19,12 @@ export interface Matches {
  * case alike; none for a text without words. Tensor names are searched once
  * `details` are there. `step` is a place in `drawn.steps`; null searches all.
  */
-export function search(drawn: Drawn, details: Details | null, text: string, step: number | null): Matches {
+export function search(
+  drawn: Drawn,
+  details: DetailsView | null,
+  text: string,
+  step: number | null,
+): Matches {
   const terms = parseQuery(text);
   const mask = new Uint8Array(drawn.count);
   if (terms.length === 0) return { ids: new Uint32Array(0), mask };
@@ -59,7 +64,7 @@ function keepDurations(
 function keepTexts(
   mask: Uint8Array,
   drawn: Drawn,
-  details: Details | null,
+  details: DetailsView | null,
   field: Field,
   text: string,
 ): void {

@@ -47,7 +47,7 @@ export interface LaneClock {
  */
 export function wireTimes(
   clocks: readonly LaneClock[],
-  lane: Uint16Array,
+  lane: Uint16Array | Uint32Array,
   rows: Uint32Array,
   gap: Uint32Array | Float64Array,
   duration: Uint32Array | Float64Array,

@@ -7,13 +7,16 @@ import { Pointer } from "../input/pointer";
 import { bindRuler } from "../input/ruler_drag";
 import { bindSize } from "../input/size_drag";
 import { bindWheel } from "../input/wheel";
-import { readDetails } from "../model/details";
+import { eventCount } from "../model/merged";
+import type { Outline } from "../model/outline";
 import { formatCount, formatDuration } from "../model/units";
 import { Announcer, CursorTime } from "./announcer";
 import { DetailsPanel } from "./details";
 import { Frame, type FrameTimes } from "./frame";
 import { Help } from "./help";
 import { LaneFilter, LaneLabels } from "./lane_labels";
+import { loadRest } from "./loading";
+import { ProgressBar } from "./progress_bar";
 import { Skeleton } from "./skeleton";
 import { StatusLine } from "./status_line";
 import { StepStrip } from "./step_strip";
@@ -46,13 +49,14 @@ export function assemble(
   element: HTMLElement,
   store: Store,
   options: MountOptions,
+  outline: Outline | null,
 ): Mounted {
   const { signal, host, drawn } = store;
   const commands = new Commands(store);
   const isMac = /mac/i.test(navigator.platform);
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", `Timeline${drawn.title ? ` of ${drawn.title}` : ""}`);
-  const description = `${formatCount(drawn.count)} events in ${drawn.lanes.length} lanes over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
+  const description = `${formatCount(eventCount(drawn))} events in ${drawn.lanes.length} lanes over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
   render(<Skeleton description={description} />, root);
   if (!options.ownsPage) {
     const strip = drawn.steps.length > 1 ? STEP_STRIP : 0;
@@ -71,6 +75,7 @@ export function assemble(
   render(<LaneFilter store={store} />, find("filter"));
   render(<DetailsPanel store={store} commands={commands} />, find("details"));
   render(<StatusLine store={store} isMac={isMac} />, find("status"));
+  render(<ProgressBar store={store} />, find("progress"));
   render(<Tooltip store={store} main={main} />, find("tooltip"));
   render(<CursorTime store={store} />, find("cursor"));
   render(<Announcer store={store} />, find("announcer"));
@@ -110,22 +115,11 @@ export function assemble(
   });
   observer.observe(lanes);
   signal.addEventListener("abort", () => observer.disconnect());
-  loadDetails(store);
+  loadRest(store, outline, commands);
   // A selection made in Python is shown, not only outlined somewhere out of view.
   host.watch("selection", () => commands.revealSelection(), signal);
   if (store.selection) commands.revealSelection();
   return { store, times: frame.times, locate: (id) => locate(lanes, store, id) };
-
-  function loadDetails(target: Store): void {
-    host
-      .details(signal)
-      .then((bytes) => readDetails(bytes, target.drawn))
-      .then((details) => signal.aborted || target.setDetails(details))
-      .catch((error: unknown) => {
-        target.detailsError = `The details cannot be shown: ${error instanceof Error ? error.message : error}`;
-        target.emit("details");
-      });
-  }
 }
 
 /** Shows `text` for a moment, once in a while. */

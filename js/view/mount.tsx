@@ -2,7 +2,9 @@
 
 import { render } from "preact";
 import type { Host } from "../host";
-import { type Drawn, readDrawn } from "../model/drawn";
+import { openContainer } from "../model/container";
+import { type Drawn, drawnIn } from "../model/drawn";
+import { compose, type Outline, outlineIn } from "../model/outline";
 import { assemble, type Mounted, type MountOptions } from "./assemble";
 import { Message } from "./message";
 import { Store } from "./store";
@@ -34,11 +36,14 @@ export async function mount(
     root.remove();
   });
   let drawn: Drawn;
+  let outline: Outline | null;
   try {
     const progress = (done: number, total: number) =>
       render(<Message title="Loading the trace …" progress={{ done, total }} />, root);
     progress(0, 0);
-    drawn = await readDrawn(await host.drawn(progress, signal));
+    const container = await openContainer(await host.drawn(progress, signal));
+    outline = outlineIn(container);
+    drawn = outline ? compose(outline, null, null) : drawnIn(container);
   } catch (error) {
     if (!signal.aborted)
       render(
@@ -57,5 +62,5 @@ export async function mount(
     return null;
   }
   const store = new Store(drawn, host, signal);
-  return assemble(root, element, store, options);
+  return assemble(root, element, store, options, outline);
 }

@@ -60,7 +60,10 @@ function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: numbe
   let lit = 0;
   for (let at = firstEndingAfter(store, ids, store.viewport.start); at < ids.length && lit < MOST_LIT; at++) {
     const other = ids[at];
-    if (store.drawn.start[other] > store.viewport.end) break;
+    if (store.drawn.start[other] > store.viewport.end) {
+      if (store.drawn.merged) continue;
+      break;
+    }
     const place =
       other === id || !store.placement.lane(store.drawn.lane[other]) ? null : box(surface, store, other);
     if (!place) continue;
@@ -75,6 +78,8 @@ function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: numbe
 
 /** Starts are in order but ends are not: step back over a few that may still reach into view. */
 function firstEndingAfter(store: Store, ids: Uint32Array, time: number): number {
+  // Entries of a merged trace are not in the order of time, and few.
+  if (store.drawn.merged) return 0;
   let low = 0;
   let high = ids.length;
   while (low < high) {

@@ -1,9 +1,9 @@
 /** What ran in a range of time: totals by op or by name, sortable. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
 import { categoryColour } from "../model/palette";
-import { rangeStatistics } from "../model/statistics";
+import { type RangeStatistics, rangeStatistics } from "../model/statistics";
 import { stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import { PanelHeader } from "./event_details";
@@ -12,8 +12,7 @@ import type { Store } from "./store";
 import { shortName } from "./wording";
 
 type Range = NonNullable<Store["range"]>;
-type Statistics = ReturnType<typeof rangeStatistics>;
-type Row = Statistics["rows"][number];
+type Row = RangeStatistics["rows"][number];
 type Column = "label" | "count" | "total" | "mean" | "min" | "max";
 
 const COLUMNS: [Column, string][] = [
@@ -25,16 +24,38 @@ const COLUMNS: [Column, string][] = [
   ["max", "Max"],
 ];
 const MOST = 200;
+const PAUSE_MS = 150;
 const FEW = 12;
 const FEW_NOTES = 4;
 
-/** The panel is drawn again for many reasons; the sums over a million events only when the question changes. */
-function useStatistics(store: Store, range: Range): Statistics {
-  return useMemo(
-    () => rangeStatistics(store.drawn, range, store.statisticsBy),
-    [store.drawn, range.start, range.end, range.lanes, range.step, store.statisticsBy],
+/** Sums over a range; null while they are asked for. Made again only when the question changes. */
+function useStatistics(store: Store, range: Range): RangeStatistics | null {
+  const { remote, statisticsBy: by } = store;
+  const { start, end, lanes, step } = range;
+  const question = `${start} ${end} ${lanes} ${step} ${by}`;
+  const [answer, setAnswer] = useState<{ question: string; statistics: RangeStatistics } | null>(null);
+  useEffect(() => {
+    if (!remote) return;
+    let isWanted = true;
+    // A range that is being dragged is asked for when it rests.
+    const timer = setTimeout(async () => {
+      const statistics = await remote.statistics(range, by);
+      if (isWanted && statistics) setAnswer({ question, statistics });
+    }, PAUSE_MS);
+    return () => {
+      isWanted = false;
+      clearTimeout(timer);
+    };
+  }, [remote, question]);
+  const own = useMemo(
+    () => (remote ? null : rangeStatistics(store.drawn, range, by)),
+    [remote ?? store.drawn, question],
   );
+  return own ?? (answer?.question === question ? answer.statistics : null);
 }
+
+/** What stands for a figure that is still asked for. */
+const UNKNOWN = "…";
 
 export function SeveralDetails({
   store,
@@ -67,17 +88,18 @@ export function RangeDetails({ store, commands, range }: { store: Store; command
       <PanelHeader store={store} title={`${formatDuration(length)} selected`} />
       <dl>
         <dt>Events</dt>
-        <dd>{formatCount(answer.count)}</dd>
+        <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
         <dt>Busy</dt>
         <dd title="Union of the selected events, cut to the range">
-          {formatDuration(answer.busy)}{" "}
-          <small>({((100 * answer.busy) / (length || 1)).toFixed(1)} % of the range)</small>
+          <Busy answer={answer} length={length} of=" of the range" />
         </dd>
         <dt>Total</dt>
-        <dd title="Sum of the full durations of all selected events">{formatDuration(answer.total)}</dd>
+        <dd title="Sum of the full durations of all selected events">
+          {answer ? formatDuration(answer.total) : UNKNOWN}
+        </dd>
       </dl>
       <ByOpOrName store={store} />
-      <StatisticsTable store={store} commands={commands} rows={answer.rows} most={MOST} />
+      <StatisticsTable store={store} commands={commands} rows={answer?.rows ?? []} most={MOST} />
     </>
   );
 }
@@ -103,15 +125,25 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
         <dt>Length</dt>
         <dd>{formatDuration(length)}</dd>
         <dt>Events</dt>
-        <dd>{formatCount(answer.count)}</dd>
+        <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
         <dt>Busy</dt>
         <dd title="Union of all events">
-          {formatDuration(answer.busy)} <small>({((100 * answer.busy) / (length || 1)).toFixed(1)} %)</small>
+          <Busy answer={answer} length={length} of="" />
         </dd>
       </dl>
       <h3>Most time</h3>
-      <StatisticsTable store={store} commands={commands} rows={answer.rows} most={FEW} />
+      <StatisticsTable store={store} commands={commands} rows={answer?.rows ?? []} most={FEW} />
       <Notes notes={store.drawn.notes} />
+    </>
+  );
+}
+
+function Busy({ answer, length, of }: { answer: RangeStatistics | null; length: number; of: string }) {
+  if (!answer) return UNKNOWN;
+  const share = ((100 * answer.busy) / (length || 1)).toFixed(1);
+  return (
+    <>
+      {formatDuration(answer.busy)} <small>{`(${share} %${of})`}</small>
     </>
   );
 }
@@ -195,7 +227,7 @@ function StatisticsTable(props: { store: Store; commands: Commands; rows: readon
                 <button
                   type="button"
                   title={`Show the longest ${row.label}`}
-                  onClick={() => commands.visit(row.longest)}
+                  onClick={() => commands.visitEvent(row.longest)}
                 >
                   {shortName(row.label) || "(none)"}
                 </button>

@@ -2,6 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
+import { firstAtLeast } from "../model/bisect";
+import { eventAt } from "../model/merged";
 import { formatCount } from "../model/units";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
@@ -25,7 +27,9 @@ export function SearchBox({ store, commands }: { store: Store; commands: Command
     commands.nextMatch(direction);
   };
   const { matches, selected } = store;
-  const at = matches && selected !== null && matches.mask[selected] ? matches.ids.indexOf(selected) : -1;
+  const event = selected === null ? -1 : eventAt(store.drawn, selected);
+  const place = matches ? firstAtLeast(matches.ids, event) : 0;
+  const at = matches?.ids[place] === event ? place : -1;
   const count = matches ? matches.ids.length : 0;
   return (
     <div class="search field" role="search">
@@ -64,6 +68,8 @@ export function SearchBox({ store, commands }: { store: Store; commands: Command
             ›
           </button>
         </>
+      ) : store.searchText.trim() ? (
+        <output aria-live="polite">…</output>
       ) : (
         <kbd>/</kbd>
       )}

@@ -25,6 +25,7 @@ export function Skeleton({ description }: { description: string }) {
             <div class="scroll" data-part="scroll" tabIndex={-1}>
               <div style={{ width: "1px" }} />
             </div>
+            <div data-part="progress" />
             <div class="wheel-hint" data-part="hint" hidden />
           </div>
           <div

@@ -5,7 +5,7 @@ import type { Store } from "./store";
 import { useTopics } from "./use_store";
 
 export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
-  useTopics(store, ["paint", "panel", "layout"]);
+  useTopics(store, ["paint", "panel", "layout", "notice"]);
   const { legend } = store.painting.paint;
   const notes = store.drawn.notes.length;
   const wait = waitColour(store.painting.theme);
@@ -66,6 +66,10 @@ export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
       {store.failure ? (
         <span class="failed" role="alert">
           {store.failure}
+        </span>
+      ) : store.notice ? (
+        <span class="notice" role="status">
+          {store.notice.text}
         </span>
       ) : (
         <span class="hints">

@@ -15,10 +15,20 @@ import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { Hover, Mark } from "./hover_and_marks";
 import { LaneChoices } from "./lane_choices";
 import { Painting } from "./painting";
+import type { Notice, Remote } from "./remote";
 import { Shown } from "./shown";
 import { Topics } from "./topics";
 
-export type Topic = "viewport" | "layout" | "selection" | "hover" | "search" | "paint" | "details" | "panel";
+export type Topic =
+  | "viewport"
+  | "layout"
+  | "selection"
+  | "hover"
+  | "search"
+  | "paint"
+  | "details"
+  | "panel"
+  | "notice";
 
 /** Steps of one recording mostly follow each other; when nearly all of the axis would be gaps, show one step. */
 const SPARSE = 0.25;
@@ -30,6 +40,9 @@ export class Store extends Topics<Topic> {
   details: DetailsView | null = null;
   detailsError: string | null = null;
   failure: string | null = null;
+  /** Answers what the browser cannot, where it holds only parts of the trace. */
+  remote: Remote | null = null;
+  notice: Notice | null = null;
   step: number | null = null;
   viewport: Viewport = { start: 0, end: 1 };
   arrangement: Arrangement = { items: [], height: 0 };
@@ -132,7 +145,7 @@ export class Store extends Topics<Topic> {
     this.#shown = new Shown(this.drawn, step);
     this.viewport = fit(this.bounds, this.bounds, 0.01);
     this.scroll = 0;
-    this.matches = this.searchText ? search(this.drawn, this.details, this.searchText, step) : null;
+    this.matches = this.#find();
     this.repaint();
     this.rearrange();
     if (aligned && this.run.steps.length > FEW_STEPS) this.lanes.foldAll(this.arrangement);
@@ -143,11 +156,11 @@ export class Store extends Topics<Topic> {
   /** Draw other data of the same steps and lanes, and keep everything that the user has set up. */
   replace(drawn: Drawn, details: DetailsView | null): void {
     this.#drawn = drawn;
-    this.aligned = null;
+    this.aligned &&= new Aligned(drawn);
     this.details = details;
-    this.#shown = new Shown(drawn, this.step);
+    this.#shown = new Shown(this.drawn, this.step);
     this.hover = null;
-    if (this.searchText) this.matches = search(drawn, details, this.searchText, this.step);
+    this.matches = this.#find();
     this.repaint();
     this.rearrange();
     for (const topic of ["viewport", "search", "details", "selection"] as const) this.emit(topic);
@@ -175,10 +188,26 @@ export class Store extends Topics<Topic> {
 
   setSearch(text: string): void {
     this.searchText = text;
-    this.matches = text.trim() ? search(this.drawn, this.details, text, this.step) : null;
+    this.showMatches();
+  }
+
+  /** Take up what the search finds now. */
+  showMatches(): void {
+    this.matches = this.#find();
     this.painting.dim(this.matches?.mask ?? null);
     this.emit("search");
     this.emit("paint");
+  }
+
+  #find(): Matches | null {
+    const { searchText: text, remote, drawn, details, step } = this;
+    if (!text.trim()) return null;
+    return remote ? remote.matches(text, step) : search(drawn, details, text, step);
+  }
+
+  setNotice(notice: Notice | null): void {
+    this.notice = notice;
+    this.emit("notice");
   }
 
   setDetails(details: DetailsView): void {

@@ -2,6 +2,7 @@
 
 import type { Options } from "../host";
 import type { Commands } from "../input/commands";
+import { eventCount } from "../model/merged";
 import { stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import { ExportMenu } from "./export_menu";
@@ -15,7 +16,7 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
   const tasks = new Set(store.run.lanes.map((lane) => lane.task)).size;
   const facts = [
     formatDuration(store.bounds.end - store.bounds.start),
-    `${formatCount(store.step === null ? drawn.count : store.run.steps[store.step].events)} events`,
+    `${formatCount(store.step === null ? eventCount(drawn) : store.run.steps[store.step].events)} events`,
     ...(tasks > 1 ? [`${tasks} tasks`] : []),
   ];
   return (

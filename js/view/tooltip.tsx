@@ -1,7 +1,7 @@
 /** What is under the pointer, in short. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { formatBytes, formatDuration, formatTime } from "../model/units";
+import { formatBytes, formatCount, formatDuration, formatTime } from "../model/units";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
 import { categoryOf, deviceName, nameOf, opOf, placeOf } from "./wording";
@@ -50,7 +50,13 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
       ) : (
         <p>{placeOf(store, id)}</p>
       )}
-      {hover.count > 1 && <p>and {hover.count - 1} more in this pixel; zoom in to tell them apart</p>}
+      {hover.count > 1 && (
+        <p>
+          {drawn.merged
+            ? `the longest of ${formatCount(hover.count)} events; zoom in`
+            : `and ${formatCount(hover.count - 1)} more in this pixel; zoom in to tell them apart`}
+        </p>
+      )}
     </div>
   );
 }

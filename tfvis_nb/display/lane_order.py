@@ -69,7 +69,7 @@ def order_lanes(events: pd.DataFrame) -> LaneOrder:
     # One number per (task, device, lane); code -1, a missing value, becomes 0 and reads as the empty text.
     task, device, lane, kind = (column.codes.to_numpy().astype("i8") + 1 for column in columns)
     packed = (task * (len(devices) + 1) + device) * (len(lanes) + 1) + lane
-    distinct, of_event = np.unique(packed, return_inverse=True)
+    distinct, of_event = distinct_places(packed)
     counts = np.bincount(of_event * (len(kinds) + 1) + kind, minlength=len(distinct) * (len(kinds) + 1))
     by_kind = counts.reshape(len(distinct), len(kinds) + 1)
 
@@ -87,6 +87,25 @@ def order_lanes(events: pd.DataFrame) -> LaneOrder:
     table["kind"] = pd.array([["", *kinds][row] for row in by_kind[order].argmax(axis=1)], dtype="str")
     table["events"] = by_kind[order].sum(axis=1)
     return LaneOrder(table, place[of_event])
+
+
+def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct numbers in order, and for each number its place among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.display.lane_order import distinct_places
+    >>> [array.tolist() for array in distinct_places(np.array([7, 5, 7]))]
+    [[5, 7], [1, 0, 1]]
+    """
+    # Ten million numbers that lie close together need no sorting.
+    least = int(numbers.min()) if len(numbers) else 0
+    if not len(numbers) or int(numbers.max()) - least > len(numbers):
+        return np.unique(numbers, return_inverse=True)
+    shifted = numbers - least
+    occurs = np.bincount(shifted) > 0
+    return np.flatnonzero(occurs) + least, (np.cumsum(occurs) - 1)[shifted]
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb.display.container import Column
 from tfvis_nb.display.texts import number_texts, stored_texts
@@ -11,7 +12,7 @@ from tfvis_nb.display.texts import number_texts, stored_texts
 _MOST_PARTS = 16
 
 
-def scoped_names(names: pd.Series) -> dict[str, Column]:
+def scoped_names(names: pd.Series | pa.Array) -> dict[str, Column]:
     """Number the distinct names and take them apart at their slashes.
 
     ``a/b/c`` and ``a/b/d`` share what comes before the last slash, which takes a

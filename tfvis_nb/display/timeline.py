@@ -14,13 +14,12 @@ import traitlets
 from tfvis_nb._trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.chrome_trace import chrome_trace_text
+from tfvis_nb.display.delivery import Delivery
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.labels import one_line
 from tfvis_nb.display.lane_order import order_lanes
 from tfvis_nb.display.page import bundle, bundle_path, file_stem, page_text, write_text
 from tfvis_nb.display.selection import checked_selection, selected_rows, selection_of
-from tfvis_nb.display.wire import drawn
-from tfvis_nb.display.wire_details import details
 from tfvis_nb.unknown_options import refuse_unknown
 
 
@@ -72,10 +71,11 @@ class TimelineWidget(anywidget.AnyWidget):
         self._trace = trace
         self._title = trace.title if title is None else title
         self._lanes = order_lanes(trace.events)
+        self._delivery = Delivery(trace, self._lanes, self._title)
         super().__init__(
             **values,
             _selection=selection_of(trace.events, selection),
-            _drawn=drawn(trace, self._lanes, title=self._title),
+            _drawn=self._delivery.first,
         )
         self.on_msg(self._answer)
 
@@ -123,8 +123,8 @@ class TimelineWidget(anywidget.AnyWidget):
         text = page_text(
             self._trace,
             title=self._title if title is None else title,
-            drawn=self._drawn if title in (None, self._title) else None,
-            details=self._built_details(),
+            drawn=self._delivery.whole() if title in (None, self._title) else None,
+            details=self._delivery.details(),
             selection=self._selection,
             **{name: getattr(self, name) for name in timeline_options.DEFAULTS},
         )
@@ -151,26 +151,31 @@ class TimelineWidget(anywidget.AnyWidget):
             # Only this kind of error makes traitlets take back what the front end sent.
             raise traitlets.TraitError(str(error)) from error
 
-    def _built_details(self) -> bytes:
-        return self._details or details(self._trace, self._lanes)
-
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer a message of the front end; on a notebook's second thread, perhaps."""
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind == "details" and not self._details:
-            self._details = self._built_details()
-        elif kind == "export":
-            self._export(content.get("format"), content.get("id"))
+            self._details = self._delivery.details()
+        elif kind in ("export", "rest", "ask"):
+            try:
+                self._reply(kind, content)
+            except Exception as error:
+                # The user waits in the browser, where the traceback in the kernel's log is not seen.
+                said = {"kind": kind, "id": content.get("id"), "error": f"{type(error).__name__}: {error}"}
+                self.send(said)
+                raise
 
-    def _export(self, form: Any, number: Any) -> None:
-        answer = {"kind": "export", "id": number}
-        try:
-            name, text = self._exported(form)
-        except Exception as error:
-            # The user waits in the browser, where the traceback in the kernel's log is not seen.
-            self.send({**answer, "error": f"{type(error).__name__}: {error}"})
-            raise
-        self.send({**answer, "name": name}, buffers=[text.encode()])
+    def _reply(self, kind: str, content: dict[str, Any]) -> None:
+        said = {"kind": kind, "id": content.get("id")}
+        if kind == "export":
+            name, text = self._exported(content.get("format"))
+            self.send({**said, "name": name}, buffers=[text.encode()])
+        elif kind == "rest":
+            for chunk, data in self._delivery.chunks(content["part"]):
+                self.send({**said, **chunk}, buffers=[data])
+        else:
+            answer, buffers = self._delivery.answer(content["question"])
+            self.send({**said, "answer": answer}, buffers=buffers)
 
     def _exported(self, form: Any) -> tuple[str, str]:
         stem = file_stem(self._title)
@@ -185,9 +190,9 @@ class TimelineWidget(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)
-        if not self._details:
+        if not self._details and not self._delivery.rest:
             # Pushed rather than asked for: a kernel busy with the next cells answers nothing.
-            self._details = self._built_details()
+            self._details = self._delivery.details()
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         return {**data, "text/html": static_html(self._trace, title=self._title)}, metadata
 

@@ -14,7 +14,7 @@ import pandas as pd
 from tfvis_nb._trace import Trace
 from tfvis_nb.display.categories import CATEGORIES, categorise
 from tfvis_nb.display.container import Column, pack
-from tfvis_nb.display.lane_order import LaneOrder, order_lanes
+from tfvis_nb.display.lane_order import LaneOrder, distinct_places, order_lanes
 from tfvis_nb.display.lane_times import lane_times, length_column, signed_column
 from tfvis_nb.display.scopes import scoped_names
 
@@ -56,21 +56,21 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
     origin = origin_ns(trace.events)
     start = events["start_ns"].to_numpy() - origin
     duration = events["duration_ns"].to_numpy()
-    steps, step = _steps(events, origin)
-    ops, op = _ops(events)
-    wait = _wait(trace)[rows]
+    steps, step = step_table(events, origin)
+    ops, op = op_table(events)
+    wait = waits(trace)[rows]
     times = lane_times(start, duration, lanes.table["events"].to_numpy())
 
     columns = {
-        "lane": _number_column(lanes.of_event, len(lanes.table), at_most="u2"),
+        "lane": number_column(lanes.of_event, len(lanes.table), at_most="u2"),
         "gap": signed_column(times.gap),
         "duration": length_column(times.duration),
-        "op": _number_column(op, len(ops)),
+        "op": number_column(op, len(ops)),
         "category": Column(categorise(events)),
         **scoped_names(events["name"]),
     }
     if len(steps) > 1:
-        columns["step"] = _number_column(step, len(steps))
+        columns["step"] = number_column(step, len(steps))
     if wait.any():
         columns["wait"] = length_column(wait)
     described = lanes.table[["task", "device", "lane", "kind", "events"]]
@@ -94,9 +94,9 @@ def origin_ns(events: pd.DataFrame) -> int:
     return int(events["start_ns"].iloc[0]) if len(events) else 0
 
 
-def _steps(events: pd.DataFrame, origin: int) -> tuple[list[dict[str, int]], np.ndarray]:
+def step_table(events: pd.DataFrame, origin: int) -> tuple[list[dict[str, int]], np.ndarray]:
     """Describe each step, and give each event the position of its step in that list."""
-    steps, position = np.unique(events["step"].to_numpy(), return_inverse=True)
+    steps, position = distinct_places(events["step"].to_numpy())
     start = events["start_ns"].to_numpy() - origin
     end = start + events["duration_ns"].to_numpy()
     first = np.full(len(steps), np.iinfo("i8").max)
@@ -111,7 +111,7 @@ def _steps(events: pd.DataFrame, origin: int) -> tuple[list[dict[str, int]], np.
     return described, position
 
 
-def _ops(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
+def op_table(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
     """Give the op types that occur, and for each event the place of its own."""
     column = events["op"].cat.remove_unused_categories().cat
     ops = [str(op) for op in column.categories]
@@ -121,7 +121,7 @@ def _ops(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
     return ops, codes
 
 
-def _wait(trace: Trace) -> np.ndarray:
+def waits(trace: Trace) -> np.ndarray:
     """Nanoseconds at the head of each event that it waited for its peer; only transfers have them."""
     wait = np.zeros(len(trace.events), "i8")
     kinds = trace.events["kind"]
@@ -135,7 +135,7 @@ def _wait(trace: Trace) -> np.ndarray:
     return np.clip(wait, 0, trace.events["duration_ns"].to_numpy())
 
 
-def _number_column(numbers: np.ndarray, count: int, at_most: str = "u4") -> Column:
+def number_column(numbers: np.ndarray, count: int, at_most: str = "u4") -> Column:
     """Store places in a list of `count` entries in two bytes where they fit."""
     if count <= 2**16:
         return Column(numbers.astype("u2"))

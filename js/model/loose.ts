@@ -1,0 +1,146 @@
+/** Single events of a large trace: what is drawn of them, and their details. */
+import type { Details, DetailsView, Edge } from "./details";
+import type { Drawn } from "./drawn";
+import type { Entries } from "./entries";
+import { eventAt, placeOfEvent } from "./merged";
+
+/** What of a few events is numbered as in the whole trace; one item an event. */
+export interface WholeNumbers {
+  events: number[];
+  rows: number[];
+  lanes: number[];
+  names: number[];
+  steps: number[];
+  ops: number[];
+}
+
+/** The events of `few`, a trace of their own, as entries of the whole, whose times count from `originNs`. */
+export function looseEntries(few: Drawn, numbers: WholeNumbers, originNs: bigint): Entries {
+  const later = Number(few.originNs - originNs);
+  const start = few.start.map((time) => time + later);
+  const duration = Float64Array.from(few.duration);
+  const nameNumber = new Uint32Array(few.names.length);
+  few.name.forEach((name, event) => {
+    nameNumber[name] = numbers.names[event];
+  });
+  return {
+    length: few.count,
+    lane: Uint16Array.from(numbers.lanes),
+    row: Uint32Array.from(numbers.rows),
+    start,
+    end: start.map((time, event) => time + duration[event]),
+    busy: duration,
+    count: new Uint32Array(few.count).fill(1),
+    event: Uint32Array.from(numbers.events),
+    begin: start,
+    duration,
+    op: Uint32Array.from(numbers.ops),
+    category: few.category,
+    step: Uint32Array.from(numbers.steps),
+    wait: few.wait && Float64Array.from(few.wait),
+    name: few.name,
+    names: few.names,
+    nameNumber,
+    lit: null,
+  };
+}
+
+/** The details of a few events under their places in what is drawn now; of all others nothing is known. */
+export class LooseDetails implements DetailsView {
+  readonly #own: ReadonlyMap<number, number>;
+
+  /**
+   * `events` has the event id of each event that `details` has, `later` the nanoseconds from the origin of the
+   * whole to theirs; `now` gives what is drawn.
+   */
+  constructor(
+    readonly details: Details,
+    readonly events: readonly number[],
+    readonly later: number,
+    readonly now: () => Drawn,
+  ) {
+    this.#own = new Map(events.map((event, own) => [event, own]));
+  }
+
+  get count(): number {
+    return this.details.count;
+  }
+
+  get strings(): Details["strings"] {
+    return this.details.strings;
+  }
+
+  get tensorIds(): Uint32Array {
+    return this.details.tensorIds;
+  }
+
+  scheduled(place: number): number | null {
+    const time = this.#of(place, (own) => this.details.scheduled(own), null);
+    return time === null ? null : time + this.later;
+  }
+
+  compute(place: number): { start: number; end: number } | null {
+    const call = this.#of(place, (own) => this.details.compute(own), null);
+    return call && { start: call.start + this.later, end: call.end + this.later };
+  }
+
+  bytes(place: number): number | null {
+    return this.#of(place, (own) => this.details.bytes(own), null);
+  }
+
+  thread(place: number): number | null {
+    return this.#of(place, (own) => this.details.thread(own), null);
+  }
+
+  source(place: number): string | null {
+    return this.#of(place, (own) => this.details.source(own), null);
+  }
+
+  destination(place: number): string | null {
+    return this.#of(place, (own) => this.details.destination(own), null);
+  }
+
+  tensor(place: number): string {
+    return this.#of(place, (own) => this.details.tensor(own), "");
+  }
+
+  label(place: number): string {
+    return this.#of(place, (own) => this.details.label(own), "");
+  }
+
+  inputs(place: number): Edge[] {
+    return this.#of(place, (own) => this.#here(this.details.inputs(own)), []);
+  }
+
+  consumers(place: number): Edge[] {
+    return this.#of(place, (own) => this.#here(this.details.consumers(own)), []);
+  }
+
+  outputs(place: number): ReturnType<Details["outputs"]> {
+    return this.#of(place, (own) => this.details.outputs(own), []);
+  }
+
+  memory(place: number): ReturnType<Details["memory"]> {
+    return this.#of(place, (own) => this.details.memory(own), []);
+  }
+
+  temp(place: number): number | null {
+    return this.#of(place, (own) => this.details.temp(own), null);
+  }
+
+  persistent(place: number): number | null {
+    return this.#of(place, (own) => this.details.persistent(own), null);
+  }
+
+  #of<T>(place: number, look: (own: number) => T, unknown: T): T {
+    const own = this.#own.get(eventAt(this.now(), place));
+    return own === undefined ? unknown : look(own);
+  }
+
+  #here(edges: Edge[]): Edge[] {
+    return edges.flatMap(({ event, kind }) => {
+      const place = placeOfEvent(this.now(), this.events[event]);
+      return place === null ? [] : [{ event: place, kind }];
+    });
+  }
+}

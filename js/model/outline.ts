@@ -1,0 +1,154 @@
+/** Puts together what is drawn of a large trace: its outline, a part in more detail, and single events. */
+import { type Container, Strings } from "./container";
+import type { Drawn, Lane, Step } from "./drawn";
+import { type Entries, entriesIn } from "./entries";
+
+/** How the rest of a trace comes: all of it, after the outline; or in the parts that are asked for. */
+export type Rest = "chunks" | "windows";
+
+export interface Outline {
+  rest: Rest;
+  /** Entries are merged from events in buckets of so many nanoseconds. */
+  bucket: number;
+  entries: Entries;
+  /** Distinct names of the whole trace. */
+  names: number;
+  rows: number[];
+  total: number;
+  described: Pick<Drawn, "title" | "originNs" | "span" | "lanes" | "steps" | "notes" | "categories" | "ops">;
+}
+
+/** A part of the run in more detail than the outline; times in nanoseconds from the origin. */
+export interface Part {
+  start: number;
+  end: number;
+  bucket: number;
+  entries: Entries;
+}
+
+interface Header {
+  rest: Rest;
+  bucket: number;
+  total: number;
+  names: number;
+  title: string;
+  origin_ns: string;
+  span_ns: number;
+  lanes: (Omit<Lane, "id"> & { rows: number })[];
+  steps: Step[];
+  notes: string[];
+  categories: string[];
+  ops: string[];
+}
+
+/** The outline in a container; null when it holds a whole trace. */
+export function outlineIn(container: Container): Outline | null {
+  const header = container.header as unknown as Header;
+  if (header.rest === undefined) return null;
+  const { rest, bucket, total, names, title, steps, notes, categories, ops } = header;
+  const lanes = header.lanes.map(({ rows: _, ...described }, id) => ({ ...described, id }));
+  return {
+    rest,
+    bucket,
+    total,
+    names,
+    rows: header.lanes.map((lane) => lane.rows),
+    entries: entriesIn(container),
+    described: {
+      title,
+      originNs: BigInt(header.origin_ns),
+      span: header.span_ns,
+      lanes,
+      steps,
+      notes,
+      categories,
+      ops,
+    },
+  };
+}
+
+/** What to draw: `part` takes the place of what it overlaps of the outline; `loose` events are known but in no row. */
+export function compose(outline: Outline, part: Part | null, loose: Entries | null): Drawn {
+  const blocks = [outline.entries, ...(part ? [part.entries] : []), ...(loose ? [loose] : [])];
+  const count = blocks.reduce((sum, block) => sum + block.length, 0);
+  const { names, name } = joinNames(blocks, outline.names, count);
+  const column = <T extends Column>(make: new (length: number) => T, of: (block: Entries) => T | null) =>
+    joined(blocks, make, count, of);
+  const hasWait = blocks.some((block) => block.wait !== null);
+  return {
+    ...outline.described,
+    count,
+    start: column(Float64Array, (block) => block.begin),
+    duration: column(Float64Array, (block) => block.duration),
+    name,
+    op: column(Uint32Array, (block) => block.op),
+    lane: column(Uint16Array, (block) => block.lane),
+    step: outline.entries.step && column(Uint32Array, (block) => block.step),
+    category: column(Uint8Array, (block) => block.category),
+    wait: hasWait ? column(Float64Array, (block) => block.wait) : null,
+    names,
+    merged: {
+      total: outline.total,
+      rows: outline.rows,
+      outline: outline.entries.length,
+      fine: outline.entries.length + (part?.entries.length ?? 0),
+      part: part && { start: part.start, end: part.end },
+      events: column(Uint32Array, (block) => block.event),
+      row: column(Uint32Array, (block) => block.row),
+      start: column(Float64Array, (block) => block.start),
+      end: column(Float64Array, (block) => block.end),
+      busy: column(Float64Array, (block) => block.busy),
+      count: column(Uint32Array, (block) => block.count),
+    },
+  };
+}
+
+type Column = Uint8Array | Uint16Array | Uint32Array | Float64Array;
+
+/** The columns of the blocks end to end; zeros where a block has none. */
+export function joined<T extends Column>(
+  blocks: readonly Entries[],
+  make: new (length: number) => T,
+  length: number,
+  of: (block: Entries) => T | null,
+): T {
+  const out = new make(length);
+  let at = 0;
+  for (const block of blocks) {
+    const own = of(block);
+    if (own) out.set(own as never, at);
+    at += block.length;
+  }
+  return out;
+}
+
+/** The names of all blocks, each once, and the entries' numbers among them. */
+function joinNames(
+  blocks: readonly Entries[],
+  all: number,
+  count: number,
+): { names: Strings; name: Uint32Array } {
+  // One more than the place of each of the trace's names; 0 where no block has it yet.
+  const places = new Uint32Array(all);
+  const name = new Uint32Array(count);
+  const taken: { names: Strings; own: number }[] = [];
+  let bytes = 0;
+  let at = 0;
+  for (const block of blocks) {
+    const { names, nameNumber } = block;
+    for (let own = 0; own < names.length; own++) {
+      if (places[nameNumber[own]]) continue;
+      places[nameNumber[own]] = taken.push({ names, own });
+      bytes += names.offsets[own + 1] - names.offsets[own];
+    }
+    for (let entry = 0; entry < block.length; entry++) name[at++] = places[nameNumber[block.name[entry]]] - 1;
+  }
+  const text = new Uint8Array(bytes);
+  const offsets = new Uint32Array(taken.length + 1);
+  for (let place = 0, to = 0; place < taken.length; place++) {
+    const { names, own } = taken[place];
+    for (let from = names.offsets[own]; from < names.offsets[own + 1]; from++) text[to++] = names.bytes[from];
+    offsets[place + 1] = to;
+  }
+  return { names: new Strings(text, offsets), name };
+}

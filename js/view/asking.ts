@@ -1,0 +1,47 @@
+/** Questions to the kernel, and what the user is told while it does not answer. */
+
+import type { Answer, Question } from "../host";
+import type { Notice } from "./remote";
+import type { Store } from "./store";
+
+/** A kernel that has not answered by then is doing something else. */
+const PATIENCE_MS = 1000;
+const BUSY: Notice = { text: "The kernel is busy; showing less detail until it answers", part: null };
+
+export class Asking {
+  #open = 0;
+  #timer = 0;
+  /** Said while no question has to wait. */
+  #idle: Notice | null = null;
+
+  constructor(
+    readonly store: Store,
+    readonly signal: AbortSignal,
+  ) {
+    signal.addEventListener("abort", () => clearTimeout(this.#timer));
+  }
+
+  /** Say this from now on, whenever there is nothing to wait for. */
+  notice(notice: Notice | null): void {
+    this.#idle = notice;
+    this.store.setNotice(notice);
+  }
+
+  /** The answer, or null when there is none; then the user has been told why. */
+  async ask(question: Question): Promise<Answer | null> {
+    const { store, signal } = this;
+    if (this.#open++ === 0)
+      this.#timer = setTimeout(() => store.setNotice(BUSY), PATIENCE_MS) as unknown as number;
+    try {
+      return await store.host.ask(question, signal);
+    } catch (error) {
+      store.fail(`The kernel could not answer: ${error instanceof Error ? error.message : error}`);
+      return null;
+    } finally {
+      if (--this.#open === 0 && !signal.aborted) {
+        clearTimeout(this.#timer);
+        store.setNotice(this.#idle);
+      }
+    }
+  }
+}

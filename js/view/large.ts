@@ -1,0 +1,166 @@
+/** A trace too large for the browser: its outline, the part in view in detail, and what the kernel is asked. */
+
+import type { Commands } from "../input/commands";
+import { firstAtLeast } from "../model/bisect";
+import { type DetailsView, readDetails } from "../model/details";
+import { readDrawn } from "../model/drawn";
+import { type Entries, readEntries } from "../model/entries";
+import { LooseDetails, looseEntries, type WholeNumbers } from "../model/loose";
+import { placeOfEvent } from "../model/merged";
+import { compose, joined, type Outline, type Part } from "../model/outline";
+import type { Matches } from "../model/search";
+import type { RangeSelection, RangeStatistics } from "../model/statistics";
+import { type Window, wantedWindow } from "../model/window_choice";
+import { Asking } from "./asking";
+import type { Remote } from "./remote";
+import type { Store } from "./store";
+
+/** A gesture moves on before an answer could come: the first question waits for so long to be about its end. */
+const PAUSE_MS = 90;
+
+interface Search {
+  text: string;
+  step: number | null;
+  /** Null until the answer comes. */
+  ids: Uint32Array | null;
+  /** Which entries of the outline stand for something found. */
+  lit: Uint8Array;
+}
+
+export class Large implements Remote {
+  readonly asking: Asking;
+  #part: Part | null = null;
+  #partText = "";
+  #asked: Window | null = null;
+  #timer = 0;
+  #loose: Entries | null = null;
+  #search: Search | null = null;
+  /** The selected events that were last asked for. */
+  #wanted = "";
+
+  constructor(
+    readonly store: Store,
+    readonly outline: Outline,
+    readonly commands: Commands,
+    readonly signal: AbortSignal,
+  ) {
+    this.asking = new Asking(store, signal);
+    store.remote = this;
+    store.on(["viewport"], () => this.#consider(), signal);
+    store.on(["selection"], () => this.#look(), signal);
+    signal.addEventListener("abort", () => clearTimeout(this.#timer));
+    this.#consider();
+    this.#look();
+  }
+
+  matches(text: string, step: number | null): Matches | null {
+    let search = this.#search;
+    if (search?.text !== text || search.step !== step) {
+      search = { text, step, ids: null, lit: new Uint8Array(0) };
+      this.#search = search;
+      this.#find(search);
+    }
+    return search.ids && { ids: search.ids, mask: this.#mask(search.ids, search) };
+  }
+
+  async statistics(range: RangeSelection, by: "op" | "name"): Promise<RangeStatistics | null> {
+    const { start, end, lanes, step } = range;
+    const answer = await this.asking.ask({ kind: "statistics", start, end, lanes, step, by });
+    return answer?.answer as RangeStatistics | null;
+  }
+
+  async #find(search: Search): Promise<void> {
+    const { text, step } = search;
+    const number = step === null ? null : this.store.drawn.steps[step].step;
+    const answer = await this.asking.ask({ kind: "search", text, step: number });
+    // Somebody who types has asked for something else by now.
+    if (!answer || this.#search !== search || this.signal.aborted) return;
+    const [ids, lit] = answer.buffers;
+    search.ids = new Uint32Array(ids.slice().buffer);
+    search.lit = lit;
+    this.store.showMatches();
+    this.#consider();
+  }
+
+  /** Which entries stand for something found. */
+  #mask(ids: Uint32Array, search: Search): Uint8Array {
+    const { merged, count } = this.store.drawn;
+    const blocks = [this.outline.entries, this.#part?.entries, this.#loose].filter((block) => !!block);
+    const isOf = (block: Entries) => block === this.#part?.entries && this.#partText === search.text;
+    const mask = joined(blocks, Uint8Array, count, (block) =>
+      block === this.outline.entries ? search.lit : isOf(block) ? block.lit : null,
+    );
+    for (let place = merged?.fine ?? count; place < count; place++) {
+      const event = merged?.events[place] ?? place;
+      mask[place] = ids[firstAtLeast(ids, event)] === event ? 1 : 0;
+    }
+    return mask;
+  }
+
+  /** Ask for the part in view unless it is there; one question at a time, always about the latest view. */
+  #consider(): void {
+    if (this.#asked || this.#timer || !this.#want()) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = 0;
+      this.#ask();
+    }, PAUSE_MS) as unknown as number;
+  }
+
+  #want(): Window | null {
+    const { store, outline } = this;
+    const text = this.#search?.ids ? this.#search.text : "";
+    const held = this.#part && this.#partText === text ? this.#part : null;
+    const pixels = store.width * (globalThis.devicePixelRatio || 1);
+    if (pixels < 1) return null;
+    return wantedWindow(store.viewport, pixels, store.bounds, outline.bucket, held);
+  }
+
+  async #ask(): Promise<void> {
+    const want = this.#want();
+    if (!want) return;
+    this.#asked = want;
+    const { ids, text = "", step = null } = this.#search ?? {};
+    const found = ids ? { text, step: step === null ? null : this.store.drawn.steps[step].step } : null;
+    const answer = await this.asking.ask({
+      kind: "window",
+      ...want,
+      ...(found ?? { text: "", step: null }),
+    });
+    if (answer) {
+      const { header, entries } = await readEntries<Window>(answer.buffers[0]);
+      if (this.signal.aborted) return;
+      this.#part = { start: header.start, end: header.end, bucket: header.bucket, entries };
+      this.#partText = found?.text ?? "";
+      this.#show(this.store.details);
+    }
+    this.#asked = null;
+    if (answer) this.#consider();
+  }
+
+  #show(details: DetailsView | null): void {
+    this.store.replace(compose(this.outline, this.#part, this.#loose), details);
+  }
+
+  /** Have all about the selected events at hand. */
+  async #look(): Promise<void> {
+    const { store } = this;
+    const selection = store.host.get("selection");
+    const events = selection && "events" in selection ? selection.events.slice(0, 200) : [];
+    const wanted = events.join();
+    if (wanted === this.#wanted) return;
+    this.#wanted = wanted;
+    if (events.length === 0) return;
+    const isUnknown = events.some((event) => placeOfEvent(store.drawn, event) === null);
+    const answer = await this.asking.ask({ kind: "events", events });
+    if (!answer || this.#wanted !== wanted) return;
+    const numbers = answer.answer as WholeNumbers;
+    const few = await readDrawn(answer.buffers[0]);
+    const known = await readDetails(answer.buffers[1], few);
+    if (this.signal.aborted || this.#wanted !== wanted) return;
+    const { originNs } = this.outline.described;
+    this.#loose = looseEntries(few, numbers, originNs);
+    const later = Number(few.originNs - originNs);
+    this.#show(new LooseDetails(known, numbers.events, later, () => store.drawn));
+    if (isUnknown) this.commands.revealSelection();
+  }
+}

@@ -1,0 +1,55 @@
+/** What comes after the first picture: the details, and the rest of a trace of which an outline was drawn first. */
+
+import type { Commands } from "../input/commands";
+import { readDetails } from "../model/details";
+import { readDrawn } from "../model/drawn";
+import type { Outline } from "../model/outline";
+import { formatCount } from "../model/units";
+import { Large } from "./large";
+import type { Store } from "./store";
+
+const message = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+/** Fetch it; `outline` is what was drawn, null when that was everything. */
+export function loadRest(store: Store, outline: Outline | null, commands: Commands): void {
+  if (!outline) loadDetails(store, store.host.details(store.signal));
+  else if (outline.rest === "windows") new Large(store, outline, commands, store.signal);
+  else loadChunks(store, outline, commands);
+}
+
+function loadDetails(store: Store, bytes: Promise<Uint8Array>): void {
+  bytes
+    .then((details) => readDetails(details, store.drawn))
+    .then((details) => store.signal.aborted || store.setDetails(details))
+    .catch((error: unknown) => {
+      store.detailsError = `The details cannot be shown: ${message(error)}`;
+      store.emit("details");
+    });
+}
+
+/** The outline serves, as that of a larger trace would, until everything is here. */
+function loadChunks(store: Store, outline: Outline, commands: Commands): void {
+  const { host, signal } = store;
+  const meanwhile = new AbortController();
+  signal.addEventListener("abort", () => meanwhile.abort());
+  const large = new Large(store, outline, commands, meanwhile.signal);
+  const shown = `${formatCount(outline.entries.length)} of ${formatCount(outline.total)}`;
+  const progress = (done: number, total: number) =>
+    large.asking.notice({ text: `Showing ${shown} events, loading …`, part: done / total });
+  progress(0, 1);
+  const drawn = host.rest("drawn", progress, signal);
+  // Asked for at once: the kernel may be busy by the time the first answer is here.
+  const details = host.rest("details", () => {}, signal);
+  const whole = drawn.then(readDrawn).then((all) => {
+    if (signal.aborted) return;
+    meanwhile.abort();
+    store.remote = null;
+    store.replace(all, null);
+    store.setNotice(null);
+  });
+  whole.catch((error: unknown) => store.fail(`The trace could not be loaded: ${message(error)}`));
+  loadDetails(
+    store,
+    whole.then(() => details),
+  );
+}

@@ -1,0 +1,17 @@
+/** What of a trace is not in the browser, as the rest of the view asks for it. */
+
+import type { Matches } from "../model/search";
+import type { RangeSelection, RangeStatistics } from "../model/statistics";
+
+export interface Remote {
+  /** What a search finds; null while that is not known, after which the store is told. */
+  matches(text: string, step: number | null): Matches | null;
+  /** Null when there is no answer. */
+  statistics(range: RangeSelection, by: "op" | "name"): Promise<RangeStatistics | null>;
+}
+
+/** Said in the status line: what is going on, and how far it is (0 to 1) where that is known. */
+export interface Notice {
+  text: string;
+  part: number | null;
+}
