@@ -9,6 +9,7 @@ from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
 
 if TYPE_CHECKING:
     from tfvis_nb.reading.recorded import RecordedStep
+    from tfvis_nb.reading.sources import Skipped
     from tfvis_nb.reading.xspace import RecordedHost
 
 __all__ = ["EmptyTraceError", "TraceFormatError", "read_trace"]
@@ -67,7 +68,7 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
 
     if isinstance(source, Trace) and title is None:
         return source
-    read, names, empty = _read_all(source, threadpool)
+    read, names, notes = _read_all(source, threadpool)
     steps = [item for item in read if isinstance(item, RecordedStep)]
     if title is None:
         title = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 and names[0] else "")
@@ -75,31 +76,60 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
         trace = assemble(steps, title)
     else:
         trace = joined([item if isinstance(item, Trace) else assemble([item]) for item in read], title)
-    if empty:
-        trace.notes.append(f"{empty} of {empty + len(read)} steps hold no events and were left out")
+    trace.notes += notes
     return trace
 
 
-def _read_all(source: Any, threadpool: bool) -> tuple[list[RecordedStep | Trace], list[str], int]:
-    """Read every step of `source`; return them, their titles, and how many more held no events."""
+def _read_all(source: Any, threadpool: bool) -> tuple[list[RecordedStep | Trace], list[str], list[str]]:
+    """Read every step of `source`; return them, their titles, and what is to be said of the rest."""
     from tfvis_nb.reading.decode import NO_EVENTS
     from tfvis_nb.reading.dispatch import read_piece
-    from tfvis_nb.reading.sources import pieces
+    from tfvis_nb.reading.ranks import by_rank
+    from tfvis_nb.reading.sources import Skipped, pieces
 
     read: list[RecordedStep | RecordedHost | Trace] = []
     names: list[str] = []
+    labels: list[str] = []
+    notes: list[str] = []
     empty: list[EmptyTraceError] = []
+    skipped: list[Skipped] = []
     for piece in pieces(source):
+        if isinstance(piece, Skipped):
+            skipped.append(piece)
+            continue
         try:
             item = piece if isinstance(piece, Trace) else read_piece(piece, threadpool=threadpool)
         except EmptyTraceError as error:
             empty.append(error)
             continue
+        except TraceFormatError as error:
+            if isinstance(piece, Trace) or not piece.found_in:
+                raise
+            skipped.append(Skipped(piece.label, piece.found_in, error))
+            continue
         read.append(item)
         names.append(item.title if isinstance(item, Trace) else piece.title)
+        labels.append("" if isinstance(piece, Trace) else piece.label)
+        notes += () if isinstance(piece, Trace) else piece.notes
     if not read:
+        if skipped and not empty:
+            first = skipped[0]
+            raise TraceFormatError(
+                f"{first.found_in}: none of its {len(skipped)} files is a trace; the first, {first.error}"
+            )
         raise empty[0] if empty else EmptyTraceError(f"no steps given; {NO_EVENTS}")
-    return _runs_merged(read), names, len(empty)
+    if empty:
+        notes.append(f"{len(empty)} of {len(empty) + len(read)} steps hold no events and were left out")
+    if skipped:
+        notes.append(_left_out(skipped))
+    return _runs_merged(by_rank(read, labels)), names, notes
+
+
+def _left_out(skipped: list[Skipped]) -> str:
+    """Name the files that were found and are no traces."""
+    names = [one.label.rpartition("/")[2][:80] for one in skipped[:8]]
+    more = f" and {len(skipped) - len(names)} more" if len(skipped) > len(names) else ""
+    return f"files that are no traces were left out: {', '.join(names)}{more}"
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:

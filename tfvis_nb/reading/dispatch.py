@@ -17,11 +17,12 @@ from tfvis_nb.reading.xspace_planes import is_xspace
 
 
 class Format(NamedTuple):
-    """A format: its name in messages, how its bytes are told, and what reads them."""
+    """A format: its name in messages, how its bytes are told, what reads them, and whether it has titles."""
 
     name: str
     matches: Callable[[Data], bool]
     read: Callable[[Data, str], RecordedStep | RecordedHost | Trace]
+    titled: bool = False
 
 
 def _read_text(data: Data, label: str) -> RecordedStep:
@@ -36,10 +37,10 @@ def _is_binary(data: Data) -> bool:
 
 
 FORMATS = (
-    Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read),
-    Format("an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read),
+    Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read, titled=True),
     Format("Chrome trace events", chrome.is_json, chrome.read),
     Format("a pickle of RunMetadata", pickles.is_pickle, pickles.read),
+    Format("an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read),
     Format("a TensorBoard event file", event_files.is_event_file, event_files.read),
     Format("text RunMetadata or StepStats", textproto.is_text, _read_text),
     Format("binary RunMetadata or StepStats", _is_binary, decode),
@@ -60,5 +61,8 @@ def read_piece(piece: Piece, *, threadpool: bool = False) -> RecordedStep | Reco
         if form.matches(piece.data):
             if threadpool and form.read is xspace.read:
                 return xspace.read(piece.data, piece.label, threadpool=True)
-            return form.read(piece.data, piece.label)
+            read = form.read(piece.data, piece.label)
+            if isinstance(read, Trace) and not form.titled:
+                read.title = read.title or piece.title
+            return read
     raise TraceFormatError(f"{piece.label}: this is {foreign.recognise(piece.data)}; {foreign.READABLE}")

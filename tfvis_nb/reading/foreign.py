@@ -35,8 +35,6 @@ def recognise(data: Data) -> str:
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return what
-    if head[257:262] == b"ustar":
-        return "a tar archive; unpack it and give the list of its files"
     words = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if re.match(rb"<(?:!doctype|html|svg|\?xml)", words, re.IGNORECASE):
         return "an HTML or XML page"

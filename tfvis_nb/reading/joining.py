@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
+
+_COUNT = re.compile(r"^\d{1,15}(?= )|(?<= of )\d{1,15}(?= (?:rows|ops|transfers|kernels|events) )")
 
 
 def joined(traces: Sequence[Trace], title: str) -> Trace:
@@ -81,15 +84,18 @@ def together(notes: Sequence[str]) -> list[str]:
     >>> from tfvis_nb.reading.joining import together
     >>> together(["3 rows were left out", "old", "4 rows were left out", "old"])
     ['7 rows were left out', 'old']
+    >>> together(["the times of 3 ops were repaired", "the times of 4 ops were repaired"])
+    ['the times of 7 ops were repaired']
     """
-    counts: dict[str, int] = {}
+    counts: dict[tuple[str, str], int | None] = {}
     for note in notes:
-        count, _, what = note.partition(" ")
-        if count.isdecimal():
-            counts[what] = counts.get(what, 0) + int(count)
+        match = _COUNT.search(note)
+        if match is None:
+            counts[note, ""] = None
         else:
-            counts[note] = 0
-    return [f"{count} {what}" if count else what for what, count in counts.items()]
+            around = note[: match.start()], note[match.end() :]
+            counts[around] = (counts.get(around) or 0) + int(match[0])
+    return [f"{before}{'' if count is None else count}{behind}" for (before, behind), count in counts.items()]
 
 
 def _numbered_on(trace: Trace, first: int) -> Trace:
@@ -113,5 +119,8 @@ def _steps(trace: Trace, count: int) -> list[list[bytes]]:
 def _column(name: str, traces: Sequence[Trace]) -> pd.Series | pd.Categorical:
     columns = [trace.events[name] for trace in traces]
     if event_table.COLUMNS[name] == "category":
+        if len({column.cat.categories.dtype for column in columns}) > 1:
+            # Before pandas 3, texts are of several dtypes.
+            columns = [column.cat.rename_categories([*column.cat.categories]) for column in columns]
         return pd.api.types.union_categoricals(columns)
     return pd.concat(columns, ignore_index=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import lzma
 import os
-import re
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,26 +13,49 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.reading.archives import is_tar, members
 from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.files import find
 from tfvis_nb.reading.protowire import Data
 
 MESSAGES = ("RunMetadata", "StepStats")
 
 _LARGE = 1 << 22
 
-_TRACE_FILE = re.compile(r"\.(?:pb|pbtxt|pickle|pkl|json|parquet)(?:\.gz|\.xz)?$")
-
 
 class Piece(NamedTuple):
-    """Bytes to read, the name they go by in errors, a title, and their message type where it is known."""
+    """Bytes to read.
+
+    Attributes
+    ----------
+    label, title
+        The name they go by in errors, and a short one for the picture.
+    message
+        Their message type, where it is known.
+    found_in
+        The folder, pattern or archive that they were found in. Nobody named them: one that is
+        no trace does not keep the others from being read.
+    notes
+        What is to be said of the choice.
+    """
 
     label: str
     data: Data
     title: str = ""
     message: str = ""
+    found_in: str = ""
+    notes: tuple[str, ...] = ()
 
 
-def pieces(source: Any) -> Iterator[Piece | Trace]:
+class Skipped(NamedTuple):
+    """What was found and cannot be read: its name, where it was found, and why."""
+
+    label: str
+    found_in: str
+    error: Exception
+
+
+def pieces(source: Any) -> Iterator[Piece | Skipped | Trace]:
     """Yield the steps of `source` one by one, each loaded only when it is asked for.
 
     Parameters
@@ -55,12 +76,11 @@ def pieces(source: Any) -> Iterator[Piece | Trace]:
     if isinstance(source, Trace):
         yield source
     elif isinstance(source, (str, os.PathLike)):
-        for path in _files(Path(os.fspath(source))):
-            yield Piece(str(path), unpack(_content(path), str(path)), path.name)
+        yield from _of_files(Path(os.fspath(source)))
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
         label = f"{len(data)} bytes"
-        yield Piece(label, unpack(data, label))
+        yield from _members(Piece(label, unpack(data, label)))
     elif message := _message_name(source):
         yield Piece(f"this {message}", source.SerializeToString(), message=message)
     elif isinstance(source, Iterable) and not isinstance(source, dict):
@@ -73,43 +93,37 @@ def pieces(source: Any) -> Iterator[Piece | Trace]:
         )
 
 
-def _files(path: Path) -> list[Path]:
-    """Return the files of a folder or a pattern, in the order of the numbers in their names.
-
-    Of a folder that holds profiles, such as a log folder of TensorBoard, these are read.
-    """
-    if path.is_dir():
-        files = [found for found in path.rglob("*") if found.is_file()]
-        profiles = [found for found in files if ".xplane.pb" in found.name]
-        found = profiles or [found for found in files if _TRACE_FILE.search(found.name)]
-        if not found:
-            raise TraceFormatError(f"{path}: a folder without any file that is named like a trace")
-    elif any(letter in str(path) for letter in "*?[") and not path.exists():
-        found = [name for name in _matching(path) if name.is_file()]
-        if not found:
-            raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", str(path))
-    else:
-        return [path]
-    return sorted(found, key=lambda file: natural(str(file)))
+def _of_files(path: Path) -> Iterator[Piece | Skipped]:
+    """Yield the pieces of a file, or of the files of a folder or pattern."""
+    found = find(path)
+    if found is None:
+        yield from _members(Piece(str(path), unpack(_content(path), str(path)), path.name))
+        return
+    for number, file in enumerate(found.files):
+        notes = tuple(found.notes) if number == 0 else ()
+        try:
+            data = unpack(_content(file), str(file))
+            yield from _members(Piece(str(file), data, file.name, found_in=str(path), notes=notes))
+        except (OSError, TraceFormatError) as error:
+            yield Skipped(str(file), str(path), error)
 
 
-def _matching(pattern: Path) -> Iterator[Path]:
-    """Yield what matches a pattern, absolute or not."""
-    fixed = Path(pattern.anchor) if pattern.is_absolute() else Path()
-    return fixed.glob(str(pattern.relative_to(fixed)) if pattern.is_absolute() else str(pattern))
-
-
-def natural(name: str) -> list[tuple[int, int, str]]:
-    """Return a key that sorts ``step10`` behind ``step9``.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.sources import natural
-    >>> sorted(["step10.pb", "step9.pb"], key=natural)
-    ['step9.pb', 'step10.pb']
-    """
-    parts = re.split(r"(\d{1,18})", name)
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
+def _members(piece: Piece) -> Iterator[Piece | Skipped]:
+    """Yield a piece, or what it holds where it is an archive."""
+    if not is_tar(piece.data):
+        yield piece
+        return
+    inside = members(piece.data, piece.label)
+    if not inside:
+        raise TraceFormatError(f"{piece.label}: a tar archive without any file")
+    for member in inside:
+        label = f"{piece.label}: {member.name}"
+        try:
+            data = unpack(member.data, label)
+        except TraceFormatError as error:
+            yield Skipped(label, piece.label, error)
+            continue
+        yield Piece(label, data, member.name.rpartition("/")[2], found_in=piece.found_in or piece.label)
 
 
 def _message_name(source: Any) -> str:

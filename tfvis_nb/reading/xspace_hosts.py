@@ -9,8 +9,8 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
+from tfvis_nb.reading.files import natural
 from tfvis_nb.reading.joining import laid_together
-from tfvis_nb.reading.sources import natural
 from tfvis_nb.reading.xspace import RecordedHost
 
 _TASK = "/job:worker/replica:0/task:{}"

@@ -1,0 +1,113 @@
+"""Folders and patterns -> the files to read, in an order that does not depend on the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tfvis_nb.reading.errors import TraceFormatError
+
+_TRACE_FILE = re.compile(
+    r"(?:\.(?:pb|pbtxt|pickle|pkl|json|parquet|trace|tar)|run_meta\.v\d+)(?:\.gz|\.xz)?$|tfevents"
+)
+_PROFILES = ("plugins/profile/*", "*/plugins/profile/*")
+_LARGE = 1 << 26
+"""Bytes; a larger file is read only when it is named like a trace: checkpoints lie beside traces."""
+
+_MOST = 10_000
+
+
+class Found(NamedTuple):
+    """The files of a folder or pattern, and what is to be said of the choice."""
+
+    files: list[Path]
+    notes: list[str]
+
+
+def find(path: Path) -> Found | None:
+    """Return the files of a folder or a pattern, in the order of the numbers in their names; None for a file.
+
+    Of a folder that holds profiles, such as a log folder of TensorBoard, the newest profile is
+    taken: one file for each host.
+
+    Raises
+    ------
+    FileNotFoundError
+        When nothing matches a pattern.
+    TraceFormatError
+        When a folder holds no files, or too many.
+    """
+    if path.is_dir():
+        found = _profile(path) or Found(_of_folder(path), [])
+        if not found.files:
+            raise TraceFormatError(f"{path}: a folder without any file that can be a trace")
+    elif any(letter in str(path) for letter in "*?[") and not os.path.lexists(path):
+        found = Found(sorted({file for file in _matching(path) if file.is_file()}, key=_order), [])
+        if not found.files:
+            raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", str(path))
+    else:
+        return None
+    if len(found.files) > _MOST:
+        raise TraceFormatError(f"{path}: {len(found.files)} files; name fewer by a pattern")
+    return found
+
+
+def _profile(folder: Path) -> Found | None:
+    """Return the newest profile in a folder."""
+    here = _hosts(folder)
+    if here:
+        return Found(here, [])
+    every = {run for pattern in _PROFILES for run in folder.glob(pattern) if run.is_dir() and _hosts(run)}
+    if not every:
+        return None
+    # The folders are named for the time they were made at.
+    *older, newest = sorted(every, key=lambda run: (natural(run.name), str(run)))
+    notes = [f"of {len(every)} profiles the newest was read: {newest.name}"] if older else []
+    return Found(_hosts(newest), notes)
+
+
+def _hosts(run: Path) -> list[Path]:
+    files = sorted((file for file in run.iterdir() if file.is_file()), key=_order)
+    # Until TensorFlow 2.3 a profile was the trace viewer's file alone.
+    return [file for file in files if ".xplane.pb" in file.name] or [
+        file for file in files if file.name.endswith((".trace.json.gz", ".trace.json", ".trace"))
+    ]
+
+
+def _of_folder(folder: Path) -> list[Path]:
+    """Return what may be a trace: files of moderate size in the folder, below it those named like one."""
+    files = []
+    for file in folder.rglob("*"):
+        inside = file.relative_to(folder).parts
+        if any(part.startswith(".") for part in inside) or not file.is_file():
+            continue
+        if _TRACE_FILE.search(file.name) or (len(inside) == 1 and file.stat().st_size < _LARGE):
+            files.append(file)
+    return sorted(files, key=_order)
+
+
+def _matching(pattern: Path) -> Iterator[Path]:
+    """Yield what matches a pattern, absolute or not."""
+    fixed = Path(pattern.anchor) if pattern.is_absolute() else Path()
+    yield from fixed.glob(str(pattern.relative_to(fixed)) if pattern.is_absolute() else str(pattern))
+
+
+def _order(file: Path) -> list[tuple[int, int, str]]:
+    return natural(str(file))
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """Return a key that sorts ``step10`` behind ``step9``.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.files import natural
+    >>> sorted(["step10.pb", "step9.pb"], key=natural)
+    ['step9.pb', 'step10.pb']
+    """
+    parts = re.split(r"([0-9]{1,18})", name)
+    return [(0, int(part), "") if number % 2 else (1, 0, part) for number, part in enumerate(parts)]
