@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.executions import Executions
 from tfvis_nb.analysis.inputs import Inputs, inputs, numbers
+from tfvis_nb.analysis.recorded_links import recorded_links
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +53,9 @@ def dataflow(trace: Trace) -> pd.DataFrame:
     >>> Trace(table).edges.values.tolist()
     [[0, 1, 'data']]
     """
-    return _Finder(trace.events).edges()
+    found = _Finder(trace.events).edges()
+    recorded = recorded_links(trace)
+    return _with_recorded(found, recorded) if len(recorded) else found
 
 
 class _Finder:
@@ -232,6 +235,17 @@ def _texts(column: pd.Series) -> pa.Array:
 
     texts = pa.array(column).cast(pa.large_string())
     return pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
+
+
+def _with_recorded(found: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
+    """Add recorded edges; of the launches found by name those stay that nothing was recorded of."""
+    known = found["target"].isin(recorded["target"]) & (found["kind"] == "launch")
+    both = [found[~known], recorded]
+    source, target = (
+        np.concatenate([part[name].to_numpy() for part in both]) for name in ("source", "target")
+    )
+    kind = pd.api.types.union_categoricals([part["kind"] for part in both]).codes
+    return _unique(source, target, kind.astype(np.int64))
 
 
 def _unique(source: np.ndarray, target: np.ndarray, kind: np.ndarray) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from tfvis_nb.reading.xspace_stats import Stats
 from tfvis_nb.reading.xspace_table import Part, table
 from tfvis_nb.reading.xspace_xla import DERIVED, device_rows
 
-_WORKERS = 2
+_WORKERS = 1
 _LARGE = 1 << 22
 _GPU = re.compile(r"/device:GPU:\d+", re.IGNORECASE)
 _WINDOW = ("profile_start_time", "profile_stop_time")
@@ -111,10 +111,14 @@ def _window(found: Sequence[Plane]) -> tuple[int, int]:
 
 def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[Part], list[str]]:
     """Decode every portion of every plane; return rows, and notes on what was left out."""
+    import pyarrow as pa
+
     work = [(plane, numbers) for plane in found for numbers in portions(plane)]
     with ThreadPoolExecutor(_WORKERS) as pool:
         run = pool.map if len(data) > _LARGE else map
         every = list(run(lambda one: _read_portion(data, *one), work))
+    # What decoding needed is a good part of what the table will need.
+    pa.default_memory_pool().release_unused()
     streams = {id(plane) for plane, _ in work if _GPU.fullmatch(plane.name)} & {
         id(part.plane) for portion, _ in every for part in portion if part.stream
     }
@@ -135,9 +139,16 @@ def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[Part], list[str]]:
 
 def _read_portion(data: Data, plane: Plane, numbers: Sequence[int]) -> tuple[list[Part], int]:
     """Make rows of some lines of a plane, and say how many records have no times."""
-    events = decode(data, plane, numbers)
+    parts, counted = [], 0
+    for events in decode(data, plane, numbers):
+        parts += _rows(plane, events)
+        counted += events.counted
+    return parts, counted
+
+
+def _rows(plane: Plane, events: Events) -> list[Part]:
     if plane.name.startswith("/host:") or not plane.name.startswith("/device:"):
-        return [Part(plane, events.lines, host_rows(events))], events.counted
+        return [Part(plane, events.lines, host_rows(events))]
     gpu = _GPU.fullmatch(plane.name) is not None
     streams = [number for number, line in events.lines.items() if gpu and is_stream(line.name)]
     derived = [
@@ -154,7 +165,7 @@ def _read_portion(data: Data, plane: Plane, numbers: Sequence[int]) -> tuple[lis
         if chosen_lines:
             chosen = _only(events, chosen_lines)
             parts.append(Part(plane, chosen.lines, device_rows(chosen), derived=is_derived))
-    return parts, events.counted
+    return parts
 
 
 def _only(events: Events, numbers: Sequence[int]) -> Events:

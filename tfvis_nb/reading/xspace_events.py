@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _SMALL = 1 << 18
 """Lines of fewer bytes are decoded together."""
+
+_PIECE = 1 << 16
+"""Events that are read at a time: what is put together of their stats takes memory only for so many."""
 
 
 @dataclass
@@ -92,8 +95,8 @@ def portions(plane: Plane) -> list[list[int]]:
     return groups
 
 
-def decode(data: Data, plane: Plane, numbers: Sequence[int]) -> Events:
-    """Decode some lines of a plane."""
+def decode(data: Data, plane: Plane, numbers: Sequence[int]) -> Iterator[Events]:
+    """Decode some lines of a plane, and yield their events in pieces that fit a processor's cache."""
     batch = _batch(data, [plane.lines[number] for number in numbers])
     names = [
         text(shown or name)
@@ -108,6 +111,15 @@ def decode(data: Data, plane: Plane, numbers: Sequence[int]) -> Events:
     counts = np.diff(offsets)
     base = np.repeat(batch.column("timestamp_ns").to_numpy(), counts)
     line = np.repeat(np.array(numbers, np.int32), counts)
+    lines = {number: Line(thread, name) for number, thread, name in zip(numbers, ids, names, strict=True)}
+    for first in range(0, max(len(events), 1), _PIECE):
+        piece = slice(first, first + _PIECE)
+        yield _piece(plane, lines, line[piece], base[piece], events.slice(first, _PIECE))
+
+
+def _piece(
+    plane: Plane, lines: dict[int, Line], line: np.ndarray, base: np.ndarray, events: pa.StructArray
+) -> Events:
     occurrences = events.field("num_occurrences").to_numpy()
     counted = int((occurrences > 0).sum())
     if counted:
@@ -119,7 +131,7 @@ def decode(data: Data, plane: Plane, numbers: Sequence[int]) -> Events:
     start = base + offset // 1000
     return Events(
         plane=plane,
-        lines={number: Line(thread, name) for number, thread, name in zip(numbers, ids, names, strict=True)},
+        lines=lines,
         line=line,
         meta=plane.events.places(events.field("metadata_id").to_numpy()),
         start=start,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -73,39 +73,57 @@ def table(parts: Sequence[Part], began: int, *, threadpool: bool, salt: int) -> 
     start = np.concatenate([one.start for one in rows])
     duration = np.concatenate([one.duration for one in rows])
     step, chosen = find_steps(links, Threads(_threads(parts), start, duration), start)
-    launch, launched = links.launches()
-    scheduled = np.full(len(start), -1, np.int64)
-    scheduled[launched] = start[launch]
-    keep = np.ones(len(start), bool)
-    noise = links.mark("noise").rows
-    if len(noise) and not threadpool:
-        keep[noise] = False
-        notes.append(
-            f"{len(noise)} events in which thread pools record themselves were left out; "
-            "read_trace(..., threadpool=True) keeps them"
-        )
-    absolute = len(start) and int(start.min()) > _EPOCH
-    base = 0 if absolute else began
-    if not base and not absolute:
-        notes.append(NO_EPOCH)
-    kept = np.flatnonzero(keep)
-    order = kept[in_order(start[kept], duration[kept])]
-    columns = _columns(parts, order)
-    columns |= {
-        "step": step[order],
-        "start_ns": start[order] + base,
-        "duration_ns": duration[order],
-        "scheduled_ns": nullable(scheduled[order] + base, scheduled[order] >= 0),
-    }
-    outside = int((step[order] < 0).sum())
+    order = _order(links, start, duration, threadpool, notes)
+    columns = _times(links, start, duration, order, began, notes)
+    columns["step"] = step[order]
+    outside = int((columns["step"] < 0).sum())
     if outside and outside < len(order):
-        notes.append(f"{outside} {OF_NO_STEP}")
+        notes.append(f"{outside} events are of no step")
+    # The texts come last, when what was needed to find times and links is gone.
+    del start, duration, step
+    nested = _nested(parts, links, order, salt)
     return Trace(
-        event_table.build(columns),
-        nested=_nested(parts, links, order, salt),
+        event_table.build(columns | _texts(parts, order)),
+        nested=nested,
         notes=notes,
         step_labels=_labels(parts, links, chosen),
     )
+
+
+def _order(
+    links: Links, start: np.ndarray, duration: np.ndarray, threadpool: bool, notes: list[str]
+) -> np.ndarray:
+    """Return the rows that are kept, in the order of the event table."""
+    noise = links.mark("noise").rows
+    if not len(noise) or threadpool:
+        return in_order(start, duration)
+    notes.append(
+        f"{len(noise)} events in which thread pools record themselves were left out; "
+        "read_trace(..., threadpool=True) keeps them"
+    )
+    keep = np.ones(len(start), bool)
+    keep[noise] = False
+    kept = np.flatnonzero(keep)
+    order: np.ndarray = kept[in_order(start[kept], duration[kept])]
+    return order
+
+
+def _times(
+    links: Links, start: np.ndarray, duration: np.ndarray, order: np.ndarray, began: int, notes: list[str]
+) -> dict[str, Any]:
+    absolute = int(start.min()) > _EPOCH
+    base = 0 if absolute else began
+    if not base and not absolute:
+        notes.append("times count from the start of the profile: this file does not say when that was")
+    launch, launched = links.launches()
+    scheduled, known = np.zeros(len(start), np.int64), np.zeros(len(start), bool)
+    scheduled[launched] = start[launch]
+    known[launched] = True
+    return {
+        "start_ns": start[order] + base,
+        "duration_ns": duration[order],
+        "scheduled_ns": nullable(scheduled[order] + base, known[order]),
+    }
 
 
 def _threads(parts: Sequence[Part]) -> np.ndarray:
@@ -127,15 +145,15 @@ def _threads(parts: Sequence[Part]) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _columns(parts: Sequence[Part], order: np.ndarray) -> dict[str, object]:
-    """Make the text columns and those that are taken as they are."""
+def _texts(parts: Sequence[Part], order: np.ndarray) -> dict[str, Any]:
+    """Make the columns that are the same in every order of the rows, most of them texts."""
     lanes = thread_lanes([(part.plane.name, part.lines) for part in parts])
     kinds = Vocabulary()
     numbers = np.array([kinds.code(kind) for kind in event_table.KINDS], np.int32)
     kind = numbers[np.concatenate([part.rows.kind for part in parts])[order]]
     amount = np.concatenate([part.rows.amount for part in parts])[order]
     thread, known = _thread_ids(parts, order)
-    columns: dict[str, object] = {
+    columns: dict[str, Any] = {
         "kind": kinds.categorical(kind),
         "device": _category([Coded.of(part.device, len(part.rows)) for part in parts], order),
         "lane": _category([_lane(part, names) for part, names in zip(parts, lanes, strict=True)], order),
