@@ -19,7 +19,9 @@ from tfvis_nb.recording.sessions import Run
 EARLIEST_NS = 10**17
 """In 1973. Times before are not counted from the epoch but from the start of the profile."""
 
-EPOCH_TAKEN = "this TensorFlow does not record when a profile started: its times may be some 50 us off those of sessions"
+EPOCH_TAKEN = (
+    "this TensorFlow does not say when a profile started: its times may be some 50 us off those of sessions"
+)
 
 TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 

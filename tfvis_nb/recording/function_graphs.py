@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 
@@ -55,28 +56,21 @@ def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[bytes]) -> list[list[
     """
     from tensorflow.core.framework import graph_pb2
 
-    nodes = [{node.name for node in graph_pb2.GraphDef.FromString(graph).node} for graph in graphs]
     ops = events[events["kind"].isin(["op", "transfer", "collective"])]
-    ran: dict[Any, set[str]] = ops.groupby("step")["name"].agg(set).to_dict()
-    chosen: dict[frozenset[str], list[bytes]] = {}
+    names = pd.Index(ops["name"].astype("str").unique())
+    nodes = [graph_pb2.GraphDef.FromString(graph).node for graph in graphs]
+    has = np.array([names.isin([node.name for node in every]) for every in nodes])
+    ran: dict[int, np.ndarray] = ops.groupby("step")["name"].agg(pd.Series.unique).to_dict()
     result = []
     for step in range(int(events["step"].max()) + 1):
-        names = frozenset(ran.get(step, ()))
-        if names not in chosen:
-            chosen[names] = [graphs[place] for place in _covering(names, nodes)]
-        result.append(chosen[names])
+        left = names.isin(ran.get(step, []))
+        held = []
+        while (has & left).sum(axis=1).max(initial=0) > 1:
+            best = int((has & left).sum(axis=1).argmax())
+            held.append(graphs[best])
+            left &= ~has[best]
+        result.append(held)
     return result
-
-
-def _covering(names: frozenset[str], nodes: Sequence[set[str]]) -> list[int]:
-    places, left = [], set(names)
-    while nodes:
-        best = max(range(len(nodes)), key=lambda place: len(left & nodes[place]))
-        if len(left & nodes[best]) < 2:
-            break
-        places.append(best)
-        left -= nodes[best]
-    return places
 
 
 def _user_collects() -> bool:

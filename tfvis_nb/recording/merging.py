@@ -10,6 +10,7 @@ import pandas as pd
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.joining import laid_together
+from tfvis_nb.reading.xspace_table import OF_NO_STEP
 from tfvis_nb.recording.repeats import repeats, steps_of_runs
 
 
@@ -60,6 +61,11 @@ def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
             if number[rows.first + step] >= 0:
                 graphs[number[rows.first + step]] = held
     both.graphs = graphs if any(graphs) else []
+    both.step_labels = dict(sorted(both.step_labels.items()))
+    outside = int((both.events["step"] < 0).sum())
+    both.notes = [note for note in both.notes if not note.endswith(OF_NO_STEP)]
+    if outside:
+        both.notes.append(f"{outside} {OF_NO_STEP}")
     repeated = sum(len(rows.trace.events) - len(rows.places) for rows in every)
     if repeated:
         both.notes.insert(0, f"{repeated} rows of the profile repeat the session runs' own and were left out")

@@ -102,9 +102,9 @@ class ProfileTracer:
             self._open = self._lent = False
             try:
                 self._end()
-                self.graphs = self._functions.taken()
             finally:
                 self._release()
+                self.graphs = self._functions.taken()
 
     def lend(self) -> None:
         """End the profile: one that the user's code starts needs the profiler."""
