@@ -23,6 +23,12 @@ def step_stats_files() -> list[Path]:
     ]
 
 
+def xspace_files() -> list[Path]:
+    """Return every file that holds a sound XSpace."""
+    files = [path for folder in (DATA, SHARED) if folder.is_dir() for path in sorted(folder.rglob("*"))]
+    return [path for path in files if ".xplane.pb" in path.name and "corrupt" not in path.name]
+
+
 def name_of(path: Path) -> str:
-    """Return a short name of a file of `step_stats_files`."""
+    """Return a short name of a file of `step_stats_files` or `xspace_files`."""
     return str(path.relative_to(DATA if DATA in path.parents else SHARED))
