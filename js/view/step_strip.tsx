@@ -40,7 +40,7 @@ export function StepStrip({ store }: { store: Store }) {
             title="All steps on one axis, as they came"
             onClick={() => store.setStep(null)}
           >
-            all {formatCount(steps.length)}
+            all {formatCount(steps.filter((step) => step.step >= 0).length)}
           </button>
           {!store.run.merged && (
             <button

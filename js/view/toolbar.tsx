@@ -78,7 +78,7 @@ function StepSelect({ store }: { store: Store }) {
         store.setStep(event.currentTarget.value === "all" ? null : Number(event.currentTarget.value))
       }
     >
-      <option value="all">All {steps.length} steps</option>
+      <option value="all">All {steps.filter((step) => step.step >= 0).length} steps</option>
       {steps.map((step, index) => (
         <option key={step.step} value={String(index)}>
           {stepName(step)} · {formatDuration(step.end - step.start)}

@@ -22,6 +22,8 @@ _LANES = (
     "recv",
     "sync",
 )
+# What CUPTI keeps of its own threads says nothing of the step.
+_LAST = "Host Threads/"
 _NUMBER = re.compile(r"(\d+)")
 
 Key = tuple[int, list[tuple[int, int, str]]]
@@ -133,4 +135,4 @@ def _lane_key(lane: str) -> Key:
     for rank, prefix in enumerate(_LANES):
         if lane.startswith(prefix):
             return rank, _natural(lane)
-    return len(_LANES), _natural(lane)
+    return len(_LANES) + lane.startswith(_LAST), _natural(lane)

@@ -91,7 +91,7 @@ class Layout:
         return categorise(self.trace.events)
 
     @cached_property
-    def steps(self) -> list[dict[str, int]]:
+    def steps(self) -> list[dict[str, object]]:
         """The steps, as the front end shows them."""
         return self._steps[0]
 
@@ -101,8 +101,8 @@ class Layout:
         return self._steps[1]
 
     @cached_property
-    def _steps(self) -> tuple[list[dict[str, int]], np.ndarray]:
-        return step_table(self.trace.events, self.origin)
+    def _steps(self) -> tuple[list[dict[str, object]], np.ndarray]:
+        return step_table(self.trace.events, self.origin, self.trace.step_labels)
 
     @cached_property
     def wait(self) -> np.ndarray:

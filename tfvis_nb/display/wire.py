@@ -8,6 +8,8 @@ neighbours are alike and so compress to half of what they take by time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -56,7 +58,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
     origin = origin_ns(trace.events)
     start = events["start_ns"].to_numpy() - origin
     duration = events["duration_ns"].to_numpy()
-    steps, step = step_table(events, origin)
+    steps, step = step_table(events, origin, trace.step_labels)
     ops, op = op_table(events)
     wait = waits(trace)[rows]
     times = lane_times(start, duration, lanes.table["events"].to_numpy())
@@ -94,7 +96,9 @@ def origin_ns(events: pd.DataFrame) -> int:
     return int(events["start_ns"].iloc[0]) if len(events) else 0
 
 
-def step_table(events: pd.DataFrame, origin: int) -> tuple[list[dict[str, int]], np.ndarray]:
+def step_table(
+    events: pd.DataFrame, origin: int, labels: Mapping[int, str]
+) -> tuple[list[dict[str, object]], np.ndarray]:
     """Describe each step, and give each event the position of its step in that list."""
     steps, position = distinct_places(events["step"].to_numpy())
     start = events["start_ns"].to_numpy() - origin
@@ -105,7 +109,7 @@ def step_table(events: pd.DataFrame, origin: int) -> tuple[list[dict[str, int]],
     np.maximum.at(last, position, end)
     counts = np.bincount(position, minlength=len(steps))
     described = [
-        {"step": int(s), "start": int(a), "end": int(b), "events": int(n)}
+        {"step": int(s), "start": int(a), "end": int(b), "events": int(n), "label": labels.get(int(s), "")}
         for s, a, b, n in zip(steps, first, last, counts, strict=True)
     ]
     return described, position
