@@ -60,7 +60,7 @@ def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[bytes]) -> list[list[
     names = pd.Index(ops["name"].astype("str").unique())
     nodes = [graph_pb2.GraphDef.FromString(graph).node for graph in graphs]
     has = np.array([names.isin([node.name for node in every]) for every in nodes])
-    ran: dict[int, np.ndarray] = ops.groupby("step")["name"].agg(pd.Series.unique).to_dict()
+    ran: dict[Any, Any] = ops.groupby("step")["name"].agg(pd.Series.unique).to_dict()
     result = []
     for step in range(int(events["step"].max()) + 1):
         left = names.isin(ran.get(step, []))
