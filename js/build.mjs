@@ -5,10 +5,10 @@
  *
  * `--watch` builds again on every change, with source maps inside the bundles.
  */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, relative } from "node:path";
 import { argv, cwd } from "node:process";
-import { context } from "esbuild";
+import { context, transform } from "esbuild";
 
 const watch = argv.includes("--watch");
 
@@ -35,6 +35,17 @@ const writeInlineable = {
   },
 };
 
+/** A style sheet is imported as text; esbuild's text loader would leave its comments and indents in. */
+const styleText = {
+  name: "style-text",
+  setup(build) {
+    build.onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, "utf8"), { loader: "css", minify: !watch });
+      return { contents: code, loader: "text" };
+    });
+  },
+};
+
 const shared = {
   bundle: true,
   minify: !watch,
@@ -44,12 +55,11 @@ const shared = {
   legalComments: "none",
   jsx: "automatic",
   jsxImportSource: "preact",
-  loader: { ".css": "text" },
   // Some notebook hosts define an AMD loader; libraries that look for one would register there and export nothing.
   define: { "define.amd": "false" },
   logLevel: "info",
   write: false,
-  plugins: [writeInlineable],
+  plugins: [styleText, writeInlineable],
 };
 
 const contexts = await Promise.all([
