@@ -18,7 +18,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.profiler import profiler_v2
 
 import tfvis_nb as tv
-from tfvis_nb.recording import profiles
+from tfvis_nb.recording import profiler_slot, profiles
 from tfvis_nb.recording.eager_calls import CALLS
 
 pytestmark = pytest.mark.tensorflow
@@ -354,6 +354,54 @@ def test_threads() -> None:
             thread.join()
     assert (t.events["name"] == "square").sum() == 15
     assert len(labels(t)) == 15
+
+
+@pytest.fixture
+def accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have full traces really asked for: TensorFlow then refuses one beside a profile on a CPU too."""
+    monkeypatch.setattr(profiler_slot.ProfilerSlot, "_has_accelerator", lambda *_: True)
+
+
+@pytest.mark.usefixtures("accelerated")
+def test_full_traces_and_the_profile_keep_out_of_each_others_way(session: Any) -> None:
+    def sessions() -> None:
+        results.extend(session.run("loss:0") for _ in range(20))
+
+    def functions() -> None:
+        results.extend(float(squared(ones)) for _ in range(20))
+
+    results: list[float] = []
+    ones = tf.ones((2, 2))
+    squared(ones)
+    with tv.trace() as t:
+        session.run("loss:0")
+        threads = [threading.Thread(target=work) for work in (sessions, functions, sessions)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        session.run("loss:0")
+    assert sorted(set(results)) == [8, 32]
+    assert len(results) == 60
+    assert labels(t).count("loss") == 42
+    ops = t.events[t.events["kind"] == "op"]
+    assert (ops["name"] == "square").sum() == 20
+    assert (ops["name"] == "product").sum() == 42
+    assert any("traced beside the profile, which has the GPU rows" in note for note in t.notes)
+    assert not any("without GPU rows" in note for note in t.notes)
+
+
+@pytest.mark.usefixtures("accelerated")
+def test_a_session_run_that_waits_for_eager_code_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiles, "PATIENCE_S", 0.05)
+    with tf.Graph().as_default() as graph:
+        tf.py_function(lambda: tf.ones(()) + 1, [], tf.float32, name="eager")
+    session = v1.Session(graph=graph)
+    with tv.trace() as t:
+        assert session.run("eager:0") == 2
+    assert labels(t) == ["eager"]
+    assert any("a traced session run held TensorFlow's one profiler" in note for note in t.notes)
+    session.close()
 
 
 def test_nothing_ran() -> None:

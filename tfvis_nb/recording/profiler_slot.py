@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,9 @@ SOFTWARE, FULL = LEVELS["software"], LEVELS["full"]
 LONGEST_WAIT_S = 2.0
 """How long a run waits for another traced one to end. It may be waiting for *this* one."""
 
+LOOK_S = 0.02
+"""How often a run that waits looks whether it still needs to."""
+
 BUSY = "another run held TensorFlow's one GPU profiler"
 FILLS_QUEUE = "a run that fills a queue may wait, holding the GPU profiler, for one that empties it"
 PROFILED = "tf.profiler was active"
@@ -34,6 +38,9 @@ _PROFILER = threading.Lock()
 
 class ProfilerSlot:
     """Grants trace levels to the runs of one recording, and counts those that got less.
+
+    ``lowered`` says why runs have no GPU rows, and how many each; ``beside`` says how many
+    have them in the profile.
 
     Parameters
     ----------
@@ -88,8 +95,11 @@ class ProfilerSlot:
             lowered = FILLS_QUEUE
         elif profiler_active():
             lowered = PROFILED
-        elif _PROFILER.acquire(timeout=self._wait_s):
+        elif self._waited():
             return True
+        elif self._profiled():
+            self.beside += 1
+            return False
         else:
             lowered = BUSY
             self._wait_s = (
@@ -97,6 +107,14 @@ class ProfilerSlot:
             )
         self.lowered[lowered] += 1
         return False
+
+    def _waited(self) -> bool:
+        """Wait for the profiler, but not for a profile, which may have got it first: that lasts."""
+        until = time.monotonic() + self._wait_s
+        while not _PROFILER.acquire(timeout=min(self._wait_s, LOOK_S)):
+            if self._profiled() or time.monotonic() >= until:
+                return False
+        return True
 
     def _has_accelerator(self, session: Any) -> bool:
         known = self._accelerated.get(session)
