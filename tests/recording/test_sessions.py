@@ -43,12 +43,6 @@ def model() -> Iterator[Model]:
         yield Model(session, x, loss, train, init, v1.train.Saver())
 
 
-@pytest.fixture
-def accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have full traces really asked for: TensorFlow then refuses two at once on a CPU too."""
-    monkeypatch.setattr(profiler_slot.ProfilerSlot, "_has_accelerator", lambda *_: True)
-
-
 def methods() -> list[Any]:
     return [*(vars(BaseSession)[name] for name in PATCHED), vars(BaseSession._Callable)["__call__"]]
 

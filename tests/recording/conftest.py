@@ -1,0 +1,70 @@
+"""What recordings are tried on, and that they leave nothing behind."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import pytest
+import tensorflow as tf
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.profiler import profiler_v2, trace
+
+from tfvis_nb.recording import profiler_slot
+from tfvis_nb.recording.eager_calls import CALLS
+
+v1 = tf.compat.v1
+CallbackList = keras.src.callbacks.callback_list.CallbackList
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where temporary files go; everything a recording puts there or into TensorFlow has to go again."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    before = replaced()
+    yield folder
+    assert list(folder.glob("tfvis*")) == []
+    assert replaced() == before
+    assert profiler_v2._profiler is None
+
+
+def replaced() -> list[Any]:
+    """Everything that a recording replaces for profiling."""
+    batches = [
+        f"on_{phase}_batch_{end}" for phase in ("train", "test", "predict") for end in ("begin", "end")
+    ]
+    return [
+        profiler_v2._pywrap_profiler,
+        *(vars(pywrap_tfe)[name] for name in CALLS),
+        vars(trace.Trace)["__init__"],
+        *(vars(CallbackList)[name] for name in batches),
+    ]
+
+
+@pytest.fixture
+def model() -> Any:
+    model = keras.Sequential(
+        [keras.Input((4,)), keras.layers.Dense(8, name="hidden"), keras.layers.Dense(1, name="output")]
+    )
+    model.compile("sgd", "mse")
+    return model
+
+
+@pytest.fixture
+def session() -> Iterator[Any]:
+    with tf.Graph().as_default() as graph:
+        weights = v1.get_variable("weights", [4, 2], initializer=v1.ones_initializer())
+        tf.reduce_sum(tf.matmul(weights, weights, transpose_b=True, name="product"), name="loss")
+    session = v1.Session(graph=graph)
+    session.run(weights.initializer)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have full traces really asked for: TensorFlow then refuses one beside a profile on a CPU too."""
+    monkeypatch.setattr(profiler_slot.ProfilerSlot, "_has_accelerator", lambda *_: True)

@@ -1,0 +1,146 @@
+"""Eager code, tf.function, and sessions beside them, as `tv.trace` records them."""
+
+import threading
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
+
+import tfvis_nb as tv
+from tests.recording.work import labels, squared, sum_of_squares
+
+pytestmark = pytest.mark.tensorflow
+
+v1 = tf.compat.v1
+
+
+def test_eager_ops() -> None:
+    a = tf.random.normal((8, 8))
+    with tv.trace() as t:
+        product = tf.matmul(a, a)
+        product.numpy()
+    assert t.events["name"].str.contains("MatMul").any()
+    assert t.sources == []
+    assert len(t.profiles) == 1
+
+
+def test_a_function_and_the_graph_it_ran() -> None:
+    x = tf.ones((4, 4))
+    fresh = tf.function(sum_of_squares)
+    with tv.trace() as t:
+        for _ in range(3):
+            fresh(x)
+    ops = t.events[t.events["kind"] == "op"]
+    assert ops.groupby("name").size()[["square", "total"]].tolist() == [3, 3]
+    assert len(labels(t)) == 3
+    last = t.graphs[-1]
+    assert {"square", "total"} <= {
+        node.name for graph in last for node in graph_pb2.GraphDef.FromString(graph).node
+    }
+    with tv.trace(partition_graphs=False) as without:
+        fresh(tf.ones((5, 5)))
+    assert not any(without.graphs)
+
+
+def test_steps_that_the_code_marks_itself() -> None:
+    with tv.trace() as t:
+        for number in range(40, 43):
+            with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
+                squared(tf.ones((4, 4)))
+    assert labels(t) == ["train 40", "train 41", "train 42"]
+
+
+def test_session_runs_alone_start_no_profiler(session: Any) -> None:
+    with tv.trace() as t:
+        session.run("loss:0")
+    assert t.profiles == []
+    assert labels(t) == ["loss"]
+
+
+def test_sessions_and_functions_in_one_trace_and_nothing_twice(session: Any) -> None:
+    squared(tf.ones((4, 4)))
+    before = tf.ones((4, 4))
+    with tv.trace() as t:
+        session.run("loss:0")
+        squared(before)
+        session.run("loss:0")
+    assert len(t.sources) == 2
+    assert len(t.profiles) == 1
+    found = labels(t)
+    assert [found[0], found[-1]] == ["loss", "loss"]
+    assert len(found) == 3
+    ops = t.events[t.events["kind"] == "op"]
+    times = {name: ops[ops["name"] == name]["step"].tolist() for name in ("product", "square")}
+    assert times == {"product": [0, 2], "square": [1]}
+    assert t.events["task"].unique().tolist() == ["/job:localhost/replica:0/task:0"]
+    assert any("repeat the session runs' own" in note for note in t.notes)
+    # The clocks are one: a run's rows in the profile lie within the run.
+    run = t.steps.iloc[2]
+    hosts = t.events[(t.events["step"] == 2) & (t.events["kind"] == "host")]
+    assert len(hosts)
+    assert (hosts["start_ns"] >= run["start_ns"] - 1_000_000).all()
+    assert (hosts["start_ns"] <= run["end_ns"] + 1_000_000).all()
+
+
+def test_the_profiler_alone_has_session_runs_as_its_own_rows(session: Any) -> None:
+    metadata = v1.RunMetadata()
+    with tv.trace(mode="profiler") as t:
+        # This level would make the run fail beside a profile.
+        session.run("loss:0", options=v1.RunOptions(trace_level=3), run_metadata=metadata)
+    assert len(metadata.step_stats.dev_stats) == 1
+    assert t.sources == []
+    assert "product" in set(t.events.loc[t.events["kind"] == "op", "name"])
+
+
+def test_an_interrupt_leaves_what_ran_before_it() -> None:
+    def interrupted() -> None:
+        squared(tf.ones((4, 4)))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), tv.trace() as t:
+        interrupted()
+    assert "square" in set(t.events["name"])
+
+
+def test_an_interrupt_while_the_profile_is_written_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tfvis_nb.recording.profile.written", interrupted)
+    with pytest.raises(KeyboardInterrupt), tv.trace():
+        squared(tf.ones((4, 4)))
+    monkeypatch.undo()
+    with tv.trace() as t:
+        squared(tf.ones((4, 4)))
+    assert "square" in set(t.events["name"])
+
+
+def test_a_profile_that_cannot_be_written_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tfvis_nb.recording.profile.written", full)
+    with pytest.raises(tv.EmptyTraceError, match=r"could not be written.*No space"), tv.trace():
+        squared(tf.ones((4, 4)))
+
+
+def test_threads() -> None:
+    def work() -> None:
+        for _ in range(5):
+            squared(tf.ones((4, 4)))
+
+    squared(tf.ones((4, 4)))
+    with tv.trace() as t:
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert (t.events["name"] == "square").sum() == 15
+    assert len(labels(t)) == 15
+
+
+def test_nothing_ran() -> None:
+    with pytest.raises(tv.EmptyTraceError, match="TensorFlow ran nothing"), tv.trace():
+        pass
