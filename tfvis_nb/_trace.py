@@ -113,7 +113,9 @@ class Trace:
             Of the page; the trace's own unless given.
         **options
             As of `tfvis_nb.show_timeline`: ``height``, ``group_by``, ``color_by``,
-            ``lane_filter`` and ``selection``.
+            ``lane_filter`` and ``selection``. ``time_range=(start_ns, end_ns)``, in epoch
+            nanoseconds, writes only the events that overlap it. ``max_bytes`` is the
+            size that the page may have, 50 MB unless given; None for any size.
 
         Returns
         -------
@@ -123,7 +125,8 @@ class Trace:
         Raises
         ------
         TypeError, ValueError
-            If an option is unknown or has a value it cannot have.
+            If an option is unknown or has a value it cannot have, or the page would be
+            larger than ``max_bytes``.
         FileNotFoundError
             If this is a checkout of the source whose front end is not built.
         """

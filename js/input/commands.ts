@@ -1,6 +1,6 @@
 /** What the user can do, whatever key, button or link asks for it. */
 
-import { eventAt, eventCount, placeOfEvent } from "../model/merged";
+import { eventCount, placeOfEvent } from "../model/merged";
 import { nextInLane, verticalNeighbour } from "../model/neighbours";
 import { neighbour } from "../model/search";
 import { fit, type Viewport, zoomAt } from "../model/viewport";
@@ -10,6 +10,8 @@ import { Motion } from "./motion";
 
 export class Commands {
   readonly motion: Motion;
+  /** Until matches are found. */
+  #looking = new AbortController();
 
   constructor(readonly store: Store) {
     this.motion = new Motion(store);
@@ -128,11 +130,19 @@ export class Commands {
     } else this.show({ start: (start + end - span) / 2, end: (start + end + span) / 2 }, 0);
   }
 
+  /** Go to the next or previous match; where matches are still being looked for, once they are found. */
   nextMatch(direction: 1 | -1): void {
     const { store } = this;
+    this.#looking.abort();
+    if (!store.matches && store.searchText.trim()) {
+      this.#looking = new AbortController();
+      store.on(["search"], () => this.nextMatch(direction), this.#looking.signal);
+    }
     if (!store.matches?.ids.length) return;
-    const { selected, drawn } = store;
-    const from = selected !== null ? eventAt(drawn, selected) : direction > 0 ? -1 : eventCount(drawn);
+    // By event id, as the last match gone to may not be in the browser yet.
+    const selection = store.host.get("selection");
+    const last = selection && "events" in selection ? selection.events[0] : undefined;
+    const from = last ?? (direction > 0 ? -1 : eventCount(store.drawn));
     const event = neighbour(store.matches, from, direction);
     if (event !== null) this.visitEvent(event);
   }

@@ -7,7 +7,7 @@ import { Pointer } from "../input/pointer";
 import { bindRuler } from "../input/ruler_drag";
 import { bindSize } from "../input/size_drag";
 import { bindWheel } from "../input/wheel";
-import { eventCount } from "../model/merged";
+import { eventCount, placeOfEvent } from "../model/merged";
 import type { Outline } from "../model/outline";
 import { formatCount, formatDuration } from "../model/units";
 import { Announcer, CursorTime } from "./announcer";
@@ -25,12 +25,12 @@ import { detectTheme, readTokens, watchTheme } from "./theme";
 import { Toolbar } from "./toolbar";
 import { Tooltip } from "./tooltip";
 
-/** What a mounted timeline answers to programs: where an event is on the screen, how long frames took. */
+/** What a mounted timeline answers to programs: where an event (by id) is on the screen, how long frames took. */
 export interface Mounted {
   store: Store;
   times: FrameTimes;
   /** The middle of an event's bar in client coordinates, or null when it is not in view. */
-  locate(id: number): { x: number; y: number } | null;
+  locate(event: number): { x: number; y: number } | null;
 }
 
 export interface MountOptions {
@@ -119,7 +119,11 @@ export function assemble(
   // A selection made in Python is shown, not only outlined somewhere out of view.
   host.watch("selection", () => commands.revealSelection(), signal);
   if (store.selection) commands.revealSelection();
-  return { store, times: frame.times, locate: (id) => locate(lanes, store, id) };
+  return {
+    store,
+    times: frame.times,
+    locate: (event) => locate(lanes, store, placeOfEvent(store.drawn, event)),
+  };
 }
 
 /** Shows `text` for a moment, once in a while. */
@@ -186,7 +190,8 @@ function bindSizes(
     );
 }
 
-function locate(lanes: HTMLElement, store: Store, id: number): { x: number; y: number } | null {
+function locate(lanes: HTMLElement, store: Store, id: number | null): { x: number; y: number } | null {
+  if (id === null) return null;
   const top = store.placement.top(id);
   const box = lanes.getBoundingClientRect();
   const { start, end } = store.viewport;

@@ -1,6 +1,7 @@
 /** What can be taken out of the timeline: the picture, the selected rows, and what the host can make. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { ExportFormat } from "../host";
 import { pictureOf, save, selectedRows } from "./saved_files";
 import type { Store } from "./store";
 
@@ -17,13 +18,18 @@ export function ExportMenu({ store, root }: { store: Store; root: HTMLElement })
     return () => document.removeEventListener("pointerdown", away);
   }, [open]);
   const name = (store.drawn.title || "trace").replace(/[^\w.-]+/g, "_");
-  const made = (format: "html" | "json") => async () => {
+  const made = (format: ExportFormat) => async () => {
     const file = await store.host.export(format, store.signal);
     save(file.name, new Blob([file.bytes as BlobPart]));
   };
   const items: [label: string, suffix: string, run: () => Promise<void>][] = [
     ["Picture of this view", ".png", async () => save(`${name}.png`, await pictureOf(root))],
-    ["Rows of the selection", ".csv", async () => save(`${name}.csv`, selectedRows(store))],
+    // Only the host knows all rows of a trace of which the browser holds parts.
+    [
+      "Rows of the selection",
+      ".csv",
+      store.remote ? made("csv") : async () => save(`${name}.csv`, selectedRows(store)),
+    ],
   ];
   if (store.host.exports.includes("html")) items.push(["Offline page", ".html", made("html")]);
   if (store.host.exports.includes("json")) items.push(["Chrome trace", ".json", made("json")]);

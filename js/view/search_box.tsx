@@ -3,7 +3,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
 import { firstAtLeast } from "../model/bisect";
-import { eventAt } from "../model/merged";
 import { formatCount } from "../model/units";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
@@ -26,8 +25,9 @@ export function SearchBox({ store, commands }: { store: Store; commands: Command
     if (text !== store.searchText) store.setSearch(text);
     commands.nextMatch(direction);
   };
-  const { matches, selected } = store;
-  const event = selected === null ? -1 : eventAt(store.drawn, selected);
+  const { matches } = store;
+  const selection = store.host.get("selection");
+  const event = (selection && "events" in selection ? selection.events[0] : null) ?? -1;
   const place = matches ? firstAtLeast(matches.ids, event) : 0;
   const at = matches?.ids[place] === event ? place : -1;
   const count = matches ? matches.ids.length : 0;

@@ -41,7 +41,6 @@ class Delivery:
     def __init__(self, trace: Trace, lanes: LaneOrder, title: str) -> None:
         self._trace = trace
         self._lanes = lanes
-        self._title = title
         self._windows: Windows | None = None
         self._details = b""
         self._whole = b"" if len(trace.events) > MOST_HELD else drawn(trace, lanes, title=title)
@@ -53,12 +52,13 @@ class Delivery:
         self._windows = Windows(lay_out(trace, lanes))
         self.first = self._windows.outline_bytes(title, self.rest)
 
-    def whole(self) -> bytes:
-        """Everything that is drawn, however much it is."""
-        return self._whole or drawn(self._trace, self._lanes, title=self._title)
+    @property
+    def packed(self) -> dict[str, bytes | None]:
+        """Everything that is ``"drawn"``, and all ``"details"``, as far as they have been packed."""
+        return {"drawn": self._whole or None, "details": self._details or None}
 
     def details(self) -> bytes:
-        """Everything that the details panel shows, however much it is."""
+        """Everything that the details panel shows."""
         self._details = self._details or details(self._trace, self._lanes)
         return self._details
 
@@ -75,7 +75,7 @@ class Delivery:
         >>> [said for said, _ in delivery.chunks("details")]
         [{'part': 'details', 'index': 0, 'of': 1}]
         """
-        data = self.details() if part == "details" else self.whole()
+        data = self.details() if part == "details" else self._whole
         starts = range(0, len(data), CHUNK_BYTES)
         for index, start in enumerate(starts):
             said = {"part": part, "index": index, "of": len(starts)}

@@ -10,11 +10,14 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import numpy as np
+
 from tfvis_nb._trace import Trace
 from tfvis_nb.display.fallback import static_html
-from tfvis_nb.display.labels import one_line, printable
+from tfvis_nb.display.labels import duration_label, one_line, printable
 from tfvis_nb.display.options import DEFAULTS, checked_options
-from tfvis_nb.display.selection import selection_of
+from tfvis_nb.display.parts import in_range, part_of
+from tfvis_nb.display.selection import checked_range, selection_of
 from tfvis_nb.display.wire import drawn as write_drawn
 from tfvis_nb.display.wire_details import details as write_details
 from tfvis_nb.unknown_options import refuse_unknown
@@ -53,7 +56,29 @@ $fallback
 """)
 
 
-def html_page(trace: Trace, title: str | None = None, *, selection: Any = None, **options: Any) -> str:
+MAX_BYTES = 50_000_000
+"""A larger page is not written unless it is asked for: browsers take long over it, and mail refuses it."""
+
+_SAMPLES = 3
+_SAMPLE = 8_000
+"""Events that are packed, at each of some places, to estimate the rest."""
+_SURELY = 1.5
+"""An estimate is trusted when it is so many times over the limit."""
+
+
+class PageTooLargeError(ValueError):
+    """Raised instead of writing a page that is larger than ``max_bytes``."""
+
+
+def html_page(
+    trace: Trace,
+    title: str | None = None,
+    *,
+    selection: Any = None,
+    time_range: tuple[int, int] | None = None,
+    max_bytes: int | None = MAX_BYTES,
+    **options: Any,
+) -> str:
     """Write a trace's timeline as one HTML text.
 
     Parameters
@@ -65,6 +90,11 @@ def html_page(trace: Trace, title: str | None = None, *, selection: Any = None, 
     selection
         What is selected at first: rows of ``trace.events``, a mask over them, event
         ids, or a tuple ``(start_ns, end_ns)`` in epoch nanoseconds.
+    time_range
+        ``(start_ns, end_ns)`` in epoch nanoseconds: only events that overlap it are
+        written, and the page says which part of the whole they are.
+    max_bytes
+        Of the page; None for any size.
     **options
         As of `tfvis_nb.show_timeline`.
 
@@ -72,11 +102,36 @@ def html_page(trace: Trace, title: str | None = None, *, selection: Any = None, 
     ------
     TypeError, ValueError
         If an option is unknown or has a value it cannot have.
+        Also when nothing overlaps `time_range`.
+    PageTooLargeError
+        If the page would be larger than `max_bytes`; it is a ValueError.
     FileNotFoundError
         If this is a checkout of the source whose front end is not built.
     """
-    refuse_unknown(options, [*DEFAULTS, "selection", "title"])
-    return page_text(trace, title=title, selection=selection_of(trace.events, selection), **options)
+    refuse_unknown(options, [*DEFAULTS, "selection", "title", "time_range", "max_bytes"])
+    if time_range is not None:
+        trace = in_time_range(trace, time_range)
+    return page_text(
+        trace, title=title, selection=selection_of(trace.events, selection), max_bytes=max_bytes, **options
+    )
+
+
+def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
+    """Return the part of a trace that overlaps ``(start_ns, end_ns)``, with a note that says so.
+
+    Raises
+    ------
+    ValueError
+        If the range is none, or nothing overlaps it.
+    """
+    ids = in_range(trace, *checked_range(trace.events, time_range))
+    if not len(ids):
+        raise ValueError(f"no event overlaps the time range {time_range!r}")
+    part = part_of(trace, ids)
+    whole, origin = len(trace.events), int(trace.events["start_ns"].iloc[0])
+    ends = " to ".join(duration_label(max(end - origin, 0)) for end in time_range)
+    part.notes = [f"{len(ids):,} of {whole:,} events: those that overlap {ends} of the run", *part.notes]
+    return part
 
 
 def page_text(
@@ -86,20 +141,66 @@ def page_text(
     selection: dict[str, Any] | None = None,
     drawn: bytes | None = None,
     details: bytes | None = None,
+    max_bytes: int | None = None,
     **options: Any,
 ) -> str:
     """Fill in the page; `selection` as the front end holds it, the bytes where they are made already."""
     title = trace.title if title is None else title
     values = {**checked_options(options), "selection": selection}
+    if max_bytes is not None and (estimate := estimated_bytes(trace)) > max_bytes * _SURELY:
+        raise _too_large(trace, estimate, max_bytes)
+    drawn = write_drawn(trace, title=title) if drawn is None else drawn
+    details = write_details(trace) if details is None else details
+    size = _in_base64(drawn, details)
+    if max_bytes is not None and size > max_bytes:
+        raise _too_large(trace, size, max_bytes)
     return _PAGE.substitute(
         title=html.escape(printable(title, 200) or "Timeline"),
         summary=html.escape(one_line(trace, title)),
         fallback=static_html(trace, title=title),
-        drawn=_base64(write_drawn(trace, title=title) if drawn is None else drawn),
-        details=_base64(write_details(trace) if details is None else details),
+        drawn=_base64(drawn),
+        details=_base64(details),
         # Inside a script element only "<" could end the text.
         options=json.dumps(values).replace("<", "\\u003c"),
         code=bundle("page.js"),
+    )
+
+
+def estimated_bytes(trace: Trace) -> int:
+    """Estimate the size of a page from some of its events: packing all takes a while, to find it too large.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.page import estimated_bytes
+    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})
+    >>> 500 < estimated_bytes(Trace(table)) < 5000
+    True
+    """
+    count = len(trace.events)
+    if count <= _SAMPLES * _SAMPLE:
+        return _in_base64(write_drawn(trace), write_details(trace))
+    size = 0
+    for start in np.linspace(0, count - _SAMPLE, _SAMPLES).astype("i8").tolist():
+        nested = None if trace.nested is None else trace.nested.slice(start, _SAMPLE)
+        rows = trace.events.iloc[start : start + _SAMPLE].reset_index(drop=True)
+        sample = Trace(rows, nested=nested)
+        size += _in_base64(write_drawn(sample), write_details(sample))
+    return size * count // (_SAMPLES * _SAMPLE)
+
+
+def _in_base64(*parts: bytes) -> int:
+    return sum(len(part) for part in parts) * 4 // 3
+
+
+def _too_large(trace: Trace, size: int, most: int) -> PageTooLargeError:
+    start = int(trace.events["start_ns"].iloc[0])
+    span = int((trace.events["start_ns"] + trace.events["duration_ns"]).max()) - start
+    part = start + span * most // size
+    return PageTooLargeError(
+        f"the page of {len(trace.events):,} events would have about {size / 1e6:,.0f} MB, over the limit of "
+        f"{most / 1e6:,.0f} MB; write a part of the run, such as time_range=({start}, {part}), or all of it "
+        "with max_bytes=None"
     )
 
 

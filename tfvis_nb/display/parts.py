@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.analysis.dataflow import dataflow
 
 
 def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> Trace:
@@ -43,7 +44,7 @@ def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) ->
         notes=trace.notes,
         title=trace.title,
     )
-    known = trace.edges if edges is None else edges
+    known = edges_in_steps(trace, np.unique(part.events["step"].to_numpy())) if edges is None else edges
     source, target = (_places(ids, known[name].to_numpy()) for name in ("source", "target"))
     inside = (source >= 0) & (target >= 0)
     part.edges = pd.DataFrame(
@@ -55,6 +56,26 @@ def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) ->
         event = _places(ids, transfers["event"].to_numpy())
         part.transfers = transfers[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
     return part
+
+
+def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
+    """Find the edges of some steps, without looking at the others: no edge leaves its step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.parts import edges_in_steps
+    >>> columns = {"start_ns": [0, 9, 20, 29], "duration_ns": [5] * 4, "step": [0, 0, 1, 1],
+    ...            "name": ["a", "b"] * 2, "kind": ["op"] * 4, "detail": ["a = A()", "b = B(a)"] * 2}
+    >>> edges_in_steps(Trace(events.build(columns)), np.array([1])).values.tolist()
+    [[2, 3, 'data']]
+    """
+    if "edges" in trace.__dict__:
+        return trace.edges
+    ids = np.flatnonzero(np.isin(trace.events["step"].to_numpy(), steps))
+    edges = dataflow(Trace(trace.events.take(ids).reset_index(drop=True)))
+    return edges.assign(**{name: ids[edges[name].to_numpy()] for name in ("source", "target")})
 
 
 def in_range(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:

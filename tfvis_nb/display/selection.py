@@ -158,8 +158,15 @@ def _checked_ids(events: pd.DataFrame, values: Any) -> list[int]:
 
 
 def _range(events: pd.DataFrame, ends: tuple[Any, ...]) -> Selection:
-    whole = [isinstance(end, int | np.integer) and not isinstance(end, bool) for end in ends]
-    if len(ends) != 2 or not all(whole):
+    start, end = checked_range(events, ends)
+    origin = origin_ns(events)
+    return {"start": start - origin, "end": end - origin, "lanes": None, "step": None}
+
+
+def checked_range(events: pd.DataFrame, ends: Any) -> tuple[int, int]:
+    """Return the ends of a range of time in epoch nanoseconds, or raise ValueError if it is not one."""
+    pair = ends if isinstance(ends, tuple) else ()
+    if len(pair) != 2 or any(isinstance(end, bool) or not isinstance(end, int | np.integer) for end in pair):
         raise ValueError(f"a range is a tuple (start_ns, end_ns) of two whole numbers, not {ends!r}")
     start, end = int(ends[0]), int(ends[1])
     if start > end:
@@ -171,4 +178,4 @@ def _range(events: pd.DataFrame, ends: tuple[Any, ...]) -> Selection:
             f"the range {start} to {end} lies outside of the trace, which is from {origin} to {last}; "
             "times are epoch nanoseconds, as in the column start_ns"
         )
-    return {"start": start - origin, "end": end - origin, "lanes": None, "step": None}
+    return start, end

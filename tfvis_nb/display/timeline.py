@@ -18,7 +18,8 @@ from tfvis_nb.display.delivery import Delivery
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.labels import one_line
 from tfvis_nb.display.lane_order import order_lanes
-from tfvis_nb.display.page import bundle, bundle_path, file_stem, page_text, write_text
+from tfvis_nb.display.page import MAX_BYTES, bundle, bundle_path, file_stem, html_page, page_text, write_text
+from tfvis_nb.display.rows_csv import rows_csv
 from tfvis_nb.display.selection import checked_selection, selected_rows, selection_of
 from tfvis_nb.unknown_options import refuse_unknown
 
@@ -102,10 +103,10 @@ class TimelineWidget(anywidget.AnyWidget):
         self.observe(lambda _: callback(self.selection), names="_selection")
 
     @overload
-    def to_html(self, path: None = None, title: str | None = None) -> str: ...
+    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
     @overload
-    def to_html(self, path: str | Path, title: str | None = None) -> Path: ...
-    def to_html(self, path: str | Path | None = None, title: str | None = None) -> str | Path:
+    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
+    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
         """Write the timeline as one HTML file that opens offline, as it is set and selected now.
 
         Parameters
@@ -114,20 +115,37 @@ class TimelineWidget(anywidget.AnyWidget):
             Where to write; None to get the text instead.
         title
             Of the page; the widget's own unless given.
+        **options
+            ``time_range`` and ``max_bytes``, as of `tfvis_nb.Trace.to_html`. A selection
+            of events outside of the time range is not kept.
 
         Returns
         -------
         pathlib.Path or str
             The path written, or the text.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an option is unknown or has a value it cannot have, or the page would be
+            larger than ``max_bytes``.
         """
-        text = page_text(
-            self._trace,
-            title=self._title if title is None else title,
-            drawn=self._delivery.whole() if title in (None, self._title) else None,
-            details=self._delivery.details(),
-            selection=self._selection,
-            **{name: getattr(self, name) for name in timeline_options.DEFAULTS},
-        )
+        refuse_unknown(options, ["time_range", "max_bytes"])
+        title = self._title if title is None else title
+        values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
+        max_bytes = options.get("max_bytes", MAX_BYTES)
+        time_range = options.get("time_range")
+        if time_range is not None:
+            text = html_page(self._trace, title, time_range=time_range, max_bytes=max_bytes, **values)
+        else:
+            text = page_text(
+                self._trace,
+                title=title,
+                **(self._delivery.packed if title == self._title else {}),
+                selection=self._selection,
+                max_bytes=max_bytes,
+                **values,
+            )
         return text if path is None else write_text(path, text)
 
     def close(self) -> None:
@@ -183,7 +201,9 @@ class TimelineWidget(anywidget.AnyWidget):
             return f"{stem}.html", self.to_html()
         if form == "json":
             return f"{stem}.json", chrome_trace_text(self._trace)
-        raise ValueError(f"cannot export {json.dumps(form)}; the formats are html and json")
+        if form == "csv":
+            return f"{stem}.csv", rows_csv(self.selection)
+        raise ValueError(f"cannot export {json.dumps(form)}; the formats are html, json and csv")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {one_line(self._trace, self._title)}>"

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb._trace import Trace
-from tfvis_nb.analysis.dataflow import dataflow
 from tfvis_nb.display.layout import Layout
 from tfvis_nb.display.merging import Entries, coarsest_needed, everything, joined, merge, overlapping
-from tfvis_nb.display.parts import part_of
+from tfvis_nb.display.parts import edges_in_steps, part_of
 from tfvis_nb.display.queries import Found, find
 from tfvis_nb.display.range_statistics import range_statistics
 from tfvis_nb.display.wire import drawn
@@ -51,7 +49,7 @@ class Windows:
         self._shift = coarsest_needed(layout, every, finest, MOST_ENTRIES)
         self.outline: Entries = merge(layout, every, self._shift)
         self._found: tuple[tuple[str, int | None], Found] | None = None
-        self._edges: tuple[int, np.ndarray, pd.DataFrame] | None = None
+        self._edges: tuple[int, pd.DataFrame] | None = None
 
     def outline_bytes(self, title: str, rest: str) -> bytes:
         """Write the outline; see `tfvis_nb.display.wire_entries.outline_bytes`."""
@@ -137,13 +135,9 @@ class Windows:
         step = int(trace.events["step"].iloc[event])
         known = self._edges
         if known is None or known[0] != step:
-            ids = np.flatnonzero(trace.events["step"].to_numpy() == step)
-            within = Trace(trace.events.take(ids).reset_index(drop=True))
-            known = self._edges = (step, ids, dataflow(within))
-        _, ids, edges = known
-        place = int(np.searchsorted(ids, event))
-        mine = edges[(edges["source"] == place) | (edges["target"] == place)]
-        return mine.assign(source=ids[mine["source"].to_numpy()], target=ids[mine["target"].to_numpy()])
+            known = self._edges = (step, edges_in_steps(trace, np.array([step])))
+        edges = known[1]
+        return edges[(edges["source"] == event) | (edges["target"] == event)]
 
 
 _NO_EDGES = pd.DataFrame(

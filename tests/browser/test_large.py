@@ -1,0 +1,177 @@
+"""Traces larger than the browser is made to hold; the limits are lowered so that a small one is."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.notebook import Notebook, OpenNotebook
+from tests.browser.timeline import Timeline
+
+EVENTS = 24_000
+NEEDLE = 17_003
+"""An event among 24 000 whose name three have."""
+
+# Two lanes: one whose events overlap, and one of kernels; every op uses what the one before it made.
+TRACE = f"""
+import time
+import numpy as np
+import tfvis_nb as tv
+from tfvis_nb import events
+from tfvis_nb.display import delivery, windows
+
+count = {EVENTS}
+number = np.arange(count)
+name = np.array([f"layer/MatMul_{{i}}" for i in number], dtype=object)
+name[[101, {NEEDLE}, 23_999]] = "needle/Softmax"
+made = np.roll(name, 1)
+kernel = number % 3 == 0
+table = events.build({{
+    "start_ns": 1_000_000 + number * 1000,
+    "duration_ns": np.where(kernel, 900, 2500),
+    "name": name,
+    "op": np.where(name == "needle/Softmax", "Softmax", "MatMul"),
+    "kind": np.where(kernel, "kernel", "op"),
+    "device": ["/job:localhost/replica:0/task:0/device:GPU:0"] * count,
+    "lane": np.where(kernel, "stream:13", "ops"),
+    "detail": [f"{{a}} = MatMul({{b}})" for a, b in zip(name, made)],
+    "bytes": number,
+}})
+trace = tv.Trace(table, title="large")
+windows.OUTLINE_BUCKETS, windows.MOST_ENTRIES, windows.MOST_EXACT = 64, 800, 300
+"""
+IN_CHUNKS = "delivery.WHOLE_BYTES, delivery.CHUNK_BYTES = 2000, 20_000"
+IN_WINDOWS = "delivery.MOST_HELD = 5000"
+SHOW = "widget = tv.show_timeline(trace, height=420)\nwidget"
+BUSY = "time.sleep(5)"
+
+TOLD = "print(len(widget._drawn) < 20_000, len(widget.selection), *widget.selection.index[:3])"
+
+
+def opened(notebook: OpenNotebook, limits: str, *more: str) -> tuple[Notebook, Timeline]:
+    book = notebook([f"{TRACE}\n{limits}", SHOW, *more])
+    book.run_all()
+    return book, book.timeline(1)
+
+
+def exact(number: int) -> str:
+    """As the details say a number of bytes."""
+    return f"({number:_} bytes)".replace("_", "\u202f")
+
+
+def notice(timeline: Timeline) -> Locator:
+    return timeline.root.locator(".status .notice")
+
+
+def visible_time(timeline: Timeline) -> str:
+    """What the ruler's ticks say: it changes when the view moves."""
+    view = timeline.host.evaluate("(host) => host.tfvis.store.viewport")
+    return f"{view['start']:.0f} to {view['end']:.0f}"
+
+
+def is_selected(book: Notebook, event: int) -> bool:
+    return book.ask(TOLD) == f"True 1 {event}"
+
+
+def test_all_events_are_counted_though_few_are_sent(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook, IN_WINDOWS)
+    expect(timeline.root.locator(".toolbar .summary")).to_contain_text("24 000 events")
+    expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text("24 000")
+    assert book.ask(TOLD) == "True 0"
+    # A drag over everything: the totals of the selected range are the table's.
+    book.ask("widget.selection = (1_000_000 + 6000_000, 1_000_000 + 7000_000)")
+    inside = book.ask("print(f'{len(widget.selection):_}'.replace('_', chr(0x202f)))")
+    expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text(inside)
+
+
+def test_search_finds_events_that_are_not_in_the_browser(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook, IN_WINDOWS)
+    timeline.search_box.fill("needle")
+    expect(timeline.root.get_by_role("search").locator("output")).to_have_text("3")
+    for place, event in ((1, 101), (2, NEEDLE), (3, 23_999), (1, 101)):
+        timeline.search_box.press("Enter")
+        expect(timeline.root.get_by_role("search").locator("output")).to_have_text(f"{place} of 3")
+        expect(timeline.title).to_have_text("needle/Softmax")
+        # Every event of this trace made as many bytes as its number says.
+        expect(timeline.details.locator("dt:has-text('Produced') + dd")).to_contain_text(exact(event))
+        timeline.place(event)
+        book.wait_until(partial(is_selected, book, event))
+
+
+def test_details_of_an_event_after_zooming(notebook: OpenNotebook) -> None:
+    _, timeline = opened(notebook, IN_WINDOWS)
+    timeline.find("needle")
+    expect(timeline.root.get_by_role("search").locator("output")).to_have_text("1 of 3")
+    timeline.search_box.press("Enter")
+    expect(timeline.status.last).to_contain_text("needle/Softmax")
+    expect(timeline.details.locator("dt:has-text('Produced') + dd")).to_contain_text(exact(NEEDLE))
+    timeline.link("Inputs", "MatMul_17002").click()
+    expect(timeline.title).to_have_text("layer/MatMul_17002")
+    expect(timeline.details.locator("pre")).to_have_text("layer/MatMul_17002 = MatMul(layer/MatMul_17001)")
+    timeline.link("Used by", "Softmax").click()
+    expect(timeline.title).to_have_text("needle/Softmax")
+
+
+def test_a_click_on_a_merged_entry_selects_one_of_its_events(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook, IN_WINDOWS)
+    timeline.lanes.scroll_into_view_if_needed()
+    box = timeline.lanes.bounding_box()
+    assert box
+    book.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 32)
+    tooltip = timeline.root.locator(".tooltip")
+    expect(tooltip).to_contain_text(re.compile(r"the longest of \d+ events; zoom in"))
+    name = tooltip.locator("b").inner_text()
+    book.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 32)
+    expect(timeline.title).to_have_text(name)
+    book.wait_until(lambda: book.ask("print(*widget.selection['name'])") == name)
+
+
+def test_a_busy_kernel_does_not_freeze_the_view(notebook: OpenNotebook) -> None:
+    book = notebook([f"{TRACE}\n{IN_WINDOWS}", SHOW, BUSY])
+    book.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+    timeline = Timeline(book.timelines(1).first).wait()
+    timeline.lanes.focus()
+    seen = {visible_time(timeline)}
+    for key in ("w", "w", "d", "d", "a"):
+        book.page.keyboard.press(key)
+        seen.add(visible_time(timeline))
+    assert len(seen) > 4
+    expect(notice(timeline)).to_contain_text("kernel is busy")
+    assert timeline.host.evaluate("(host) => Math.max(...host.tfvis.times.work) < 500")
+    expect(notice(timeline)).to_have_count(0, timeout=15_000)
+    expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text("24 000")
+
+
+def test_chunks_complete_the_picture_and_keep_what_was_set(notebook: OpenNotebook) -> None:
+    book = notebook([f"{TRACE}\n{IN_CHUNKS}", SHOW, BUSY])
+    book.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+    timeline = Timeline(book.timelines(1).first).wait()
+    expect(notice(timeline)).to_contain_text(
+        re.compile(r"Showing [\d\u202f ]+ of 24.000 events, loading|kernel is busy")
+    )
+    timeline.lanes.focus()
+    book.page.keyboard.press("w")
+    before = visible_time(timeline)
+    timeline.search_box.fill("needle")
+    expect(timeline.root.get_by_role("search").locator("output")).to_have_text("3", timeout=15_000)
+    expect(notice(timeline)).to_have_count(0)
+    assert visible_time(timeline) == before
+    timeline.search_box.press("Enter")
+    timeline.search_box.press("Enter")
+    timeline.place(NEEDLE)
+    expect(timeline.details.locator("pre")).to_have_text("needle/Softmax = MatMul(layer/MatMul_17002)")
+    book.wait_until(partial(is_selected, book, NEEDLE))
+
+
+def test_selected_rows_and_an_offline_page_of_a_large_trace(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook, IN_WINDOWS)
+    book.ask("widget.selection = (2_000_000, 2_100_000)")
+    expect(timeline.title).to_contain_text("selected")
+    timeline.root.get_by_role("button", name="Export").click()
+    with book.page.expect_download() as waiting:
+        timeline.root.get_by_role("menuitem", name="Rows of the selection").click()
+    lines = waiting.value.path().read_text().splitlines()
+    assert lines[0].startswith("event,step,lane,name,op,start_ns")
+    assert len(lines) - 1 == int(book.ask("print(len(widget.selection))"))

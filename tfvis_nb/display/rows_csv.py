@@ -1,0 +1,57 @@
+"""Rows of the event table as CSV, with the columns that the front end writes of a selection."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tfvis_nb.display.labels import lane_label
+
+_TEXTS = ("lane", "name", "op", "source", "destination", "tensor")
+_FORMULA = r"^(?=[=+\-@\t\r])"
+
+
+def rows_csv(rows: pd.DataFrame) -> str:
+    """Write rows of an event table, their event ids first.
+
+    A text that a spreadsheet would run as a formula gets an apostrophe in front.
+
+    Parameters
+    ----------
+    rows
+        Rows of ``trace.events``, with their event ids as index.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.display.rows_csv import rows_csv
+    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "name": ["=1"], "lane": ["ops"]})
+    >>> print(rows_csv(table).splitlines()[1])
+    0,0,ops,'=1,,5,2,,,,
+    """
+    places = rows[["task", "device", "lane"]].drop_duplicates().astype("str")
+    labels = {tuple(place): lane_label(*place) for place in places.itertuples(index=False)}
+    keys = zip(*(rows[name].astype("str") for name in ("task", "device", "lane")), strict=True)
+    table = pd.DataFrame(
+        {
+            "event": rows.index,
+            "step": rows["step"].to_numpy(),
+            "lane": [labels[key] for key in keys],
+            **{
+                name: rows[name].array
+                for name in (
+                    "name",
+                    "op",
+                    "start_ns",
+                    "duration_ns",
+                    "bytes",
+                    "source",
+                    "destination",
+                    "tensor",
+                )
+            },
+        }
+    )
+    for name in _TEXTS:
+        table[name] = table[name].astype("str").str.replace(_FORMULA, "'", regex=True)
+    text: str = table.to_csv(index=False, lineterminator="\n")
+    return text
