@@ -28,9 +28,12 @@ def assert_equal(one: tv.Trace, other: tv.Trace) -> None:
         other.sources,
         other.title,
     )
+    assert one.step_labels == other.step_labels
 
 
-@pytest.mark.parametrize("name", ["local_mlp_step1.pb", "gpu_tf218_dist.pb.xz", "simple_stepstats.pbtxt"])
+@pytest.mark.parametrize(
+    "name", ["local_mlp_step1.pb", "gpu_tf218_dist.pb.xz", "simple_stepstats.pbtxt", "cpu_jax.xplane.pb"]
+)
 def test_round_trip(data: Path, tmp_path: Path, name: str) -> None:
     trace = tv.read_trace([data / name, data / name])
     trace.sources = [b"one", b"two"]

@@ -24,10 +24,10 @@ def plain(trace: tv.Trace) -> list[dict[str, Any]]:
     """Return the events as plain Python values, with None for what is not known."""
     table = trace.events[list(COLUMNS)].astype(object)
     assert trace.nested is not None
-    rows = table.where(table.notna(), None).to_dict("records")
-    for row, raw in zip(rows, trace.nested["raw_device"].to_pylist(), strict=True):
-        row["raw_device"] = raw
-    return rows
+    values = [table[name].where(table[name].notna(), None).tolist() for name in COLUMNS]
+    names = (*COLUMNS, "raw_device")
+    raw = trace.nested["raw_device"].to_pylist()
+    return [dict(zip(names, row, strict=True)) for row in zip(*values, raw, strict=True)]
 
 
 def told(row: dict[str, Any]) -> tuple[str, ...]:

@@ -17,12 +17,13 @@ def table() -> pd.DataFrame:
 
 
 def test_steps() -> None:
-    assert tv.Trace(table()).steps.to_dict("list") == {
+    assert tv.Trace(table(), step_labels={0: "warm up"}).steps.to_dict("list") == {
         "step": [0, 1],
         "start_ns": [5, 40],
         "end_ns": [19, 42],
         "duration_ns": [14, 2],
         "events": [2, 1],
+        "label": ["warm up", ""],
     }
 
 

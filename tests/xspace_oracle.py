@@ -103,7 +103,7 @@ def _began(space: XSpace) -> int:
 
 
 def _stream(line: Any) -> bool:
-    return (line.display_name or line.name).startswith("Stream #")
+    return str(line.display_name or line.name).startswith("Stream #")
 
 
 def _value(stat: Any, names: dict[int, str]) -> Any:

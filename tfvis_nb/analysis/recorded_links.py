@@ -46,8 +46,8 @@ def recorded_links(trace: Trace) -> pd.DataFrame:
         {
             "source": np.concatenate([source, produced]),
             "target": np.concatenate([target, consumed]),
-            "kind": pd.Categorical.from_codes(
-                np.repeat(np.array([0, 1], np.int8), [len(source), len(produced)]), ["launch", "control"]
+            "kind": pd.Categorical(
+                ["launch"] * len(source) + ["control"] * len(produced), categories=["launch", "control"]
             ),
         }
     )

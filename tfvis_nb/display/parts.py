@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.dataflow import dataflow
+from tfvis_nb.analysis.recorded_links import LINKS
 
 
 def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> Trace:
@@ -74,7 +75,9 @@ def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
     if "edges" in trace.__dict__:
         return trace.edges
     ids = np.flatnonzero(np.isin(trace.events["step"].to_numpy(), steps))
-    edges = dataflow(Trace(trace.events.take(ids).reset_index(drop=True)))
+    links = [name for name in LINKS if trace.nested is not None and name in trace.nested.column_names]
+    nested = trace.nested.select(links).take(pa.array(ids)) if trace.nested is not None and links else None
+    edges = dataflow(Trace(trace.events.take(ids).reset_index(drop=True), nested=nested))
     return edges.assign(**{name: ids[edges[name].to_numpy()] for name in ("source", "target")})
 
 

@@ -62,6 +62,7 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     >>> trace.events[["name", "op", "start_ns", "duration_ns"]].values.tolist()
     [['a', 'Const', 7000, 2000]]
     """
+    from tfvis_nb.analysis.clock_alignment import aligned
     from tfvis_nb.reading.joining import joined
     from tfvis_nb.reading.recorded import RecordedStep
     from tfvis_nb.reading.stepstats import assemble
@@ -74,6 +75,8 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
         title = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 and names[0] else "")
     if len(steps) == len(read):
         trace = assemble(steps, title)
+        if trace.events["task"].nunique() > 1:
+            trace = aligned(trace)
     else:
         trace = joined([item if isinstance(item, Trace) else assemble([item]) for item in read], title)
     trace.notes += notes

@@ -62,6 +62,7 @@ def write(trace: Trace, path: Path) -> None:
         },
         "graphs": [[_packed(graph) for graph in step] for step in trace.graphs],
         "sources": [_packed(source) for source in trace.sources],
+        "step_labels": list(trace.step_labels.items()),
     }
     table = pa.table(columns)
     # The Arrow schema in the file restores dictionaries and integer widths.
@@ -106,6 +107,7 @@ def read(data: Data, label: str) -> Trace:
             notes=head["notes"],
             sources=[_unpacked(source) for source in head["sources"]],
             title=head["title"],
+            step_labels={int(step): str(label) for step, label in head["step_labels"]},
         )
     except (KeyError, TypeError, ValueError, zlib.error) as error:
         raise TraceFormatError(f"{label}: a damaged table of Trace.to_parquet: {error!r}") from None

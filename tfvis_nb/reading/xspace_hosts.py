@@ -9,9 +9,13 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
+from tfvis_nb.analysis.clock_alignment import aligned
 from tfvis_nb.reading.files import natural
 from tfvis_nb.reading.joining import laid_together
 from tfvis_nb.reading.xspace import RecordedHost
+
+_APART = 60_000_000_000
+"""A minute in ns, by which hosts' clocks may be apart."""
 
 _TASK = "/job:worker/replica:0/task:{}"
 
@@ -19,8 +23,9 @@ _TASK = "/job:worker/replica:0/task:{}"
 def runs(hosts: Sequence[RecordedHost]) -> list[list[RecordedHost]]:
     """Group hosts that were profiled at the same time; each group is one run, in the order given.
 
-    Where a file does not say when it was recorded, other hosts' names tell it from later
-    profiles of the same host.
+    Clocks of different hosts may differ by some seconds, so that for them nearly the same time
+    is enough. Where a file does not say when it was recorded, only names tell other hosts from
+    other profiles of one host.
     """
     groups: list[list[RecordedHost]] = []
     for host in hosts:
@@ -34,9 +39,11 @@ def runs(hosts: Sequence[RecordedHost]) -> list[list[RecordedHost]]:
 
 
 def _together(one: RecordedHost, other: RecordedHost) -> bool:
+    others = bool(one.hostname) and bool(other.hostname) and one.hostname != other.hostname
     if all(one.window) and all(other.window):
-        return one.window[0] < other.window[1] and other.window[0] < one.window[1]
-    return bool(one.hostname) and bool(other.hostname) and one.hostname != other.hostname
+        between = max(one.window[0], other.window[0]) - min(one.window[1], other.window[1])
+        return between < (_APART if others else 0)
+    return others
 
 
 def merged(hosts: Sequence[RecordedHost]) -> Trace:
@@ -46,7 +53,7 @@ def merged(hosts: Sequence[RecordedHost]) -> Trace:
     hosts = sorted(hosts, key=lambda host: (host.hostname, natural(host.label)))
     tasks = [_TASK.format(number) for number in range(len(hosts))]
     traces = [_as_task(host.trace, task) for host, task in zip(hosts, tasks, strict=True)]
-    trace = laid_together(_same_steps(traces), "")
+    trace = aligned(laid_together(_same_steps(traces), ""), always_say=True)
     trace.notes.insert(
         0,
         "the hosts are named by the order of their files: "

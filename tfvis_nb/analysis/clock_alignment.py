@@ -1,0 +1,179 @@
+"""How far the clocks of several tasks are apart, by what cannot have happened the other way round.
+
+A tensor is not received before it was made, and no rank leaves a collective before
+the last one has entered it. Each such fact bounds the difference of two clocks from one
+side; together they give each clock an interval. Facts that contradict one another are
+not averaged: such a clock is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.clock_evidence import Evidence, collectives, transfers
+
+if TYPE_CHECKING:
+    from tfvis_nb._trace import Trace
+
+_ROUNDING = 2_000
+"""Times in whole microseconds may be wrong by so many ns against one another."""
+
+_TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
+
+
+def clock_offsets(trace: Trace) -> pd.DataFrame:
+    """Return how far the clock of each task is ahead of the first task's.
+
+    Parameters
+    ----------
+    trace
+        A trace of several tasks, with their times as recorded.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per task: ``task`` (str); ``low_ns`` and ``high_ns`` (float64), the interval in which
+        the offset lies, infinite where nothing bounds it; ``offset_ns`` (int64), the one to use: 0
+        where the interval allows it; ``collectives`` and ``transfers`` (int64), how many of them
+        bound it; ``contradicting`` (bool), whether they exclude one another, and the offset is 0.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.clock_alignment import clock_offsets
+    >>> table = events.build({
+    ...     "task": ["/job:w/task:0", "/job:w/task:1"], "start_ns": [0, 50000], "duration_ns": [10000] * 2,
+    ...     "kind": ["collective"] * 2, "name": ["sum"] * 2, "lane": ["collective"] * 2,
+    ... })
+    >>> clock_offsets(Trace(table))[["low_ns", "high_ns", "offset_ns"]].values.tolist()
+    [[0.0, 0.0, 0.0], [40000.0, 60000.0, 50000.0]]
+    """
+    tasks = [task for task in trace.events["task"].cat.remove_unused_categories().cat.categories if task]
+    found = [collectives(trace, tasks), transfers(trace, tasks)]
+    most = np.minimum(found[0].most, found[1].most)
+    nearest, refused = _closed(most)
+    low, high = 0.0 - nearest[0], nearest[:, 0].copy()
+    offsets = [
+        _used(low[task], high[task], found, task) if task and not refused[task] else 0
+        for task in range(len(tasks))
+    ]
+    return pd.DataFrame(
+        {
+            "task": pd.array(tasks, dtype="str"),
+            "low_ns": low,
+            "high_ns": high,
+            "offset_ns": np.array(offsets, np.int64),
+            "collectives": found[0].counts,
+            "transfers": found[1].counts,
+            "contradicting": refused,
+        }
+    )
+
+
+def _closed(most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Follow bounds over other tasks; return the closest bounds, and which tasks' contradict themselves.
+
+    ``most[a, b]`` is how much the clock of a can at most be ahead of the clock of b.
+    """
+    nearest = most.copy()
+    np.fill_diagonal(nearest, 0)
+    both = nearest + nearest.T
+    refused = np.zeros(len(most), bool)
+    # A pair that contradicts itself says nothing of other tasks.
+    one, other = np.nonzero(both < -_ROUNDING)
+    nearest[one, other] = np.inf
+    refused[np.maximum(one, other)] = True
+    for middle in range(len(nearest)):
+        nearest = np.minimum(nearest, nearest[:, [middle]] + nearest[[middle]])
+    refused |= np.diagonal(nearest) < -_ROUNDING
+    nearest[refused] = np.inf
+    nearest[:, refused] = np.inf
+    np.fill_diagonal(nearest, 0)
+    return nearest, refused
+
+
+def _used(low: float, high: float, found: list[Evidence], task: int) -> int:
+    """Choose an offset in an interval; a clock that may be right is not touched."""
+    low, high = min(low, high), max(low, high)
+    if low - _ROUNDING <= 0 <= high + _ROUNDING:
+        return 0
+    if np.isinf(low) or np.isinf(high):
+        return round(high if np.isinf(low) else low)
+    # All ranks leave a collective almost together, but may have entered it at any time.
+    leaving = found[0].leaving[task]
+    return round((low + high) / 2 if np.isnan(leaving) else float(np.clip(leaving, low, high)))
+
+
+def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
+    """Return the trace with the clocks of its tasks brought together, and a note on each that was moved.
+
+    Parameters
+    ----------
+    trace
+        A trace of several tasks, with their times as recorded.
+    always_say
+        Whether to note the interval also of clocks that need not be moved.
+    """
+    from tfvis_nb._trace import Trace
+    from tfvis_nb.events import order
+
+    offsets = clock_offsets(trace)
+    said = [_note(offsets.iloc[place], always_say) for place in range(1, len(offsets))]
+    notes = [note for note in said if note]
+    if not offsets["offset_ns"].any():
+        trace.notes.extend(notes)
+        return trace
+    of_task = dict(zip(offsets["task"], offsets["offset_ns"], strict=True))
+    by_code = np.array([of_task.get(task, 0) for task in trace.events["task"].cat.categories], np.int64)
+    offset = by_code[trace.events["task"].cat.codes]
+    table = trace.events.copy(deep=False)
+    for name in _TIMES:
+        table[name] = table[name] - offset
+    table, before = order(table)
+    return Trace(
+        table,
+        nested=None if trace.nested is None else trace.nested.take(before),
+        graphs=trace.graphs,
+        notes=[*trace.notes, *notes],
+        sources=trace.sources,
+        title=trace.title,
+        step_labels=trace.step_labels,
+    )
+
+
+def _note(row: pd.Series, always_say: bool) -> str:
+    clock = f"clock of {_short(row['task'])}"
+    counts = [
+        f"{row[what]} {what if row[what] != 1 else what.removesuffix('s')}"
+        for what in ("collectives", "transfers")
+        if row[what]
+    ]
+    by = " and ".join(counts)
+    if row["contradicting"]:
+        return f"{clock}: left as recorded, because {by} contradict one another"
+    low, high, offset = row["low_ns"], row["high_ns"], row["offset_ns"]
+    bounds = (
+        f"between {_milliseconds(low)} and {_milliseconds(high)} ms"
+        if np.isfinite(low) and np.isfinite(high)
+        else f"at least {_milliseconds(low)} ms"
+        if np.isfinite(low)
+        else f"at most {_milliseconds(high)} ms"
+    )
+    if offset:
+        return f"{clock}: {_milliseconds(offset)} ms, {bounds}, by {by}"
+    if always_say and by:
+        return f"{clock}: used as recorded; its offset is {bounds}, by {by}"
+    return ""
+
+
+def _short(task: str) -> str:
+    match = re.fullmatch(r"/job:([^/]+)(?:/replica:\d+)?/task:(\d+)", task)
+    return f"{match[1]} {match[2]}" if match else task
+
+
+def _milliseconds(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e6:+.3f}".rstrip("0").rstrip(".")

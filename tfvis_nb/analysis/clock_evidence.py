@@ -1,0 +1,144 @@
+"""What bounds the difference of two tasks' clocks: collectives that they shared, tensors they sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.reading.devices import task_of
+
+if TYPE_CHECKING:
+    from tfvis_nb._trace import Trace
+
+
+@dataclass
+class Evidence:
+    """Bounds on the differences of clocks.
+
+    Attributes
+    ----------
+    most
+        ``most[a, b]``: how much the clock of task a can at most be ahead of that of task b
+        (float64 ns, infinite where nothing is known).
+    counts
+        How many facts there are about each task (int64).
+    leaving
+        How much later each task leaves a collective than the first task, by its own clock: the
+        median (float64 ns, NaN where they shared none).
+    """
+
+    most: np.ndarray
+    counts: np.ndarray
+    leaving: np.ndarray
+
+
+def collectives(trace: Trace, tasks: list[str]) -> Evidence:
+    """Bound clocks by collectives: each rank leaves after every rank has entered."""
+    events = trace.events
+    found = np.full((len(tasks), len(tasks)), np.inf)
+    blank = Evidence(found, np.zeros(len(tasks), np.int64), np.full(len(tasks), np.nan))
+    # An nccl kernel on a stream begins when the stream comes to it, on a clock of its own.
+    stream = np.array([str(lane).startswith("stream") for lane in events["lane"].cat.categories] + [False])
+    on_device = stream[events["lane"].cat.codes]
+    rows = np.flatnonzero((events["kind"] == "collective").to_numpy() & ~on_device)
+    if not len(rows):
+        return blank
+    shared = _instances(trace, rows, tasks)
+    origin = int(events["start_ns"].iloc[0])
+    start = events["start_ns"].to_numpy()[shared["row"]] - origin
+    end = start + events["duration_ns"].to_numpy()[shared["row"]]
+    entered, left = (np.full((int(shared["group"].max(initial=-1)) + 1, len(tasks)), np.nan) for _ in "el")
+    entered[shared["group"], shared["task"]] = start
+    left[shared["group"], shared["task"]] = end
+    several = (~np.isnan(entered)).sum(axis=1) > 1
+    entered, left = entered[several], left[several]
+    if not len(entered):
+        return blank
+    with np.errstate(invalid="ignore"):
+        for task in range(len(tasks)):
+            room = left[:, [task]] - entered
+            found[task] = np.where(np.isnan(room), np.inf, room).min(axis=0)
+    later = left - left[:, [0]]
+    leaving = pd.DataFrame(later).median().to_numpy()
+    np.fill_diagonal(found, np.inf)
+    return Evidence(found, (~np.isnan(entered)).sum(axis=0), leaving)
+
+
+def _instances(trace: Trace, rows: np.ndarray, tasks: list[str]) -> dict[str, np.ndarray]:
+    """Return which collectives are the same: group, task and row, once for each rank.
+
+    The source may number them; otherwise they have one name in one step, and the k-th of a
+    task is the k-th of the others when all have as many.
+    """
+    events = trace.events
+    table = pd.DataFrame(
+        {
+            "row": rows,
+            "task": places(events["task"], tasks)[rows],
+            "step": events["step"].to_numpy()[rows],
+            "name": events["name"].to_numpy()[rows],
+        }
+    )
+    if trace.nested is not None and "instance" in trace.nested.column_names:
+        instance = trace.nested["instance"].to_pandas().to_numpy()[rows]
+        numbered = ~pd.isna(instance)
+        table.loc[numbered, "name"] = [f"\0{int(number)}" for number in instance[numbered]]
+        table.loc[numbered, "step"] = -1
+    table = table[table["task"] >= 0]
+    table["turn"] = table.groupby(["step", "name", "task"]).cumcount()
+    counts = table.groupby(["step", "name", "task"]).size()
+    uneven = counts.groupby(["step", "name"]).nunique()
+    table = table.join(uneven.rename("uneven"), on=["step", "name"])
+    table = table[table["uneven"] == 1]
+    group = table.groupby(["step", "name", "turn"]).ngroup().to_numpy()
+    return {"group": group, "task": table["task"].to_numpy(), "row": table["row"].to_numpy()}
+
+
+def transfers(trace: Trace, tasks: list[str]) -> Evidence:
+    """Bound clocks by tensors that went from task to task: received after they were made."""
+    found = np.full((len(tasks), len(tasks)), np.inf)
+    counts = np.zeros(len(tasks), np.int64)
+    events = trace.events
+    evidence = Evidence(found, counts, np.full(len(tasks), np.nan))
+    received = (events["kind"] == "transfer").to_numpy()
+    if not received.any():
+        return evidence
+    edges = trace.edges
+    edges = edges[(edges["kind"] == "transfer").to_numpy() & received[edges["target"]]]
+    source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
+    # Of a node that ran several times, times would have to tell which run it was.
+    key = [events[name] for name in ("step", "device", "name")]
+    once = (events.groupby(key, observed=True)["start_ns"].transform("size") == 1).to_numpy()
+    place = places(events["task"], tasks)
+    sender = places(events["source"], tasks)[target]
+    good = once[source] & (place[source] == sender) & (sender >= 0) & (place[target] >= 0)
+    good &= place[source] != place[target]
+    source, target = source[good], target[good]
+    made = events["compute_end_ns"].where(events["compute_end_ns"].notna(), events["start_ns"])
+    made = made.to_numpy(np.int64)[source]
+    end = (events["start_ns"] + events["duration_ns"]).to_numpy()[target]
+    np.minimum.at(found, (place[target], place[source]), (end - made).astype(np.float64))
+    pairs = pd.DataFrame({"task": np.concatenate([place[target], place[source]]), "row": np.tile(target, 2)})
+    shared = pairs.groupby("task")["row"].nunique()
+    counts[shared.index.to_numpy(np.int64)] = shared.to_numpy()
+    return evidence
+
+
+def places(column: pd.Series, tasks: list[str]) -> np.ndarray:
+    """Return for each event the place in `tasks` of the task that a column of devices or tasks names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from tfvis_nb.analysis.clock_evidence import places
+    >>> devices = pd.Series(["/job:ps/task:0/device:CPU:0", ""], dtype="category")
+    >>> places(devices, ["/job:w/task:0", "/job:ps/task:0"]).tolist()
+    [1, -1]
+    """
+    numbers = {task: place for place, task in enumerate(tasks)}
+    of_word = [numbers.get(task_of(str(word)), -1) for word in column.cat.categories]
+    found: np.ndarray = np.array([*of_word, -1], np.int64)[column.cat.codes.to_numpy()]
+    return found
