@@ -72,7 +72,12 @@ def chrome_trace_text(trace: Trace) -> str:
     rows = place_rows(trace.events)
     body = {
         "displayTimeUnit": "ns",
-        "otherData": {"writer": WRITER, "title": trace.title, "notes": trace.notes},
+        "otherData": {
+            "writer": WRITER,
+            "title": trace.title,
+            "notes": trace.notes,
+            "steps": trace.step_labels,
+        },
         "traceEvents": rows.metadata
         + memory_counters(trace, rows)
         + _bars(trace.events, rows)

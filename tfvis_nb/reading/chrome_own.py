@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from tfvis_nb.reading.chrome_values import LATEST, integers, text, texts
 _NUMBERS = ("scheduled_ns", "compute_start_ns", "compute_end_ns", "thread", "bytes")
 _DEVICES = ("source", "destination")
 _WORDS = ("tensor", "detail")
+LOST = "outputs, memory records and graphs are not in Chrome traces"
+
 _KEPT = ("step", "name", "op", "start_ns", "duration_ns", *_NUMBERS, *_DEVICES, *_WORDS)
 
 
@@ -52,13 +55,17 @@ class OwnReader:
         for what in ("task", "device", "lane"):
             words = [text(self._bars.described.get(thread, {}).get(what)) for thread in columns.threads]
             table[what] = category(words, columns.thread)
-        trace = make_trace(columns, table, self._bars)
+        trace = make_trace(columns, table, self._bars, exact=True)
         told = keys.get("otherData")
         if isinstance(told, dict):
             trace.title = text(told.get("title"))
             notes = told.get("notes")
             trace.notes = [text(note) for note in (notes if isinstance(notes, list) else [])] + trace.notes
-        trace.notes.append("outputs, memory records and graphs are not in Chrome traces")
+            labels = told.get("steps")
+            for number, label in (labels if isinstance(labels, dict) else {}).items():
+                if re.fullmatch(r"-?[0-9]{1,9}", number):
+                    trace.step_labels[int(number)] = text(label)
+        trace.notes = list(dict.fromkeys([*trace.notes, LOST]))
         return trace
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.chrome_bars import Bars, Columns
 from tfvis_nb.reading.clocks import ABSURD
+from tfvis_nb.reading.xspace_names import class_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,11 +23,15 @@ EPOCH = 10**17
 
 RELATIVE = "the file does not say when it was recorded: times count from the start of the recording"
 
-_NUMBER = re.compile(r"[._:#]\d+$")
-
 
 def make_trace(
-    columns: Columns, table: Mapping[str, Any], bars: Bars, *, origin: int = 0, notes: Sequence[str] = ()
+    columns: Columns,
+    table: Mapping[str, Any],
+    bars: Bars,
+    *,
+    origin: int = 0,
+    notes: Sequence[str] = (),
+    exact: bool = False,
 ) -> Trace:
     """Make a `Trace` of bars.
 
@@ -43,11 +47,13 @@ def make_trace(
         Epoch ns of the file's time 0, where it is known.
     notes
         Further notes.
+    exact
+        Whether the times are what a trace had: none is set aside.
     """
     start = columns.start
     usable = np.ones(len(start), bool)
     aside: list[str] = []
-    if len(start):
+    if len(start) and not exact:
         # As for recorded steps: one row centuries away would make the picture useless.
         middle = float(np.quantile(start.astype(np.float64), 0.5, method="higher"))
         usable = np.abs(start.astype(np.float64) - middle) <= ABSURD
@@ -112,19 +118,7 @@ def thread_numbers(columns: Columns) -> Any:
     return masked(numbers[columns.thread], known[columns.thread])
 
 
-def activity(name: str) -> str:
-    """Return the class of a host activity: its name without what tells one from another.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.chrome_table import activity
-    >>> activity("EagerExecute: MatMul"), activity("ExecutorState::Process"), activity("train_12")
-    ('EagerExecute', 'ExecutorState::Process', 'train')
-    """
-    return _NUMBER.sub("", re.split("#|: ", name, maxsplit=1)[0])
-
-
 def activities(names: pa.Array) -> pd.Categorical:
-    """Make the ``op`` column of host activities of their names; see `activity`."""
+    """Make the ``op`` column of host activities: what names have in common that differ in numbers."""
     encoded = names.dictionary_encode()
-    return category([activity(name) for name in encoded.dictionary.to_pylist()], encoded.indices.to_numpy())
+    return category([class_of(name) for name in encoded.dictionary.to_pylist()], encoded.indices.to_numpy())

@@ -25,6 +25,7 @@ from tfvis_nb.reading.stepstats import assemble
 
 _MEMORY = re.compile(r"^(?:\[[^\]]*\] )*")
 _COPY = re.compile(r"memcpy", re.IGNORECASE)
+_FIELD = re.compile(r"(\w+): ?(\S+)")
 _SOURCE = "_SOURCE"
 
 
@@ -119,21 +120,14 @@ class TimelineReader:
         name = self._processes.get(pid, f"process {text(pid)}")
         return name.removesuffix(" Compute").removesuffix(" Tensors")
 
-    def _outputs(self) -> dict[tuple[str, str], list[tuple[int, Any]]]:
-        """Return for each device and node its outputs: slot and TensorDescription."""
-        from google.protobuf import text_format
-
-        parsed: dict[tuple[str, str], list[tuple[int, Any]]] = {}
-        made = schema.text_class("TensorDescription")
+    def _outputs(self) -> dict[tuple[str, str], list[tuple[int, str]]]:
+        """Return for each device and node its outputs: slot and description."""
+        parsed: dict[tuple[str, str], list[tuple[int, str]]] = {}
         for (pid, tensor), described in self._tensors.items():
             name, _, slot = tensor.rpartition(":")
-            numbered = bool(name) and slot.isdecimal() and len(slot) < 6
-            try:
-                message = text_format.Parse(described, made(), allow_unknown_field=True)
-            except (text_format.ParseError, ValueError, RecursionError):
-                continue
+            numbered = bool(name) and re.fullmatch(r"[0-9]{1,5}", slot) is not None
             key = self._device(pid), name if numbered else tensor
-            parsed.setdefault(key, []).append((int(slot) if numbered else 0, message))
+            parsed.setdefault(key, []).append((int(slot) if numbered else 0, described))
         return parsed
 
 
@@ -211,7 +205,7 @@ def _named_copies(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[Bar]
 def _recorded(
     bars: Sequence[Bar],
     places: Mapping[str, Place],
-    tensors: Mapping[tuple[str, str], Sequence[tuple[int, Any]]],
+    tensors: Mapping[tuple[str, str], Sequence[tuple[int, str]]],
 ) -> RecordedStep | None:
     """Write bars as a StepStats and read that; None when there are none."""
     if not bars:
@@ -240,8 +234,26 @@ def _recorded(
         if row is not None and (name != "RecvTensor" or times[device, name] == 1):
             for slot, described in outputs:
                 output = row.output.add(slot=slot)
-                output.tensor_description.ParseFromString(described.SerializeToString())
+                _describe(output.tensor_description, described)
     return decode(step.SerializeToString(), "timeline.py", "StepStats")
+
+
+def _describe(tensor: Any, described: str) -> None:
+    """Fill in a TensorDescription from its text, which timeline.py has taken the quotes out of."""
+    fields = dict(_FIELD.findall(described))
+    kind = fields.get("dtype", "").removeprefix("DT_")
+    bare = kind.removesuffix("_REF")
+    if bare in schema.DATA_TYPES:
+        tensor.dtype = schema.DATA_TYPES.index(bare) + (100 if bare != kind else 0)
+    if "shape {" in described:
+        tensor.shape.unknown_rank = fields.get("unknown_rank") == "true"
+        for size in re.findall(r"\bsize: (-?[0-9]{1,18})\b", described):
+            tensor.shape.dim.add(size=int(size))
+    allocation = tensor.allocation_description
+    allocation.allocator_name = _encoded(fields.get("allocator_name", ""))
+    for name in ("requested_bytes", "allocated_bytes", "ptr"):
+        if re.fullmatch("[0-9]{1,18}", fields.get(name, "")):
+            setattr(allocation, name, int(fields[name]))
 
 
 def _name_and_label(bar: Bar, where: Place) -> tuple[str, str]:

@@ -59,7 +59,9 @@ def _exact(value: Any) -> int | None:
 
 
 def integers(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Turn values into int64, and tell which are integers or their decimal texts within 64 bits.
+    """Turn values into int64, and tell which are numbers, or their decimal texts, within 64 bits.
+
+    Fractions are cut off.
 
     Examples
     --------
@@ -68,6 +70,15 @@ def integers(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     >>> numbers.tolist(), known.tolist()
     ([7, 8, 0, 0], [True, True, False, False])
     """
+    import pyarrow as pa
+
+    for kind in (pa.int64(), pa.large_string()):
+        # Nearly always they are all numbers or all texts, or missing.
+        try:
+            array = pa.array(values, kind).cast(pa.int64())
+        except (pa.ArrowException, TypeError, UnicodeError, OverflowError):
+            continue
+        return array.fill_null(0).to_numpy(), array.is_valid().to_numpy(zero_copy_only=False)
     read = [_integer(value) for value in values]
     known = np.array([number is not None for number in read], bool)
     return np.array([number or 0 for number in read], np.int64), known
@@ -77,6 +88,8 @@ def _integer(value: Any) -> int | None:
     if isinstance(value, str):
         if not re.fullmatch(r"-?[0-9]{1,19}", value):
             return None
+        value = int(value)
+    if isinstance(value, float) and abs(value) < 2**63:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         return None
@@ -104,6 +117,16 @@ def _json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (RecursionError, ValueError):
         return "..."
+
+
+def maybe_texts(values: Sequence[Any]) -> pa.Array:
+    """Return the texts among values as Arrow texts (large_string), null for others."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, pa.large_string())
+    except (pa.ArrowException, TypeError, UnicodeError):
+        return pa.array([text(v) if isinstance(v, str) else None for v in values], pa.large_string())
 
 
 def texts(values: Sequence[Any]) -> pa.Array:

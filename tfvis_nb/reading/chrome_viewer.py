@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb._trace import Trace
-from tfvis_nb.reading import chrome_gpu, labels
+from tfvis_nb.reading import chrome_gpu
 from tfvis_nb.reading.chrome_bars import Bars, Columns, select
 from tfvis_nb.reading.chrome_table import (
-    activities,
     category,
     make_trace,
     masked,
@@ -23,7 +23,8 @@ from tfvis_nb.reading.chrome_table import (
     thread_lanes,
     thread_numbers,
 )
-from tfvis_nb.reading.chrome_values import integers, text, texts
+from tfvis_nb.reading.chrome_values import integers, maybe_texts
+from tfvis_nb.reading.xspace_names import Called, class_of, host_event, kernel_name
 
 _PLANE = re.compile(r"(?:(?P<host>.*?)\s*)?(?P<plane>/(?:device|host):[A-Za-z_]+(?::\d+)?)")
 _STREAM = re.compile(r"[Ss]tream\s*#?(?P<number>\d+)(?:\(.*\))?")
@@ -31,7 +32,8 @@ _DERIVED = re.compile(
     r"Steps|XLA (?:Modules|Ops|TraceMe)|Async XLA Ops|(?:TensorFlow|Framework) (?:Ops|Name Scope)"
     r"|Launch Stats.*|Source code|Source|HLO .*|Kernel Launch"
 )
-_OP_NAME = r"^(?P<node>[^:\s#]+):(?P<op>[A-Za-z_][A-Za-z0-9_]*)$"
+_OP_NAME = re.compile(r"(?P<node>[^:\s#]+):(?P<op>[A-Za-z_]\w*)(?:#.*)?")
+_SPECIAL = re.compile(r"(?P<memcpy>memcpy)|(?P<memset>memset)|(?P<collective>(?:void )?nccl)", re.IGNORECASE)
 
 
 class ViewerReader:
@@ -51,26 +53,24 @@ class ViewerReader:
         del keys
         columns, notes = self._without_derived(self._bars.finish())
         on_gpu = np.array([self._gpu(thread) for thread in columns.threads] or [False])[columns.thread]
-        details = texts(
-            pc.coalesce(
-                *(_maybe(columns.arguments[name]) for name in ("kernel_details", "memcpy_details"))
-            ).to_pylist()
-        )
-        node, op, is_op = _node_and_op(columns)
-        kinds = _kinds(columns, on_gpu, is_op, op)
+        details = pc.coalesce(
+            *(maybe_texts(columns.arguments[name]) for name in ("kernel_details", "memcpy_details"))
+        ).fill_null("")
+        called = _called(columns, on_gpu)
+        kinds = called.kinds
         devices = [self._device(thread) for thread in columns.threads]
         correlation, known = integers(columns.arguments["correlation_id"])
         launch = chrome_gpu.launches(correlation, known, ~on_gpu, on_gpu)
-        name = pc.if_else(pa.array(is_op), node, columns.name)
-        said = pc.if_else(pa.array(on_gpu), _joined(columns.name, details, columns.detail), columns.detail)
+        own = pc.if_else(pc.equal(called.name, columns.name), pa.scalar("", pa.large_string()), columns.name)
+        said = pc.if_else(pa.array(on_gpu), _joined(columns.name, details), own)
         table = {
             "device": category(devices, columns.thread),
             "kind": of_texts(pa.array(kinds.tolist(), pa.large_string())),
-            "name": name,
-            "detail": said,
+            "name": called.name,
+            "detail": _joined(said, columns.detail),
             "thread": thread_numbers(columns),
             "scheduled_ns": masked(columns.start[launch], launch >= 0),
-            **self._places(columns, kinds, devices, op, details),
+            **self._places(columns, called, devices, details),
         }
         groups, grouped = integers(columns.arguments["group_id"])
         if grouped.any():
@@ -112,16 +112,13 @@ class ViewerReader:
         return select(columns, np.flatnonzero(~rows)), [note]
 
     def _places(
-        self, columns: Columns, kinds: np.ndarray, devices: list[str], op: pa.Array, details: pa.Array
+        self, columns: Columns, called: _Called, devices: list[str], details: pa.Array
     ) -> dict[str, Any]:
         """Return lanes, op types, bytes and ends of copies."""
+        kinds, ops = called.kinds, called.ops
         lanes = [_stream(lane) for lane in thread_lanes(self._bars, columns)]
         lane = np.array(lanes, object)[columns.thread]
         lane[kinds == "memset"] = "memset"
-        ops = np.array(activities(columns.name), object)
-        has_op = np.isin(kinds, ("op", "kernel", "collective", "transfer"))
-        ops[has_op] = op.filter(pa.array(has_op)).to_pylist()
-        ops[kinds == "memset"] = "Memset"
         amount = np.full(len(kinds), -1, np.int64)
         source, destination = (np.full(len(kinds), "", object) for _ in range(2))
         rows = np.flatnonzero(kinds == "memcpy")
@@ -136,13 +133,17 @@ class ViewerReader:
         return table | {"bytes": masked(amount, amount >= 0)}
 
 
+class _Called(NamedTuple):
+    """What each bar is called: its name, op type or class, and kind."""
+
+    name: pa.Array
+    ops: np.ndarray
+    kinds: np.ndarray
+
+
 def _stream(lane: str) -> str:
     match = _STREAM.match(lane)
     return f"stream:{match['number']}" if match else lane
-
-
-def _maybe(values: list[Any]) -> pa.Array:
-    return pa.array([text(value) if isinstance(value, str) else None for value in values], pa.large_string())
 
 
 def _joined(first: pa.Array, *others: pa.Array) -> pa.Array:
@@ -150,34 +151,34 @@ def _joined(first: pa.Array, *others: pa.Array) -> pa.Array:
     return pc.utf8_rtrim_whitespace(pc.binary_join_element_wise(first, *others, blank))
 
 
-def _node_and_op(columns: Columns) -> tuple[pa.Array, pa.Array, np.ndarray]:
-    """Return node, op type, and which rows have them: in the name, or in an argument that has it in full."""
+def _called(columns: Columns, on_gpu: np.ndarray) -> _Called:
+    """Name each distinct bar as the rows of an XSpace are; its full name may be in an argument."""
+    shown = columns.name
     full = pc.coalesce(
-        _maybe(columns.arguments["tf_op"]), _maybe(columns.arguments["long_name"]), columns.name
+        maybe_texts(columns.arguments["tf_op"]), maybe_texts(columns.arguments["long_name"]), shown
+    ).cast(pa.large_string())
+    coded = [texts.dictionary_encode() for texts in (full, shown)]
+    words = [one.dictionary.to_pylist() for one in coded]
+    whole, short = (one.indices.to_numpy().astype(np.int64) for one in coded)
+    which, distinct = pd.factorize((whole * (len(words[1]) + 1) + short) * 2 + on_gpu)
+    names = []
+    for pair in distinct.tolist():
+        at, shown_at = divmod(pair // 2, len(words[1]) + 1)
+        read = _of_gpu if pair % 2 else host_event
+        names.append(read(words[0][at], words[1][shown_at]))
+    name = pa.array([one.name for one in names], pa.large_string()).take(pa.array(which))
+    ops, kinds = (
+        np.array([getattr(one, part) for one in names] or [""], object)[which] for part in ("op", "kind")
     )
-    parts = pc.extract_regex(full.cast(pa.large_string()), _OP_NAME)
-    node, op = (pc.struct_field(parts, name) for name in ("node", "op"))
-    has = node.is_valid().to_numpy(zero_copy_only=False)
-    return node.fill_null(""), op.fill_null(""), has
+    return _Called(name, ops, kinds)
 
 
-def _kinds(columns: Columns, on_gpu: np.ndarray, is_op: np.ndarray, op: pa.Array) -> np.ndarray:
-    names = columns.name
-    kinds = np.full(len(on_gpu), "host", object)
-    collective = {word: labels.is_collective(word) for word in pc.unique(op).to_pylist()}
-    kinds[is_op] = "op"
-    kinds[is_op & np.array([collective[word] for word in op.to_pylist()], bool)] = "collective"
-    kinds[is_op & pc.is_in(op, pa.array(labels.TRANSFER_NODES, op.type)).to_numpy(zero_copy_only=False)] = (
-        "transfer"
-    )
-    kinds[on_gpu] = "kernel"
-    for kind, pattern in (
-        ("collective", r"^(?:void )?nccl"),
-        ("memset", "(?i)^memset"),
-        ("memcpy", "(?i)^memcpy"),
-    ):
-        kinds[on_gpu & pc.match_substring_regex(names, pattern).to_numpy(zero_copy_only=False)] = kind
-    return kinds
+def _of_gpu(full: str, shown: str) -> Called:
+    special = _SPECIAL.match(shown)
+    kind = str(special.lastgroup) if special else "kernel"
+    match = _OP_NAME.fullmatch(full)
+    node, op = (match["node"], match["op"]) if match else (kernel_name(shown), class_of(kernel_name(shown)))
+    return Called(node, "Memset" if kind == "memset" else op, kind)
 
 
 def _steps(columns: Columns, groups: np.ndarray, grouped: np.ndarray) -> tuple[np.ndarray, str]:

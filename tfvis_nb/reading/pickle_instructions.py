@@ -28,7 +28,7 @@ def load(data: Data, label: str, allowed: Mapping[Global, str]) -> Any:
     label
         What messages call it.
     allowed
-        The globals that it may name; ``_codecs.encode``, by which old protocols write bytes, always is.
+        The globals that it may name, beside those by which old protocols write bytes.
 
     Raises
     ------

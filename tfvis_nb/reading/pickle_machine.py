@@ -47,6 +47,9 @@ MARK = _Mark()
 """Where the values of the next list, tuple or dict begin on the stack."""
 
 _ENCODE = Global("_codecs", "encode")
+_BYTES = Global("__builtin__", "bytes")
+"""What protocols 0 to 2 write bytes by, and empty ones."""
+
 
 
 class RefusedError(Exception):
@@ -111,7 +114,7 @@ class Machine:
     def look_up(self, module: Any, name: Any) -> None:
         """Push a global, if it is allowed."""
         found = Global(_word(module), _word(name))
-        if found != _ENCODE and found not in self.allowed:
+        if found not in (_ENCODE, _BYTES) and found not in self.allowed:
             raise RefusedError(
                 f"a pickle that names {str(found)[:120]}, which no pickle of a trace does; "
                 "it was refused and nothing of it was run"
@@ -122,7 +125,10 @@ class Machine:
         """Push the object that a call would make, without calling."""
         if not isinstance(made_by, Global) or not isinstance(arguments, tuple):
             raise TypeError("a call of something else than a global")
-        self.stack.append(self.encode(*arguments) if made_by == _ENCODE else Object(made_by, arguments))
+        if made_by == _BYTES and not arguments:
+            self.stack.append(b"")
+        else:
+            self.stack.append(self.encode(*arguments) if made_by == _ENCODE else Object(made_by, arguments))
 
     def encode(self, text: str, encoding: str = "latin1") -> bytes:
         """Do what ``_codecs.encode`` does for bytes in protocols 0 to 2, as long as there is data for it."""

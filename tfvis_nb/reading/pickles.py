@@ -41,7 +41,7 @@ def is_pickle(data: Data) -> bool:
     """
     head = bytes(data[:512])
     if head[:1] == b"\x80":
-        return head[1:2] in (b"\x02", b"\x03") or head[1:3] in (b"\x04\x95", b"\x05\x95")
+        return head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
     # Protocols 0 and 1 have no mark: a global, a list or dict that is remembered, and the stop at the end.
     known = _OLD.match(head) is not None or head[:2] in (b"]q", b"}q")
     return known and bytes(data[-64:]).rstrip(b"\n").endswith(b".")

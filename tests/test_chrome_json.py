@@ -1,0 +1,103 @@
+"""JSON of trace events, in pieces: whole, cut, unterminated, damaged."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tfvis_nb.reading import chrome_json
+from tfvis_nb.reading.chrome_json import documents
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text('ab}{],"\\', max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+events = st.lists(
+    st.dictionaries(st.sampled_from(["ph", "ts", "args", "a},{b"]), plain, max_size=3), max_size=12
+)
+
+
+def parsed(data: bytes) -> list[tuple[list[Any], dict[str, Any], list[str]]]:
+    return [
+        ([event for part in document for event in part], document.keys, document.notes)
+        for document in documents(data, "this")
+    ]
+
+
+@given(events=events, chunk=st.integers(1, 60), indent=st.sampled_from([None, 1]), before=plain, after=plain)
+def test_pieces_are_what_the_whole_is(
+    events: list[Any], chunk: int, indent: int | None, before: Any, after: Any
+) -> None:
+    whole = {"before": before, "traceEvents": events, "after": after}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chrome_json, "CHUNK", chunk)
+        patch.setattr(chrome_json, "_EXACT", 1 << 2000)
+        (one,) = parsed(json.dumps(whole, indent=indent).encode())
+        (bare,) = parsed(json.dumps(events, indent=indent, ensure_ascii=False).encode())
+        both = parsed((json.dumps(whole) + "\n" + json.dumps(events)).encode())
+    assert one == (events, {"before": before, "traceEvents": [], "after": after}, [])
+    assert bare == (events, {}, [])
+    assert both == [one, bare]
+
+
+@given(events=events.filter(bool), data=st.data())
+def test_an_array_may_end_anywhere(events: list[Any], data: st.DataObject) -> None:
+    text = json.dumps(events).encode()
+    end = data.draw(st.integers(1, len(text) - 1))
+    try:
+        ((read, _, notes),) = parsed(text[:end])
+    except tv.TraceFormatError as error:
+        said = str(error)
+    else:
+        said = ""
+        exact = json.loads(json.dumps(events), parse_float=Decimal)
+        assert read in (events[: len(read)], exact[: len(read)])
+        assert len(notes) <= 1
+    assert not said or "byte" in said
+
+
+def test_horovod_leaves_the_array_open() -> None:
+    assert parsed(b'[\n{"ph": "B"},\n{"ph": "E"},\n') == [([{"ph": "B"}, {"ph": "E"}], {}, [])]
+
+
+def test_a_file_that_ends_inside_an_event() -> None:
+    ((read, _, notes),) = parsed(b'[{"ph": "B"}, {"ph": "E", "args": {"a": {}}, "b')
+    assert read == [{"ph": "B"}]
+    assert notes == ["the file ends inside an event; its last 35 bytes were left out"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b'{"traceEvents": [{"ph": "X"}, {"ph"', "cut off at byte 35"),
+        (b'{"traceEvents": [{"ph": "X"} {"ph": "X"}]}', "damaged at byte 29"),
+        (b'{"traceEvents": []} and more', "byte 20"),
+        (b'{"traceEvents": [' + b"[" * 200_000, "nested too deeply"),
+        (b'{"traceEvents": [{"a": ' + b"9" * 5000 + b"}]}", "4300"),
+        (b'{"a": {"traceEvents": []}}', "its keys are 'a'"),
+        (b'{"traceEvents": 7}', "without traceEvents"),
+    ],
+)
+def test_damage_is_named(data: bytes, said: str) -> None:
+    with pytest.raises(tv.TraceFormatError, match=said):
+        parsed(data)
+
+
+def test_bytes_that_are_not_utf8_do_not_move_the_rest() -> None:
+    data = b'{"traceEvents": [{"name": "\xff\xfe"}], "z": 1} {"traceEvents": [{"name": "b"}]}'
+    (first, second) = parsed(data)
+    assert first[1] == {"traceEvents": [], "z": 1}
+    assert second[0] == [{"name": "b"}]

@@ -1,0 +1,130 @@
+"""What Trace.to_chrome_trace writes is read back as the same rows; files can be laid together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.hostile_names import hostile_trace
+from tests.real_traces import DATA, name_of, step_stats_files
+from tfvis_nb import Trace
+from tfvis_nb import events as event_table
+
+SMALL = [path for path in step_stats_files() if path.stat().st_size < 500_000]
+
+
+def again(trace: Trace) -> Trace:
+    return tv.read_trace(trace.to_chrome_trace().encode())
+
+
+def assert_same_rows(one: Trace, other: Trace) -> None:
+    for name, dtype in event_table.COLUMNS.items():
+        mine, theirs = one.events[name], other.events[name]
+        if dtype == "category":
+            mine, theirs = mine.astype(object).fillna(""), theirs.astype(object).fillna("")
+        pd.testing.assert_series_equal(mine, theirs)
+    assert other.step_labels == one.step_labels
+
+
+@pytest.mark.parametrize("path", SMALL, ids=name_of)
+def test_real_traces(path: Path) -> None:
+    trace = tv.read_trace(path)
+    read = again(trace)
+    assert_same_rows(trace, read)
+    assert read.title == trace.title
+    assert read.notes == [*trace.notes, "outputs, memory records and graphs are not in Chrome traces"]
+    assert again(read).notes == read.notes
+    assert len(read.edges) == len(trace.edges)
+
+
+def test_other_formats() -> None:
+    for name in ("kineto_rank0.json.xz", "horovod_timeline.json.xz", "tf2_host.trace.json"):
+        trace = tv.read_trace(DATA / name)
+        assert_same_rows(trace, again(trace))
+
+
+def test_hostile_texts() -> None:
+    trace = hostile_trace()
+    assert_same_rows(trace, again(trace))
+
+
+words = st.sampled_from(["", "a", "</script>", "/job:w/task:1/device:GPU:0", "\u00e9\u4e16", 'q"\\'])
+times = st.integers(-(2**60), 2**60)
+maybe = st.none() | times
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), count=st.integers(1, 6))
+def test_any_table(data: st.DataObject, count: int) -> None:
+    def column(values: st.SearchStrategy[Any]) -> list[Any]:
+        return data.draw(st.lists(values, min_size=count, max_size=count))
+
+    columns: dict[str, Any] = {
+        name: column(words) for name, dtype in event_table.COLUMNS.items() if dtype in ("str", "category")
+    }
+    columns |= {
+        name: pd.array(column(maybe), dtype="Int64")
+        for name, dtype in event_table.COLUMNS.items()
+        if dtype == "Int64"
+    }
+    columns["kind"] = column(st.sampled_from(event_table.KINDS))
+    columns["step"] = np.array(column(st.integers(-1, 3)), np.int32)
+    columns["start_ns"] = np.array(column(times), np.int64)
+    columns["duration_ns"] = np.array(column(st.integers(0, 2**60)), np.int64)
+    trace = Trace(event_table.order(event_table.build(columns))[0], step_labels={1: "train 1"})
+    assert_same_rows(trace, again(trace))
+
+
+def events_of(trace: Trace) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = json.loads(trace.to_chrome_trace())["traceEvents"]
+    return made
+
+
+def test_two_files_can_be_laid_together() -> None:
+    one = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    two = tv.read_trace(DATA / "local_mlp_step1.pb")
+    both = [events_of(trace) for trace in (one, two)]
+    names: dict[tuple[int, int, str], str] = {}
+    for event in (event for events in both for event in events if event["name"].endswith("_name")):
+        key = (event["pid"], event["tid"], event["name"])
+        assert names.setdefault(key, event["args"]["name"]) == event["args"]["name"]
+    processes = [{e["pid"] for e in events if e["ph"] == "X"} for events in both]
+    assert processes[0] & processes[1]  # the CPU
+    flows = [{e["id"] for e in events if e["ph"] == "s"} for events in both]
+    assert flows[0]
+    assert not flows[0] & flows[1]
+    text = json.dumps({"otherData": {"writer": "tfvis_nb"}, "traceEvents": [*both[0], *both[1]]})
+    merged = tv.read_trace(text.encode())
+    expected = pd.concat([one.lanes, two.lanes]).groupby(["device", "lane"], observed=True)["events"].sum()
+    made = merged.lanes.set_index(["device", "lane"])["events"]
+    assert {key: int(value) for key, value in made.items()} == {
+        key: int(value) for key, value in expected.items()
+    }
+
+
+def test_counters_are_what_the_allocators_recorded() -> None:
+    trace = tv.read_trace(DATA / "local_mlp_step1.pb")
+    assert trace.nested is not None
+    changes: dict[str, list[tuple[int, int]]] = {}
+    for uses in trace.nested["memory"].to_pylist():
+        for use in uses:
+            changes.setdefault(use["allocator"], []).extend((r["micros"], r["bytes"]) for r in use["records"])
+    counters = [event for event in events_of(trace) if event["ph"] == "C"]
+    assert {event["name"] for event in counters} == {f"{name} allocated" for name, c in changes.items() if c}
+    for name, records in changes.items():
+        level = 0
+        expected: dict[int, int] = {}
+        for micros, size in sorted(records):
+            level += size
+            expected[micros] = level
+        shown = {e["ts"]: e["args"]["bytes"] for e in counters if e["name"] == f"{name} allocated"}
+        assert shown == expected
+        assert max(shown.values(), default=1) > 0

@@ -1,0 +1,216 @@
+"""Pickles: those of RunMetadata are read, nothing else is run, and a few bytes cannot ask for much."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import pickletools
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.real_traces import DATA, SHARED
+from tfvis_nb.reading.pickle_instructions import load
+
+RUN = b"ctensorflow.core.protobuf.config_pb2\nRunMetadata\n"
+
+
+def pickled(data: bytes, protocol: int = 4) -> bytes:
+    """A pickle such as protobuf makes of a RunMetadata."""
+    state = pickle.dumps({"serialized": data}, protocol)
+    body = state[2:] if protocol >= 2 else state
+    if protocol >= 4:
+        body = body[9:]
+    head = b"\x80" + bytes([protocol]) if protocol >= 2 else b""
+    return head + RUN + b")R" + body[:-1] + b"b."
+
+
+@pytest.mark.parametrize("name", [
+    "pickle_tf221.pickle",
+    "pickle_tf221_protocol2.pickle",
+    "pickle_tf115_python2_protocol1.pickle",
+    "pickle_tf115_python2_protocol0.pickle.xz",
+])  # fmt: skip
+def test_pickles_of_run_metadata(name: str) -> None:
+    trace = tv.read_trace(DATA / name)
+    assert trace.title == name
+    assert len(trace.events) > 20
+    assert trace.events["op"].astype(str).str.contains("MatMul").any()
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_every_protocol_gives_the_message(protocol: int) -> None:
+    data = (DATA / "local_mlp_step1.pb").read_bytes()
+    made = tv.read_trace(pickled(data, protocol))
+    assert made.events.equals(tv.read_trace(data).events)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("protocol", range(6))
+def test_pickles_of_this_tensorflow(protocol: int) -> None:
+    from tensorflow.core.protobuf.config_pb2 import RunMetadata
+
+    data = (DATA / "local_mlp_step1.pb").read_bytes()
+    metadata = RunMetadata.FromString(data)
+    expected = tv.read_trace(data).events
+    assert tv.read_trace(pickle.dumps(metadata, protocol)).events.equals(expected)
+    assert tv.read_trace(pickle.dumps(metadata.step_stats, protocol)).events.equals(expected)
+    both = tv.read_trace(pickle.dumps([metadata, RunMetadata.FromString(data)], protocol))
+    assert both.steps["events"].tolist() == [len(expected)] * 2
+
+
+@pytest.mark.parametrize(
+    "path", sorted((SHARED / "hvd").glob("*_run_metadata*.pickle")) or [DATA / "pickle_tf221.pickle"], ids=str
+)
+def test_a_pickle_is_the_message_beside_it(path: Path) -> None:
+    stem = path.name.split("_run_metadata")[0]
+    message = path.with_name(f"{stem}_run_metadata.pb")
+    trace = tv.read_trace(path)
+    assert len(trace.events) > 20
+    if message.exists():
+        assert trace.events.equals(tv.read_trace(message).events)
+
+
+def test_a_session_of_tftracer() -> None:
+    trace = tv.read_trace(DATA / "tftracer_session.pickle.gz")
+    assert len(trace.steps) == 6
+    assert "1 of the 7 traces of the session were no longer kept by tftracer" in trace.notes
+
+
+def test_a_message_that_is_pickled_twice_is_one_step() -> None:
+    data = (DATA / "local_mlp_step1.pb").read_bytes()
+    one = pickled(data, 2)[2:-1]
+    many = b"\x80\x02](" + one + b"q\x01" + b"h\x01" * 1000 + b"e."
+    assert len(tv.read_trace(many).steps) == 1
+
+
+def test_empty_ones_say_which_option_fills_them() -> None:
+    with pytest.raises(tv.EmptyTraceError, match="FULL_TRACE"):
+        tv.read_trace(pickled(b""))
+
+
+class Call:
+    """Pickles as a call of anything."""
+
+    def __init__(self, function: Any, *arguments: Any, state: Any = None) -> None:
+        self.made = function, arguments, state
+
+    def __reduce__(self) -> Any:
+        return self.made
+
+
+def malicious(flag: str) -> dict[str, bytes]:
+    command = f"echo > {flag}"
+    code = f"open({flag!r}, 'w')"
+    made = {f"reduce {protocol}": pickle.dumps(Call(os.system, command), protocol) for protocol in range(6)}
+    return made | {
+        "nested in a list": pickle.dumps([[{"a": Call(os.system, command)}]]),
+        "as a key": pickle.dumps({1: Call(exec, code)}),
+        "with a state": pickle.dumps(Call(eval, code, state={"serialized": b""})),
+        "getattr": pickle.dumps(Call(getattr, "a", "upper")),
+        "subprocess": pickle.dumps(Call(subprocess.Popen, command)),
+        "behind a message": b"\x80\x02("
+        + pickled(b"", 2)[2:-1] + pickle.dumps(Call(os.system, command), 2)[2:-1] + b"t.",
+        "inst": b"(S'" + command.encode() + b"'\nios\nsystem\n.",
+        "obj": b"(cos\nsystem\nS'" + command.encode() + b"'\no.",
+        "newobj": b"\x80\x02cbuiltins\nexec\n(X\x01\x00\x00\x00at\x81.",
+        "newobj_ex": b"\x80\x04cbuiltins\nexec\n)}\x92.",
+        "stack global": b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x01a\x85R.",
+        "dotted": b"\x80\x04\x8c\x0bcollections\x8c\x20OrderedDict.__init__.__globals__\x93.",
+        "module of an allowed one": b"ctensorflow.core.protobuf.config_pb2\nos\n.",
+        "extension": b"\x80\x02\x82\x01.",
+        "persistent": b"Pos.system\n.",
+        "persistent from the stack": b"\x80\x02N\x51.",
+        "state of a global": RUN + b"}U\x07__new__cos\nsystem\nsb.",
+        "call of a built object": RUN + b")RU\x01a\x85R.",
+        "encode another way": b"c_codecs\nencode\n(X\x01\x00\x00\x00aX\x05\x00\x00\x00rot13tR.",
+        "encode of no text": b"c_codecs\nencode\n(]tR.",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", malicious("flag"))
+def test_nothing_is_run(name: str, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    before = set(sys.modules)
+    with pytest.raises(tv.TraceFormatError) as caught:
+        tv.read_trace(malicious(str(flag))[name])
+    assert not flag.exists()
+    assert "pickle" in str(caught.value)
+    assert {"os", "subprocess"} & set(sys.modules) <= before
+
+
+def test_what_is_refused_is_named() -> None:
+    with pytest.raises(tv.TraceFormatError, match=r"names (posix|nt)\.system, .* nothing of it was run"):
+        tv.read_trace(pickle.dumps(Call(os.system, "true")))
+
+
+BOMBS = {
+    "memo of a large number": b"\x80\x02Nr\xff\xff\xff\xff0" * 1000 + b".",
+    "long text": b"\x80\x02X\xff\xff\xff\xffa.",
+    "long bytes": b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7fa.",
+    "long bytearray": b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x7fa.",
+    "long frame": b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\xff.",
+    "long number": b"\x80\x02\x8b\xff\xff\xff\x7f1.",
+    "many digits": b"\x80\x02L" + b"9" * 500_000 + b"L\n.",
+    "negative size": b"\x80\x02T\xff\xff\xff\xff.",
+    "key of nested tuples": b"\x80\x02}N" + b"2\x86" * 200 + b"Ns.",
+    "instructions": b"\x80\x02" + b"]" * 1_200_000 + b".",
+    "deep list": b"\x80\x02" + b"]" * 400_000 + b"a" * 399_999 + b".",
+    "deep objects": b"\x80\x02" + b"ccollections\nOrderedDict\n)R" * 1000 + b"b" * 999 + b".",
+    "encoded again and again": b"\x80\x02c_codecs\nencode\nq\x01X\x40\x42\x0f\x00" + b"a" * 1_000_000
+    + b"q\x020" + b"h\x01h\x02\x85R0" * 100_000 + b"N.",
+    "one message, many times": b"\x80\x02]("
+    + pickled(bytes(500_000), 2)[2:-1] + b"q\x01" + b"h\x01" * 300_000 + b"e.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_few_bytes_cannot_ask_for_much(name: str) -> None:
+    code = (
+        "import resource, sys, tfvis_nb as tv, ptars, pyarrow.compute\n"
+        "resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))\n"
+        "try:\n"
+        "    tv.read_trace(sys.stdin.buffer.read())\n"
+        "except tv.TraceFormatError as error:\n"
+        "    print(type(error).__name__, error)\n"
+    )
+    began = time.monotonic()
+    run = subprocess.run([sys.executable, "-c", code], input=BOMBS[name], capture_output=True, timeout=60)  # noqa: PLW1510 - the assertion shows what went wrong
+    assert run.returncode == 0, run.stderr.decode()
+    assert "TraceError" in run.stdout.decode() or "FormatError" in run.stdout.decode()
+    assert time.monotonic() - began < 60
+
+
+def test_other_pickles_say_what_they_are() -> None:
+    with pytest.raises(tv.TraceFormatError, match="a pickle of dict, not of RunMetadata"):
+        tv.read_trace(pickle.dumps({"a": 1}))
+
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=5).map(tuple)
+        | st.dictionaries(st.text(max_size=4) | st.integers() | st.none(), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(value=plain, protocol=st.integers(0, 5))
+def test_plain_values_are_what_python_reads(value: Any, protocol: int) -> None:
+    data = pickle.dumps(value, protocol)
+    assert repr(load(data, "this", {})) == repr(value)
+    assert repr(load(pickletools.optimize(data), "this", {})) == repr(value)
