@@ -13,7 +13,8 @@ from tests.real_traces import DATA
 from tests.wire_reader import read_container, read_drawn
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.display.labels import printable
-from tfvis_nb.display.page import bundle
+from tfvis_nb.display.page import PageTooLargeError, bundle, estimated_bytes
+from tfvis_nb.display.timeline import show_timeline
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.display.wire_details import details
 
@@ -168,3 +169,48 @@ def test_an_empty_trace_is_a_page() -> None:
 
 def test_the_code_in_a_page_is_small() -> None:
     assert len(bundle("page.js").encode()) <= 150_000
+
+
+def payload(text: str, part: str) -> bytes:
+    return base64.b64decode(Page(text).by_id(part))
+
+
+def test_a_page_that_would_be_too_large_is_not_written(trace: Trace, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    with pytest.raises(
+        ValueError, match=r"over the limit of 0 MB; .*time_range=\(\d+, \d+\).*max_bytes=None"
+    ) as said:
+        trace.to_html(path, max_bytes=2000)
+    assert isinstance(said.value, PageTooLargeError)
+    assert not path.exists()
+    whole = trace.to_html(max_bytes=None)
+    assert len(trace.to_html(max_bytes=len(whole))) == len(whole)
+
+
+def test_a_page_of_a_range_of_time(trace: Trace) -> None:
+    table = trace.events
+    end = table["start_ns"] + table["duration_ns"]
+    first, last = int(table["start_ns"].quantile(0.4)), int(table["start_ns"].quantile(0.6))
+    text = trace.to_html(time_range=(first, last))
+    header, rows = read_drawn(payload(text, "tfvis-drawn"))
+    inside = table[(end > first) & (table["start_ns"] < last)]
+    assert header["count"] == len(inside) < len(table)
+    assert [row[3] for row in rows] == inside["name"].tolist()
+    assert header["notes"][0].startswith(f"{len(inside):,} of {len(table):,} events: those that overlap ")
+    assert read_container(payload(text, "tfvis-details"))[0]["count"] == len(inside)
+    widget = show_timeline(trace)
+    assert read_drawn(payload(widget.to_html(time_range=(first, last)), "tfvis-drawn"))[0]["count"] == len(
+        inside
+    )
+
+
+@pytest.mark.parametrize("time_range", [(0, 1), (5, 3), (1, 2, 3), "all", (None, None)])
+def test_a_time_range_that_is_none(trace: Trace, time_range: Any) -> None:
+    with pytest.raises(ValueError, match="range"):
+        trace.to_html(time_range=time_range)
+
+
+def test_an_estimate_is_near_the_size(monkeypatch: pytest.MonkeyPatch, trace: Trace) -> None:
+    monkeypatch.setattr("tfvis_nb.display.page._SAMPLE", 50)
+    exact = len(payload(trace.to_html(), "tfvis-drawn")) + len(payload(trace.to_html(), "tfvis-details"))
+    assert 0.5 < estimated_bytes(trace) / (exact * 4 / 3) < 4

@@ -1,0 +1,191 @@
+"""What the kernel answers about a trace too large for a browser is what the table says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.large_traces import decoded, layout_of, made_up
+from tests.real_traces import DATA
+from tests.wire_reader import read_container, texts
+from tfvis_nb import Trace, read_trace
+from tfvis_nb.display import windows
+from tfvis_nb.display.delivery import Delivery
+from tfvis_nb.display.lane_order import order_lanes
+from tfvis_nb.display.range_statistics import range_statistics
+from tfvis_nb.display.windows import Windows
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, trace: Trace, **limits: int) -> Windows:
+    for name, value in limits.items():
+        monkeypatch.setattr(windows, name, value)
+    return Windows(layout_of(trace))
+
+
+def answered(
+    asking: Windows, start: int, end: int, bucket: int, text: str = ""
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    question = {"kind": "window", "start": start, "end": end, "bucket": bucket, "text": text, "step": None}
+    _, (part,) = asking.answer(json.loads(json.dumps(question)))
+    return decoded(part)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_part_and_the_outline_around_it_are_every_event_once(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = made_up(6000, 3, seed, longest=60_000)
+    asking = asked(monkeypatch, trace, OUTLINE_BUCKETS=64, MOST_ENTRIES=600, MOST_EXACT=200)
+    _, outline = decoded(asking.outline_bytes("", "windows"))
+    random = np.random.default_rng(seed)
+    for _ in range(12):
+        start, end = sorted(random.integers(0, 240_000, 2).tolist())
+        header, part = answered(asking, start, end, 64)
+        replaced = (outline["end"] > start) & (outline["start"] < end)
+        together = pd.concat([outline[~replaced], part])
+        assert together["count"].sum() == 6000
+        assert together["busy"].sum() == trace.events["duration_ns"].sum()
+        ordered = together.sort_values(["lane", "row", "start", "end"])
+        following = ordered.groupby(["lane", "row"])["start"].shift(-1).fillna(np.inf)
+        assert (following >= ordered["end"]).all()
+        fine = part[(part["end"] > start) & (part["start"] < end)]
+        assert (fine["count"] == 1).all() or header["bucket"] > 1
+
+
+def test_a_part_in_full_is_the_slice_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = made_up(5000, 3, 9)
+    asking = asked(monkeypatch, trace, OUTLINE_BUCKETS=64, MOST_ENTRIES=600)
+    header, part = answered(asking, 50_000, 60_000, 1)
+    assert header["bucket"] == 1
+    table = trace.events
+    start = table["start_ns"] - int(table["start_ns"].iloc[0])
+    end = start + table["duration_ns"]
+    inside = table.index[(end > 50_000) & (start < 60_000)]
+    singles = part[part["count"] == 1].set_index("event")
+    assert set(inside) <= set(singles.index)
+    chosen = singles.loc[inside]
+    assert chosen["start"].tolist() == start[inside].tolist()
+    assert chosen["end"].tolist() == end[inside].tolist()
+    assert chosen["lane"].tolist() == order_lanes(table).of_event[inside].tolist()
+    assert chosen["step"].tolist() == table["step"][inside].tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("op_3", "name.str.contains('op_3')"),
+        ("op:op1", "op == 'Op1'"),
+        ("lane:2", "lane == 'stream:2'"),
+        ("kind:kernel", "kind == 'kernel'"),
+        ("SCOPE_1 >=30ns", "name.str.contains('scope_1') and duration_ns >= 30"),
+        ("<3ns", "duration_ns < 3"),
+        ("stream:1", "lane == 'stream:1'"),
+        ("name:", "step < 0"),
+        ("nothing", "step < 0"),
+    ],
+)
+def test_a_search_finds_what_the_front_end_would(
+    text: str, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = made_up(2000, 3, 3)
+    asking = asked(monkeypatch, trace, OUTLINE_BUCKETS=64, MOST_ENTRIES=300)
+    wanted = trace.events.astype({"op": "str", "lane": "str", "kind": "str"}).query(query).index
+    answer, (ids, lit) = asking.answer({"kind": "search", "text": text, "step": None})
+    assert np.frombuffer(ids, "u4").tolist() == wanted.tolist()
+    assert answer == {"count": len(wanted)}
+    _, outline = decoded(asking.outline_bytes("", "windows"))
+    assert len(lit) == len(outline)
+    assert outline["count"][np.frombuffer(lit, "?")].sum() >= len(wanted)
+    _, part = answered(asking, 10_000, 30_000, 1, text)
+    single = part[part["count"] == 1]
+    assert single["lit"].astype(bool).tolist() == single["event"].isin(wanted).tolist()
+
+
+def test_a_search_in_one_step() -> None:
+    trace = made_up(900, 2, 5)
+    _, (ids, _) = Windows(layout_of(trace)).answer({"kind": "search", "text": "op", "step": 1})
+    assert np.frombuffer(ids, "u4").tolist() == np.flatnonzero(trace.events["step"] == 1).tolist()
+
+
+def test_statistics_are_those_of_the_selected_rows() -> None:
+    trace = made_up(3000, 3, 8)
+    layout = layout_of(trace)
+    start = trace.events["start_ns"] - layout.origin
+    end = start + trace.events["duration_ns"]
+    inside = (end > 20_000) & (start < 70_000) & (trace.events["lane"] != "stream:1")
+    inside &= (trace.events["step"] == 2) & ((end > start) | (start >= 20_000))
+    lanes = np.flatnonzero(layout.lanes.table["lane"] != "stream:1").tolist()
+    rows = trace.events[inside]
+    for by in ("op", "name"):
+        got = range_statistics(layout, 20_000, 70_000, lanes, 2, by)
+        assert got["count"] == len(rows)
+        assert got["total"] == rows["duration_ns"].sum()
+        grouped = rows.groupby(by, observed=True)["duration_ns"].agg(
+            ["size", "sum", "mean", "min", "max", "idxmax"]
+        )
+        table = pd.DataFrame(got["rows"]).set_index("label")
+        assert got["distinct"] == len(grouped) == len(table)
+        assert table["total"].is_monotonic_decreasing
+        names = {"count": "size", "total": "sum", "min": "min", "max": "max", "longest": "idxmax"}
+        for mine, of_pandas in names.items():
+            assert table.loc[grouped.index, mine].tolist() == grouped[of_pandas].tolist()
+        busy = np.zeros(50_000, bool)
+        for a, b in zip(start[inside], end[inside], strict=True):
+            busy[max(a - 20_000, 0) : max(b - 20_000, 0)] = True
+        assert got["busy"] == busy.sum()
+
+
+def test_one_event_comes_with_the_events_around_it() -> None:
+    trace = read_trace(DATA / "local_mlp_step1.pb")
+    asking = Windows(layout_of(trace))
+    edges = trace.edges
+    event = int(edges["target"].mode()[0])
+    answer, (drawn, details) = asking.answer({"kind": "events", "events": [event]})
+    mine = edges[(edges["source"] == event) | (edges["target"] == event)]
+    assert set(answer["events"]) == {event, *mine["source"], *mine["target"]}
+    assert answer["lanes"] == order_lanes(trace.events).of_event[answer["events"]].tolist()
+    header, columns = read_container(details)
+    assert header["count"] == len(answer["events"])
+    assert columns["edge_offsets"][-1] == len(mine)
+    assert read_container(drawn)[0]["count"] == len(answer["events"])
+    names = texts(read_container(drawn)[1]["parts_bytes"], read_container(drawn)[1]["parts_offsets"])
+    assert trace.events["name"][event].rpartition("/")[2] in names
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"kind": "everything"},
+        {"kind": "events", "events": []},
+        {"kind": "events", "events": [-1]},
+        {"kind": "events", "events": [10**9]},
+    ],
+)
+def test_a_question_that_cannot_be_answered(question: dict[str, Any]) -> None:
+    asking = Windows(layout_of(made_up(20, 1, 1)))
+    with pytest.raises(ValueError, match=r"there (is no question|are no events)"):
+        asking.answer(question)
+
+
+def test_what_is_sent_depends_on_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = made_up(2000, 2, 6)
+    lanes = order_lanes(trace.events)
+    whole = Delivery(trace, lanes, "")
+    assert whole.rest == ""
+    with pytest.raises(ValueError, match="sent whole"):
+        whole.answer({"kind": "events", "events": [1]})
+    monkeypatch.setattr("tfvis_nb.display.delivery.WHOLE_BYTES", 1000)
+    monkeypatch.setattr("tfvis_nb.display.delivery.CHUNK_BYTES", 900)
+    chunked = Delivery(trace, lanes, "")
+    assert chunked.rest == "chunks"
+    pieces = list(chunked.chunks("drawn"))
+    assert [said["index"] for said, _ in pieces] == list(range(pieces[0][0]["of"]))
+    assert all(len(data) <= 900 for _, data in pieces)
+    assert b"".join(data for _, data in pieces) == whole.first
+    assert b"".join(data for _, data in chunked.chunks("details")) == whole.details()
+    monkeypatch.setattr("tfvis_nb.display.delivery.MOST_HELD", 1000)
+    assert Delivery(trace, lanes, "").rest == "windows"
