@@ -34,7 +34,10 @@ _OF_KIND = {
 }
 
 # Ops, and tf.data's own activities on host threads, that wait for input or make it.
-_INPUT = re.compile(r"IteratorGetNext|OneShotIterator|QueueDequeue|Iterator::|Infeed|ReaderRead|Unstage")
+_INPUT = re.compile(
+    r"IteratorGetNext|OneShotIterator|QueueDequeue|Iterator::|Infeed|ReaderRead|Unstage"
+    r"|(?:Prefetch|Parallel\w+|MapAndBatch|Interleave)(?:Produce|Consume)|InstantiatedCapturedFunction"
+)
 _HOST_TO_DEVICE = re.compile(r"H(to|2)D", re.IGNORECASE)
 _DEVICE_TO_HOST = re.compile(r"D(to|2)H", re.IGNORECASE)
 

@@ -9,18 +9,27 @@ import numpy as np
 import pandas as pd
 
 _JOBS = ("ps", "worker", "chief", "master", "evaluator")
-_LANES = (
-    "ops",
-    "stream:",
-    "memcpy H2D",
-    "memcpy D2H",
-    "memcpy D2D",
-    "memcpy P2P",
-    "memcpy",
-    "memset",
-    "collective",
-    "recv",
-    "sync",
+# The thread of the program itself comes before the pools that work for it.
+_LANES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        "ops",
+        "Steps",
+        "XLA Modules",
+        "XLA Ops",
+        "Async XLA Ops",
+        "(?:python3?|main)(?:/.*)?",
+        "stream:.*",
+        "memcpy H2D",
+        "memcpy D2H",
+        "memcpy D2D",
+        "memcpy P2P",
+        "memcpy.*",
+        "memset",
+        "collective",
+        "recv",
+        "sync",
+    )
 )
 # What CUPTI keeps of its own threads says nothing of the step.
 _LAST = "Host Threads/"
@@ -132,7 +141,7 @@ def _device_key(device: str) -> Key:
 
 
 def _lane_key(lane: str) -> Key:
-    for rank, prefix in enumerate(_LANES):
-        if lane.startswith(prefix):
+    for rank, pattern in enumerate(_LANES):
+        if pattern.fullmatch(lane):
             return rank, _natural(lane)
     return len(_LANES) + lane.startswith(_LAST), _natural(lane)
