@@ -85,8 +85,9 @@ export class Commands {
   revealSelection(): void {
     const { store } = this;
     const { selected, range } = store;
-    const step = selected !== null ? store.drawn.step?.[selected] : store.placeOfStep(range?.step);
-    if (store.step !== null && step !== undefined && step !== store.step) store.setStep(step);
+    const named = store.drawn.steps.findIndex((each) => each.step === range?.step);
+    const step = selected !== null ? store.drawn.step?.[selected] : named;
+    if (store.step !== null && step !== undefined && step >= 0 && step !== store.step) store.setStep(step);
     if (selected !== null) {
       this.#uncover(selected);
       this.reveal(selected);

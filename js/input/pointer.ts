@@ -50,7 +50,7 @@ export class Pointer {
     const row = at.item.rows[at.row];
     if (!row) return null;
     const nsPerPixel = (store.viewport.end - store.viewport.start) / store.width;
-    return hitRow(row, store.levels(row), timeAt(store.viewport, x, store.width), nsPerPixel, 3);
+    return hitRow(row, store.shown.levels(row), timeAt(store.viewport, x, store.width), nsPerPixel, 3);
   }
 
   #down(event: PointerEvent): void {

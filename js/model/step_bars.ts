@@ -1,5 +1,5 @@
 /** The steps as bars: how long each took, which are slow. */
-import type { Step } from "./drawn";
+import type { Drawn, Step } from "./drawn";
 
 export interface StepBar {
   /** Places in the list of steps that this bar stands for: one, or a few where there are more steps than room. */
@@ -63,4 +63,13 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
     });
   }
   return { bars, median, slowest: slowest + skipped };
+}
+
+/** Steps of one recording mostly follow each other; when nearly all of the axis would be gaps, one step is shown. */
+const SPARSE = 0.25;
+
+/** Whether steps are so far apart that they cannot be looked at together. */
+export function isSparse({ steps, span }: Pick<Drawn, "steps" | "span">): boolean {
+  const busy = steps.reduce((sum, step) => sum + step.end - step.start, 0);
+  return steps.length > 1 && busy < SPARSE * span;
 }

@@ -100,7 +100,7 @@ export class Bars {
   #raster(store: Store, row: Row, nsPerPixel: number): void {
     const { shade, colours } = store.painting;
     const line = this.#line;
-    const levels = store.levels(row);
+    const levels = store.shown.levels(row);
     rasterRow(line, 0, line.length, row, levels, store.viewport.start, nsPerPixel, shade, colours);
   }
 

@@ -197,7 +197,7 @@ function placeFacts(store: Store, id: number): Fact[] {
   const { step, steps } = store.run;
   if (step && steps.length > 1)
     facts.push({ term: "Step", value: stepName(steps[step[id]]).replace(/^Step /, "") });
-  const same = store.sameName(id);
+  const same = store.shown.sameName(id);
   if (same.length > 1) {
     const total = same.reduce((sum, other) => sum + drawn.duration[other], 0);
     facts.push({

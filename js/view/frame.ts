@@ -6,8 +6,9 @@ import { fitSurface, makeSurface, type Surface } from "./canvas";
 import { Minimap } from "./minimap";
 import { drawOverlay } from "./overlay";
 import { drawRuler } from "./ruler";
-import type { Store, Topic } from "./store";
+import type { Store } from "./store";
 import { readTokens, type Tokens } from "./theme";
+import type { Topic } from "./topics";
 
 export interface Stages {
   root: HTMLElement;

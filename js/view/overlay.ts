@@ -55,7 +55,7 @@ function outline(surface: Surface, store: Store, colour: string, id: number, wid
 
 function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: number): void {
   const { context } = surface;
-  const ids = store.sameName(id);
+  const ids = store.shown.sameName(id);
   context.fillStyle = tokens.selection;
   let lit = 0;
   for (let at = firstEndingAfter(store, ids, store.viewport.start); at < ids.length && lit < MOST_LIT; at++) {

@@ -5,12 +5,12 @@ import { Aligned } from "../model/aligned";
 import { type Arrangement, arrange } from "../model/arrangement";
 import type { DetailsView } from "../model/details";
 import type { Drawn } from "../model/drawn";
-import type { RowLevels } from "../model/levels";
 import { byEventId, byPlace } from "../model/merged";
 import type { Theme } from "../model/palette";
 import { Placement } from "../model/placement";
 import type { Row } from "../model/rows";
 import { type Matches, search } from "../model/search";
+import { isSparse } from "../model/step_bars";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { Hover, Mark } from "./hover_and_marks";
 import { LaneChoices } from "./lane_choices";
@@ -19,24 +19,10 @@ import type { Notice, Remote } from "./remote";
 import { Shown } from "./shown";
 import { Topics } from "./topics";
 
-export type Topic =
-  | "viewport"
-  | "layout"
-  | "selection"
-  | "hover"
-  | "search"
-  | "paint"
-  | "details"
-  | "panel"
-  | "notice";
-
-/** Steps of one recording mostly follow each other; when nearly all of the axis would be gaps, show one step. */
-const SPARSE = 0.25;
-
 /** More aligned steps than these begin folded. */
 const FEW_STEPS = 4;
 
-export class Store extends Topics<Topic> {
+export class Store extends Topics {
   details: DetailsView | null = null;
   detailsError: string | null = null;
   failure: string | null = null;
@@ -68,7 +54,7 @@ export class Store extends Topics<Topic> {
   readonly history = new History();
   /** Set while the steps are shown under each other, each from its own start. */
   aligned: Aligned | null = null;
-  #shown!: Shown;
+  shown!: Shown;
   #drawn: Drawn;
 
   constructor(
@@ -78,10 +64,8 @@ export class Store extends Topics<Topic> {
   ) {
     super(signal);
     this.#drawn = drawn;
-    const busy = drawn.steps.reduce((sum, step) => sum + step.end - step.start, 0);
-    const sparse = drawn.steps.length > 1 && busy < SPARSE * drawn.span;
     this.painting = new Painting(drawn, host.get("color_by"), "light", "#ffffff");
-    this.setStep(sparse ? 0 : null);
+    this.setStep(isSparse(drawn) ? 0 : null);
     for (const key of ["group_by", "lane_filter"] as const) host.watch(key, () => this.rearrange(), signal);
     host.watch("color_by", () => this.repaint(), signal);
     host.watch("selection", () => this.emit("selection"), signal);
@@ -99,7 +83,7 @@ export class Store extends Topics<Topic> {
 
   /** The rows of each lane. */
   get rows(): Row[][] {
-    return this.#shown.rows;
+    return this.shown.rows;
   }
 
   /** The times the present step or the whole run spans. */
@@ -132,17 +116,11 @@ export class Store extends Topics<Topic> {
     return selection && "start" in selection ? selection : null;
   }
 
-  /** The place in the list of the step with this number; undefined when there is none. */
-  placeOfStep(number: number | null | undefined): number | undefined {
-    const place = this.drawn.steps.findIndex((step) => step.step === number);
-    return place < 0 ? undefined : place;
-  }
-
   /** Show one step (its place in the list), or all of them: as they came, or aligned at their starts. */
   setStep(step: number | null, aligned = false): void {
     this.step = step;
     this.aligned = aligned ? new Aligned(this.run) : null;
-    this.#shown = new Shown(this.drawn, step);
+    this.shown = new Shown(this.drawn, step);
     this.viewport = fit(this.bounds, this.bounds, 0.01);
     this.scroll = 0;
     this.matches = this.#find();
@@ -158,7 +136,7 @@ export class Store extends Topics<Topic> {
     this.#drawn = drawn;
     this.aligned &&= new Aligned(drawn);
     this.details = details;
-    this.#shown = new Shown(this.drawn, this.step);
+    this.shown = new Shown(this.drawn, this.step);
     this.hover = null;
     this.matches = this.#find();
     this.repaint();
@@ -175,7 +153,7 @@ export class Store extends Topics<Topic> {
       filter: this.host.get("lane_filter"),
     });
     this.revision++;
-    this.placement = new Placement(this.drawn, this.arrangement, this.#shown.rowNumbers, this.step);
+    this.placement = new Placement(this.drawn, this.arrangement, this.shown.rowNumbers, this.step);
     this.scrollTo(this.scroll);
     this.emit("layout");
   }
@@ -227,10 +205,8 @@ export class Store extends Topics<Topic> {
   }
 
   select(selection: Selection | null): void {
-    this.host.set(
-      "selection",
-      byEventId(this.drawn, this.aligned ? this.aligned.toRun(selection) : selection),
-    );
+    const inRun = this.aligned ? this.aligned.toRun(selection) : selection;
+    this.host.set("selection", byEventId(this.drawn, inRun));
     if (selection) this.panelOpen = true;
     this.emit("selection");
   }
@@ -269,16 +245,7 @@ export class Store extends Topics<Topic> {
     this.emit("panel");
   }
 
-  levels(row: Row): RowLevels {
-    return this.#shown.levels(row);
-  }
-
   end(id: number): number {
     return (this.drawn.start[id] ?? 0) + (this.drawn.duration[id] ?? 0);
-  }
-
-  /** Event ids with the same name as `id`, in time order unless events are merged. */
-  sameName(id: number): Uint32Array {
-    return this.#shown.sameName(id);
   }
 }

@@ -1,6 +1,17 @@
 /** Who wants to know when something has changed. Every listener belongs to a signal and goes with it. */
 
-export class Topics<Topic extends string> {
+export type Topic =
+  | "viewport"
+  | "layout"
+  | "selection"
+  | "hover"
+  | "search"
+  | "paint"
+  | "details"
+  | "panel"
+  | "notice";
+
+export class Topics {
   readonly #listeners = new Map<Topic, Set<() => void>>();
 
   constructor(readonly signal: AbortSignal) {}

@@ -1,7 +1,8 @@
 /** Preact and the store: a component that says which topics it reads is drawn again when they change. */
 
 import { useLayoutEffect, useReducer } from "preact/hooks";
-import type { Store, Topic } from "./store";
+import type { Store } from "./store";
+import type { Topic } from "./topics";
 
 export function useTopics(
   store: Store,
