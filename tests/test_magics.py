@@ -98,6 +98,17 @@ def test_files_are_written_by_suffix(shell: Any, tmp_path: Path) -> None:
     assert len(tv.read_trace(tmp_path / "rows.parquet").events) == len(shell.user_ns["t"].events)
 
 
+def test_what_cannot_be_written_after_all_is_one_line(shell: Any, tmp_path: Path) -> None:
+    cell = "import pathlib; pathlib.Path('page.html').mkdir()\nsession.run(total);"
+    ran = Ran(shell, f"%%trace t -o page.html -o rows.parquet\n{cell}")
+    assert ran.error is None
+    assert "%%trace: cannot write 'page.html': it is a folder\n" in ran.text
+    assert "Traceback" not in ran.text
+    assert "wrote rows.parquet" in ran.text
+    assert len(ran.views) == 1
+    assert (tmp_path / "rows.parquet").is_file()
+
+
 def test_run_metadata_is_written_one_file_a_step(shell: Any, tmp_path: Path) -> None:
     ran = Ran(shell, "%%trace -q -o runs.pb t\nsession.run(total)\nsession.run(other);")
     assert "runs.step0.pb, runs.step1.pb" in ran.text
@@ -117,7 +128,9 @@ def test_run_metadata_is_written_one_file_a_step(shell: Any, tmp_path: Path) -> 
         ("lambda", "'lambda' cannot be the name of a variable"),
         ("-o page.htm", "unknown suffix '.htm'; did you mean '.html'"),
         ("-o {missing}.html.zip", "'{missing}.html.zip'"),
-        ("-o nowhere/page.html", "there is no folder 'nowhere'"),
+        ("-o nowhere/page.html", "cannot write 'nowhere/page.html': there is no folder 'nowhere'"),
+        ("-o /proc/page.html", "cannot write '/proc/page.html': "),
+        ("--levl full", "unknown argument '--levl'; did you mean '--level'? The"),
         ("-o", "expected one argument"),
         ("'t", "no closing quotation"),
     ],

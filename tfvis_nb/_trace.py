@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 import pandas as pd
 
 from tfvis_nb import events as event_table
+from tfvis_nb.unknown_options import check_title
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,15 +54,24 @@ class Trace:
         step_labels: Mapping[int, str] | None = None,
     ) -> None:
         event_table.check(events)
+        check_title(title)
         if nested is not None and nested.num_rows != len(events):
             raise ValueError(f"{nested.num_rows} nested rows for {len(events)} events")
-        self.events = events
+        self._events = events
         self.nested = nested
         self.graphs = [list(step) for step in graphs]
         self.notes = list(notes)
         self.sources = list(sources)
         self.title = title
         self.step_labels = dict(step_labels or {})
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """One row per execution, ordered by start; see `tfvis_nb.events.COLUMNS`.
+
+        It cannot be replaced: `lanes`, `transfers`, `edges` and the picture are of these rows.
+        """
+        return self._events
 
     @cached_property
     def lanes(self) -> pd.DataFrame:
@@ -127,11 +137,16 @@ class Trace:
         TypeError, ValueError
             If an option is unknown or has a value it cannot have, or the page would be
             larger than ``max_bytes``.
+        OSError
+            If the file cannot be written.
         FileNotFoundError
-            If this is a checkout of the source whose front end is not built.
+            If there is no such folder, or this is a checkout of the source whose front end is
+            not built.
         """
         from tfvis_nb.display.page import html_page, write_text
+        from tfvis_nb.writable import writable
 
+        path = path if path is None else writable(path)
         text = html_page(self, title, **options)
         return text if path is None else write_text(path, text)
 
@@ -154,10 +169,16 @@ class Trace:
         -------
         pathlib.Path or str
             The path written, or the JSON text.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
         """
         from tfvis_nb.display.chrome_trace import chrome_trace_text, write_chrome_trace
+        from tfvis_nb.writable import writable
 
-        return chrome_trace_text(self) if path is None else write_chrome_trace(self, path)
+        return chrome_trace_text(self) if path is None else write_chrome_trace(self, writable(path))
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the whole trace as a Parquet file, which `tfvis_nb.read_trace` reads back unchanged.
@@ -174,6 +195,11 @@ class Trace:
         pathlib.Path
             The path written.
 
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+
         Examples
         --------
         >>> import tempfile
@@ -186,8 +212,9 @@ class Trace:
         ['a']
         """
         from tfvis_nb.reading.parquet import write
+        from tfvis_nb.writable import writable
 
-        path = Path(path)
+        path = writable(path)
         write(self, path)
         return path
 

@@ -167,7 +167,12 @@ class TraceMagic:
         if arguments.name:
             self._shell.push({arguments.name: recorded})
         for path in arguments.output:
-            written = save(recorded, path)
+            try:
+                written = save(recorded, path)
+            except (OSError, ValueError) as error:
+                # The cell has run: what it recorded is shown, and the other files are written.
+                print(f"%%trace: {_not_written(path, error)}")  # noqa: T201
+                continue
             if not arguments.quiet or written != [path]:
                 print("wrote " + ", ".join(map(str, written)))  # noqa: T201 - where to look
         if not arguments.quiet:
@@ -193,6 +198,13 @@ class TraceMagic:
         parent = self._shell.get_parent() if hasattr(self._shell, "get_parent") else {}
         cell = (parent.get("metadata") or {}).get("cellId")
         return cell if isinstance(cell, str) else None
+
+
+def _not_written(path: Path, error: OSError | ValueError) -> str:
+    """Say in one line which file was not written, and why."""
+    reason = (error.strerror if isinstance(error, OSError) else None) or " ".join(str(error).split())
+    start = f"cannot write {str(path)!r}: "
+    return start + reason.removeprefix(start)
 
 
 def _keep_help_runnable(lines: list[str]) -> list[str]:

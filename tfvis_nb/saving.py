@@ -8,6 +8,7 @@ from pathlib import Path
 from tfvis_nb._trace import Trace
 from tfvis_nb.recording.recorded import RecordedTrace
 from tfvis_nb.unknown_options import near
+from tfvis_nb.writable import writable
 
 SUFFIXES = {
     ".html": "the timeline, in one page that opens offline",
@@ -41,8 +42,10 @@ The suffixes are .html, .json, .parquet, .pb
         raise ValueError(
             f"cannot write {str(path)!r}: unknown suffix {suffix!r}{hint} The suffixes are {known}"
         )
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}")
+    try:
+        writable(path)
+    except OSError as error:
+        raise ValueError(str(error)) from None
 
 
 def save(trace: Trace, path: Path) -> list[Path]:
@@ -58,7 +61,8 @@ def save(trace: Trace, path: Path) -> list[Path]:
     Raises
     ------
     ValueError
-        If there is no such format or folder, or the trace has no message of TensorFlow's to write.
+        If there is no such format, no file can be written there, or the trace has no message of
+        TensorFlow's to write.
     OSError
         If writing fails.
     """

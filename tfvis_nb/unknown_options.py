@@ -23,7 +23,9 @@ def near(name: str, known: Iterable[str]) -> str:
     >>> near("colour", ["level", "partition_graphs"])
     ''
     """
-    names = difflib.get_close_matches(name, list(known), n=2)
+    # Dashes and dots that all begin with make no two of them alike.
+    bare = {one.lstrip("-."): one for one in known}
+    names = [bare[one] for one in difflib.get_close_matches(name.lstrip("-."), bare, n=2)]
     return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
 
 
@@ -43,6 +45,21 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
         if name not in known:
             hint = near(name, known) or "."
             raise TypeError(f"unknown option {name!r}{hint} The options are {', '.join(known)}")
+
+
+def check_title(title: object) -> None:
+    """Raise TypeError unless `title` is a text, or None for the one there is.
+
+    Examples
+    --------
+    >>> from tfvis_nb.unknown_options import check_title
+    >>> check_title(3)
+    Traceback (most recent call last):
+    ...
+    TypeError: title is 3; it is a text
+    """
+    if title is not None and not isinstance(title, str):
+        raise TypeError(f"title is {title!r}; it is a text")
 
 
 def only_known_options(function: Callable[P, R]) -> Callable[P, R]:

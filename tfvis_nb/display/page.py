@@ -20,7 +20,7 @@ from tfvis_nb.display.parts import in_range, part_of
 from tfvis_nb.display.selection import checked_range, selection_of
 from tfvis_nb.display.wire import drawn as write_drawn
 from tfvis_nb.display.wire_details import details as write_details
-from tfvis_nb.unknown_options import refuse_unknown
+from tfvis_nb.unknown_options import check_title, refuse_unknown
 
 _STATIC = Path(__file__).parent.parent / "static"
 
@@ -109,6 +109,7 @@ def html_page(
         If this is a checkout of the source whose front end is not built.
     """
     refuse_unknown(options, [*DEFAULTS, "selection", "title", "time_range", "max_bytes"])
+    check_title(title)
     if time_range is not None:
         trace = in_time_range(trace, time_range)
     return page_text(

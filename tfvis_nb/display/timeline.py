@@ -21,7 +21,8 @@ from tfvis_nb.display.lane_order import order_lanes
 from tfvis_nb.display.page import MAX_BYTES, bundle, bundle_path, file_stem, html_page, page_text, write_text
 from tfvis_nb.display.rows_csv import rows_csv
 from tfvis_nb.display.selection import checked_selection, selected_rows, selection_of
-from tfvis_nb.unknown_options import refuse_unknown
+from tfvis_nb.unknown_options import check_title, refuse_unknown
+from tfvis_nb.writable import writable
 
 
 class TimelineWidget(anywidget.AnyWidget):
@@ -44,7 +45,7 @@ class TimelineWidget(anywidget.AnyWidget):
     Raises
     ------
     TypeError
-        If an option is unknown.
+        If an option is unknown, or the title no text.
     ValueError
         If an option or the selection has a value it cannot have.
     FileNotFoundError
@@ -69,6 +70,7 @@ class TimelineWidget(anywidget.AnyWidget):
         if not hasattr(type(self), "_esm"):
             bundle("widget.js")
         values = timeline_options.checked_options(options)
+        check_title(title)
         self._trace = trace
         self._title = trace.title if title is None else title
         self._lanes = order_lanes(trace.events)
@@ -129,8 +131,12 @@ class TimelineWidget(anywidget.AnyWidget):
         TypeError, ValueError
             If an option is unknown or has a value it cannot have, or the page would be
             larger than ``max_bytes``.
+        OSError
+            If the file cannot be written.
         """
         refuse_unknown(options, ["time_range", "max_bytes"])
+        check_title(title)
+        path = path if path is None else writable(path)
         title = self._title if title is None else title
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
         max_bytes = options.get("max_bytes", MAX_BYTES)
@@ -241,6 +247,7 @@ def show_timeline(
         As of `TimelineWidget`, and whatever reading `source` raises.
     """
     refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title"])
+    check_title(title)
     if not isinstance(source, Trace):
         from tfvis_nb.reading import read_trace
 

@@ -78,9 +78,15 @@ def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
     table = trace.events
     if not len(table) or int(table["start_ns"].max()) >= EARLIEST_NS:
         return trace
-    trace.events = table.assign(**{name: table[name] + epoch_ns for name in TIMES})
-    trace.notes = [EPOCH_TAKEN if note == NO_EPOCH else note for note in trace.notes]
-    return trace
+    return Trace(
+        table.assign(**{name: table[name] + epoch_ns for name in TIMES}),
+        nested=trace.nested,
+        graphs=trace.graphs,
+        notes=[EPOCH_TAKEN if note == NO_EPOCH else note for note in trace.notes],
+        sources=trace.sources,
+        title=trace.title,
+        step_labels=trace.step_labels,
+    )
 
 
 def whole_steps(trace: Trace) -> Trace:

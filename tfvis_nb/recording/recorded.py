@@ -43,7 +43,7 @@ class RecordedTrace(Trace):
     @property
     def ready(self) -> bool:
         """Whether the block has ended and something was recorded."""
-        return "events" in vars(self)
+        return "_events" in vars(self)
 
     def fill(
         self,

@@ -1,0 +1,62 @@
+"""Where nothing can be written, saving says so before it works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tfvis_nb import events
+from tfvis_nb.display import page
+from tfvis_nb.writable import writable
+
+TRACE = tv.Trace(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"]}))
+WIDGET = tv.TimelineWidget(TRACE)
+SAVING: list[Callable[[str], object]] = [
+    TRACE.to_html,
+    TRACE.to_chrome_trace,
+    TRACE.to_parquet,
+    WIDGET.to_html,
+]
+
+
+@pytest.mark.parametrize("save", SAVING)
+def test_nothing_is_worked_out_for_a_folder_that_is_not_there(
+    save: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "page_text", None)
+    with pytest.raises(FileNotFoundError, match=r"cannot write '/no/such/x': there is no folder '/no/such'"):
+        save("/no/such/x")
+
+
+@pytest.mark.parametrize("save", SAVING)
+def test_home_is_expanded(
+    save: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert save("~/saved") == tmp_path / "saved"
+    assert (tmp_path / "saved").stat().st_size > 0
+
+
+def test_asking_leaves_nothing_behind_and_changes_nothing(tmp_path: Path) -> None:
+    there = tmp_path / "there.html"
+    there.write_text("kept")
+    assert writable(there) == there
+    assert writable(tmp_path / "new.html") == tmp_path / "new.html"
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(IsADirectoryError, match="it is a folder"):
+        writable(tmp_path)
+    there = tmp_path / "there.html"
+    there.touch()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(PermissionError, match=r"^cannot write '.*there\.html': permission denied$"):
+        writable(there)
