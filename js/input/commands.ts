@@ -8,13 +8,28 @@ import type { Mark } from "../view/hover_and_marks";
 import type { Store } from "../view/store";
 import { Motion } from "./motion";
 
+/** What commands need of the page around the lanes. */
+export interface Surroundings {
+  focusLanes: () => void;
+  /** Tell the user something for a moment. */
+  hint: (text: string) => void;
+}
+
 export class Commands {
   readonly motion: Motion;
   /** Until matches are found. */
   #looking = new AbortController();
 
-  constructor(readonly store: Store) {
+  constructor(
+    readonly store: Store,
+    readonly surroundings: Surroundings,
+  ) {
     this.motion = new Motion(store);
+  }
+
+  /** Give the keys back to the lanes. */
+  focusLanes(): void {
+    this.surroundings.focusLanes();
   }
 
   zoom(factor: number): void {
@@ -112,11 +127,17 @@ export class Commands {
     store.setOption("lane_filter", "");
   }
 
-  reveal(id: number): void {
+  /** Scroll the lanes until an event's row is in view. */
+  keepInSight(id: number): void {
     const { store } = this;
     const top = store.placement.top(id);
     if (top !== null && (top < store.scroll + 24 || top + 17 > store.scroll + store.height - 6))
       store.scrollTo(top - store.height / 2);
+  }
+
+  reveal(id: number): void {
+    const { store } = this;
+    this.keepInSight(id);
     const start = store.drawn.start[id];
     const end = store.end(id);
     const { viewport } = store;
@@ -209,6 +230,8 @@ export class Commands {
   mark(kept: boolean): void {
     const { store } = this;
     const span = this.#selectedSpan();
+    if (!span && store.marks.length === 0)
+      this.surroundings.hint("Select an event or drag a range, then M marks it");
     const same = (mark: Mark) => span && mark.start === span.start && mark.end === span.end;
     const present = store.marks.find((mark) => same(mark) && mark.kept === kept);
     store.marks = store.marks.filter((mark) => mark.kept && mark !== present && !same(mark));

@@ -42,6 +42,7 @@ export class Aligned {
       span: run.steps.reduce((longest, { start, end }) => Math.max(longest, end - start), 0),
       step: null,
       steps: [],
+      isAligned: true,
     };
   }
 

@@ -52,6 +52,8 @@ export interface Drawn {
   /** Nanoseconds at the head of the event spent waiting; null when no event waits. */
   wait: Uint32Array | Float64Array | null;
   names: Strings;
+  /** Set where starts count from each step's own, so that the ids are not in their order. */
+  isAligned?: true;
   /** Set where an entry can stand for several events; then an id is the place of an entry. */
   merged: Merged | null;
 }

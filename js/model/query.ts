@@ -21,7 +21,9 @@ const BOUND = /^([<>])(=?)(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m)$/;
 
 /** The terms of `text`: words parted by spaces, "op:MatMul", "name:…", "lane:…", "kind:…", ">5ms", "<10us". */
 export function parseQuery(text: string): Term[] {
-  return text.toLowerCase().split(/\s+/).filter(Boolean).map(parseTerm).filter(isSaying);
+  // "> 1 ms" is one bound, however it is spaced.
+  const joined = text.toLowerCase().replace(/([<>]=?)\s*(\d[\d.]*)\s*(ns|us|µs|μs|ms|s|m)\b/g, "$1$2$3");
+  return joined.split(/\s+/).filter(Boolean).map(parseTerm).filter(isSaying);
 }
 
 function parseTerm(word: string): Term {

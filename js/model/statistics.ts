@@ -12,7 +12,7 @@ export interface RangeSelection {
 
 export interface StatisticsRow {
   label: string;
-  /** Category of the longest event. */
+  /** Category of all its events: an op on the host and the kernel that it launched are never added up. */
   category: number;
   count: number;
   /** Summed durations, and the part of them inside the range. */
@@ -41,7 +41,8 @@ export function eventsIn(drawn: Drawn, selection: RangeSelection): Uint32Array {
   const wanted = laneMask(drawn, selection.lanes);
   const step = selection.step === null ? null : drawn.steps.findIndex((each) => each.step === selection.step);
   if (step === -1) return new Uint32Array(0);
-  const ids = new Uint32Array(firstAbove(start, to));
+  // The ids of aligned steps are in the order of the run, not of their starts.
+  const ids = new Uint32Array(drawn.isAligned ? drawn.count : firstAbove(start, to));
   let count = 0;
   for (let id = 0; id < ids.length; id++) {
     const s = start[id];
@@ -51,17 +52,20 @@ export function eventsIn(drawn: Drawn, selection: RangeSelection): Uint32Array {
     if (step !== null && drawn.step !== null && drawn.step[id] !== step) continue;
     ids[count++] = id;
   }
-  return ids.slice(0, count);
+  const found = ids.slice(0, count);
+  return drawn.isAligned ? found.sort((a, b) => start[a] - start[b]) : found;
 }
 
-/** Count, sums and extremes of the events of `eventsIn`, by op type or by name. */
+/** Count, sums and extremes of the events of `eventsIn`, by op type or by name, each category apart. */
 export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op" | "name"): RangeStatistics {
   const { start, duration, category } = drawn;
   const { start: from, end: to } = selection;
   const ids = eventsIn(drawn, selection);
   const key = by === "op" ? drawn.op : drawn.name;
   const rows: StatisticsRow[] = [];
-  const places = new Int32Array(by === "op" ? drawn.ops.length : drawn.names.length).fill(-1);
+  const categories = drawn.categories.length;
+  const labels = by === "op" ? drawn.ops.length : drawn.names.length;
+  const places = new Int32Array(labels * categories).fill(-1);
   let busy = 0;
   let total = 0;
   let reached = Number.NEGATIVE_INFINITY;
@@ -76,11 +80,12 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
       reached = right;
     }
     total += length;
-    let place = places[key[id]];
+    const slot = key[id] * categories + category[id];
+    let place = places[slot];
     if (place < 0) {
       const label = by === "op" ? drawn.ops[key[id]] : drawn.names.get(key[id]);
       place = rows.push(newRow(label, id, category[id], length)) - 1;
-      places[key[id]] = place;
+      places[slot] = place;
     }
     const row = rows[place];
     row.count++;
@@ -90,7 +95,6 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
     if (length > row.max) {
       row.max = length;
       row.longest = id;
-      row.category = category[id];
     }
   }
   for (const row of rows) row.mean = row.total / row.count;

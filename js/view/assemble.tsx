@@ -16,6 +16,7 @@ import { Frame, type FrameTimes } from "./frame";
 import { Help } from "./help";
 import { LaneFilter, LaneLabels } from "./lane_labels";
 import { loadRest } from "./loading";
+import { NoLanes } from "./no_lanes";
 import { ProgressBar } from "./progress_bar";
 import { Skeleton } from "./skeleton";
 import { StatusLine } from "./status_line";
@@ -43,6 +44,8 @@ const AROUND_LANES = 38 + 38 + 22 + 26 + 2;
 const STEP_STRIP = 34;
 /** A little trace does not take the room of a large one, but its details need some. */
 const LEAST = 400;
+/** Below this width (CSS px) details go under the lanes and do not open by themselves; the style sheet has it too. */
+const NARROW = 900;
 
 export function assemble(
   root: HTMLElement,
@@ -52,7 +55,6 @@ export function assemble(
   outline: Outline | null,
 ): Mounted {
   const { signal, host, drawn } = store;
-  const commands = new Commands(store);
   const isMac = /mac/i.test(navigator.platform);
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", `Timeline${drawn.title ? ` of ${drawn.title}` : ""}`);
@@ -68,11 +70,14 @@ export function assemble(
   const lanes = find("lanes");
   const scroller = find("scroll");
   lanes.tabIndex = 0;
+  const hint = hinter(find("hint"), signal);
+  const commands = new Commands(store, { hint, focusLanes: () => lanes.focus({ preventScroll: true }) });
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
   render(<Toolbar store={store} commands={commands} root={root} />, find("toolbar"));
   render(<StepStrip store={store} />, find("steps"));
   render(<LaneLabels store={store} />, find("labels"));
-  render(<LaneFilter store={store} />, find("filter"));
+  render(<NoLanes store={store} commands={commands} />, find("no-lanes"));
+  render(<LaneFilter store={store} commands={commands} />, find("filter"));
   render(<DetailsPanel store={store} commands={commands} />, find("details"));
   render(<StatusLine store={store} isMac={isMac} />, find("status"));
   render(<ProgressBar store={store} />, find("progress"));
@@ -90,11 +95,7 @@ export function assemble(
   bindWheel(lanes, store, {
     ownsPage: options.ownsPage,
     scrollTo: (top) => store.scrollTo(top),
-    hint: hinter(
-      find("hint"),
-      `${isMac ? "⌘" : "Ctrl"} + wheel zooms · click, then the wheel scrolls the lanes`,
-      signal,
-    ),
+    hint: () => hint(`${isMac ? "⌘" : "Ctrl"} + wheel zooms · click, then the wheel scrolls the lanes`),
   });
   bindRuler(find("ruler"), store, commands);
   bindScroll(scroller, store);
@@ -110,7 +111,11 @@ export function assemble(
   watchTheme(retheme, signal);
   const observer = new ResizeObserver(() => {
     // Also the first size: at mount a restored or hidden output has none.
+    if (store.width === 0 && root.clientWidth < NARROW)
+      store.setPanel({ panelOpen: store.selection !== null });
     store.setSize(lanes.clientWidth, lanes.clientHeight);
+    // Details that have just opened below the lanes may cover what they are about.
+    if (root.clientWidth < NARROW && store.selected !== null) commands.keepInSight(store.selected);
     frame.resize();
   });
   observer.observe(lanes);
@@ -119,6 +124,13 @@ export function assemble(
   // A selection made in Python is shown, not only outlined somewhere out of view.
   host.watch("selection", () => commands.revealSelection(), signal);
   if (store.selection) commands.revealSelection();
+  // On a page of its own nothing else can want the keys.
+  if (options.ownsPage) {
+    commands.focusLanes();
+    // Nobody has moved the focus yet, so there is none to point out.
+    lanes.dataset.quiet = "";
+    lanes.addEventListener("blur", () => delete lanes.dataset.quiet, { once: true, signal });
+  }
   return {
     store,
     times: frame.times,
@@ -126,15 +138,15 @@ export function assemble(
   };
 }
 
-/** Shows `text` for a moment, once in a while. */
-function hinter(element: HTMLElement, text: string, signal: AbortSignal): () => void {
+/** Shows a text over the lanes for a moment. */
+function hinter(element: HTMLElement, signal: AbortSignal): (text: string) => void {
   let timer = 0;
-  element.textContent = text;
   signal.addEventListener("abort", () => clearTimeout(timer));
-  return () => {
+  return (text) => {
+    element.textContent = text;
     element.hidden = false;
     clearTimeout(timer);
-    timer = setTimeout(() => (element.hidden = true), 1400) as unknown as number;
+    timer = setTimeout(() => (element.hidden = true), 1600) as unknown as number;
   };
 }
 

@@ -12,12 +12,7 @@ export function DetailsPanel({ store, commands }: { store: Store; commands: Comm
   const { selection, selected, range } = store;
   const several = selection && "events" in selection && selection.events.length > 1 ? selection.events : null;
   return (
-    <aside
-      class="details"
-      aria-label="Details"
-      data-lm-suppress-shortcuts="true"
-      data-overview={selected === null && range === null ? "" : undefined}
-    >
+    <aside class="details" aria-label="Details" data-lm-suppress-shortcuts="true">
       {several ? (
         <SeveralDetails store={store} commands={commands} events={several} />
       ) : selected !== null ? (

@@ -41,7 +41,18 @@ const SECTIONS: [string, [string, string][]][] = [
       ["/", "search; Enter next, Shift Enter before"],
       ["N", "next match; Shift N before"],
       ["M", "mark what is selected; Shift M keeps it"],
+      ["op: name: lane: kind:", "look only there, as in op:MatMul"],
+      [">5ms  <10us", "longer, shorter"],
       ["?", "this overlay"],
+    ],
+  ],
+  [
+    "Lanes and steps",
+    [
+      ["point at a label", "pin the lane to the top, or hide it"],
+      ["Filter lanes", "show only some: worker 1 copy"],
+      ["click a group", "fold it; its activity stays visible"],
+      ["Steps", "click a bar for one step; all, or aligned"],
     ],
   ],
 ];

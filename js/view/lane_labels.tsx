@@ -1,6 +1,8 @@
 /** The column at the left: groups that fold, lanes that can be pinned and hidden. Only what is in view is in the DOM. */
 
+import type { Commands } from "../input/commands";
 import type { GroupItem, LaneItem } from "../model/arrangement";
+import { placeLabel } from "../model/labels";
 import { formatCount } from "../model/units";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
@@ -69,6 +71,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
   // The text of a tall lane stays in sight while any of its rows is.
   const shift = Math.min(Math.max(under - top, 0), item.height - 19);
   const lane = store.drawn.lanes[item.lane];
+  const called = [placeLabel(lane.task, lane.device), item.label].filter(Boolean).join(" ");
   return (
     <div
       class="label"
@@ -84,7 +87,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
         <button
           type="button"
           aria-pressed={item.pinned}
-          aria-label={`${item.pinned ? "Unpin" : "Pin"} ${item.context} ${item.label}`}
+          aria-label={`${item.pinned ? "Unpin" : "Pin"} ${called}`}
           title={item.pinned ? "Unpin" : "Pin to the top"}
           onClick={() => store.lanes.pin(item.key)}
         >
@@ -92,7 +95,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
         </button>
         <button
           type="button"
-          aria-label={`Hide ${item.context} ${item.label}`}
+          aria-label={`Hide ${called}`}
           title="Hide this lane"
           onClick={() => store.lanes.hide(item.key)}
         >
@@ -104,7 +107,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
 }
 
 /** Above the labels: which lanes are shown. */
-export function LaneFilter({ store }: { store: Store }) {
+export function LaneFilter({ store, commands }: { store: Store; commands: Commands }) {
   useTopics(store, ["layout"]);
   const filter = store.host.get("lane_filter");
   return (
@@ -112,7 +115,7 @@ export function LaneFilter({ store }: { store: Store }) {
       <input
         type="text"
         aria-label="Filter lanes"
-        placeholder="Task · device · lane"
+        placeholder="Filter lanes"
         title="Type to show only some lanes, for instance: worker 1 copy"
         spellcheck={false}
         data-lm-suppress-shortcuts="true"
@@ -121,6 +124,7 @@ export function LaneFilter({ store }: { store: Store }) {
         onKeyDown={(event) => {
           if (event.key !== "Escape") return;
           store.setOption("lane_filter", "");
+          commands.focusLanes();
           event.stopPropagation();
         }}
       />

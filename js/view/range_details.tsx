@@ -2,27 +2,16 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
-import { categoryColour } from "../model/palette";
 import { type RangeStatistics, rangeStatistics } from "../model/statistics";
 import { stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import { PanelHeader } from "./event_details";
 import { EventLink } from "./event_lists";
+import { ByOpOrName, StatisticsTable } from "./statistics_table";
 import type { Store } from "./store";
-import { shortName } from "./wording";
 
 type Range = NonNullable<Store["range"]>;
-type Row = RangeStatistics["rows"][number];
-type Column = "label" | "count" | "total" | "mean" | "min" | "max";
 
-const COLUMNS: [Column, string][] = [
-  ["label", "Op"],
-  ["count", "Count"],
-  ["total", "Total"],
-  ["mean", "Mean"],
-  ["min", "Min"],
-  ["max", "Max"],
-];
 const MOST = 200;
 const PAUSE_MS = 150;
 const FEW = 12;
@@ -90,16 +79,16 @@ export function RangeDetails({ store, commands, range }: { store: Store; command
         <dt>Events</dt>
         <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
         <dt>Busy</dt>
-        <dd title="Union of the selected events, cut to the range">
+        <dd title="Time in which at least one of these events ran (their union), cut to the range">
           <Busy answer={answer} length={length} of=" of the range" />
         </dd>
         <dt>Total</dt>
         <dd title="Sum of the full durations of all selected events">
-          {answer ? formatDuration(answer.total) : UNKNOWN}
+          {answer ? formatDuration(answer.total) : UNKNOWN} <small>(full durations)</small>
         </dd>
       </dl>
       <ByOpOrName store={store} />
-      <StatisticsTable store={store} commands={commands} rows={answer?.rows ?? []} most={MOST} />
+      <StatisticsTable store={store} commands={commands} rows={answer?.rows ?? null} most={MOST} isFull />
     </>
   );
 }
@@ -126,13 +115,17 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
         <dd>{formatDuration(length)}</dd>
         <dt>Events</dt>
         <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
-        <dt>Busy</dt>
-        <dd title="Union of all events">
-          <Busy answer={answer} length={length} of="" />
-        </dd>
+        {!store.aligned && (
+          <>
+            <dt>Busy</dt>
+            <dd title="Time in which at least one event ran (the union of all events), of the time shown">
+              <Busy answer={answer} length={length} of=" had an event" />
+            </dd>
+          </>
+        )}
       </dl>
       <h3>Most time</h3>
-      <StatisticsTable store={store} commands={commands} rows={answer?.rows ?? []} most={FEW} />
+      <StatisticsTable store={store} commands={commands} rows={answer?.rows ?? null} most={FEW} />
       <Notes notes={store.drawn.notes} />
     </>
   );
@@ -166,81 +159,5 @@ function Notes({ notes }: { notes: readonly string[] }) {
         </button>
       )}
     </section>
-  );
-}
-
-function ByOpOrName({ store }: { store: Store }) {
-  return (
-    <div class="segmented" role="group" aria-label="Sum up by">
-      {(["op", "name"] as const).map((by) => (
-        <button
-          key={by}
-          type="button"
-          aria-pressed={store.statisticsBy === by}
-          onClick={() => store.setPanel({ statisticsBy: by })}
-        >
-          By {by}
-        </button>
-      ))}
-    </div>
-  );
-}
-
-function StatisticsTable(props: { store: Store; commands: Commands; rows: readonly Row[]; most: number }) {
-  const [sort, setSort] = useState<{ by: Column; up: boolean }>({ by: "total", up: false });
-  const { store, commands } = props;
-  const compare = (a: Row, b: Row) =>
-    sort.by === "label" ? a.label.localeCompare(b.label) : a[sort.by] - b[sort.by];
-  const rows = [...props.rows].sort((a, b) => (sort.up ? compare(a, b) : compare(b, a)));
-  const columns = props.most === FEW ? COLUMNS.slice(0, 3) : COLUMNS;
-  return (
-    <div style={{ overflowX: "auto" }}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map(([column, title]) => (
-              <th
-                key={column}
-                scope="col"
-                aria-sort={sort.by === column ? (sort.up ? "ascending" : "descending") : "none"}
-              >
-                <button
-                  type="button"
-                  onClick={() => setSort({ by: column, up: sort.by === column && !sort.up })}
-                >
-                  {column === "label" && store.statisticsBy === "name" ? "Name" : title}
-                </button>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.slice(0, props.most).map((row) => (
-            <tr key={row.label}>
-              <td title={row.label}>
-                <i
-                  class="swatch"
-                  style={{
-                    background: categoryColour(store.drawn.categories[row.category], store.painting.theme),
-                  }}
-                />
-                <button
-                  type="button"
-                  title={`Show the longest ${row.label}`}
-                  onClick={() => commands.visitEvent(row.longest)}
-                >
-                  {shortName(row.label) || "(none)"}
-                </button>
-              </td>
-              <td>{formatCount(row.count)}</td>
-              {columns.slice(2).map(([column]) => (
-                <td key={column}>{formatDuration(row[column as "total"])}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {rows.length > props.most && <p class="unlinked">{formatCount(rows.length - props.most)} more</p>}
-    </div>
   );
 }

@@ -45,8 +45,10 @@ export function SearchBox({ store, commands }: { store: Store; commands: Command
         onKeyDown={(event) => {
           if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
           else if (event.key === "Escape") {
-            type("");
+            clearTimeout(timer.current);
             store.setSearch("");
+            setText("");
+            commands.focusLanes();
           } else return;
           event.preventDefault();
           event.stopPropagation();

@@ -37,6 +37,7 @@ export function Skeleton({ description }: { description: string }) {
             aria-valuenow={196}
             tabIndex={0}
           />
+          <div data-part="no-lanes" class="no-lanes-place" />
           <div data-part="tooltip" />
         </div>
         <div

@@ -48,7 +48,6 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
       <ExportMenu store={store} root={root} />
       <button
         type="button"
-        class="wide"
         aria-pressed={store.panelOpen}
         title="Show or hide the details"
         onClick={() => store.setPanel({ panelOpen: !store.panelOpen })}
@@ -97,7 +96,6 @@ function Choice<K extends "color_by" | "group_by">(props: {
   const { store, option, title, values } = props;
   return (
     <select
-      class="wide"
       aria-label={title}
       title={title}
       value={store.host.get(option)}

@@ -2,6 +2,7 @@
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { formatBytes, formatCount, formatDuration, formatTime } from "../model/units";
+import { ScopedText } from "./scoped_text";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
 import { categoryOf, deviceName, nameOf, opOf, placeOf } from "./wording";
@@ -32,7 +33,11 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
   const name = nameOf(store, id);
   return (
     <div class="tooltip" ref={box} aria-hidden="true">
-      <b>{name.length > 160 ? `${name.slice(0, 80)} … ${name.slice(-76)}` : name || "(no name)"}</b>
+      <b>
+        <ScopedText
+          text={name.length > 160 ? `${name.slice(0, 80)} … ${name.slice(-76)}` : name || "(no name)"}
+        />
+      </b>
       <p>
         <strong>{formatDuration(drawn.duration[id])}</strong> {opOf(store, id) || categoryOf(store, id)} at{" "}
         {formatTime(drawn.start[id] - store.bounds.start, 1000)}

@@ -1,6 +1,7 @@
 """The column of lanes, the toolbar, the legend and the help of an exported page."""
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def box_top(element: Locator) -> float:
 
 
 def lane_group(timeline: Timeline, name: str) -> Locator:
-    return timeline.host.get_by_role("group", name="Lanes").get_by_role("button", name=name)
+    return timeline.host.get_by_role("group", name="Lanes").get_by_role("button", name=re.compile(rf"^{name}"))
 
 
 def test_every_task_is_a_group_that_folds(timeline: Timeline) -> None:
@@ -83,6 +84,25 @@ def test_filter_hide_and_pin(timeline: Timeline) -> None:
     assert labels(timeline)[0] in ("ops", "receive")
     timeline.host.get_by_role("button", name="Unpin").click(force=True)
     assert labels(timeline) == everything
+
+
+def test_a_filter_without_a_match_says_so(timeline: Timeline) -> None:
+    timeline.host.get_by_role("textbox", name="Filter lanes").fill("nothing like it")
+    expect(timeline.host.get_by_text("No lane contains “nothing like it”")).to_be_visible()
+    timeline.host.get_by_role("button", name="Show all lanes").click()
+    assert labels(timeline)[0].startswith("ps 0")
+
+
+def test_keys_work_in_a_page_just_opened_and_after_a_search(timeline: Timeline) -> None:
+    expect(timeline.lanes).to_be_focused()
+    timeline.page.keyboard.press("/")
+    expect(timeline.search_box).to_be_focused()
+    timeline.page.keyboard.type("MatMul")
+    timeline.page.keyboard.press("Enter")
+    expect(timeline.title).to_contain_text("MatMul")
+    timeline.page.keyboard.press("Escape")
+    expect(timeline.search_box).to_have_value("")
+    expect(timeline.lanes).to_be_focused()
 
 
 def test_lanes_by_kind_and_colours_by_op(timeline: Timeline) -> None:

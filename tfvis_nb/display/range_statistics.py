@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tfvis_nb.display.categories import CATEGORIES
 from tfvis_nb.display.layout import Layout
 
 MOST_ROWS = 200
@@ -32,6 +33,7 @@ def range_statistics(
     dict
         ``count``, ``total``, ``busy`` (the union), ``distinct``, and ``rows``: the `MOST_ROWS` with the
         largest totals, each with label, category, count, total, mean, min, max and longest, an event id.
+        Rows are by label and category: an op on the host and its kernels are never added up.
 
     Examples
     --------
@@ -63,7 +65,8 @@ def range_statistics(
     # Events come by start, so a union needs only the latest end so far.
     reached = np.maximum.accumulate(right)
     before = np.concatenate([[-np.inf], reached[:-1]]) if len(right) else right
-    key = (layout.op if by == "op" else layout.name)[chosen]
+    label = (layout.op if by == "op" else layout.name)[chosen].astype("i8")
+    key = label * len(CATEGORIES) + layout.category[chosen]
     return {
         "count": len(chosen),
         "total": int(duration.sum()),
@@ -75,7 +78,8 @@ def range_statistics(
 def _rows(
     layout: Layout, key: np.ndarray, chosen: np.ndarray, duration: np.ndarray, by: str
 ) -> dict[str, Any]:
-    size = len(layout.ops) if by == "op" else len(layout.names)
+    labels = layout.ops if by == "op" else layout.names
+    size = len(labels) * len(CATEGORIES)
     count = np.bincount(key, minlength=size)
     total = np.zeros(size, "i8")
     np.add.at(total, key, duration)
@@ -89,11 +93,10 @@ def _rows(
     longest[key[as_long]] = chosen[as_long]
     occurring = np.flatnonzero(count)
     largest = occurring[np.argsort(-total[occurring], kind="stable")][:MOST_ROWS]
-    labels = layout.ops if by == "op" else layout.names
     rows = [
         {
-            "label": str(labels[place]),
-            "category": int(layout.category[longest[place]]),
+            "label": str(labels[place // len(CATEGORIES)]),
+            "category": place % len(CATEGORIES),
             "count": int(count[place]),
             "total": int(total[place]),
             "mean": float(total[place] / count[place]),

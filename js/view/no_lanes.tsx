@@ -1,0 +1,27 @@
+/** What stands in the lanes' place when a filter or hiding leaves none. */
+
+import type { Commands } from "../input/commands";
+import type { Store } from "./store";
+import { useTopics } from "./use_store";
+
+export function NoLanes({ store, commands }: { store: Store; commands: Commands }) {
+  useTopics(store, ["layout"]);
+  if (store.arrangement.items.length > 0) return null;
+  const filter = store.host.get("lane_filter");
+  return (
+    <div class="no-lanes" role="status">
+      <p>{filter ? `No lane contains “${filter}”.` : "All lanes are hidden."}</p>
+      <button
+        type="button"
+        data-lm-suppress-shortcuts="true"
+        onClick={() => {
+          store.setOption("lane_filter", "");
+          store.lanes.unhideAll();
+          commands.focusLanes();
+        }}
+      >
+        Show all lanes
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,132 @@
+/** Sums by op or by name, sortable by every column. */
+
+import { useState } from "preact/hooks";
+import type { Commands } from "../input/commands";
+import { categoryColour, categoryLabel } from "../model/palette";
+import type { StatisticsRow } from "../model/statistics";
+import { formatCount, formatDuration } from "../model/units";
+import type { Store } from "./store";
+import { shortName } from "./wording";
+
+type Column = "label" | "count" | "total" | "mean" | "min" | "max";
+
+const TITLES: Record<Column, string> = {
+  label: "Op",
+  count: "Count",
+  total: "Total",
+  mean: "Mean",
+  min: "Min",
+  max: "Max",
+};
+const SHORT: Column[] = ["label", "count", "total"];
+const FULL: Column[] = ["label", "count", "total", "mean", "min", "max"];
+
+export function ByOpOrName({ store }: { store: Store }) {
+  return (
+    <div class="segmented" role="group" aria-label="Sum up by">
+      {(["op", "name"] as const).map((by) => (
+        <button
+          key={by}
+          type="button"
+          aria-pressed={store.statisticsBy === by}
+          onClick={() => store.setPanel({ statisticsBy: by })}
+        >
+          By {by}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface TableProps {
+  store: Store;
+  commands: Commands;
+  /** Null while they are asked for. */
+  rows: readonly StatisticsRow[] | null;
+  most: number;
+  /** All columns, with every name on a line of its own above its figures. */
+  isFull?: boolean;
+}
+
+export function StatisticsTable({ store, commands, rows, most, isFull = false }: TableProps) {
+  const [sort, setSort] = useState<{ by: Column; up: boolean }>({ by: "total", up: false });
+  if (!rows) return null;
+  if (rows.length === 0) return <p class="unlinked">Nothing ran here.</p>;
+  const compare = (a: StatisticsRow, b: StatisticsRow) =>
+    sort.by === "label" ? a.label.localeCompare(b.label) : a[sort.by] - b[sort.by];
+  const sorted = [...rows].sort((a, b) => (sort.up ? compare(a, b) : compare(b, a)));
+  const columns = isFull ? FULL : SHORT;
+  const figure = (row: StatisticsRow, column: Column) =>
+    column === "count" ? formatCount(row.count) : formatDuration(row[column as "total"]);
+  return (
+    <>
+      <table class={isFull ? "full" : undefined}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th
+                key={column}
+                scope="col"
+                aria-sort={sort.by === column ? (sort.up ? "ascending" : "descending") : "none"}
+              >
+                <button
+                  type="button"
+                  onClick={() => setSort({ by: column, up: sort.by === column && !sort.up })}
+                >
+                  {column === "label" && store.statisticsBy === "name" ? "Name" : TITLES[column]}
+                </button>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {sorted.slice(0, most).map((row) => {
+          const name = <RowName store={store} commands={commands} row={row} />;
+          const figures = columns.slice(1).map((column) => <td key={column}>{figure(row, column)}</td>);
+          return (
+            <tbody key={`${row.category} ${row.label}`}>
+              {isFull ? (
+                <>
+                  <tr>
+                    <th scope="rowgroup" colSpan={columns.length}>
+                      {name}
+                    </th>
+                  </tr>
+                  <tr>
+                    <td />
+                    {figures}
+                  </tr>
+                </>
+              ) : (
+                <tr>
+                  <td>{name}</td>
+                  {figures}
+                </tr>
+              )}
+            </tbody>
+          );
+        })}
+      </table>
+      {rows.length > most && <p class="unlinked">{formatCount(rows.length - most)} more</p>}
+    </>
+  );
+}
+
+function RowName({ store, commands, row }: { store: Store; commands: Commands; row: StatisticsRow }) {
+  const category = store.drawn.categories[row.category];
+  return (
+    <>
+      <i
+        class="swatch"
+        title={categoryLabel(category)}
+        style={{ background: categoryColour(category, store.painting.theme) }}
+      />
+      <button
+        type="button"
+        title={`${row.label}: ${categoryLabel(category)}. Show the longest`}
+        onClick={() => commands.visitEvent(row.longest)}
+      >
+        {shortName(row.label) || "(none)"}
+      </button>
+    </>
+  );
+}
