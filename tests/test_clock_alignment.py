@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
+from tests.protobuf_bytes import varint
 from tfvis_nb import events
 from tfvis_nb.analysis.clock_alignment import aligned, clock_offsets
 
@@ -108,16 +109,6 @@ def test_files_whose_clocks_differ_are_aligned_when_they_are_read(data: Path, tm
     left = (shared["start_ns"] + shared["duration_ns"]).groupby(shared["step"]).min()
     assert len(shared) == 12
     assert (left >= entered).all()
-
-
-def varint(number: int) -> bytes:
-    """Write a number as protobuf does."""
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 @given(

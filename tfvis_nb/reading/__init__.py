@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.unknown_options import check_title
 
 if TYPE_CHECKING:
     from tfvis_nb.reading.recorded import RecordedStep
@@ -67,9 +68,12 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     from tfvis_nb.reading.recorded import RecordedStep
     from tfvis_nb.reading.stepstats import assemble
 
+    check_title(title)
     if isinstance(source, Trace) and title is None:
         return source
-    read, names, notes = _read_all(source, threadpool)
+    found, names, notes = _read_all(source, threadpool)
+    # Here, where the bytes that were read are no longer held.
+    read = _runs_merged(found)
     steps = [item for item in read if isinstance(item, RecordedStep)]
     if title is None:
         title = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 and names[0] else "")
@@ -83,7 +87,9 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     return trace
 
 
-def _read_all(source: Any, threadpool: bool) -> tuple[list[RecordedStep | Trace], list[str], list[str]]:
+def _read_all(
+    source: Any, threadpool: bool
+) -> tuple[list[RecordedStep | RecordedHost | Trace], list[str], list[str]]:
     """Read every step of `source`; return them, their titles, and what is to be said of the rest."""
     from tfvis_nb.reading.decode import NO_EVENTS
     from tfvis_nb.reading.dispatch import read_piece
@@ -125,7 +131,7 @@ def _read_all(source: Any, threadpool: bool) -> tuple[list[RecordedStep | Trace]
         notes.append(f"{len(empty)} of {len(empty) + len(read)} steps hold no events and were left out")
     if skipped:
         notes.append(_left_out(skipped))
-    return _runs_merged(by_rank(read, labels)), names, notes
+    return by_rank(read, labels), names, notes
 
 
 def _left_out(skipped: list[Skipped]) -> str:

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -35,20 +36,36 @@ class RecordedHost:
 
     Attributes
     ----------
-    trace
-        Its events; no task is named yet.
+    parts
+        Its events, as they were decoded.
+    notes
+        What was left out in decoding.
     label
         The file it came from.
     hostname
         The host's name, empty when not said.
     window
         When the profile began and ended, epoch ns; zeros when not said.
+    threadpool
+        Whether to keep the events in which thread pools record themselves.
     """
 
-    trace: Trace
+    parts: list[Part]
+    notes: list[str]
     label: str
     hostname: str
     window: tuple[int, int]
+    threadpool: bool
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The events as a table; no task is named yet."""
+        # Launches are numbered from 1 in every profile; told apart by when and where it was made.
+        salt = zlib.crc32(f"{self.hostname} {self.window}".encode("utf-8", "replace"))
+        trace = table(self.parts, self.window[0], threadpool=self.threadpool, salt=salt)
+        trace.notes[:0] = self.notes
+        self.parts = []
+        return trace
 
 
 def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
@@ -80,11 +97,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         raise TraceFormatError(_damaged(data, label, error)) from None
     if not any(len(part.rows) for part in parts):
         raise EmptyTraceError(f"{label}: an XSpace without any events; {NO_EVENTS}")
-    # Launches are numbered from 1 in every profile; told apart by when and where it was made.
-    salt = zlib.crc32(f"{names} {window}".encode("utf-8", "replace"))
-    trace = table(parts, window[0], threadpool=threadpool, salt=salt)
-    trace.notes[:0] = left_out
-    return RecordedHost(trace, label, names[0] if names else "", window)
+    return RecordedHost(parts, left_out, label, names[0] if names else "", window, threadpool)
 
 
 def _damaged(data: Data, label: str, error: Exception) -> str:

@@ -13,7 +13,7 @@ from tfvis_nb.reading.xspace_rows import Coded, Rows, Sparse
 from tfvis_nb.reading.xspace_stats import Values
 
 _LINKS = ("_pt", "_p", "_ct", "_c", "_r", "correlation_id", "group_id")
-_NUMBERS = ("step_num", "tracing_count", "instance_key", "group_key", "allocation_bytes")
+_NUMBERS = ("step_num", "tracing_count", "instance_key", "group_key", "allocation_bytes", "bytes_allocated")
 _TEXTS = ("hlo_op", "tf_function_call")
 _WANTED = frozenset((*_LINKS, *_NUMBERS, *_TEXTS))
 
@@ -26,7 +26,7 @@ HIDDEN = frozenset(
         "id",
         "parent_id",
         "_src",
-        # What an allocator's whole heap is like after an event: numbers, in the nested columns.
+        # What an allocator's heap is like after an event, other every time: the first is in a column.
         "bytes_allocated",
         "bytes_available",
         "peak_bytes_in_use",
@@ -128,6 +128,7 @@ def _marks(events: Events, values: Values) -> dict[str, Sparse]:
         "run": Sparse(rows, np.where(runs[rows], 1, 2)),
         "noise": _flag(_named(events, "ThreadpoolListener::")),
         "instance": _instances(values, len(events)),
+        "in_use": Sparse(*values.integers("bytes_allocated")),
     }
     starts, stops = (_named(events, f"ThreadpoolListener::{word}Region") for word in ("Start", "Stop"))
     rows = np.flatnonzero(starts | stops)

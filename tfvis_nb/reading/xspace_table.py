@@ -11,6 +11,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
+from tfvis_nb.reading.clocks import ABSURD
 from tfvis_nb.reading.columns import Vocabulary, nullable
 from tfvis_nb.reading.xspace_events import Line
 from tfvis_nb.reading.xspace_lanes import thread_lanes
@@ -72,13 +73,14 @@ def table(parts: Sequence[Part], began: int, *, threadpool: bool, salt: int) -> 
     links = Links(rows)
     start = np.concatenate([one.start for one in rows])
     duration = np.concatenate([one.duration for one in rows])
+    usable = _usable(start, duration, notes)
     step, chosen = find_steps(links, Threads(_threads(parts), start, duration), start)
-    order = _order(links, start, duration, threadpool, notes)
+    order = _order(links, start, duration, usable, threadpool, notes)
     columns = _times(links, start, duration, order, began, notes)
     columns["step"] = step[order]
     outside = int((columns["step"] < 0).sum())
     if outside and outside < len(order):
-        notes.append(f"{outside} events are of no step")
+        notes.append(f"{outside} {OF_NO_STEP}")
     # The texts come last, when what was needed to find times and links is gone.
     del start, duration, step
     nested = _nested(parts, links, order, salt)
@@ -91,21 +93,39 @@ def table(parts: Sequence[Part], began: int, *, threadpool: bool, salt: int) -> 
 
 
 def _order(
-    links: Links, start: np.ndarray, duration: np.ndarray, threadpool: bool, notes: list[str]
+    links: Links,
+    start: np.ndarray,
+    duration: np.ndarray,
+    usable: np.ndarray,
+    threadpool: bool,
+    notes: list[str],
 ) -> np.ndarray:
     """Return the rows that are kept, in the order of the event table."""
+    keep = usable.copy()
     noise = links.mark("noise").rows
-    if not len(noise) or threadpool:
-        return in_order(start, duration)
-    notes.append(
-        f"{len(noise)} events in which thread pools record themselves were left out; "
-        "read_trace(..., threadpool=True) keeps them"
-    )
-    keep = np.ones(len(start), bool)
-    keep[noise] = False
+    if len(noise) and not threadpool:
+        keep[noise] = False
+        notes.append(
+            f"{len(noise)} events in which thread pools record themselves were left out; "
+            "read_trace(..., threadpool=True) keeps them"
+        )
     kept = np.flatnonzero(keep)
     order: np.ndarray = kept[in_order(start[kept], duration[kept])]
     return order
+
+
+def _usable(start: np.ndarray, duration: np.ndarray, notes: list[str]) -> np.ndarray:
+    """Return which rows have a time that can be; mend in place what the others would spoil."""
+    middle = int(np.partition(start, len(start) // 2)[len(start) // 2])
+    usable: np.ndarray = np.abs(start.astype(np.float64) - middle) <= ABSURD
+    if aside := int((~usable).sum()):
+        start[~usable] = middle
+        notes.append(f"{aside} events were set aside: their start times are absurd")
+    long = duration > ABSURD
+    if long.any():
+        duration[long] = 0
+        notes.append(f"{int(long.sum())} events have an absurd duration, drawn as 0 ns")
+    return usable
 
 
 def _times(
@@ -114,7 +134,7 @@ def _times(
     absolute = int(start.min()) > _EPOCH
     base = 0 if absolute else began
     if not base and not absolute:
-        notes.append("times count from the start of the profile: this file does not say when that was")
+        notes.append(NO_EPOCH)
     launch, launched = links.launches()
     scheduled, known = np.zeros(len(start), np.int64), np.zeros(len(start), bool)
     scheduled[launched] = start[launch]
@@ -245,6 +265,7 @@ def _nested(parts: Sequence[Part], links: Links, order: np.ndarray, salt: int) -
         ("produced", ("produced",), distinct),
         ("consumed", ("consumed",), distinct),
         ("instance", ("instance",), np.int64(0)),
+        ("in_use_bytes", ("in_use",), np.int64(0)),
     ):
         number = np.zeros(int(links.firsts[-1]), np.int64)
         known = np.zeros(len(number), bool)

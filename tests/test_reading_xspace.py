@@ -1,0 +1,211 @@
+"""What read_trace makes of XSpaces: lanes, steps, links, several hosts, damaged files."""
+
+from __future__ import annotations
+
+import lzma
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.protobuf_bytes import field, number
+from tfvis_nb.display.categories import CATEGORIES, categorise
+
+WORKERS = ("gpu_tf221_worker0.xplane.pb.xz", "gpu_tf221_worker1.xplane.pb.xz")
+FUNCTION = "gpu_tf218_function.xplane.pb.xz"
+KERAS = "cpu_tf221_keras_fit.xplane.pb.xz"
+
+
+def lengths_on_threads(trace: tv.Trace, step: int) -> int:
+    """Return how long the program's own thread was busy with a step (ns)."""
+    mine = trace.events[(trace.events["step"] == step) & trace.events["lane"].isin(["python", "python3"])]
+    return int((mine["start_ns"] + mine["duration_ns"]).max() - mine["start_ns"].min())
+
+
+def test_marked_steps(data: Path) -> None:
+    trace = tv.read_trace(data / FUNCTION)
+    steps = trace.steps.set_index("step")
+    assert steps.loc[0:, "label"].tolist() == [f"train {number}" for number in range(5)]
+    marks = trace.events[trace.events["name"] == "train"].reset_index(drop=True)
+    assert marks["step"].tolist() == [0, 1, 2, 3, 4]
+    for step, length in enumerate(marks["duration_ns"].tolist()):
+        assert lengths_on_threads(trace, step) == length
+    kernels = trace.events[trace.events["kind"] == "kernel"]
+    assert (kernels["step"] >= 0).all()
+    # Each step of one function launches the same kernels.
+    assert len(set(kernels.groupby("step")["name"].agg(sorted).map(tuple))) == 1
+
+
+def test_steps_are_calls_where_the_program_marks_none(data: Path) -> None:
+    trace = tv.read_trace(data / KERAS)
+    labels = trace.steps.set_index("step").loc[0:, "label"]
+    assert labels.str.contains("multi_step_on_iterator").sum() == 8
+    updates = trace.events[trace.events["op"] == "AssignAddVariableOp"]
+    assert len(updates)
+    assert (updates["step"] >= 0).all()
+
+
+def test_lanes_and_kinds(data: Path) -> None:
+    trace = tv.read_trace(data / WORKERS[0])
+    of_device = trace.lanes.groupby("device", observed=True)["lane"].agg(list)
+    assert of_device["/device:GPU:0"] == ["stream:13", "memcpy D2D", "memcpy D2H", "memcpy H2D", "memset"]
+    assert {"python3", "tf_Compute/1", "tf_Compute/2", "collective_ops/1"} <= set(of_device["/device:CPU:0"])
+    kinds = trace.events.groupby("kind", observed=True).size().to_dict()
+    assert {name: kinds[name] for name in ("kernel", "memcpy", "memset", "collective")} == {
+        "kernel": 228,
+        "memcpy": 48,
+        "memset": 24,
+        "collective": 6,
+    }
+    moved = trace.transfers.groupby("source", observed=True)["bytes"].sum()
+    assert moved["/device:CPU:0"] > 0
+    assert moved["/device:GPU:0"] > 0
+    assert trace.events["bytes"][trace.events["kind"] == "memcpy"].notna().all()
+
+
+def test_kernels_are_linked_with_their_launches(data: Path) -> None:
+    trace = tv.read_trace(data / FUNCTION)
+    edges = trace.edges[trace.edges["kind"] == "launch"]
+    on_device = np.flatnonzero(trace.events["kind"].isin(["kernel", "memcpy", "memset"]))
+    assert sorted(edges["target"]) == on_device.tolist()
+    source, target = (trace.events.iloc[edges[end].to_numpy()] for end in ("source", "target"))
+    assert (source["op"] == "launch").all()
+    assert (source["start_ns"].to_numpy() == target["scheduled_ns"].to_numpy(np.int64)).all()
+    assert (source["start_ns"].to_numpy() <= target["start_ns"].to_numpy()).all()
+    control = trace.edges[trace.edges["kind"] == "control"]
+    runs = trace.events.iloc[control["source"].to_numpy()]["name"]
+    assert "FunctionRun" in set(runs)
+
+
+def test_links_of_two_profiles_do_not_mix(data: Path) -> None:
+    one = tv.read_trace(data / FUNCTION)
+    other = tv.read_trace(data / WORKERS[0])
+    both = tv.read_trace([data / FUNCTION, data / WORKERS[0]])
+    assert both.events["task"].unique().tolist() == [""]
+    assert len(both.edges) == len(one.edges) + len(other.edges)
+    assert both.steps["label"].tolist() == [
+        "",
+        *(f"train {n}" for n in range(5)),
+        *(f"train {n}" for n in range(6)),
+    ]
+
+
+def test_thread_pools_are_left_out_unless_asked_for(data: Path) -> None:
+    trace = tv.read_trace(data / KERAS)
+    assert not trace.events["name"].str.startswith("ThreadpoolListener").any()
+    (note,) = [note for note in trace.notes if "threadpool=True" in note]
+    whole = tv.read_trace(data / KERAS, threadpool=True)
+    noise = whole.events["name"].str.startswith("ThreadpoolListener")
+    assert note.split(" ", 1)[0] == str(noise.sum())
+    assert len(whole.events) == len(trace.events) + noise.sum()
+    assert (whole.events["step"][~noise].to_numpy() == trace.events["step"].to_numpy()).all()
+
+
+def test_input_pipelines_are_input(data: Path) -> None:
+    trace = tv.read_trace(data / KERAS)
+    category = pd.Series([CATEGORIES[number] for number in categorise(trace.events)])
+    for pattern in (r"Iterator::Root", "IteratorGetNextOp::DoCompute", "PrefetchProduce"):
+        chosen = trace.events["name"].str.match(pattern)
+        assert chosen.any()
+        assert set(category[chosen]) == {"input"}
+
+
+def test_two_hosts_are_two_tasks_of_one_run(data: Path, tmp_path: Path) -> None:
+    for name in WORKERS:
+        shutil.copy(data / name, tmp_path)
+    expected = sum(len(tv.read_trace(data / name).events) for name in WORKERS)
+    for source in ([data / name for name in WORKERS], tmp_path, f"{tmp_path}/*worker*"):
+        trace = tv.read_trace(source)
+        assert len(trace.events) == expected
+        assert trace.events["task"].cat.categories.tolist() == [
+            f"/job:worker/replica:0/task:{number}" for number in range(2)
+        ]
+        assert trace.steps["label"].tolist() == ["", *(f"train {number}" for number in range(6))]
+        together = trace.events[trace.events["kind"] == "collective"].groupby("step")["task"].nunique()
+        assert together.tolist() == [2] * 6
+        assert [note for note in trace.notes if re.match("clock of worker 1: .*by 6 collectives", note)]
+        assert [note for note in trace.notes if "gpu_tf221_worker1.xplane.pb.xz is task 1" in note]
+        devices = set(trace.events["device"].cat.categories) | set(trace.events["source"].cat.categories)
+        assert all(name.startswith("/job:worker/replica:0/task:") for name in devices - {""})
+        assert len([note for note in trace.notes if "threadpool=True" in note]) == 1
+
+
+def test_damaged_files_are_refused(data: Path) -> None:
+    content = lzma.decompress((data / WORKERS[0]).read_bytes())
+    with pytest.raises(tv.TraceFormatError, match=r"XSpace.* at byte \d+"):
+        tv.read_trace(content[: len(content) // 2])
+    as_text = content.decode("utf-8", "replace").encode()
+    with pytest.raises(tv.TraceFormatError, match=r"U\+FFFD characters, so a text conversion destroyed it"):
+        tv.read_trace(as_text)
+
+
+@pytest.mark.collection("third-party/xprof/tpu_inference_2.corrupt-utf8.xplane.pb.xz")
+def test_a_file_that_its_repository_destroyed_is_refused(shared: Path) -> None:
+    path = shared / "third-party/xprof/tpu_inference_2.corrupt-utf8.xplane.pb.xz"
+    with pytest.raises(tv.TraceFormatError, match=r"corrupt-utf8.*text conversion destroyed it"):
+        tv.read_trace(path)
+
+
+def test_a_profile_without_events() -> None:
+    with pytest.raises(tv.EmptyTraceError, match="XSpace without any events"):
+        tv.read_trace(b"\x0a\x0b\x12\x09/host:CPU")
+
+
+@pytest.mark.collection("third-party/xprof/tpu_inference_2.xplane.pb")
+def test_tpu(shared: Path) -> None:
+    trace = tv.read_trace(shared / "third-party/xprof/tpu_inference_2.xplane.pb")
+    first = trace.events[trace.events["device"] == "/device:TPU:0"]
+    lanes = first.groupby("lane", observed=True).size().to_dict()
+    assert lanes == {"XLA Modules": 105, "XLA Ops": 1504, "Async XLA Ops": 600, "XLA TraceMe": 108}
+    assert set(first["kind"][first["lane"] == "Async XLA Ops"]) == {"memcpy"}
+    assert (first["bytes"][first["lane"] == "Async XLA Ops"] > 0).all()
+    reduced = first[first["op"] == "all-reduce"]
+    assert set(reduced["kind"]) == {"collective"}
+    assert set(first["kind"][first["name"] == "dependency-wait"]) == {"sync"}
+
+
+@pytest.mark.collection("third-party/xprof/bert_8gpu_tf24.xplane.pb.xz")
+def test_derived_lines_are_left_out_where_there_are_streams(shared: Path) -> None:
+    trace = tv.read_trace(shared / "third-party/xprof/bert_8gpu_tf24.xplane.pb.xz")
+    assert "6218 rows of derived lines were left out: they repeat what the streams have" in trace.notes
+    assert not trace.events["lane"].astype(str).str.contains("TensorFlow|Steps|XLA").any()
+    assert any("start of the profile" in note for note in trace.notes)
+    kernels = trace.events[trace.events["kind"] == "kernel"]
+    assert set(kernels["device"]) == {"/device:GPU:4", "/device:GPU:6"}
+    assert kernels["op"].isin(["RandomUniform", "GreaterEqual"]).any()
+
+
+def profile(*events: tuple[int, int]) -> bytes:
+    """Write an XSpace with one thread whose events have these offsets and durations (ps)."""
+    written = b"".join(field(4, number(1, 1) + number(2, at) + number(3, length)) for at, length in events)
+    name = field(4, number(1, 1) + field(2, number(1, 1) + field(2, b"work")))
+    return field(1, field(2, b"/host:CPU") + field(3, field(2, b"main") + written) + name)
+
+
+def test_times_are_rounded_down() -> None:
+    trace = tv.read_trace(profile((1999, 2), (3001, 998), (4000, 0)))
+    assert trace.events[["start_ns", "duration_ns"]].to_numpy().tolist() == [[1, 1], [3, 0], [4, 0]]
+    assert trace.events["name"].tolist() == ["work"] * 3
+    assert any("start of the profile" in note for note in trace.notes)
+
+
+def test_absurd_times_are_set_aside() -> None:
+    trace = tv.read_trace(profile((1000, 1000), (2**62, 1000), (3000, 2**62), (4000, 1000)))
+    assert trace.events[["start_ns", "duration_ns"]].to_numpy().tolist() == [[1, 1], [3, 0], [4, 1]]
+    assert "1 events were set aside: their start times are absurd" in trace.notes
+    assert "1 events have an absurd duration, drawn as 0 ns" in trace.notes
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**15), st.integers(0, 10**13)), min_size=1, max_size=40))
+def test_any_events_are_kept(events: list[tuple[int, int]]) -> None:
+    trace = tv.read_trace(profile(*events))
+    expected = sorted((at // 1000, (at + length) // 1000 - at // 1000) for at, length in events)
+    got = trace.events[["start_ns", "duration_ns"]].to_numpy().tolist()
+    assert sorted(map(tuple, got)) == expected
+    assert (trace.events["step"] == 0).all()
