@@ -39,7 +39,8 @@ def box_top(element: Locator) -> float:
 
 
 def lane_group(timeline: Timeline, name: str) -> Locator:
-    return timeline.host.get_by_role("group", name="Lanes").get_by_role("button", name=re.compile(rf"^{name}"))
+    lanes = timeline.host.get_by_role("group", name="Lanes")
+    return lanes.get_by_role("button", name=re.compile(rf"^{name}"))
 
 
 def test_every_task_is_a_group_that_folds(timeline: Timeline) -> None:
