@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import tfvis_nb as tv
 from tfvis_nb import events
 from tfvis_nb.display.lane_order import order_lanes
 from tfvis_nb.display.selection import checked_selection, selected_rows, selection_of
@@ -71,6 +73,8 @@ def test_nothing_selected_is_an_empty_table() -> None:
         np.array([1, 3], "u4"),
         pd.Index([1, 3]),
         pd.Series([1, 3]),
+        pd.DataFrame({"event": [1, 3], "wait_ns": [0, 0]}, index=[7, 8]),
+        pd.DataFrame({"event": [1, 3], "start_ns": [ORIGIN + 10, ORIGIN + 30]}),
     ],
 )
 def test_what_python_users_select_by(value: Any) -> None:
@@ -105,6 +109,15 @@ def test_a_tuple_is_a_range_of_epoch_nanoseconds() -> None:
         (pd.Series([True] * 4, index=[5, 6, 7, 8]), "index is not that of trace.events"),
         (TABLE.assign(start_ns=0), "not of this trace"),
         (TABLE.set_axis([4, 5, 6, 7]), "there is no event 4"),
+        (pd.DataFrame({"a": [1]}), r"cannot select a table of a; give rows of trace.events or trace.transf"),
+        (pd.DataFrame(index=[0]), "cannot select a table of no columns"),
+        (pd.DataFrame({"event": [9]}), "there is no event 9"),
+        (pd.DataFrame({"event": ["b"]}), "whole numbers"),
+        (pd.DataFrame({"event": [1], "start_ns": [ORIGIN]}), "not of this trace.*start_ns"),
+        (pd.DataFrame({"op": ["b"]}), "not of this trace.*another op; give rows of trace.events"),
+        (tv.Trace(TABLE).lanes.head(1), "cannot select a table of task, device"),
+        (tv.Trace(TABLE).steps, "cannot select a table of step, start_ns"),
+        (TABLE["duration_ns"].nsmallest(1), "values of the column 'duration_ns', not events"),
         ((1, 2, 3), "two whole numbers"),
         ((1.5, 2), "two whole numbers"),
         ((ORIGIN + 9, ORIGIN), "ends at .*, before it starts"),
@@ -141,3 +154,11 @@ def test_an_empty_trace_has_nothing_to_select() -> None:
     assert selection_of(EMPTY, EMPTY) is None
     with pytest.raises(ValueError, match="no event 0"):
         selection_of(EMPTY, [0])
+
+
+def test_the_longest_waits_of_a_trace_are_selected(data: Path) -> None:
+    trace = tv.read_trace(data / "gpu_tf221_dist.pb.xz")
+    longest = trace.transfers.nlargest(5, "wait_ns")
+    assert selection_of(trace.events, longest) == {"events": longest["event"].tolist()}
+    with pytest.raises(ValueError, match="not of this trace"):
+        selection_of(tv.read_trace(data / "gpu_tf221_mlp.pb.xz").events, longest)

@@ -14,8 +14,14 @@ import pandas as pd
 
 from tfvis_nb.display.lane_order import LaneOrder
 from tfvis_nb.display.wire import origin_ns
+from tfvis_nb.events import COLUMNS
 
 Selection = dict[str, Any]
+
+ACCEPTED = (
+    "rows of trace.events or trace.transfers, a boolean mask over trace.events, a list of event ids, "
+    "a tuple (start_ns, end_ns) in epoch nanoseconds, or None"
+)
 
 
 def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection | None) -> pd.DataFrame:
@@ -91,7 +97,8 @@ def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
     events
         The trace's event table.
     value
-        Rows of `events`; a boolean mask over them; event ids (a list, array or
+        Rows of `events`, or of a table that names them in a column ``event``, such as
+        ``trace.transfers``; a boolean mask over `events`; event ids (a list, array or
         index); a tuple ``(start_ns, end_ns)`` in epoch nanoseconds; or None.
 
     Raises
@@ -114,21 +121,38 @@ def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
     if isinstance(value, tuple):
         return _range(events, value)
     if isinstance(value, pd.DataFrame):
-        ids = _checked_ids(events, value.index)
-        if "start_ns" in value and not np.array_equal(value["start_ns"], events["start_ns"].to_numpy()[ids]):
-            raise ValueError(
-                "these rows are not of this trace: its events of that index start at other times"
-            )
+        ids = _ids_of_rows(events, value)
     elif isinstance(value, pd.Series | np.ndarray | pd.api.extensions.ExtensionArray) and _is_boolean(value):
         ids = _masked(events, value)
+    elif isinstance(value, pd.Series) and value.name in COLUMNS:
+        raise ValueError(f"these are values of the column {value.name!r}, not events; give {ACCEPTED}")
     elif isinstance(value, list | pd.Series | pd.Index | np.ndarray | pd.api.extensions.ExtensionArray):
         ids = _checked_ids(events, value)
     else:
-        raise ValueError(
-            f"cannot select {type(value).__name__} {value!r}; give rows of trace.events, a boolean mask over "
-            "them, a list of event ids, a tuple (start_ns, end_ns) in epoch nanoseconds, or None"
-        )
+        raise ValueError(f"cannot select {type(value).__name__} {value!r}; give {ACCEPTED}")
     return {"events": ids} if ids else None
+
+
+def _ids_of_rows(events: pd.DataFrame, table: pd.DataFrame) -> list[int]:
+    """Return the ids of the events that a table's rows stand for; ValueError if it is not of these."""
+    known = [name for name in table.columns if name in COLUMNS]
+    by_column = "event" in table.columns
+    if not by_column and (not known or "events" in table.columns):
+        names = ", ".join(map(str, table.columns[:6]))
+        raise ValueError(f"cannot select a table of {names or 'no columns'}; give {ACCEPTED}")
+    ids = _checked_ids(events, table["event"] if by_column else table.index)
+    # The start tells alone; a table without it, such as trace.edges, must agree in what it has.
+    compared = ["start_ns"] if "start_ns" in known else [] if by_column else known
+    for name in compared:
+        given, recorded = table[name], events[name].take(ids)
+        if name != "start_ns":
+            given, recorded = given.astype(str), recorded.astype(str)
+        if not np.array_equal(given.to_numpy(), recorded.to_numpy()):
+            raise ValueError(
+                f"these rows are not of this trace: its events of that number have another {name}; "
+                f"give {ACCEPTED}"
+            )
+    return ids
 
 
 def _is_boolean(value: Any) -> bool:

@@ -91,8 +91,9 @@ class TimelineWidget(anywidget.AnyWidget):
     def selection(self) -> pd.DataFrame:
         """The selected rows of ``trace.events``; those that overlap it when a range of time is selected.
 
-        Set it to rows of ``trace.events``, a boolean mask over them, a list of event
-        ids, a tuple ``(start_ns, end_ns)`` in epoch nanoseconds, or None.
+        Set it to rows of ``trace.events`` or ``trace.transfers``, a boolean mask over
+        ``trace.events``, a list of event ids, a tuple ``(start_ns, end_ns)`` in epoch
+        nanoseconds, or None.
         """
         return selected_rows(self._trace.events, self._lanes, self._selection)
 
