@@ -176,19 +176,19 @@ class Bars:
         self.notes += [
             f"{count} {what} were left out" for what, count in self._other.items() if what not in silent
         ]
-        columns = joined_columns(self._pieces)
+        columns = joined_columns(self._pieces, self.wanted)
         columns.threads = list(self._threads)
         return columns
 
 
-def joined_columns(pieces: Sequence[Columns]) -> Columns:
-    """Lay columns end to end."""
+def joined_columns(pieces: Sequence[Columns], wanted: Sequence[str]) -> Columns:
+    """Lay columns end to end; `wanted` are the names of their arguments."""
     import pyarrow as pa
 
     if not pieces:
         none = texts([])
         zero = np.zeros(0, np.int64)
-        return Columns(none, none, none, zero, [], zero, zero, {})
+        return Columns(none, none, none, zero, [], zero, zero, {name: [] for name in wanted})
     return Columns(
         name=pa.concat_arrays([piece.name for piece in pieces]),
         category=pa.concat_arrays([piece.category for piece in pieces]),
@@ -197,10 +197,7 @@ def joined_columns(pieces: Sequence[Columns]) -> Columns:
         threads=pieces[0].threads,
         start=np.concatenate([piece.start for piece in pieces]),
         duration=np.concatenate([piece.duration for piece in pieces]),
-        arguments={
-            name: [value for piece in pieces for value in piece.arguments[name]]
-            for name in pieces[0].arguments
-        },
+        arguments={name: [value for piece in pieces for value in piece.arguments[name]] for name in wanted},
     )
 
 

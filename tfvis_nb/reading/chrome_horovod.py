@@ -67,8 +67,8 @@ class HorovodReader:
         details = [
             " ".join(part for part in (dtype and text(dtype), shape and text(shape), rest) if part)
             for dtype, shape, rest in zip(
-                columns.arguments.get("dtype", []),
-                columns.arguments.get("shape", []),
+                columns.arguments["dtype"],
+                columns.arguments["shape"],
                 columns.detail.to_pylist(),
                 strict=True,
             )
@@ -119,9 +119,7 @@ def _read(what: str) -> tuple[str, str, str]:
 def _bytes(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     """Return the bytes of each tensor by its type and shape, and where they are known."""
     sizes = []
-    for dtype, shape in zip(
-        columns.arguments.get("dtype", []), columns.arguments.get("shape", []), strict=True
-    ):
+    for dtype, shape in zip(columns.arguments["dtype"], columns.arguments["shape"], strict=True):
         size = _SIZES.get(dtype) if isinstance(dtype, str) else None
         dims = re.findall(r"\d{1,12}", shape[:200]) if isinstance(shape, str) else None
         if size is None or dims is None:

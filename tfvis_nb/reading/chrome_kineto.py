@@ -56,11 +56,11 @@ class KinetoReader:
         nccl = pc.match_substring_regex(columns.name, r"^(?:void )?nccl").to_numpy(zero_copy_only=False)
         kinds[(kinds == "kernel") & nccl] = "collective"
         on_gpu = np.isin(kinds, ("kernel", "collective", "memcpy", "memset"))
-        correlation, known = integers(columns.arguments.get("correlation", []))
+        correlation, known = integers(columns.arguments["correlation"])
         launching = _per_word(columns.category, lambda word: word in _LAUNCHING).astype(bool)
         launch = chrome_gpu.launches(correlation, known, launching, on_gpu)
         owner = _owners(columns, launching, kinds == "op", launch)
-        amounts, sized = integers(columns.arguments.get("bytes", []))
+        amounts, sized = integers(columns.arguments["bytes"])
         devices = self._devices(columns, on_gpu, task)
         table = {
             "task": category([task], np.zeros(len(kinds), np.int64)),
@@ -82,7 +82,7 @@ class KinetoReader:
 
     def _devices(self, columns: Columns, on_gpu: np.ndarray, task: str) -> list[str]:
         """Return each row's device: GPUs by number, the CPU, other processes as they are."""
-        numbers, known = integers(columns.arguments.get("device", []))
+        numbers, known = integers(columns.arguments["device"])
         of_thread = []
         for pid, _ in columns.threads:
             gpu = re.fullmatch(r"GPU (\d{1,9})", self._bars.labels.get(pid, ""))

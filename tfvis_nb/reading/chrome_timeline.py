@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading import schema
 from tfvis_nb.reading.chrome_values import nanoseconds, text
@@ -88,7 +89,9 @@ class TimelineReader:
             read = _recorded(_named_copies(step, places), places, tensors if last else {})
             if read is not None:
                 recorded.append(read)
-        trace = assemble(recorded) if recorded else assemble([_empty()])
+        if not recorded:
+            return Trace(event_table.build({}, rows=0))
+        trace = assemble(recorded)
         trace.notes = notes + trace.notes
         return trace
 
@@ -141,15 +144,6 @@ def _inputs(arguments: dict[str, Any]) -> tuple[str, ...]:
     while (key := f"input{len(found)}") in arguments:
         found.append(text(arguments[key]))
     return tuple(found)
-
-
-def _empty() -> RecordedStep:
-    """Return a step without rows, of which assembling makes an empty table."""
-    import pyarrow as pa
-
-    batch = schema.handler("DeviceStepStats").list_to_record_batch([b""])
-    rows: pa.StructArray = batch.column("node_stats").values
-    return RecordedStep([], [], [], [rows], np.zeros(0, np.int64), [])
 
 
 def _split(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[list[Bar]]:

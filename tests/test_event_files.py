@@ -1,0 +1,124 @@
+"""TensorBoard event files: what summary writers put into them, and what is wrong with damaged ones."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.real_traces import DATA
+from tfvis_nb.reading.crc32c import crc32c, masked
+
+RUN = (DATA / "local_mlp_step1.pb").read_bytes()
+
+
+def field(number: int, content: bytes) -> bytes:
+    size, length = len(content), b""
+    while size >= 0x80:
+        length += bytes([size & 0x7F | 0x80])
+        size >>= 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + content
+
+
+def record(content: bytes) -> bytes:
+    length = struct.pack("<Q", len(content))
+    return length + struct.pack("<I", masked(length)) + content + struct.pack("<I", masked(content))
+
+
+def tagged(tag: bytes, run: bytes) -> bytes:
+    return record(b"\x09" + bytes(8) + field(8, field(1, tag) + field(2, run)))
+
+
+VERSION = record(b"\x09" + bytes(8) + field(3, b"brain.Event:2"))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What TensorFlow's own writer makes of two traced runs, a summary, a graph and a run without a trace."""
+    import tensorflow as tf
+    from tensorflow.core.protobuf.config_pb2 import RunMetadata
+
+    folder = tmp_path_factory.mktemp("logs")
+    v1 = tf.compat.v1
+    with v1.Graph().as_default() as graph:
+        v1.placeholder(tf.float32, [2], "x")
+        writer = v1.summary.FileWriter(str(folder), graph)
+        writer.add_run_metadata(RunMetadata.FromString(RUN), "step_7", 7)
+        writer.add_summary(v1.Summary(value=[v1.Summary.Value(tag="loss", simple_value=1.0)]), 7)
+        writer.add_run_metadata(RunMetadata(), "step_8", 8)
+        writer.add_run_metadata(RunMetadata.FromString(RUN), "step \u00e9", 17)
+        writer.close()
+    (path,) = folder.iterdir()
+    return path
+
+
+@pytest.mark.tensorflow
+def test_each_tag_is_a_step(written: Path) -> None:
+    trace = tv.read_trace(written)
+    expected = tv.read_trace(RUN)
+    assert trace.steps["events"].tolist() == [len(expected.events)] * 2
+    assert trace.steps["label"].tolist() == ["step_7", "step \u00e9"]
+    assert trace.title == written.name
+    assert trace.events[trace.events["step"] == 1]["name"].tolist() == expected.events["name"].tolist()
+    assert "1 of 3 runs in the file hold no events and were left out" in trace.notes
+
+
+@pytest.mark.tensorflow
+def test_a_file_that_is_still_written(written: Path) -> None:
+    data = written.read_bytes()
+    trace = tv.read_trace(data[:-100])
+    assert len(trace.steps) == 1
+    assert any("ends inside a record" in note for note in trace.notes)
+
+
+def test_the_writer_here_is_read() -> None:
+    assert tv.read_trace(VERSION + tagged(b"a", RUN)).step_labels == {0: "a"}
+
+
+def test_without_a_traced_run() -> None:
+    with pytest.raises(tv.EmptyTraceError, match=r"1 of file version.*add_run_metadata"):
+        tv.read_trace(VERSION)
+    with pytest.raises(tv.EmptyTraceError, match="add_run_metadata"):
+        tv.read_trace(VERSION + tagged(b"a", b""))
+
+
+@pytest.mark.parametrize("place", range(0, 30, 3))
+def test_a_wrong_checksum_is_named(place: int) -> None:
+    good = VERSION + tagged(b"a", RUN)
+    at = len(VERSION) + place
+    bad = good[:at] + bytes([good[at] ^ 4]) + good[at + 1 :]
+    with pytest.raises(tv.TraceFormatError, match=f"checksum of the .* at byte {len(VERSION)} is wrong"):
+        tv.read_trace(bad)
+
+
+def test_damage_inside_a_record_names_its_tag() -> None:
+    with pytest.raises(tv.TraceFormatError, match=r"tag 'a': damaged as a binary RunMetadata"):
+        tv.read_trace(VERSION + tagged(b"a", b"\x0a\x05abcde"))
+    with pytest.raises(tv.TraceFormatError, match="a damaged event, at byte"):
+        tv.read_trace(VERSION + record(b"\x0f"))
+
+
+def slow(data: bytes) -> int:
+    state = 0xFFFFFFFF
+    for byte in data:
+        state ^= byte
+        for _ in range(8):
+            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+    return state ^ 0xFFFFFFFF
+
+
+@given(st.binary(max_size=300), st.integers(0, 30))
+def test_the_checksum_of_any_bytes(data: bytes, times: int) -> None:
+    content = data * times
+    assert crc32c(content) == slow(content)
+
+
+@pytest.mark.parametrize("size", [4095, 4096, 4097, 12_345])
+def test_the_checksum_of_large_records(size: int) -> None:
+    content = np.random.default_rng(size).bytes(size)
+    assert crc32c(content) == slow(content)
