@@ -82,7 +82,7 @@ def test_a_file_that_ends_inside_an_event() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b'{"traceEvents": [{"ph": "X"}, {"ph"', "cut off at byte 35"),
+        (b'{"traceEvents": [{"ph": "X"}, {"ph"', "JSON that ends early, at byte 35"),
         (b'{"traceEvents": [{"ph": "X"} {"ph": "X"}]}', "damaged at byte 29"),
         (b'{"traceEvents": []} and more', "byte 20"),
         (b'{"traceEvents": [' + b"[" * 200_000, "nested too deeply"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -45,3 +47,25 @@ def test_malformed_tables_are_refused() -> None:
         tv.Trace(table().iloc[::-1])
     with pytest.raises(ValueError, match="2 nested rows for 3 events"):
         tv.Trace(table(), nested=pa.table({"temp_bytes": [1, 2]}))
+
+
+def test_the_table_cannot_be_replaced_under_what_was_made_of_it() -> None:
+    trace = tv.Trace(table())
+    with pytest.raises(AttributeError):
+        setattr(trace, "events", table())  # noqa: B010 - the linter knows that this cannot be assigned
+    assert len(trace.events) == 3
+
+
+def test_a_title_is_a_text() -> None:
+    trace = tv.Trace(table())
+    number: Any = 3
+    for titled in (
+        lambda: tv.Trace(table(), title=number),
+        lambda: tv.read_trace("is not read", title=number),
+        lambda: tv.show_timeline("is not read", title=number),
+        lambda: tv.TimelineWidget(trace, title=number),
+        lambda: tv.TimelineWidget(trace).to_html(title=number),
+        lambda: trace.to_html(title=number),
+    ):
+        with pytest.raises(TypeError, match="title is 3; it is a text"):
+            titled()

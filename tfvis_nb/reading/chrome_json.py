@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from tfvis_nb.reading.damage import ends_early
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
 
@@ -156,8 +157,9 @@ class Document:
     def _damage(self, text: str, start: int, error: Exception) -> str:
         if isinstance(error, json.JSONDecodeError) and error.doc is text:
             place = start - 1 + _bytes(text, error.pos)
-            what = "is cut off" if place >= len(self._data) else "is damaged"
-            return f"{self._label}: JSON that {what} at byte {place}: {error.msg}"
+            if place >= len(self._data) or error.msg.startswith("Unterminated string"):
+                return f"{self._label}: {ends_early('JSON', len(self._data))}"
+            return f"{self._label}: JSON that is damaged at byte {place}: {error.msg}"
         return f"{self._label}: damaged JSON behind byte {start}: {_said(error)}"
 
 

@@ -15,8 +15,10 @@ import numpy as np
 
 from tfvis_nb.reading import protowire, schema
 from tfvis_nb.reading.aggregates import same_times, without_repeats
+from tfvis_nb.reading.damage import damaged_message
 from tfvis_nb.reading.devices import Place, place
 from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.reading.foreign import READABLE
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.recorded import RecordedStep, text
 
@@ -61,23 +63,14 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
         entries, graphs = _split(data, message)
         step = _decode_entries(data, entries, graphs)
     except (protowire.DamageError, ValueError) as error:
-        raise TraceFormatError(_damaged(data, label, message, error)) from None
+        said = damaged_message(data, f"a binary {message}", message, error)
+        raise TraceFormatError(f"{label}: {said}") from None
     if not len(step.entry):
         known = any(part.number <= 5 for part in protowire.fields(data))
         if len(data) and not known:
-            raise TraceFormatError(f"{label}: none of its fields is one of a {message}; {protowire.TRIED}")
+            raise TraceFormatError(f"{label}: none of its fields is one of a {message}; {READABLE}")
         raise EmptyTraceError(f"{label}: {_what_is_there(data, message, graphs)}; {NO_EVENTS}")
     return step
-
-
-def _damaged(data: Data, label: str, message: str, error: Exception) -> str:
-    damage = protowire.find_damage(data, message) or error
-    # Some repositories and mail programs take a binary file for text and replace what is not UTF-8.
-    replaced = bytes(data).count(b"\xef\xbf\xbd")
-    hint = (
-        f"; it holds {replaced} U+FFFD characters, so a text conversion destroyed it" if replaced > 8 else ""
-    )
-    return f"{label}: damaged as a binary {message}, {damage}{hint}; {protowire.TRIED}"
 
 
 def _what_is_there(data: Data, message: str, graphs: list[bytes]) -> str:

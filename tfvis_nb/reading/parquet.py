@@ -18,6 +18,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
+from tfvis_nb.reading.damage import ends_early
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
 
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
 
 KEY = b"tfvis_nb"
 VERSION = 1
+_MAGIC = b"PAR1"
 _NESTED = "nested."
 
 
 def is_parquet(data: Data) -> bool:
     """Tell whether `data` begins like a Parquet file."""
-    return bytes(data[:4]) == b"PAR1"
+    return bytes(data[: len(_MAGIC)]) == _MAGIC
 
 
 def write(trace: Trace, path: Path) -> None:
@@ -88,7 +90,10 @@ def read(data: Data, label: str) -> Trace:
     try:
         table = pq.read_table(io.BytesIO(data))
     except (pa.ArrowException, OSError) as error:
-        raise TraceFormatError(f"{label}: damaged Parquet file: {error}") from None
+        # The last bytes of a Parquet file are the same as the first.
+        whole = bytes(data[-len(_MAGIC) :]) == _MAGIC
+        said = f"damaged Parquet file: {error}" if whole else ends_early("a Parquet file", len(data))
+        raise TraceFormatError(f"{label}: {said}") from None
     metadata = table.schema.metadata or {}
     if KEY not in metadata:
         raise TraceFormatError(f"{label}: a Parquet table that was not written by Trace.to_parquet")

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tfvis_nb.reading.damage import ends_early
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.pickle_machine import MARK, Global, Machine, RefusedError
 from tfvis_nb.reading.protowire import Data
@@ -49,6 +50,8 @@ def load(data: Data, label: str, allowed: Mapping[Global, str]) -> Any:
     machine = Machine(bytes(data), allowed)
     try:
         return _run(machine)
+    except EOFError:
+        raise TraceFormatError(f"{label}: {ends_early('a pickle', len(data))}") from None
     except RefusedError as refused:
         raise TraceFormatError(f"{label}: {refused}") from None
     except (
@@ -72,8 +75,11 @@ def _run(machine: Machine) -> Any:
             return machine.pop()
         action = _ACTIONS.get(code)
         if action is None:
-            what = "the data ends" if not code else f"the instruction {code!r}"
-            raise RefusedError(f"a damaged pickle, or not one of a trace: {what} at byte {began}")
+            if not code:
+                raise EOFError
+            raise RefusedError(
+                f"a damaged pickle, or not one of a trace: the instruction {code!r} at byte {began}"
+            )
         machine.at += 1
         action(machine)
     raise RefusedError(f"a pickle of more than {STEPS} instructions, which no trace has")

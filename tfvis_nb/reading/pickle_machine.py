@@ -51,7 +51,6 @@ _BYTES = Global("__builtin__", "bytes")
 """What protocols 0 to 2 write bytes by, and empty ones."""
 
 
-
 class RefusedError(Exception):
     """A pickle that asks for what no trace asks for."""
 
@@ -76,8 +75,10 @@ class Machine:
 
     def take(self, count: int) -> bytes:
         """Read the next bytes of the pickle."""
-        if not 0 <= count <= len(self.data) - self.at:
-            raise ValueError(f"{count} bytes where {len(self.data) - self.at} are left")
+        if count < 0:
+            raise ValueError(f"{count} bytes")
+        if count > len(self.data) - self.at:
+            raise EOFError
         part = self.data[self.at : self.at + count]
         self.at += count
         return part
@@ -89,7 +90,9 @@ class Machine:
 
     def line(self) -> bytes:
         """Read up to the end of the line."""
-        end = self.data.index(b"\n", self.at)
+        end = self.data.find(b"\n", self.at)
+        if end < 0:
+            raise EOFError
         part = self.data[self.at : end]
         self.at = end + 1
         return part

@@ -28,6 +28,8 @@ _ALLOWED = {
 }
 _OLD = re.compile(rb"\(?(?:c[\w.]+\n[\w.]+\n|i[\w.]+\n[\w.]+\n|[dl]p\d+\n|\(?[SVIL][^\n]*\n|lp?\d*\n)")
 
+_CERTAIN = re.compile(rb"\(?ctensorflow\.[\w.]+\n\w+\n")
+
 
 def is_pickle(data: Data) -> bool:
     """Tell whether `data` is a pickle, by how it begins.
@@ -44,7 +46,7 @@ def is_pickle(data: Data) -> bool:
         return head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
     # Protocols 0 and 1 have no mark: a global, a list or dict that is remembered, and the stop at the end.
     known = _OLD.match(head) is not None or head[:2] in (b"]q", b"}q")
-    return known and bytes(data[-64:]).rstrip(b"\n").endswith(b".")
+    return bool(_CERTAIN.match(head)) or (known and bytes(data[-64:]).rstrip(b"\n").endswith(b"."))
 
 
 def read(data: Data, label: str) -> Trace:

@@ -15,8 +15,6 @@ from tfvis_nb.reading.schema import MESSAGES, Field
 Data = bytes | memoryview
 """What is read: a whole file, in memory."""
 
-TRIED = "tried binary and text RunMetadata and StepStats, and Parquet tables of Trace.to_parquet"
-
 VARINT, FIXED64, LENGTH, GROUP_START, GROUP_END, FIXED32 = range(6)
 
 _SCALARS = {
@@ -31,13 +29,20 @@ _SCALARS = {
 
 
 class DamageError(Exception):
-    """Bytes that are no protobuf message: where, and why."""
+    """Bytes that are no protobuf message: where, and why.
 
-    def __init__(self, position: int, reason: str, path: str = "") -> None:
+    `cut_off` tells that only the end of the data is missing, `field` the field that it is missing of.
+    """
+
+    def __init__(
+        self, position: int, reason: str, path: str = "", *, cut_off: bool = False, field: int | None = None
+    ) -> None:
         super().__init__(f"{path + ' ' if path else ''}at byte {position}: {reason}")
         self.position = position
         self.reason = reason
         self.path = path
+        self.cut_off = cut_off
+        self.field = field
 
 
 class WireField(NamedTuple):
@@ -60,7 +65,7 @@ def _varint(data: Data, position: int, end: int) -> tuple[int, int]:
         shift += 7
     if end - position >= 10:
         raise DamageError(position, "a number of more than 10 bytes")
-    raise DamageError(position, "the data ends inside a number")
+    raise DamageError(position, "the data ends inside a number", cut_off=end == len(data))
 
 
 def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireField]:
@@ -98,7 +103,12 @@ def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireF
         else:
             raise DamageError(position, f"field {number} has the unused wire type {wire_type}")
         if at > end:
-            raise DamageError(position, f"field {number} runs {at - end} bytes past the end of its message")
+            raise DamageError(
+                position,
+                f"field {number} runs {at - end} bytes past the end of its message",
+                cut_off=end == len(data),
+                field=number,
+            )
         yield WireField(number, wire_type, position, content, at)
 
 
@@ -128,7 +138,13 @@ def _walk(
                     counts[name] = counts.get(name, 0) + 1
                 _check(data, field, kind.lstrip("*"), inner, messages)
     except DamageError as damage:
-        raise DamageError(damage.position, damage.reason, damage.path or path or message) from None
+        raise DamageError(
+            damage.position,
+            damage.reason,
+            damage.path or path or message,
+            # Of a file that is cut off, the outermost message is the first to run past the end.
+            cut_off=damage.cut_off and not path and (damage.field is None or damage.field in known),
+        ) from None
 
 
 def _check(

@@ -14,6 +14,7 @@ import numpy as np
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.archives import is_tar, members
+from tfvis_nb.reading.damage import ends_early
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.files import find
 from tfvis_nb.reading.protowire import Data
@@ -169,5 +170,8 @@ def unpack(data: Data, label: str) -> Data:
             return gzip.decompress(data)
     except (lzma.LZMAError, OSError, EOFError, zlib.error) as error:
         kind = "gzip" if magic.startswith(b"\x1f") else "xz"
+        if isinstance(error, EOFError) or "ended before" in str(error):
+            said = ends_early(f"{'an' if kind == 'xz' else 'a'} {kind} file", len(data))
+            raise TraceFormatError(f"{label}: {said}") from None
         raise TraceFormatError(f"{label}: damaged {kind} file of {len(data)} bytes: {error}") from None
     return data

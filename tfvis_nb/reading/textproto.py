@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tfvis_nb.reading import schema
+from tfvis_nb.reading.damage import ends_early
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
 
@@ -51,6 +52,8 @@ def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
     try:
         parsed = text_format.Parse(text, schema.text_class(message)(), allow_unknown_field=True)
     except text_format.ParseError as error:
+        if text.count("{") > text.count("}") and error.GetLine() == text.rstrip().count("\n") + 1:
+            raise TraceFormatError(f"{label}: {ends_early(f'a text {message}', len(data))}") from None
         raise TraceFormatError(f"{label}: damaged text {message}, line {error}") from None
     return parsed.SerializeToString(), _skipped(text, message)
 

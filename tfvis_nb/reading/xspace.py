@@ -13,6 +13,7 @@ import numpy as np
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading import protowire, xspace_schema
+from tfvis_nb.reading.damage import damaged_message
 from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.xspace_events import Events, decode, portions
@@ -64,7 +65,6 @@ class RecordedHost:
         salt = zlib.crc32(f"{self.hostname} {self.window}".encode("utf-8", "replace"))
         trace = table(self.parts, self.window[0], threadpool=self.threadpool, salt=salt)
         trace.notes[:0] = self.notes
-        self.parts = []
         return trace
 
 
@@ -94,19 +94,12 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         names = hostnames(data)
         window = _window(found)
     except (protowire.DamageError, ValueError) as error:
-        raise TraceFormatError(_damaged(data, label, error)) from None
+        what = "an XSpace of the TensorFlow or JAX profiler"
+        said = damaged_message(data, what, "XSpace", error, xspace_schema.WHOLE)
+        raise TraceFormatError(f"{label}: {said}") from None
     if not any(len(part.rows) for part in parts):
         raise EmptyTraceError(f"{label}: an XSpace without any events; {NO_EVENTS}")
     return RecordedHost(parts, left_out, label, names[0] if names else "", window, threadpool)
-
-
-def _damaged(data: Data, label: str, error: Exception) -> str:
-    damage = protowire.find_damage(data, "XSpace", xspace_schema.WHOLE) or error
-    replaced = bytes(data).count(b"\xef\xbf\xbd")
-    hint = (
-        f"; it holds {replaced} U+FFFD characters, so a text conversion destroyed it" if replaced > 8 else ""
-    )
-    return f"{label}: damaged as an XSpace of the TensorFlow or JAX profiler, {damage}{hint}"
 
 
 def _window(found: Sequence[Plane]) -> tuple[int, int]:

@@ -1,0 +1,68 @@
+"""Half a file is called half a file, whatever its format; damage elsewhere is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tfvis_nb.reading import foreign, schema
+from tfvis_nb.reading.sources import unpack
+
+FILES = {
+    "local_mlp_step1.pb": "a binary RunMetadata",
+    "gpu_tf221_mlp.pb.xz": "an xz file",
+    "tftracer_session.pickle.gz": "a gzip file",
+    "cpu_jax.xplane.pb": "an XSpace of the TensorFlow or JAX profiler",
+    "pickle_tf221.pickle": "a pickle",
+    "pickle_tf115_python2_protocol1.pickle": "a pickle",
+    "timeline_tf10_gpu.json": "JSON",
+    "run_metadata_run_step99_tag_train.pbtxt": "a text RunMetadata",
+}
+
+
+def refusal(content: bytes) -> str:
+    with pytest.raises(tv.TraceFormatError) as caught:
+        tv.read_trace(content)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "what"), FILES.items())
+def test_half_a_file_ends_early(data: Path, name: str, what: str) -> None:
+    content = (data / name).read_bytes()
+    half = len(content) // 2
+    said = f"{half} bytes: {what} that ends early, at byte {half}: was it cut off while it was copied or"
+    assert refusal(content[:half]).startswith(said)
+
+
+def test_half_a_pickle_of_protocol_0_and_half_a_table(data: Path, tmp_path: Path) -> None:
+    pickled = bytes(unpack((data / "pickle_tf115_python2_protocol0.pickle.xz").read_bytes(), ""))
+    assert "a pickle that ends early, at byte 5000:" in refusal(pickled[:5000])
+    table = tv.read_trace(data / "local_mlp_step1.pb").to_parquet(tmp_path / "a.parquet").read_bytes()
+    assert "a Parquet file that ends early, at byte 5000:" in refusal(table[:5000])
+
+
+def test_damage_inside_a_whole_file_is_no_end(data: Path) -> None:
+    step = schema.text_class("StepStats")()
+    step.dev_stats.add(device=b"/cpu:0").node_stats.add(node_name=b"a", all_start_micros=70)
+    content: bytes = step.SerializeToString()
+    # The last field of the last row says that it is longer than it is.
+    inside = content.replace(b"\x0a\x01a", b"\x0a\x7fa")
+    for damaged in (inside, b"\x0a\x05abcde", b"\xff" * 40):
+        assert "ends early" not in refusal(damaged)
+        assert " at byte " in refusal(damaged)
+    text = (data / "run_metadata_run_step99_tag_train.pbtxt").read_bytes()
+    assert "ends early" not in refusal(text.replace(b'device: "', b'device: oops "', 1))
+    assert "ends early" not in refusal(b'[{"ph": "X"} oops]')
+
+
+def test_every_message_names_the_same_formats(data: Path) -> None:
+    for content in (
+        b"<!DOCTYPE html>",
+        b"\x7a\x03abc",
+        b"\xff" * 40,
+        (data / "local_mlp_step1.pb").read_bytes()[:5000],
+        (data / "cpu_jax.xplane.pb").read_bytes()[:3000],
+    ):
+        assert refusal(content).endswith(foreign.READABLE)
