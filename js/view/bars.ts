@@ -120,6 +120,7 @@ function stepBoundaries(store: Store): number[] {
   if (store.drawn.steps.length < 2 || store.step !== null) return [];
   const places: number[] = [];
   for (const step of store.drawn.steps) {
+    if (step.step < 0) continue;
     const x = xAt(store.viewport, step.start, store.width);
     if (places.length === 0 || x - places[places.length - 1] >= BOUNDARY_SPACING) places.push(x);
   }

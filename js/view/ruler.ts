@@ -37,6 +37,7 @@ function drawSteps(surface: Surface, store: Store, tokens: Tokens): void {
   const { context } = surface;
   context.fillStyle = tokens.accent;
   steps.forEach((step, index) => {
+    if (step.step < 0) return;
     const x0 = xAt(store.viewport, step.start, surface.width);
     const x1 = xAt(store.viewport, step.end, surface.width);
     if (x1 < 0 || x0 > surface.width) return;
