@@ -37,6 +37,7 @@ bench: export TF_CPP_MIN_LOG_LEVEL := 3
 bench: $(INSTALLED) $(VIEW)
 	$(PY) -m benchmarks.startup
 	$(PY) -m benchmarks.reading
+	$(PY) -m benchmarks.profiles
 	$(PY) -m benchmarks.recording
 	$(PY) -m benchmarks.page
 

@@ -42,7 +42,7 @@ def main() -> None:
         path = traces.large(Path(folder))
         size = path.stat().st_size
         ours = best(lambda: read_trace(path), RUNS)
-        peak = _peak(path)
+        most = peak(path)
         rows, theirs = _timeline(path)
     what = f"read_trace, {rows:,} recorded rows, {size / 1e6:.0f} MB"
     show(
@@ -62,11 +62,11 @@ def main() -> None:
             Row("  rows a second", f"{rows / ours:,.0f}", "", "", f">= {ROWS:,}", rows / ours >= ROWS),
             Row(
                 "  peak memory",
-                f"{peak / 1e6:.0f} MB",
+                f"{most / 1e6:.0f} MB",
                 f"the file {size / 1e6:.0f} MB",
-                f"{peak / size:.1f}x",
+                f"{most / size:.1f}x",
                 f"<= {MEMORY:.0f}x",
-                peak <= MEMORY * size,
+                most <= MEMORY * size,
             ),
         ],
     )
@@ -82,7 +82,7 @@ def best(action: Callable[[], object], runs: int) -> float:
     return min(taken)
 
 
-def _peak(path: Path) -> int:
+def peak(path: Path) -> int:
     """Bytes by which reading raises the peak of a process that has only its imports."""
     run = subprocess.run([sys.executable, "-c", _PEAK, str(path)], check=True, capture_output=True, text=True)
     return int(run.stdout)

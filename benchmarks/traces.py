@@ -56,6 +56,17 @@ def medium(folder: Path) -> Path:
     return _unpacked("h200/inception_step1.pb.xz", folder) or _recorded(2_000, folder / "medium.pb")
 
 
+def profile(folder: Path) -> Path:
+    """An XSpace file of a profiled training: of 781 142 events, or a small one where that is not there."""
+    small = Path(__file__).parent.parent / "tests" / "data" / "gpu_tf221_worker1.xplane.pb.xz"
+    large = _unpacked("h200/inception_tf2_60steps_gpu.xplane.pb.xz", folder)
+    if large is not None:
+        return large
+    path = folder / small.stem
+    path.write_bytes(lzma.decompress(small.read_bytes()))
+    return path
+
+
 def repeated(trace: Trace, times: int) -> Trace:
     """The trace `times` over, one step after the other."""
     events = trace.events

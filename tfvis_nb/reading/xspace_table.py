@@ -54,13 +54,13 @@ class Part:
         return "/device:CPU:0" if self.is_host else self.plane.name
 
 
-def table(parts: Sequence[Part], began: int, *, threadpool: bool, salt: int) -> Trace:
+def table(parts: list[Part], began: int, *, threadpool: bool, salt: int) -> Trace:
     """Make a `Trace` of the rows of one XSpace.
 
     Parameters
     ----------
     parts
-        The rows.
+        The rows; the list is emptied, to have their memory for the table.
     began
         When the profile began (epoch ns), 0 when not known.
     threadpool
@@ -84,12 +84,11 @@ def table(parts: Sequence[Part], began: int, *, threadpool: bool, salt: int) -> 
     # The texts come last, when what was needed to find times and links is gone.
     del start, duration, step
     nested = _nested(parts, links, order, salt)
-    return Trace(
-        event_table.build(columns | _texts(parts, order)),
-        nested=nested,
-        notes=notes,
-        step_labels=_labels(parts, links, chosen),
-    )
+    labels = _labels(parts, links, chosen)
+    columns |= _texts(parts, order)
+    del rows, links
+    parts.clear()
+    return Trace(event_table.build(columns), nested=nested, notes=notes, step_labels=labels)
 
 
 def _order(
@@ -174,6 +173,10 @@ def _texts(parts: Sequence[Part], order: np.ndarray) -> dict[str, Any]:
     amount = np.concatenate([part.rows.amount for part in parts])[order]
     thread, known = _thread_ids(parts, order)
     columns: dict[str, Any] = {
+        name: _text([getattr(part.rows, name) for part in parts], order)
+        for name in ("detail", "name", "tensor")
+    }
+    columns |= {
         "kind": kinds.categorical(kind),
         "device": _category([Coded.of(part.device, len(part.rows)) for part in parts], order),
         "lane": _category([_lane(part, names) for part, names in zip(parts, lanes, strict=True)], order),
@@ -182,8 +185,6 @@ def _texts(parts: Sequence[Part], order: np.ndarray) -> dict[str, Any]:
     }
     for name in ("op", "source", "destination"):
         columns[name] = _category([getattr(part.rows, name) for part in parts], order)
-    for name in ("name", "tensor", "detail"):
-        columns[name] = _text([getattr(part.rows, name) for part in parts], order)
     return columns
 
 
