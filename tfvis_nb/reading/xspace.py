@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,8 +23,6 @@ from tfvis_nb.reading.xspace_stats import Stats
 from tfvis_nb.reading.xspace_table import Part, table
 from tfvis_nb.reading.xspace_xla import DERIVED, device_rows
 
-_WORKERS = 1
-_LARGE = 1 << 22
 _GPU = re.compile(r"/device:GPU:\d+", re.IGNORECASE)
 _WINDOW = ("profile_start_time", "profile_stop_time")
 NO_EVENTS = "profile with tf.profiler.experimental.start(folder) and stop(), or jax.profiler.trace(folder)"
@@ -120,9 +117,8 @@ def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[Part], list[str]]:
     import pyarrow as pa
 
     work = [(plane, numbers) for plane in found for numbers in portions(plane)]
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        run = pool.map if len(data) > _LARGE else map
-        every = list(run(lambda one: _read_portion(data, *one), work))
+    # One after the other: two threads would take the memory of two, and be hardly faster.
+    every = [_read_portion(data, plane, numbers) for plane, numbers in work]
     # What decoding needed is a good part of what the table will need.
     pa.default_memory_pool().release_unused()
     streams = {id(plane) for plane, _ in work if _GPU.fullmatch(plane.name)} & {
