@@ -24,7 +24,8 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     source
         A path, also of a folder or a pattern such as ``"logs/*.pb"``; bytes; a ``RunMetadata`` or
         ``StepStats`` message of any TensorFlow; a `Trace`; or an iterable of those, one step each.
-        Files may be binary or text, compressed with xz or gzip, or written by `Trace.to_parquet`.
+        Files may be binary, text or pickled, TensorBoard event files, Chrome traces of several
+        programs, or written by `Trace.to_parquet`; packed with xz, gzip or tar.
         What the profilers of TensorFlow 2 and JAX write, ``*.xplane.pb``, holds steps itself; the
         files of several hosts that were profiled at the same time become one trace with a task each.
     title

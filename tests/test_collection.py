@@ -1,0 +1,50 @@
+"""Every file of the collection is read, or refused by an error that names it and says why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.real_traces import DATA, SHARED, name_of
+from tfvis_nb import events as event_table
+
+FILES = [
+    path
+    for folder in (DATA, SHARED)
+    if folder.is_dir()
+    for path in sorted(folder.rglob("*"))
+    if path.is_file()
+]
+REFUSED = {
+    "LICENSE": "text that begins with",
+    "README.md": "text that begins with",
+    "INDEX.md": "text that begins with",
+    "graph.pbtxt": "text that begins with 'node'",
+    "corrupt-utf8.xplane.pb.xz": "U\\+FFFD",
+}
+EMPTY = {
+    "partition_graphs_only": "1 partition graphs, but no step_stats",
+}
+
+
+def expected(path: Path, reasons: dict[str, str]) -> str:
+    return next((reason for part, reason in reasons.items() if part in path.name), "")
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_every_file_opens_or_is_refused_clearly(path: Path) -> None:
+    if reason := expected(path, REFUSED) or expected(path, EMPTY):
+        with pytest.raises(tv.TraceFormatError, match=reason) as caught:
+            tv.read_trace(path)
+        assert path.name in str(caught.value)
+        assert isinstance(caught.value, tv.EmptyTraceError) == bool(expected(path, EMPTY))
+        return
+    trace = tv.read_trace(path)
+    event_table.check(trace.events)
+    assert len(trace.events) > 0
+    assert int(trace.lanes["events"].sum()) == len(trace.events)
+    assert (trace.steps["duration_ns"] >= 0).all()
+    assert len(set(trace.notes)) == len(trace.notes)
+    assert len(trace.notes) <= 12
