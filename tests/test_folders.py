@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tfvis_nb as tv
+from tests.mutation import mutant, outcome
 from tests.real_traces import DATA
 from tests.test_reading_sources import one_op
 
@@ -52,7 +53,7 @@ def test_files_that_are_no_traces_are_named(tmp_path: Path) -> None:
     trace = tv.read_trace(tmp_path)
     assert len(trace.steps) == 2
     assert trace.notes == [
-        "1 of 3 steps hold no events and were left out",
+        "1 of 3 steps hold no events and were left out: graph.pb",
         "files that are no traces were left out: README.md, broken.pb, broken.pb.xz",
     ]
 
@@ -167,6 +168,12 @@ def test_a_member_that_claims_to_be_huge() -> None:
     good[148:156] = b"%06o\0 " % sum(good[:512])
     with pytest.raises(tv.TraceFormatError, match="cut off"):
         tv.read_trace(bytes(good))
+
+
+def test_any_damage_to_an_archive() -> None:
+    good = archive({"a.pb": GOOD, "x" * 150: GOOD}, tarfile.PAX_FORMAT)
+    outcomes = {outcome(mutant(good, GOOD, seed)) for seed in range(300)}
+    assert outcomes <= {"a table", "TraceFormatError", "EmptyTraceError"}
 
 
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")

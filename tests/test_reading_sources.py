@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import tfvis_nb as tv
@@ -191,15 +193,104 @@ def test_empty_steps_among_others_are_noted() -> None:
     assert "1 of 2 steps hold no events and were left out" in trace.notes
 
 
+def test_the_file_without_events_is_named(tmp_path: Path) -> None:
+    (tmp_path / "good.pb").write_bytes(one_op())
+    (tmp_path / "empty.pb").write_bytes(b"")
+    trace = tv.read_trace([tmp_path / "good.pb", tmp_path / "empty.pb"])
+    assert trace.notes == ["1 of 2 steps hold no events and were left out: empty.pb"]
+
+
+def test_the_same_recording_twice_is_noted(tmp_path: Path) -> None:
+    for name in ("a.pb", "copy.pb"):
+        (tmp_path / name).write_bytes(one_op())
+    (tmp_path / "b.pb").write_bytes(one_op(90))
+    given = [tmp_path / name for name in ("a.pb", "b.pb", "copy.pb")]
+    assert tv.read_trace(given).notes == ["the same recording was given 2 times: a.pb"]
+    trace = tv.read_trace(given[0])
+    assert "the same recording was given 3 times: a.pb" in tv.read_trace([trace] * 3).notes
+    assert tv.read_trace(given[:2]).notes == []
+
+
+def test_steps_are_called_by_their_files(tmp_path: Path, data: Path) -> None:
+    (tmp_path / "warm up.pb").write_bytes(one_op())
+    (tmp_path / "later.pb.gz").write_bytes(gzip.compress(one_op(90)))
+    (tmp_path / "timeline.json").write_bytes((data / "timeline_tf10_gpu.json").read_bytes())
+    trace = tv.read_trace(tmp_path)
+    assert trace.steps["label"].tolist() == ["later", "timeline", "warm up"]
+    assert tv.read_trace(str(tmp_path / "*.pb*")).steps["label"].tolist() == ["later", "warm up"]
+    assert tv.read_trace([one_op(), one_op(90)]).steps["label"].tolist() == ["", ""]
+    own = tv.read_trace(tmp_path / "warm up.pb")
+    assert tv.read_trace([own, tmp_path / "later.pb.gz"]).steps["label"].tolist() == ["", "later"]
+    assert own.step_labels == {}
+
+
+def test_steps_of_several_ranks_are_called_by_what_their_files_share(tmp_path: Path) -> None:
+    for rank in range(2):
+        for step in range(2):
+            step_stats = one_op(70 + step, device="/job:localhost/replica:0/task:0/cpu:0")
+            (tmp_path / f"hvd_rank{rank}_step{step}.pb").write_bytes(step_stats)
+    trace = tv.read_trace(tmp_path)
+    assert trace.steps["label"].tolist() == ["hvd_step0", "hvd_step1"]
+    assert trace.events["task"].nunique() == 2
+
+
+@pytest.mark.parametrize(
+    ("times", "duration", "note"),
+    [
+        ("all_end_rel_micros: -3", 0, "1 rows have a negative or absurd duration, drawn as 0 ns"),
+        (
+            "all_end_rel_micros: -3 op_end_rel_micros: 2",
+            2000,
+            "1 rows end before their kernel call does, drawn up to its end",
+        ),
+        (
+            "all_end_rel_micros: 5 op_start_rel_micros: 4 op_end_rel_micros: 2",
+            5000,
+            "the kernel times of 1 ops are impossible and were left out",
+        ),
+        (
+            "all_end_rel_micros: 5 scheduled_micros: 1500000000000000000",
+            5000,
+            "the scheduled times of 1 rows are nanoseconds where microseconds belong",
+        ),
+    ],
+)
+def test_every_repair_is_noted(times: str, duration: int, note: str) -> None:
+    text = ONE_OP.replace(b"all_end_rel_micros: 2", times.encode())
+    trace = tv.read_trace(text.replace(b"micros: 70", b"micros: 1500000000000000"))
+    assert trace.events["duration_ns"].tolist() == [duration]
+    assert trace.notes == [note]
+
+
 def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         tv.read_trace(tmp_path / "nothing.pb")
 
 
-@pytest.mark.parametrize("source", [7, None, {"a": 1}, object()])
+@pytest.mark.parametrize("source", [7, None, {"a": 1}, object(), pd.DataFrame({"a": [1]}), [object()]])
 def test_other_objects_are_refused(source: object) -> None:
-    with pytest.raises(TypeError, match=r"give a path, bytes, a RunMetadata"):
+    said = "give a path, bytes, a RunMetadata, a StepStats, a Trace, an open binary file, or an iterable of"
+    with pytest.raises(TypeError, match=said):
         tv.read_trace(source)
+
+
+def test_open_files_are_read_unless_they_are_open_as_text(data: Path) -> None:
+    path = data / "gpu_tf221_mlp.pb.xz"
+    expected = tv.read_trace(path).events
+    with path.open("rb") as file:
+        trace = tv.read_trace(file)
+    assert trace.events.equals(expected)
+    assert trace.title == path.name
+    assert tv.read_trace(io.BytesIO(path.read_bytes())).events.equals(expected)
+    for text in (io.StringIO("a"), (data / "simple_stepstats.pbtxt").open()):
+        with text, pytest.raises(TypeError, match="open as text; open the file with mode 'rb'"):
+            tv.read_trace(text)
+
+
+def test_home_is_expanded(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(data))
+    assert tv.read_trace("~/local_mlp_step1.pb").title == "local_mlp_step1.pb"
+    assert len(tv.read_trace("~/local_mlp_step?.pb").steps) == 1
 
 
 @pytest.mark.tensorflow

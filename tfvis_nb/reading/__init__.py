@@ -23,7 +23,8 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     ----------
     source
         A path, also of a folder or a pattern such as ``"logs/*.pb"``; bytes; a ``RunMetadata`` or
-        ``StepStats`` message of any TensorFlow; a `Trace`; or an iterable of those, one step each.
+        ``StepStats`` message of any TensorFlow; a `Trace`; an open binary file; or an iterable of
+        those, one step each. Of several files, a step that has no other label has the file's name.
         Files may be binary, text or pickled, TensorBoard event files, Chrome traces of several
         programs, or written by `Trace.to_parquet`; packed with xz, gzip or tar.
         What the profilers of TensorFlow 2 and JAX write, ``*.xplane.pb``, holds steps itself; the
@@ -94,6 +95,7 @@ def _read_all(
     """Read every step of `source`; return them, their titles, and what is to be said of the rest."""
     from tfvis_nb.reading.decode import NO_EVENTS
     from tfvis_nb.reading.dispatch import read_piece
+    from tfvis_nb.reading.naming import Repeats, name_steps
     from tfvis_nb.reading.ranks import by_rank
     from tfvis_nb.reading.sources import Skipped, pieces
 
@@ -101,8 +103,11 @@ def _read_all(
     names: list[str] = []
     labels: list[str] = []
     notes: list[str] = []
+    files: list[str] = []
     empty: list[EmptyTraceError] = []
+    without: list[str] = []
     skipped: list[Skipped] = []
+    repeats = Repeats()
     for piece in pieces(source):
         if isinstance(piece, Skipped):
             skipped.append(piece)
@@ -111,6 +116,7 @@ def _read_all(
             item = piece if isinstance(piece, Trace) else read_piece(piece, threadpool=threadpool)
         except EmptyTraceError as error:
             empty.append(error)
+            without += [] if isinstance(piece, Trace) or not piece.title else [piece.title]
             continue
         except TraceFormatError as error:
             if isinstance(piece, Trace) or not piece.found_in:
@@ -120,7 +126,9 @@ def _read_all(
         read.append(item)
         names.append(item.title if isinstance(item, Trace) else piece.title)
         labels.append("" if isinstance(piece, Trace) else piece.label)
+        files.append("" if isinstance(piece, Trace) else piece.title)
         notes += () if isinstance(piece, Trace) else piece.notes
+        repeats.add(piece)
     if not read:
         if skipped and not empty:
             first = skipped[0]
@@ -129,17 +137,23 @@ def _read_all(
             )
         raise empty[0] if empty else EmptyTraceError(f"no steps given; {NO_EVENTS}")
     if empty:
-        notes.append(f"{len(empty)} of {len(empty) + len(read)} steps hold no events and were left out")
+        which = f": {_listed(without)}" if without else ""
+        notes.append(
+            f"{len(empty)} of {len(empty) + len(read)} steps hold no events and were left out{which}"
+        )
     if skipped:
-        notes.append(_left_out(skipped))
+        foreign = [one.label.rpartition("/")[2] for one in skipped]
+        notes.append(f"files that are no traces were left out: {_listed(foreign)}")
+    notes += repeats.notes
+    if len(read) > 1:
+        name_steps(read, files)
     return by_rank(read, labels), names, notes
 
 
-def _left_out(skipped: list[Skipped]) -> str:
-    """Name the files that were found and are no traces."""
-    names = [one.label.rpartition("/")[2][:80] for one in skipped[:8]]
-    more = f" and {len(skipped) - len(names)} more" if len(skipped) > len(names) else ""
-    return f"files that are no traces were left out: {', '.join(names)}{more}"
+def _listed(names: list[str]) -> str:
+    """Name the first few of some files."""
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return ", ".join(name[:80] for name in names[:8]) + more
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:

@@ -65,12 +65,18 @@ def read_times(source: Source, executor: np.ndarray, notes: list[str]) -> Times:
         fine, source.numbers("op_start_rel_nanos"), _nanos(source.numbers("op_start_rel_micros"))
     )
     op_end = np.where(fine, source.numbers("op_end_rel_nanos"), _nanos(source.numbers("op_end_rel_micros")))
-    duration = np.maximum(ends, np.where(executor & (op_end < ABSURD), op_end, 0))
-    wrong = (duration < 0) | (duration > ABSURD)
+    in_kernel = np.where(executor & (op_end < ABSURD), op_end, 0)
+    duration = np.maximum(ends, in_kernel)
+    longer = (in_kernel > 0) & (duration > ends)
+    if longer.any():
+        notes.append(f"{int(longer.sum())} rows end before their kernel call does, drawn up to its end")
+    wrong = ~longer & ((ends < 0) | (duration > ABSURD))
     if wrong.any():
         notes.append(f"{int(wrong.sum())} rows have a negative or absurd duration, drawn as 0 ns")
         duration = np.where(wrong, 0, duration)
     has_compute = executor & (op_start >= 0) & (op_end >= op_start) & (op_end <= duration)
+    if lost := int((executor & ~has_compute).sum()):
+        notes.append(f"the kernel times of {lost} ops are impossible and were left out")
     unusable = _larger(start, _LATEST)
     scheduled, has_scheduled = _scheduled(source, start, executor, notes)
     return Times(
@@ -94,6 +100,8 @@ def _scheduled(
     # The TF 1.3 GPU tracer wrote nanoseconds into scheduled_micros.
     already_nanos = _larger(micros, _LARGEST_MICROS)
     scheduled = np.where(nanos != 0, nanos, np.where(already_nanos, micros, _nanos(micros)))
+    if mistaken := int((already_nanos & (nanos == 0)).sum()):
+        notes.append(f"the scheduled times of {mistaken} rows are nanoseconds where microseconds belong")
     far = executor & known & ~_near(start, scheduled)
     if not far.any():
         return scheduled, known & ~_larger(scheduled, _LATEST)

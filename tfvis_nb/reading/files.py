@@ -14,6 +14,7 @@ from tfvis_nb.reading.errors import TraceFormatError
 _TRACE_FILE = re.compile(
     r"(?:\.(?:pb|pbtxt|pickle|pkl|json|parquet|trace|tar)|run_meta\.v\d+)(?:\.gz|\.xz)?$|tfevents"
 )
+_FORMAT = re.compile(r"\.(?:gz|xz|pb|pbtxt|pickle|pkl|json|parquet|trace|xplane)$", re.IGNORECASE)
 _PROFILES = ("plugins/profile/*", "*/plugins/profile/*")
 _LARGE = 1 << 26
 """Bytes; a larger file is read only when it is named like a trace: checkpoints lie beside traces."""
@@ -98,6 +99,20 @@ def _matching(pattern: Path) -> Iterator[Path]:
 
 def _order(file: Path) -> list[tuple[int, int, str]]:
     return natural(str(file))
+
+
+def stem(name: str) -> str:
+    """Return the name of a file without what only says its format.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.files import stem
+    >>> stem("step3.pb.xz"), stem("host.xplane.pb"), stem("run_meta.v1"), stem(".pb")
+    ('step3', 'host', 'run_meta.v1', '.pb')
+    """
+    while (shorter := _FORMAT.sub("", name)) not in (name, ""):
+        name = shorter
+    return name
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:

@@ -19,6 +19,7 @@ from tfvis_nb.reading.recorded import RecordedStep
 from tfvis_nb.reading.stepstats import assemble
 
 _RANK = re.compile(r"(?<![a-z])rank[-_]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_RANK_AND_DASH = re.compile(rf"^{_RANK.pattern}[-_.]?|[-_.]?{_RANK.pattern}", re.IGNORECASE)
 _LOCAL = "/job:localhost/replica:0/task:0"
 _TASK = "/job:worker/replica:0/task:{}"
 
@@ -67,6 +68,9 @@ def _together(steps: dict[int, Item]) -> Trace:
         traces.append(_as_task(assemble([step]), _TASK.format(rank)))
     trace = laid_together(traces, "")
     trace.graphs = [[graph for one in traces for graphs in one.graphs for graph in graphs]]
+    # Without the rank, which is a task now.
+    names = [_RANK_AND_DASH.sub("", step.name) for step in steps.values() if isinstance(step, RecordedStep)]
+    trace.step_labels = {0: names[0]} if names[0] else {}
     trace.notes.insert(0, "ranks were told by the names of the files: rank 0 is " + _TASK.format(0))
     return trace
 

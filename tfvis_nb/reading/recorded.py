@@ -33,6 +33,8 @@ class RecordedStep:
         How many rows of aggregate lanes were left out because another lane has them too.
     notes
         What had to be repaired to get here.
+    name
+        What the step is called, such as by its file; empty where nothing else needs telling apart.
     """
 
     devices: list[str]
@@ -43,6 +45,7 @@ class RecordedStep:
     graphs: list[bytes]
     repeated: int = 0
     notes: list[str] = field(default_factory=list)
+    name: str = ""
 
     def numbers(self, name: str) -> np.ndarray:
         """Return an integer field of every row."""

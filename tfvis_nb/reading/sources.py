@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import os
 import zlib
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.archives import is_tar, members
@@ -20,6 +22,8 @@ from tfvis_nb.reading.files import find
 from tfvis_nb.reading.protowire import Data
 
 MESSAGES = ("RunMetadata", "StepStats")
+
+ACCEPTED = "a path, bytes, a RunMetadata, a StepStats, a Trace, an open binary file, or an iterable of those"
 
 _LARGE = 1 << 22
 
@@ -62,8 +66,8 @@ def pieces(source: Any) -> Iterator[Piece | Skipped | Trace]:
     Parameters
     ----------
     source
-        A path, also of a folder or with ``*`` in it, bytes, a RunMetadata, a StepStats, a Trace,
-        or an iterable of those.
+        A path, also of a folder or with ``*`` in it, an open binary file, bytes, a RunMetadata,
+        a StepStats, a Trace, or an iterable of those.
 
     Raises
     ------
@@ -77,21 +81,34 @@ def pieces(source: Any) -> Iterator[Piece | Skipped | Trace]:
     if isinstance(source, Trace):
         yield source
     elif isinstance(source, (str, os.PathLike)):
-        yield from _of_files(Path(os.fspath(source)))
+        yield from _of_files(Path(os.fspath(source)).expanduser())
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
         label = f"{len(data)} bytes"
         yield from _members(Piece(label, unpack(data, label)))
     elif message := _message_name(source):
         yield Piece(f"this {message}", source.SerializeToString(), message=message)
-    elif isinstance(source, Iterable) and not isinstance(source, dict):
+    elif callable(getattr(source, "read", None)):
+        yield from _of_open_file(source)
+    elif isinstance(source, Iterable) and not isinstance(source, (dict, pd.DataFrame)):
         for item in source:
             yield from pieces(item)
     else:
+        hint = "; a table of events is drawn as Trace(table)" if isinstance(source, pd.DataFrame) else ""
+        raise TypeError(f"cannot read a trace from {type(source).__name__}; give {ACCEPTED}{hint}")
+
+
+def _of_open_file(file: Any) -> Iterator[Piece | Skipped]:
+    """Yield the pieces of what an open file still has to be read."""
+    data = b"" if isinstance(file, io.TextIOBase) else file.read()
+    if isinstance(file, io.TextIOBase) or not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(
-            f"cannot read a trace from {type(source).__name__}; give a path, bytes, "
-            "a RunMetadata, a StepStats, or an iterable of those"
+            f"{type(file).__name__} is open as text; open the file with mode 'rb', or give its path"
         )
+    name = getattr(file, "name", "")
+    name = name if isinstance(name, str) else ""
+    label = name or f"{len(data)} bytes"
+    yield from _members(Piece(label, unpack(bytes(data), label), Path(name).name))
 
 
 def _of_files(path: Path) -> Iterator[Piece | Skipped]:

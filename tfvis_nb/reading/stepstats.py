@@ -55,6 +55,7 @@ def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
         graphs=[step.graphs for step in steps] if any(step.graphs for step in steps) else (),
         notes=notes,
         title=title,
+        step_labels={number: step.name for number, step in enumerate(steps) if step.name},
     )
 
 
