@@ -73,6 +73,12 @@ def test_horovod_leaves_the_array_open() -> None:
     assert parsed(b'[\n{"ph": "B"},\n{"ph": "E"},\n') == [([{"ph": "B"}, {"ph": "E"}], {}, [])]
 
 
+def test_what_is_said_is_said_once_though_exact_times_are_read_again() -> None:
+    ((read, _, notes),) = parsed(b'[{"ts": 1795213877498746.125}, {"ts')
+    assert read == [{"ts": Decimal("1795213877498746.125")}]
+    assert len(notes) == 1
+
+
 def test_a_file_that_ends_inside_an_event() -> None:
     ((read, _, notes),) = parsed(b'[{"ph": "B"}, {"ph": "E", "args": {"a": {}}, "b')
     assert read == [{"ph": "B"}]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
+from tests.mutation import outcome
 from tests.real_traces import DATA
 from tfvis_nb.reading.crc32c import crc32c, masked
 
@@ -101,6 +102,22 @@ def test_damage_inside_a_record_names_its_tag() -> None:
         tv.read_trace(VERSION + tagged(b"a", b"\x0a\x05abcde"))
     with pytest.raises(tv.TraceFormatError, match="a damaged event, at byte"):
         tv.read_trace(VERSION + record(b"\x0f"))
+
+
+@given(
+    st.lists(
+        st.binary(max_size=40) | st.binary(max_size=40).map(lambda run: field(8, field(2, run))), max_size=4
+    )
+)
+def test_any_events(contents: list[bytes]) -> None:
+    assert outcome(VERSION + b"".join(map(record, contents))) in ("EmptyTraceError", "TraceFormatError")
+
+
+@given(st.binary(max_size=200), st.integers(0, 60))
+def test_any_bytes_behind_a_good_beginning(data: bytes, end: int) -> None:
+    good = VERSION + tagged(b"a", RUN)
+    assert outcome(good + data) in ("a table", "TraceFormatError")
+    assert outcome(good[:end] + data) in ("EmptyTraceError", "TraceFormatError")
 
 
 def slow(data: bytes) -> int:

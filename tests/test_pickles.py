@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
+from tests.mutation import outcome
 from tests.real_traces import DATA, SHARED
 from tfvis_nb.reading.pickle_instructions import load
 
@@ -186,6 +187,36 @@ def test_a_few_bytes_cannot_ask_for_much(name: str) -> None:
     assert run.returncode == 0, run.stderr.decode()
     assert "TraceError" in run.stdout.decode() or "FormatError" in run.stdout.decode()
     assert time.monotonic() - began < 60
+
+
+instructions = st.sampled_from(
+    [bytes([code]) for code in (*range(128), 0x81, 0x85, 0x86, 0x87, 0x88, 0x89, 0x93, 0x94)]
+    + [
+        b"}",
+        b"]",
+        b"(",
+        b")",
+        b"R",
+        b"b",
+        b"u",
+        b"e",
+        b"\x80\x02",
+        b"K\x01",
+        b"q\x00",
+        b"h\x00",
+        b"U\x01b",
+        b"C\x01c",
+    ]
+    + [b"I7\n", b"S'd'\n", b"Ve\n", b"p3\n", b"g3\n", b"X\x01\x00\x00\x00a", b"X\x07\x00\x00\x00_traces"]
+    + [b"c_codecs\nencode\n", b"ccollections\nOrderedDict\n", b"c__builtin__\nbytes\n", RUN]
+    + [b"ctftracer.tracing_server\nTracingSource\n", b"X\x0a\x00\x00\x00serialized"]
+)
+
+
+@settings(max_examples=400)
+@given(st.lists(instructions, max_size=25))
+def test_any_instructions(program: list[bytes]) -> None:
+    assert outcome(b"\x80\x02" + b"".join(program) + b".") in ("EmptyTraceError", "TraceFormatError")
 
 
 def test_other_pickles_say_what_they_are() -> None:

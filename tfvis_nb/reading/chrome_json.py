@@ -85,6 +85,7 @@ class Document:
             if first and _has_exact_times(events) and isinstance(self._decoder.parse_float("0.5"), float):
                 self._decoder = json.JSONDecoder(parse_float=Decimal)
                 self._at = self._began
+                self.notes.clear()
                 events = self._next()
             first = False
             if events:
