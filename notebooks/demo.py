@@ -8,11 +8,18 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-# TensorFlow's own start-up messages would bury the few lines printed below.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 import numpy as np
-import tensorflow.compat.v1 as tf
+
+# TensorFlow's own start-up messages would bury the few lines printed below; some come before its level of
+# logging is read.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+stderr = os.dup(2)
+with Path(os.devnull).open("wb") as nowhere:
+    os.dup2(nowhere.fileno(), 2)
+try:
+    import tensorflow.compat.v1 as tf
+finally:
+    os.dup2(stderr, 2)
 
 import tfvis_nb
 
@@ -79,8 +86,12 @@ def main() -> None:
     )
     print(f"The timeline:  {address}")
     print(f"In a notebook: {Path(sys.executable).with_name('jupyter')} lab notebooks/quickstart.ipynb")
-    if has_display():
-        webbrowser.open(address)
+    if has_display() and webbrowser.open(address):
+        print("It opens in your browser.")
+    else:
+        print(
+            "It was not opened: no display or browser here. Open the file in a browser; it needs no network."
+        )
 
 
 if __name__ == "__main__":
