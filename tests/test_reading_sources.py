@@ -315,3 +315,14 @@ def test_reading_imports_no_tensorflow(data: Path) -> None:
     path = str(data / "local_mlp_step1.pb")
     run = subprocess.run([sys.executable, "-c", code, path], check=True, capture_output=True, text=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_a_long_read_shows_its_progress_and_a_short_one_nothing(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = data / "local_mlp_step1.pb"
+    tv.read_trace([path, path])
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("tfvis_nb.reading._QUIET_SECONDS", 0)
+    tv.read_trace([path, path])
+    assert "reading" in capsys.readouterr().err

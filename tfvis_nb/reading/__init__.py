@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb._trace import Trace
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from tfvis_nb.reading.recorded import RecordedStep
     from tfvis_nb.reading.sources import Skipped
     from tfvis_nb.reading.xspace import RecordedHost
+
+_QUIET_SECONDS = 2.0
 
 __all__ = ["EmptyTraceError", "TraceFormatError", "read_trace"]
 
@@ -89,6 +92,15 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     return trace
 
 
+def _watched(source: Any, pieces: Iterable[Any]) -> Iterable[Any]:
+    """Show a progress bar once reading has taken two seconds; quicker reading shows nothing."""
+    # Not tqdm.auto: in a notebook it makes widgets before it knows whether it will show them.
+    from tqdm import tqdm
+
+    total = len(source) if isinstance(source, (list, tuple)) else None
+    return tqdm(pieces, "reading", total, unit=" files", delay=_QUIET_SECONDS, leave=False)
+
+
 def _read_all(
     source: Any, threadpool: bool
 ) -> tuple[list[RecordedStep | RecordedHost | Trace], list[str], list[str]]:
@@ -108,7 +120,7 @@ def _read_all(
     without: list[str] = []
     skipped: list[Skipped] = []
     repeats = Repeats()
-    for piece in pieces(source):
+    for piece in _watched(source, pieces(source)):
         if isinstance(piece, Skipped):
             skipped.append(piece)
             continue
