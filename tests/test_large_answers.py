@@ -14,6 +14,7 @@ from tests.real_traces import DATA
 from tests.wire_reader import read_container, texts
 from tfvis_nb import Trace, read_trace
 from tfvis_nb.display import windows
+from tfvis_nb.display.categories import categorise
 from tfvis_nb.display.delivery import Delivery
 from tfvis_nb.display.lane_order import order_lanes
 from tfvis_nb.display.range_statistics import range_statistics
@@ -124,12 +125,13 @@ def test_statistics_are_those_of_the_selected_rows() -> None:
         got = range_statistics(layout, 20_000, 70_000, lanes, 2, by)
         assert got["count"] == len(rows)
         assert got["total"] == rows["duration_ns"].sum()
-        grouped = rows.groupby(by, observed=True)["duration_ns"].agg(
-            ["size", "sum", "mean", "min", "max", "idxmax"]
-        )
-        table = pd.DataFrame(got["rows"]).set_index("label")
+        # An op on the host and its kernels are apart.
+        labels = rows[by].astype("str") + " " + pd.Series(categorise(rows), rows.index).astype("str")
+        grouped = rows.groupby(labels)["duration_ns"].agg(["size", "sum", "min", "max", "idxmax"])
+        table = pd.DataFrame(got["rows"])
         assert got["distinct"] == len(grouped) == len(table)
         assert table["total"].is_monotonic_decreasing
+        table.index = table["label"] + " " + table["category"].astype("str")
         names = {"count": "size", "total": "sum", "min": "min", "max": "max", "longest": "idxmax"}
         for mine, of_pandas in names.items():
             assert table.loc[grouped.index, mine].tolist() == grouped[of_pandas].tolist()
@@ -147,6 +149,8 @@ def test_one_event_comes_with_the_events_around_it() -> None:
     answer, (drawn, details) = asking.answer({"kind": "events", "events": [event]})
     mine = edges[(edges["source"] == event) | (edges["target"] == event)]
     assert set(answer["events"]) == {event, *mine["source"], *mine["target"]}
+    named = trace.events[trace.events["name"] == trace.events["name"][event]]
+    assert answer["same"] == {"count": len(named), "total": named["duration_ns"].sum()}
     assert answer["lanes"] == order_lanes(trace.events).of_event[answer["events"]].tolist()
     header, columns = read_container(details)
     assert header["count"] == len(answer["events"])

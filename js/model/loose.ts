@@ -12,6 +12,13 @@ export interface WholeNumbers {
   names: number[];
   steps: number[];
   ops: number[];
+  /** Of one event: how many have its name, and how long they took together (ns). */
+  same?: SameName;
+}
+
+export interface SameName {
+  count: number;
+  total: number;
 }
 
 /** The events of `few`, a trace of their own, as entries of the whole, whose times count from `originNs`. */

@@ -177,7 +177,7 @@ function timeFacts(store: Store, id: number): Fact[] {
 }
 
 function placeFacts(store: Store, id: number): Fact[] {
-  const { drawn, details } = store;
+  const { details } = store;
   const facts: Fact[] = [];
   const bytes = details?.bytes(id) ?? null;
   const category = categoryOf(store, id);
@@ -197,13 +197,18 @@ function placeFacts(store: Store, id: number): Fact[] {
   const { step, steps } = store.run;
   if (step && steps.length > 1)
     facts.push({ term: "Step", value: stepName(steps[step[id]]).replace(/^Step /, "") });
-  const same = store.shown.sameName(id);
-  if (same.length > 1) {
-    const total = same.reduce((sum, other) => sum + drawn.duration[other], 0);
+  const same = sameName(store, id);
+  if (same && same.count > 1)
     facts.push({
       term: "Same name",
-      value: `${formatCount(same.length)} events, ${formatDuration(total)} in all`,
+      value: `${formatCount(same.count)} events, ${formatDuration(same.total)} in all`,
     });
-  }
   return facts;
+}
+
+/** The events that share the name of event `id`; null while that is not known. */
+function sameName(store: Store, id: number): { count: number; total: number } | null {
+  if (store.remote) return store.remote.sameName(id);
+  const ids = store.shown.sameName(id);
+  return { count: ids.length, total: ids.reduce((sum, other) => sum + store.drawn.duration[other], 0) };
 }

@@ -5,8 +5,8 @@ import { firstAtLeast } from "../model/bisect";
 import { type DetailsView, readDetails } from "../model/details";
 import { readDrawn } from "../model/drawn";
 import { type Entries, readEntries } from "../model/entries";
-import { LooseDetails, looseEntries, type WholeNumbers } from "../model/loose";
-import { placeOfEvent } from "../model/merged";
+import { LooseDetails, looseEntries, type SameName, type WholeNumbers } from "../model/loose";
+import { eventAt, placeOfEvent } from "../model/merged";
 import { compose, joined, type Outline, type Part } from "../model/outline";
 import type { Matches } from "../model/search";
 import type { RangeSelection, RangeStatistics } from "../model/statistics";
@@ -35,6 +35,7 @@ export class Large implements Remote {
   #timer = 0;
   #loose: Entries | null = null;
   #search: Search | null = null;
+  #same: { event: number; same: SameName } | null = null;
   /** The selected events that were last asked for. */
   #wanted = "";
 
@@ -61,6 +62,11 @@ export class Large implements Remote {
       this.#find(search);
     }
     return search.ids && { ids: search.ids, mask: this.#mask(search.ids, search) };
+  }
+
+  sameName(place: number): SameName | null {
+    const isSelected = eventAt(this.store.drawn, place) === this.#same?.event;
+    return isSelected ? (this.#same?.same ?? null) : null;
   }
 
   async statistics(range: RangeSelection, by: "op" | "name"): Promise<RangeStatistics | null> {
@@ -159,6 +165,7 @@ export class Large implements Remote {
     if (this.signal.aborted || this.#wanted !== wanted) return;
     const { originNs } = this.outline.described;
     this.#loose = looseEntries(few, numbers, originNs);
+    this.#same = numbers.same ? { event: events[0], same: numbers.same } : null;
     const later = Number(few.originNs - originNs);
     this.#show(new LooseDetails(known, numbers.events, later, () => store.drawn));
     if (isUnknown) this.commands.revealSelection();

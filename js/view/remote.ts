@@ -1,11 +1,14 @@
 /** What of a trace is not in the browser, as the rest of the view asks for it. */
 
+import type { SameName } from "../model/loose";
 import type { Matches } from "../model/search";
 import type { RangeSelection, RangeStatistics } from "../model/statistics";
 
 export interface Remote {
   /** What a search finds; null while that is not known, after which the store is told. */
   matches(text: string, step: number | null): Matches | null;
+  /** The events with the name of the one selected, by its place; null while they are not known. */
+  sameName(place: number): SameName | null;
   /** Null when there is no answer. */
   statistics(range: RangeSelection, by: "op" | "name"): Promise<RangeStatistics | null>;
 }

@@ -107,6 +107,7 @@ def test_details_of_an_event_after_zooming(notebook: OpenNotebook) -> None:
     timeline.search_box.press("Enter")
     expect(timeline.status.last).to_contain_text("needle/Softmax")
     expect(timeline.details.locator("dt:has-text('Produced') + dd")).to_contain_text(exact(NEEDLE))
+    assert timeline.expect_fact("Same name").startswith("3 events")
     timeline.link("Inputs", "MatMul_17002").click()
     expect(timeline.title).to_have_text("layer/MatMul_17002")
     expect(timeline.details.locator("pre")).to_have_text("layer/MatMul_17002 = MatMul(layer/MatMul_17001)")

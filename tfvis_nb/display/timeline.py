@@ -13,6 +13,7 @@ import traitlets
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.chrome_trace import chrome_trace_text
 from tfvis_nb.display.delivery import Delivery
 from tfvis_nb.display.fallback import static_html
@@ -176,6 +177,11 @@ class TimelineWidget(anywidget.AnyWidget):
             # Only this kind of error makes traitlets take back what the front end sent.
             raise traitlets.TraitError(str(error)) from error
 
+    def _send_details(self) -> None:
+        # A closed widget has nothing drawn, and nobody to tell.
+        if self._drawn:
+            self._details = self._delivery.details()
+
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer a message of the front end; on a notebook's second thread, perhaps."""
         kind = content.get("kind") if isinstance(content, dict) else None
@@ -218,8 +224,9 @@ class TimelineWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         if not self._details and not self._delivery.rest:
-            # Pushed rather than asked for: a kernel busy with the next cells answers nothing.
-            self._details = self._delivery.details()
+            # Pushed rather than asked for: a kernel busy with the next cells answers nothing. But after the
+            # cell: it takes longer to find them than to draw.
+            after_cell(self._send_details)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         return {**data, "text/html": static_html(self._trace, title=self._title)}, metadata
 

@@ -118,15 +118,20 @@ class Windows:
         nearest = others[np.argsort(np.abs(others - asked[0]), kind="stable")][:MOST_LISTED]
         ids = np.union1d(asked, nearest)
         part = part_of(trace, ids, edges)
-        numbers = {
+        numbers: dict[str, Any] = {
             "events": ids.tolist(),
             "rows": layout.row[ids].tolist(),
             "lanes": layout.lanes.of_event[ids].tolist(),
             "names": layout.name[ids].tolist(),
             "steps": layout.step[ids].tolist(),
             "ops": layout.op[ids].tolist(),
-            "edges": len(others),
         }
+        if len(asked) == 1:
+            same = layout.name == layout.name[asked[0]]
+            numbers["same"] = {
+                "count": int(same.sum()),
+                "total": int(trace.events["duration_ns"].to_numpy()[same].sum()),
+            }
         return numbers, [drawn(part), details(part)]
 
     def _edges_of(self, event: int) -> pd.DataFrame:

@@ -22,6 +22,8 @@ from tfvis_nb.display.scopes import scoped_names
 
 VERSION = 1
 
+_DRAWN = ["step", "device", "lane", "kind", "name", "op", "start_ns", "duration_ns"]
+
 
 def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = None) -> bytes:
     """Write what the timeline draws of a trace.
@@ -54,7 +56,8 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
     """
     lanes = lanes or order_lanes(trace.events)
     rows = lanes.rows
-    events = trace.events.take(rows)
+    # Labels are the most of a table's bytes, and not drawn.
+    events = trace.events[_DRAWN].take(rows)
     origin = origin_ns(trace.events)
     start = events["start_ns"].to_numpy() - origin
     duration = events["duration_ns"].to_numpy()

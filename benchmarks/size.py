@@ -1,0 +1,184 @@
+"""Timelines of up to 10 000 000 events: in a live JupyterLab, as a page, and in other viewers, in one run."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Playwright, sync_playwright
+
+from benchmarks import traces
+from benchmarks.peers import PEERS, Peers
+from benchmarks.table import Row, show
+from benchmarks.watching import Felt, frame_interval, launched, tab_memory
+from tests.browser.jupyter_server import JupyterServer
+from tests.browser.notebook import Notebook
+from tfvis_nb import Trace, read_trace
+from tfvis_nb.display.page import PageTooLargeError
+
+SIZES = (100_000, 0, 1_000_000, 5_000_000, 10_000_000)
+PICTURE_WITHIN = {200_000: 0.7, 20_000_000: 1.5}
+"""Seconds to the first picture, for traces up to so many events; beyond a million, those of a million."""
+INTERVAL = 20.0
+"""Milliseconds between frames (95th percentile)."""
+SETTLES_MS = 3000
+
+_READ = """
+import sys
+sys.path.insert(0, {root!r})
+from benchmarks import traces
+from tfvis_nb import read_trace, show_timeline
+trace = read_trace({path!r})
+trace = traces.repeated(trace, {times}) if {times} > 1 else trace
+print(len(trace.events))
+"""
+_SHOW = "widget = show_timeline(trace)\nwidget"
+
+# From the command to the frame after the one that drew.
+_PICTURE = """async () => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    panel.content.activeCellIndex = 1;
+    panel.content.deselectAll();
+    const began = performance.now();
+    const frame = () => new Promise(requestAnimationFrame);
+    window.jupyterapp.commands.execute('notebook:run-cell');
+    const drawn = () => document.querySelector('.tfvis-nb')?.shadowRoot?.querySelector('[data-drawn]');
+    while (!drawn()) await frame();
+    await frame();
+    return (performance.now() - began) / 1000;
+}"""
+_WHOLE = "() => document.querySelector('.tfvis-nb').tfvis.store.notice === null"
+_FOCUS = "() => document.querySelector('.tfvis-nb').shadowRoot.querySelector('[data-part=lanes]').focus()"
+_SEEN = """() => new Promise((done) => {
+    const look = () => document.getElementById('tfvis-root')?.shadowRoot?.querySelector('[data-drawn]')
+        ? requestAnimationFrame(() => done(performance.now() / 1000))
+        : requestAnimationFrame(look);
+    look();
+})"""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    told = "events, about; 0 is a recorded profile"
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help=told)
+    parser.add_argument("--no-peers", action="store_true", help="leave out the other viewers")
+    arguments = parser.parse_args()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        peers = None if arguments.no_peers else Peers(folder)
+        for path, times in _traces(folder, arguments.sizes):
+            trace = traces.repeated(read_trace(path), times)
+            what = f"{len(trace.events):,} events"
+            live = _live(playwright, folder, path, times)
+            rows += _rows(f"{what}: notebook", len(trace.events), live)
+            page = _page(playwright, folder, trace)
+            rows += _rows(f"{what}: page", len(trace.events), page)
+            if peers is not None:
+                peers.show(trace)
+                for peer in PEERS:
+                    rows += _against(f"{what}: {peer}", live, peers.felt(playwright, peer))
+            show(what, rows)
+            rows = []
+
+
+def _traces(folder: Path, sizes: Sequence[int]) -> Iterator[tuple[Path, int]]:
+    """Files, and how often each is repeated in time."""
+    large = traces.large(folder)
+    count = len(read_trace(large).events)
+    for size in sizes:
+        yield (large, -(-size // count)) if size else (traces.profile(folder), 1)
+
+
+def _live(playwright: Playwright, folder: Path, path: Path, times: int) -> Felt:
+    with _jupyter(folder) as server:
+        browser = launched(playwright)
+        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+        root = str(Path(__file__).parent.parent)
+        book = Notebook(
+            page, server, "size.ipynb", [_READ.format(root=root, path=str(path), times=times), _SHOW]
+        )
+        book.run(0)
+        picture = float(page.evaluate(_PICTURE))
+        page.wait_for_function(_WHOLE, timeout=120_000)
+        page.wait_for_timeout(SETTLES_MS)
+        page.evaluate(_FOCUS)
+        interval = frame_interval(page)
+        felt = Felt(picture, interval, tab_memory(browser))
+        browser.close()
+        return felt
+
+
+@contextmanager
+def _jupyter(folder: Path) -> Iterator[JupyterServer]:
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        server = JupyterServer(Path(name))
+        try:
+            yield server
+        finally:
+            server.end_kernels()
+            server.close()
+
+
+def _page(playwright: Playwright, folder: Path, trace: Trace) -> Felt | str:
+    path = folder / "page.html"
+    try:
+        trace.to_html(path)
+    except PageTooLargeError as error:
+        return str(error).partition(";")[0]
+    browser = launched(playwright)
+    page = browser.new_context(viewport={"width": 1200, "height": 600}).new_page()
+    page.goto(path.as_uri(), wait_until="commit")
+    picture = float(page.evaluate(_SEEN))
+    page.wait_for_timeout(SETTLES_MS)
+    page.mouse.click(700, 500)
+    page.keyboard.press("0")
+    felt = Felt(picture, frame_interval(page), tab_memory(browser))
+    browser.close()
+    return felt
+
+
+def _rows(what: str, events: int, felt: Felt | str) -> list[Row]:
+    if isinstance(felt, str):
+        return [Row(what, felt, "", "", "", kept=True)]
+    within = next(seconds for most, seconds in PICTURE_WITHIN.items() if events <= most)
+    return [
+        _bound(f"{what}, first picture", felt.picture, "s", within),
+        _bound(f"{what}, between frames, p95", felt.interval, "ms", INTERVAL),
+        Row(f"{what}, memory of the tab", f"{felt.memory:,.0f} MB", "", "", "", kept=True),
+    ]
+
+
+def _bound(what: str, measured: float, unit: str, bound: float) -> Row:
+    ratio = measured / bound
+    return Row(what, f"{measured:.2f} {unit}", "", f"{ratio:.2f} of it", f"<= {bound} {unit}", ratio <= 1)
+
+
+def _against(what: str, mine: Felt, peer: Felt | str) -> list[Row]:
+    """What the peer took, and the notebook's part of that."""
+    if isinstance(peer, str):
+        return [Row(what, peer, "", "", "", kept=True)]
+    compared = (
+        ("first picture", mine.picture, peer.picture, "s"),
+        ("between frames, p95", mine.interval, peer.interval, "ms"),
+        ("memory of the tab", mine.memory, peer.memory, "MB"),
+    )
+    return [
+        Row(
+            f"{what}, {name}",
+            f"{theirs:,.2f} {unit}",
+            f"notebook: {ours:,.2f} {unit}",
+            f"{ours / theirs:.2f} of it",
+            "< 1",
+            ours < theirs,
+        )
+        for name, ours, theirs, unit in compared
+    ]
+
+
+if __name__ == "__main__":
+    main()
