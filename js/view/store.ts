@@ -15,20 +15,18 @@ import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { Hover, Mark } from "./hover_and_marks";
 import { LaneChoices } from "./lane_choices";
 import { Painting } from "./painting";
-import type { Notice, Remote } from "./remote";
+import type { Remote } from "./remote";
+import { Said } from "./said";
 import { Shown } from "./shown";
-import { Topics } from "./topics";
 
 /** More aligned steps than these begin folded. */
 const FEW_STEPS = 4;
 
-export class Store extends Topics {
+export class Store extends Said {
   details: DetailsView | null = null;
   detailsError: string | null = null;
-  failure: string | null = null;
   /** Answers what the browser cannot, where it holds only parts of the trace. */
   remote: Remote | null = null;
-  notice: Notice | null = null;
   step: number | null = null;
   viewport: Viewport = { start: 0, end: 1 };
   arrangement: Arrangement = { items: [], height: 0 };
@@ -133,6 +131,8 @@ export class Store extends Topics {
 
   /** Draw other data of the same steps and lanes, and keep everything that the user has set up. */
   replace(drawn: Drawn, details: DetailsView | null): void {
+    // More of the same merged trace has no other lanes, rows or overview; frames should not wait for those.
+    const isPart = drawn.merged !== null && this.#drawn.merged !== null && details === this.details;
     this.#drawn = drawn;
     this.aligned &&= new Aligned(drawn);
     this.details = details;
@@ -140,11 +140,21 @@ export class Store extends Topics {
     this.hover = null;
     this.matches = this.#find();
     this.repaint();
-    this.rearrange();
-    for (const topic of ["viewport", "search", "details", "selection"] as const) this.emit(topic);
+    this.#arrange();
+    if (!isPart) {
+      this.revision++;
+      for (const topic of ["layout", "search", "details", "selection"] as const) this.emit(topic);
+    }
+    this.emit("viewport");
   }
 
   rearrange(): void {
+    this.#arrange();
+    this.revision++;
+    this.emit("layout");
+  }
+
+  #arrange(): void {
     this.arrangement = arrange(this.drawn, this.rows, {
       groupBy: this.host.get("group_by"),
       collapsed: this.lanes.collapsed,
@@ -152,10 +162,8 @@ export class Store extends Topics {
       pinned: this.lanes.pinned,
       filter: this.host.get("lane_filter"),
     });
-    this.revision++;
     this.placement = new Placement(this.drawn, this.arrangement, this.shown.rowNumbers, this.step);
     this.scrollTo(this.scroll);
-    this.emit("layout");
   }
 
   repaint(theme: Theme = this.painting.theme, ground: string = this.painting.ground): void {
@@ -183,19 +191,9 @@ export class Store extends Topics {
     return remote ? remote.matches(text, step) : search(drawn, details, text, step);
   }
 
-  setNotice(notice: Notice | null): void {
-    this.notice = notice;
-    this.emit("notice");
-  }
-
   setDetails(details: DetailsView): void {
     this.details = details;
     this.emit("details");
-  }
-
-  fail(message: string): void {
-    this.failure = message;
-    this.emit("panel");
   }
 
   setViewport(viewport: Viewport, gesture: string | null = null): void {

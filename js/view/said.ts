@@ -1,0 +1,21 @@
+/** What the status line says instead of its hints. */
+
+import type { Notice } from "./remote";
+import { Topics } from "./topics";
+
+export class Said extends Topics {
+  /** What went wrong last. */
+  failure: string | null = null;
+  /** What is going on. */
+  notice: Notice | null = null;
+
+  fail(message: string): void {
+    this.failure = message;
+    this.emit("panel");
+  }
+
+  setNotice(notice: Notice | null): void {
+    this.notice = notice;
+    this.emit("notice");
+  }
+}
