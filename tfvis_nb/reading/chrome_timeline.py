@@ -206,7 +206,7 @@ def _recorded(
         return None
     from google.protobuf import message_factory
 
-    step = message_factory.GetMessageClass(schema.descriptors()["StepStats"])()
+    step: Any = message_factory.GetMessageClass(schema.descriptors()["StepStats"])()
     entries = {
         entry: step.dev_stats.add(device=_encoded(device))
         for entry, device in dict.fromkeys((bar.entry, bar.device) for bar in bars)

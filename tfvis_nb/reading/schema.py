@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
-    from google.protobuf.message import Message
 
 PACKAGE = "tfvis_nb.stepstats"
 
@@ -142,7 +141,7 @@ def handler(message: str) -> Any:
 
 
 @cache
-def text_class(message: str) -> type[Message]:
+def text_class(message: str) -> Any:
     """Return a message class to parse text into; its wire format is that of `MESSAGES`.
 
     In text an enum is a name, and a graph is fields rather than bytes: graphs are left out.
@@ -160,5 +159,5 @@ def text_class(message: str) -> type[Message]:
         for name, fields in MESSAGES.items()
     }
     descriptor = register(PACKAGE + ".text", messages, {"DataType": enum})[message]
-    parsed: type[Message] = message_factory.GetMessageClass(descriptor)
-    return parsed
+    # Any: a class made at run time has fields that no checker can know.
+    return message_factory.GetMessageClass(descriptor)
