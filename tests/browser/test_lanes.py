@@ -180,7 +180,7 @@ def test_one_step_of_several(exported: OpenExported, tmp_path: Path) -> None:
     steps = timeline.host.get_by_role("combobox", name="Step")
     for step in (0, 2):
         steps.select_option(str(step))
-        expect(timeline.title).to_have_text(f"Step {step}")
+        expect(timeline.title).to_have_text(f"Step {step} · {trace.steps.loc[step, 'label']}")
         assert timeline.facts()["Events"] == str(trace.steps.loc[step, "events"])
     steps.select_option("all")
     expect(timeline.title).to_have_text("Whole run")
@@ -196,10 +196,10 @@ def test_the_slowest_step_is_found_and_shown_by_its_bar(exported: OpenExported, 
     bars = timeline.host.get_by_role("slider", name="Step shown")
     expect(bars).to_have_attribute("aria-valuetext", "all steps")
     bars.locator("i").nth(slowest).click()
-    expect(timeline.title).to_have_text(f"Step {slowest}")
+    expect(timeline.title).to_have_text(f"Step {slowest} · {DISTRIBUTED.stem}")
     bars.focus()
     timeline.page.keyboard.press("ArrowLeft")
-    expect(timeline.title).to_have_text(f"Step {slowest - 1}")
+    expect(timeline.title).to_have_text(f"Step {slowest - 1} · {LOCAL.stem}")
     expect(bars).to_have_attribute("aria-valuenow", str(slowest - 1))
 
 
@@ -215,4 +215,4 @@ def test_steps_aligned_at_their_starts(exported: OpenExported, tmp_path: Path) -
     assert abs(starts[0] - starts[1]) < 5
     timeline.find("op:RecvTensor")
     expect(timeline.details.locator("dt", has_text="Step").last).to_be_visible()
-    assert timeline.facts()["Step"] == "1"
+    assert timeline.facts()["Step"] == f"1 · {DISTRIBUTED.stem}"
