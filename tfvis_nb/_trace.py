@@ -88,6 +88,13 @@ class Trace:
         return transfers(self.events)
 
     @cached_property
+    def arrivals(self) -> pd.DataFrame:
+        """One row per rank and collective; see `tfvis_nb.analysis.arrivals.arrivals`."""
+        from tfvis_nb.analysis.arrivals import arrivals
+
+        return arrivals(self.events)
+
+    @cached_property
     def edges(self) -> pd.DataFrame:
         """Which event fed which; see `tfvis_nb.analysis.dataflow.dataflow`."""
         from tfvis_nb.analysis.dataflow import dataflow

@@ -53,9 +53,9 @@ def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) ->
     )
     kinds = part.events["kind"]
     if kinds.isin(["transfer", "memcpy"]).any():
-        transfers = trace.transfers
-        event = _places(ids, transfers["event"].to_numpy())
-        part.transfers = transfers[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
+        part.transfers = _rows_of(ids, trace.transfers)
+    if (kinds == "collective").any():
+        part.arrivals = _rows_of(ids, trace.arrivals)
     return part
 
 
@@ -86,6 +86,12 @@ def in_range(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:
     start = trace.events["start_ns"].to_numpy()
     end = start + trace.events["duration_ns"].to_numpy()
     return np.flatnonzero((start < end_ns) & ((end > start_ns) | ((end == start) & (start >= start_ns))))
+
+
+def _rows_of(ids: np.ndarray, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a table that are about some events, by their ids in the part."""
+    event = _places(ids, table["event"].to_numpy())
+    return table[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
 
 
 def _places(ids: np.ndarray, events: np.ndarray) -> np.ndarray:

@@ -129,16 +129,17 @@ def op_table(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
 
 
 def waits(trace: Trace) -> np.ndarray:
-    """Nanoseconds at the head of each event that it waited for its peer; only transfers have them."""
+    """Nanoseconds at the head of each event that it waited for its peers: transfers, collectives of ranks."""
     wait = np.zeros(len(trace.events), "i8")
     kinds = trace.events["kind"]
-    if not (kinds == "transfer").any():
-        return wait
-    transfers = trace.transfers
-    events = transfers["event"].to_numpy()
-    # Before a copy lies queueing, which is outside of its bar.
-    inside = (kinds == "transfer").to_numpy()[events] & transfers["wait_ns"].notna().to_numpy()
-    wait[events[inside]] = transfers["wait_ns"].to_numpy("i8", na_value=0)[inside]
+    for kind, waiting in (("transfer", "transfers"), ("collective", "arrivals")):
+        if not (kinds == kind).any():
+            continue
+        table = getattr(trace, waiting)
+        events = table["event"].to_numpy()
+        # Before a copy lies queueing, which is outside of its bar.
+        inside = (kinds == kind).to_numpy()[events] & table["wait_ns"].notna().to_numpy()
+        wait[events[inside]] = table["wait_ns"].to_numpy("i8", na_value=0)[inside]
     return np.clip(wait, 0, trace.events["duration_ns"].to_numpy())
 
 

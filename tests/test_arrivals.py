@@ -1,0 +1,191 @@
+"""Collectives of several ranks: who waited, for whom, how long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.wire_reader import read_drawn
+from tfvis_nb import events
+from tfvis_nb.analysis.arrivals import COLUMNS, arrivals, late_ranks
+from tfvis_nb.display.parts import part_of
+from tfvis_nb.display.wire import drawn, waits
+from tfvis_nb.reading.labels import is_collective
+
+RANKS = ["/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"]
+
+HOROVOD = [
+    "Allreduce",
+    "Allgather",
+    "Broadcast",
+    "BroadcastInplace",
+    "BroadcastInplaceResource",
+    "Alltoall",
+    "Reducescatter",
+    "GroupedAllreduce",
+    "GroupedAllgather",
+    "GroupedReducescatter",
+    "Join",
+]
+QUERIES = ["Rank", "Size", "LocalRank", "LocalSize", "ProcessSetIncluded"]
+
+
+def table(rows: list[tuple[int, int, str, str]]) -> pd.DataFrame:
+    """Build collectives from start, duration, task and name."""
+    start, duration, task, name = zip(*sorted(rows), strict=True)
+    columns = {"start_ns": start, "duration_ns": duration, "task": task, "name": name}
+    words = {"kind": ["collective"] * len(rows), "lane": ["collective"] * len(rows)}
+    return events.build({**columns, **words})
+
+
+@pytest.mark.parametrize("op", [f"Horovod{name}" for name in HOROVOD] + ["AllReduceN", "DdlAllReduceN"])
+def test_what_communicates(op: str) -> None:
+    label = f"node = {op}(a)"
+    trace = tv.read_trace(
+        f'dev_stats {{ device: "/job:localhost/replica:0/task:0/cpu:0" node_stats {{ node_name: "node" '
+        f'timeline_label: "{label}" all_start_micros: 1 all_end_rel_micros: 1 }} }}'.encode()
+    )
+    assert trace.events[["kind", "lane"]].to_numpy().tolist() == [["collective", "collective"]]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_what_only_asks(name: str) -> None:
+    assert not is_collective(f"Horovod{name}")
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.lists(st.integers(0, 99), min_size=2, max_size=4), st.integers(0, 50)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_waiting_and_moving_are_the_duration(collectives: list[tuple[list[int], int]]) -> None:
+    rows = [
+        (start, max(starts) + moving - start, f"/task:{rank}", f"tensor{number}")
+        for number, (starts, moving) in enumerate(collectives)
+        for rank, start in enumerate(starts)
+    ]
+    found = arrivals(table(rows))
+    assert len(found) == len(rows)
+    assert (found["wait_ns"] + found["transfer_ns"] == found["duration_ns"]).all()
+    for row in found.to_dict("records"):
+        starts, moving = collectives[int(row["name"].removeprefix("tensor"))]
+        assert (row["wait_ns"], row["transfer_ns"]) == (max(starts) - row["start_ns"], moving)
+        assert starts[int(row["last"].removeprefix("/task:"))] == max(starts)
+
+    ranks = late_ranks(found).set_index("task")
+    assert ranks["collectives"].sum() == len(rows)
+    assert ranks["last"].sum() == len(collectives)
+    waited: dict[str, set[int]] = {}
+    for row in found.to_dict("records"):
+        until = row["start_ns"] + row["wait_ns"]
+        waited.setdefault(row["task"], set()).update(range(row["start_ns"], until))
+    assert {rank: len(waited[rank]) for rank in ranks.index} == ranks["waited_ns"].to_dict()
+    awaited: dict[str, set[int]] = {}
+    for _, group in found.groupby("collective"):
+        second, last = group["start_ns"].tolist()[-2:]
+        awaited.setdefault(group["last"].iloc[0], set()).update(range(second, last))
+    assert {rank: len(awaited.get(rank, ())) for rank in ranks.index} == ranks["awaited_ns"].to_dict()
+
+
+def test_executions_in_a_loop_are_paired_in_order() -> None:
+    rows = [
+        (0, 20, "/task:0", "a"),
+        (10, 10, "/task:1", "a"),
+        (50, 40, "/task:0", "a"),
+        (80, 10, "/task:1", "a"),
+    ]
+    found = arrivals(table(rows))
+    assert found["collective"].tolist() == [0, 0, 1, 1]
+    assert found["wait_ns"].tolist() == [10, 0, 30, 0]
+
+
+def test_what_cannot_be_paired_has_no_row() -> None:
+    alone = [(0, 5, "/task:0", "alone")]
+    uneven = [(0, 5, "/task:0", "b"), (10, 5, "/task:0", "b"), (10, 5, "/task:1", "b")]
+    untold = [(0, 5, "", "c"), (1, 5, "/task:1", "c")]
+    found = arrivals(table(alone + uneven + untold))
+    assert found.empty
+    assert tuple(found.columns) == COLUMNS
+    assert late_ranks(found).empty
+
+
+def test_kernels_are_left_to_their_ops() -> None:
+    rows = table([(0, 5, "/task:0", "a"), (1, 5, "/task:1", "a")])
+    rows["lane"] = pd.Categorical(["stream:13", "stream:13"])
+    assert arrivals(rows).empty
+
+
+def test_clocks_that_disagree_are_not_believed() -> None:
+    found = arrivals(table([(0, 10, "/task:0", "a"), (500, 10, "/task:1", "a")]))
+    assert found["wait_ns"].isna().all()
+    assert found["transfer_ns"].isna().all()
+    assert late_ranks(found).empty
+
+
+def test_nothing_of_nothing() -> None:
+    found = arrivals(events.build({}, rows=0))
+    assert tuple(found.columns) == COLUMNS
+    assert late_ranks(found).empty
+
+
+STRAGGLERS = {
+    "hvd": ("hvd/hvd_straggler_rank0_step3.pb", "hvd/hvd_straggler_rank1_step3.pb"),
+    "hvd115": ("hvd/hvd115_straggler_rank0_step3.pb", "hvd/hvd115_straggler_rank1_step3.pb"),
+}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param(files, id=name, marks=pytest.mark.collection(*files))
+        for name, files in STRAGGLERS.items()
+    ],
+)
+def test_the_straggler_is_named(files: tuple[str, str], shared: Path) -> None:
+    trace = tv.read_trace([shared / name for name in files])
+    ranks = late_ranks(trace.arrivals)
+    assert ranks["task"].iloc[0] == RANKS[1]
+    assert ranks["last"].tolist() == [8, 0]
+    assert trace.arrivals["collective"].nunique() == 8
+    slow, fast = ranks.to_dict("records")
+    # What one waits the other is waited for.
+    assert slow["awaited_ns"] == fast["waited_ns"] > 200_000_000
+    assert slow["waited_ns"] == fast["awaited_ns"] == 0
+
+
+@pytest.mark.collection(*STRAGGLERS["hvd"])
+def test_the_wait_of_a_known_allreduce(shared: Path) -> None:
+    """In microseconds: rank 0 came at 1656960 and rank 1 at 1868396; they ended at 1877875 and 1877894."""
+    trace = tv.read_trace([shared / name for name in STRAGGLERS["hvd"]])
+    loss = trace.arrivals[trace.arrivals["name"] == "avg_loss"]
+    assert loss["task"].tolist() == RANKS
+    assert (loss["wait_ns"] // 1000).tolist() == [1868396 - 1656960 - 1, 0]
+    assert (loss["transfer_ns"] // 1000).tolist() == [1877875 - 1868396, 1877894 - 1868396]
+
+
+@pytest.mark.collection("hvd/hvd115_rank0_step3.pb", "hvd/hvd115_rank1_step3.pb")
+def test_ranks_that_are_even_wait_little(shared: Path) -> None:
+    trace = tv.read_trace([shared / f"hvd/hvd115_rank{rank}_step3.pb" for rank in (0, 1)])
+    assert late_ranks(trace.arrivals)["awaited_ns"].max() < 2_000_000
+
+
+@pytest.mark.collection(*STRAGGLERS["hvd"])
+def test_the_picture_shows_the_waits(shared: Path) -> None:
+    trace = tv.read_trace([shared / name for name in STRAGGLERS["hvd"]])
+    expected = np.zeros(len(trace.events), np.int64)
+    expected[trace.arrivals["event"]] = trace.arrivals["wait_ns"]
+    assert waits(trace).tolist() == expected.tolist()
+    assert [row["wait"] for row in read_drawn(drawn(trace))[1]] == expected.tolist()
+
+    # Of one rank alone they are still known.
+    ids = np.flatnonzero(trace.events["task"] == RANKS[0])
+    assert waits(part_of(trace, ids)).tolist() == expected[ids].tolist()
