@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tfvis_nb.display.timeline import TimelineWidget, show_timeline
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
     from tfvis_nb.recording import RecordedTrace, trace
+    from tfvis_nb.tfvis_timeline import Timeline, timeline_visualize
 
     __version__: str
     last_trace: RecordedTrace | None
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EmptyTraceError",
     "RecordedTrace",
+    "Timeline",
     "TimelineWidget",
     "Trace",
     "TraceFormatError",
@@ -44,6 +46,7 @@ __all__ = [
     "load_ipython_extension",
     "read_trace",
     "show_timeline",
+    "timeline_visualize",
     "trace",
     "unload_ipython_extension",
 ]
@@ -51,11 +54,13 @@ __all__ = [
 _HOMES = {
     "EmptyTraceError": "tfvis_nb.reading",
     "RecordedTrace": "tfvis_nb.recording",
+    "Timeline": "tfvis_nb.tfvis_timeline",
     "TimelineWidget": "tfvis_nb.display.timeline",
     "Trace": "tfvis_nb._trace",
     "TraceFormatError": "tfvis_nb.reading",
     "read_trace": "tfvis_nb.reading",
     "show_timeline": "tfvis_nb.display.timeline",
+    "timeline_visualize": "tfvis_nb.tfvis_timeline",
     "trace": "tfvis_nb.recording",
 }
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+
+if TYPE_CHECKING:
+    from tfvis_nb._trace import Trace
 
 _LANE_ORDER = ("ops", "collective", "recv", "stream:", "memcpy", "memset", "sync")
 _KEYS = ["task", "device", "lane"]
@@ -78,6 +82,24 @@ def busy(lane: np.ndarray, start: np.ndarray, end: np.ndarray, lanes: int) -> np
     total = np.zeros(lanes, np.int64)
     np.add.at(total, lane, covered)
     return total
+
+
+def recorded_devices(trace: Trace) -> pd.Series:
+    """Return the device of each event by the name that the source has for it, as text.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> from tfvis_nb.analysis.lanes import recorded_devices
+    >>> text = b'''dev_stats { device: "/job:localhost/replica:0/task:0/cpu:0"
+    ...   node_stats { node_name: "a" all_start_micros: 7 all_end_rel_micros: 2 } }'''
+    >>> recorded_devices(tv.read_trace(text)).tolist()
+    ['/job:localhost/replica:0/task:0/cpu:0']
+    """
+    if trace.nested is None or "raw_device" not in trace.nested.column_names:
+        return trace.events["device"].astype(str)
+    names: pd.Series = trace.nested["raw_device"].to_pandas().astype(str)
+    return names
 
 
 def _place(task: str, device: str, lane: str) -> tuple[object, ...]:

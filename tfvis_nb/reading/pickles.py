@@ -61,15 +61,26 @@ def read(data: Data, label: str) -> Trace:
     EmptyTraceError
         When no run was traced into it.
     """
-    built = load(data, label, _ALLOWED)
     notes: list[str] = []
+    parts = messages(data, label, notes)
+    return read_parts(parts, notes, f"{label}: a pickle in which no run was traced; {NO_EVENTS}")
+
+
+def messages(data: Data, label: str, notes: list[str]) -> list[Part]:
+    """Return the serialised messages that a pickle holds, each once; what is to be said goes to `notes`.
+
+    Raises
+    ------
+    TraceFormatError
+        When it is damaged, is of something else, or names anything that those do not.
+    """
+    built = load(data, label, _ALLOWED)
     if isinstance(built, Object) and built.made_by == _SESSION:
         parts = list(_session(built, label, notes))
     else:
         runs = list(built) if isinstance(built, (list, tuple)) else [built]
         parts = [_part(run, label if len(runs) == 1 else f"{label}, run {n}") for n, run in enumerate(runs)]
-    distinct = {id(part.data): part for part in parts}
-    return read_parts(distinct.values(), notes, f"{label}: a pickle in which no run was traced; {NO_EVENTS}")
+    return list({id(part.data): part for part in parts}.values())
 
 
 def _session(session: Object, label: str, notes: list[str]) -> Iterator[Part]:

@@ -1,0 +1,57 @@
+"""What a ``session.run`` has to be given to record itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfvis_nb.recording.sessions import NOT_INSTALLED
+
+
+def full_trace() -> tuple[Any, Any]:
+    """Return the ``RunOptions`` that ask for everything, and an empty ``RunMetadata`` to be filled.
+
+    Raises
+    ------
+    ImportError
+        If TensorFlow is not installed.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.full_trace import full_trace
+    >>> options, metadata = full_trace()
+    >>> options.output_partition_graphs, metadata.ByteSize()
+    (True, 0)
+    """
+    config_pb2 = _messages()
+    options = config_pb2.RunOptions(
+        trace_level=config_pb2.RunOptions.FULL_TRACE, output_partition_graphs=True
+    )
+    return options, config_pb2.RunMetadata()
+
+
+def run_metadata(message: bytes) -> Any:
+    """Return the ``RunMetadata`` that a message was serialised from.
+
+    Raises
+    ------
+    ImportError
+        If TensorFlow is not installed.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.full_trace import run_metadata
+    >>> run_metadata(b"").ByteSize()
+    0
+    """
+    return _messages().RunMetadata.FromString(message)
+
+
+def _messages() -> Any:
+    """Import the messages' module, and TensorFlow with it."""
+    try:
+        from tensorflow.core.protobuf import config_pb2
+    except ModuleNotFoundError as error:
+        if error.name != "tensorflow":
+            raise
+        raise ImportError(NOT_INSTALLED) from None
+    return config_pb2

@@ -1,0 +1,341 @@
+"""`Timeline`, as tfvis and tftracer had it: their scripts change their import, and nothing else.
+
+New code has `tfvis_nb.trace` and `tfvis_nb.Trace`, which need no keyword arguments in every
+``session.run`` and say more.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.analysis.communication import communicates
+from tfvis_nb.analysis.lanes import busy, recorded_devices
+from tfvis_nb.unknown_options import only_known_options
+from tfvis_nb.writable import writable
+
+
+class Timeline:
+    """Traces one ``session.run``, draws it and measures its communication.
+
+    Parameters
+    ----------
+    run_metadata
+        A ``RunMetadata``, or anything else that `tfvis_nb.read_trace` reads; a ``with`` block
+        makes a new one.
+    horovod
+        Whether Horovod's ops alone communicate. Otherwise every collective does, and what
+        `comm_op_name` names.
+    comm_op_name
+        The name or op type of what receives from other tasks; ``"RecvTensor"`` and
+        ``"RecvBuf"`` unless given.
+
+    Raises
+    ------
+    TypeError
+        If there is no such option, or the first is a text: tfvis had ``comm_op_name`` there.
+
+    Notes
+    -----
+    What differs from tfvis and tftracer is in ``docs/migrating.md``.
+
+    Examples
+    --------
+    >>> import tensorflow.compat.v1 as tf
+    >>> from tfvis_nb import Timeline
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     total = tf.reduce_sum(tf.random.uniform([100, 100]), name="total")
+    ...     with Timeline() as timeline:
+    ...         value = session.run(total, **timeline.kwargs)
+    >>> timeline.step_time() >= timeline.computation_time() > timeline.communication_time()
+    True
+    """
+
+    @only_known_options
+    def __init__(
+        self, run_metadata: Any = None, *, horovod: bool = False, comm_op_name: str | None = None
+    ) -> None:
+        if isinstance(run_metadata, str):
+            raise TypeError(
+                f"the first argument is a RunMetadata, not {run_metadata!r}; say"
+                f" comm_op_name={run_metadata!r}, or Timeline.from_pickle(...) for a file"
+            )
+        self.options: Any = None
+        self.horovod = horovod
+        self.comm_op_name = comm_op_name
+        self._recorded = run_metadata
+        self._unpickled: bytes | None = None
+        self._read: tuple[Any, Trace] | None = None
+        self._began = 0.0
+        self._elapsed = 0.0
+
+    def __enter__(self) -> Self:
+        from tfvis_nb.recording.full_trace import full_trace
+
+        self.options, self.run_metadata = full_trace()
+        self._began = time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._elapsed = time.perf_counter() - self._began
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The ``run_metadata`` and ``options`` that make a ``session.run`` record itself here.
+
+        Raises
+        ------
+        RuntimeError
+            Outside of a ``with`` block that gives them.
+        """
+        if self.options is None:
+            raise RuntimeError("there is nothing to record into yet: use `with Timeline() as timeline:`")
+        return {"run_metadata": self._recorded, "options": self.options}
+
+    @property
+    def run_metadata(self) -> Any:
+        """What was recorded or given; for a pickle's ``RunMetadata`` TensorFlow is needed."""
+        if self._recorded is None and self._unpickled is not None:
+            from tfvis_nb.recording.full_trace import run_metadata
+
+            self._recorded = run_metadata(self._unpickled)
+        return self._recorded
+
+    @run_metadata.setter
+    def run_metadata(self, value: Any) -> None:
+        self._recorded, self._unpickled = value, None
+
+    @property
+    def trace(self) -> Trace:
+        """What was recorded, as a `tfvis_nb.Trace`.
+
+        Raises
+        ------
+        EmptyTraceError
+            If no ``session.run`` was given `kwargs`.
+        RuntimeError
+            If there is no RunMetadata at all.
+        """
+        from tfvis_nb.reading import read_trace
+
+        # A block may run several times into the same message: the latest counts.
+        source = self._serialized() or self._recorded
+        if source is None:
+            raise RuntimeError("nothing was recorded: use `with Timeline() as timeline:`")
+        known = self._read is not None and (
+            self._read[0] is source or (isinstance(source, bytes) and self._read[0] == source)
+        )
+        if self._read is None or not known:
+            self._read = source, read_trace(source)
+        return self._read[1]
+
+    def visualize(
+        self, output_file: str | Path | None = None, device_pattern: str | None = None
+    ) -> str | None:
+        """Write the timeline as one HTML page that opens offline.
+
+        Parameters
+        ----------
+        output_file
+            Where to write; None to get the text instead.
+        device_pattern
+            A regular expression: only devices whose recorded name has a match are shown.
+
+        Returns
+        -------
+        str or None
+            The page's text when `output_file` is None.
+
+        Raises
+        ------
+        ValueError
+            If no device matches.
+        OSError
+            If the file cannot be written.
+        """
+        trace = self.trace
+        if device_pattern is not None:
+            trace = self._only(trace, device_pattern)
+        if output_file is None:
+            return trace.to_html()
+        trace.to_html(output_file)
+        return None
+
+    def step_time(self, device_search_pattern: str | None = None) -> int:
+        """Return the time from the first start to the last end, in microseconds.
+
+        Parameters
+        ----------
+        device_search_pattern
+            A text: only devices whose recorded name contains it count.
+
+        Returns
+        -------
+        int
+            0 when nothing matches.
+        """
+        return _span(*self._intervals(device_search_pattern))
+
+    def iteration_time(self, device_search_pattern: str | None = None) -> int:
+        """Return `step_time`, by tfvis's name."""
+        return self.step_time(device_search_pattern)
+
+    def communication_elapsed_time(
+        self, device_search_pattern: str | None = None, exclude_pattern: str | None = None
+    ) -> int:
+        """Return the time from the first start of communication to its last end, in microseconds.
+
+        Parameters
+        ----------
+        device_search_pattern
+            A text: only devices whose recorded name contains it count.
+        exclude_pattern
+            A text: rows whose label contains it do not count.
+
+        Returns
+        -------
+        int
+            0 when nothing matches.
+        """
+        return _span(*self._intervals(device_search_pattern, exclude_pattern, communicating=True))
+
+    def communication_time(
+        self, device_search_pattern: str | None = None, exclude_pattern: str | None = None
+    ) -> int:
+        """Return how long anything communicated, in microseconds: overlapping times count once.
+
+        Parameters are those of `communication_elapsed_time`.
+        """
+        return _union(*self._intervals(device_search_pattern, exclude_pattern, communicating=True))
+
+    def computation_time(
+        self, device_search_pattern: str | None = None, exclude_pattern: str | None = None
+    ) -> int:
+        """Return how long anything ran, communication included, in microseconds; a moment counts once.
+
+        So tfvis and tftracer measured it; `tfvis_nb.analysis.communication.communication` tells
+        computing, hidden and exposed communication apart. Parameters are those of
+        `communication_elapsed_time`.
+        """
+        return _union(*self._intervals(device_search_pattern, exclude_pattern))
+
+    @property
+    def wall_clock_elapsed(self) -> float:
+        """How long the ``with`` block took, in seconds."""
+        return self._elapsed
+
+    @classmethod
+    def from_pickle(cls, pickle_file_name: str | Path, **kwargs: Any) -> Self:
+        """Read a timeline that `to_pickle`, tfvis, tftracer or ``pickle.dump(run_metadata, file)`` wrote.
+
+        Nothing that the pickle names is imported or called, and TensorFlow is not needed.
+
+        Raises
+        ------
+        TraceFormatError
+            When the file is no pickle of one RunMetadata.
+        """
+        from tfvis_nb.reading.run_metadata_pickles import unpickled
+
+        timeline = cls(**kwargs)
+        timeline._unpickled = unpickled(Path(pickle_file_name))
+        return timeline
+
+    def to_pickle(self, pickle_file_name: str | Path) -> None:
+        """Write a pickle of the RunMetadata, which tfvis, tftracer and `from_pickle` read.
+
+        Raises
+        ------
+        RuntimeError
+            If there is no RunMetadata.
+        OSError
+            If the file cannot be written.
+        """
+        from tfvis_nb.reading.run_metadata_pickles import pickled
+
+        message = self._serialized()
+        if message is None:
+            raise RuntimeError("no RunMetadata has been collected yet")
+        writable(pickle_file_name).write_bytes(pickled(message))
+
+    def _serialized(self) -> bytes | None:
+        """Return the bytes of the RunMetadata, None where there is none but something else or nothing."""
+        descriptor = getattr(self._recorded, "DESCRIPTOR", None)
+        if str(getattr(descriptor, "full_name", "")).rpartition(".")[2] == "RunMetadata":
+            return bytes(self._recorded.SerializeToString())
+        return self._unpickled
+
+    def _intervals(
+        self,
+        device_search_pattern: str | None,
+        exclude_pattern: str | None = None,
+        *,
+        communicating: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return when the rows asked for began and ended, in nanoseconds."""
+        trace = self.trace
+        events = trace.events
+        chosen = np.ones(len(events), bool)
+        if device_search_pattern:
+            names = recorded_devices(trace)
+            chosen &= names.str.contains(device_search_pattern, regex=False).to_numpy(bool)
+        if exclude_pattern is not None:
+            chosen &= ~events["detail"].str.contains(exclude_pattern, regex=False).to_numpy(bool)
+        if communicating:
+            chosen &= self._communicates(events)
+        start = events["start_ns"].to_numpy(np.int64)[chosen]
+        return start, start + events["duration_ns"].to_numpy(np.int64)[chosen]
+
+    def _communicates(self, events: pd.DataFrame) -> np.ndarray:
+        if self.horovod:
+            mask: np.ndarray = (
+                (events["kind"] == "collective") & events["op"].astype(str).str.startswith("Horovod")
+            ).to_numpy(bool)
+            return mask
+        if self.comm_op_name is None:
+            return communicates(events)
+        named = (events["name"] == self.comm_op_name) | (events["op"] == self.comm_op_name)
+        return named.to_numpy(bool) | (events["kind"] == "collective").to_numpy()
+
+    def _only(self, trace: Trace, device_pattern: str) -> Trace:
+        from tfvis_nb.display.parts import part_of
+
+        names = recorded_devices(trace)
+        pattern = re.compile(device_pattern)
+        shown = {name: pattern.search(name) is not None for name in names.unique()}
+        if not any(shown.values()):
+            raise ValueError(f"no device matches {device_pattern!r}; there are {', '.join(sorted(shown))}")
+        return part_of(trace, np.flatnonzero(names.map(shown).to_numpy(bool)))
+
+
+def timeline_visualize(
+    run_metadata: Any, output_file: str | Path | None = None, device_pattern: str | None = None
+) -> str | None:
+    """Write a RunMetadata's timeline, as the first version of tfvis did; see `Timeline.visualize`.
+
+    Examples
+    --------
+    >>> from tfvis_nb.tfvis_timeline import timeline_visualize
+    >>> text = b'''dev_stats { device: "/job:localhost/replica:0/task:0/cpu:0"
+    ...   node_stats { node_name: "a" all_start_micros: 7 all_end_rel_micros: 2 } }'''
+    >>> page = timeline_visualize(text)
+    >>> page.startswith("<!doctype html>")
+    True
+    """
+    return Timeline(run_metadata).visualize(output_file, device_pattern)
+
+
+def _span(start: np.ndarray, end: np.ndarray) -> int:
+    """Return from the first start to the last end, in microseconds."""
+    return round(int(end.max() - start.min()) / 1000) if len(start) else 0
+
+
+def _union(start: np.ndarray, end: np.ndarray) -> int:
+    """Return how long at least one of the intervals lasts, in microseconds."""
+    return round(int(busy(np.zeros(len(start), np.int64), start, end, 1)[0]) / 1000)
