@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.display.closer import closer, shown_range
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.labels import duration_label, one_line, printable
 from tfvis_nb.display.options import DEFAULTS, checked_options
@@ -112,9 +113,12 @@ def html_page(
     check_title(title)
     if time_range is not None:
         trace = in_time_range(trace, time_range)
-    return page_text(
-        trace, title=title, selection=selection_of(trace.events, selection), max_bytes=max_bytes, **options
-    )
+    shown = closer(trace)
+    if isinstance(selection, tuple):
+        chosen = selection_of(shown.events, shown_range(trace, shown, selection))
+    else:
+        chosen = selection_of(trace.events, selection)
+    return page_text(shown, title=title, selection=chosen, max_bytes=max_bytes, **options)
 
 
 def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:

@@ -15,6 +15,7 @@ from tfvis_nb._trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.chrome_trace import chrome_trace_text
+from tfvis_nb.display.closer import closer, shown_range
 from tfvis_nb.display.delivery import Delivery
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.labels import one_line
@@ -74,11 +75,12 @@ class TimelineWidget(anywidget.AnyWidget):
         check_title(title)
         self._trace = trace
         self._title = trace.title if title is None else title
+        self._shown = closer(trace)
         self._lanes = order_lanes(trace.events)
-        self._delivery = Delivery(trace, self._lanes, self._title)
+        self._delivery = Delivery(self._shown, self._lanes, self._title)
         super().__init__(
             **values,
-            _selection=selection_of(trace.events, selection),
+            _selection=self._selection_of(selection),
             _drawn=self._delivery.first,
         )
         self.on_msg(self._answer)
@@ -96,11 +98,18 @@ class TimelineWidget(anywidget.AnyWidget):
         ``trace.events``, a list of event ids, a tuple ``(start_ns, end_ns)`` in epoch
         nanoseconds, or None.
         """
-        return selected_rows(self._trace.events, self._lanes, self._selection)
+        rows = selected_rows(self._shown.events, self._lanes, self._selection)
+        return rows if self._shown is self._trace else self._trace.events.loc[rows.index]
 
     @selection.setter
     def selection(self, value: Any) -> None:
-        self.set_trait("_selection", selection_of(self._trace.events, value))
+        self.set_trait("_selection", self._selection_of(value))
+
+    def _selection_of(self, value: Any) -> dict[str, Any] | None:
+        """Put what the user names in the front end's terms."""
+        if isinstance(value, tuple):
+            return selection_of(self._shown.events, shown_range(self._trace, self._shown, value))
+        return selection_of(self._trace.events, value)
 
     def on_selection(self, callback: Callable[[pd.DataFrame], object]) -> None:
         """Call `callback` with the selected rows when the selection changes, by a click or from Python."""
@@ -147,7 +156,7 @@ class TimelineWidget(anywidget.AnyWidget):
             text = html_page(self._trace, title, time_range=time_range, max_bytes=max_bytes, **values)
         else:
             text = page_text(
-                self._trace,
+                self._shown,
                 title=title,
                 **(self._delivery.packed if title == self._title else {}),
                 selection=self._selection,
@@ -172,7 +181,7 @@ class TimelineWidget(anywidget.AnyWidget):
     @traitlets.validate("_selection")
     def _check_selection(self, proposal: Any) -> Any:
         try:
-            return checked_selection(self._trace.events, self._lanes, proposal["value"])
+            return checked_selection(self._shown.events, self._lanes, proposal["value"])
         except ValueError as error:
             # Only this kind of error makes traitlets take back what the front end sent.
             raise traitlets.TraitError(str(error)) from error
