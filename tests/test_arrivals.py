@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
+from tests.real_traces import DATA
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
 from tfvis_nb.analysis.arrivals import COLUMNS, arrivals, late_ranks
@@ -170,6 +171,14 @@ def test_the_wait_of_a_known_allreduce(shared: Path) -> None:
     assert loss["task"].tolist() == RANKS
     assert (loss["wait_ns"] // 1000).tolist() == [1868396 - 1656960 - 1, 0]
     assert (loss["transfer_ns"] // 1000).tolist() == [1877875 - 1868396, 1877894 - 1868396]
+
+
+def test_the_slower_worker_of_a_multi_worker_strategy_is_named() -> None:
+    """Worker 1 was given more work, in every step."""
+    trace = tv.read_trace([DATA / f"gpu_tf221_worker{worker}.xplane.pb.xz" for worker in (0, 1)])
+    ranks = late_ranks(trace.arrivals)
+    assert ranks.groupby("step")["task"].first().tolist() == [RANKS[1]] * 6
+    assert trace.arrivals["op"].unique().tolist() == ["CollectiveReduceV2"]
 
 
 @pytest.mark.collection("hvd/hvd115_rank0_step3.pb", "hvd/hvd115_rank1_step3.pb")
