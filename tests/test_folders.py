@@ -73,7 +73,11 @@ def test_large_files_that_are_not_named_like_traces_are_not_read(tmp_path: Path)
     steps(tmp_path, "step1.pb")
     with (tmp_path / "model.ckpt.data-00000-of-00001").open("wb") as file:
         file.truncate(1 << 40)
-    assert len(tv.read_trace(tmp_path).steps) == 1
+    trace = tv.read_trace(tmp_path)
+    assert len(trace.steps) == 1
+    assert trace.notes == [
+        "large files that are not named like traces were left out: model.ckpt.data-00000-of-00001"
+    ]
 
 
 def test_a_pattern_that_matches_nothing(tmp_path: Path) -> None:
@@ -99,12 +103,42 @@ def test_the_newest_profile_of_a_log_folder(tmp_path: Path) -> None:
     profile(logs, "2026_01_09_00_00_00", "host")
     (logs / "plugins/profile/2026_01_09_00_00_00/host.xplane.pb").write_bytes(b"an old and broken one")
     profile(logs, "2026_01_10_00_00_00", "host")
-    (logs / "events.out.tfevents.1").write_bytes(b"not looked at")
-    for source in (logs, tmp_path):
+    newest = logs / "plugins/profile/2026_01_10_00_00_00"
+    (newest / "host.overview_page.pb").write_bytes(b"derived of the profile")
+    beside = "files beside those of the hosts in a profile were left out: host.overview_page.pb"
+    said = "of 2 profiles the newest was read: 2026_01_10_00_00_00; left out: 2026_01_09_00_00_00"
+    for source in (logs, tmp_path, logs / "plugins", logs / "plugins/profile"):
         trace = tv.read_trace(source)
         assert len(trace.events) == len(expected.events)
-        assert "of 2 profiles the newest was read: 2026_01_10_00_00_00" in trace.notes
-    assert len(tv.read_trace(logs / "plugins/profile/2026_01_10_00_00_00").events) == len(expected.events)
+        assert {said, beside} <= set(trace.notes)
+    alone = tv.read_trace(newest)
+    assert len(alone.events) == len(expected.events)
+    assert beside in alone.notes
+    assert said not in alone.notes
+
+
+def test_what_lies_beside_a_profile_is_read_too(tmp_path: Path) -> None:
+    profile(tmp_path, "2026_01_09_00_00_00", "host")
+    profile(tmp_path, "2026_01_10_00_00_00", "host")
+    (tmp_path / "a_broken.pb").write_bytes(GOOD[:-3])
+    steps(tmp_path, "step1.pb", "step2.pb")
+    trace = tv.read_trace(tmp_path)
+    assert trace.steps["label"].tolist().count("step1") == 1
+    assert len(trace.events) == 2 + len(tv.read_trace(DATA / "cpu_jax.xplane.pb").events)
+    assert "files that are no traces were left out: a_broken.pb" in trace.notes
+    assert any(note.startswith("of 2 profiles the newest was read") for note in trace.notes)
+
+
+def test_a_folder_with_profiles_and_other_traces_is_read_whole(tmp_path: Path) -> None:
+    steps(tmp_path, "step1.pb", "step2.pb")
+    for name in ("cpu_jax.xplane.pb", "gpu_tf218_function.xplane.pb.xz"):
+        shutil.copy(DATA / name, tmp_path)
+    (tmp_path / "README.md").write_text("about these traces")
+    trace = tv.read_trace(tmp_path)
+    assert trace.events.equals(tv.read_trace(f"{tmp_path}/*").events)
+    labels = trace.steps["label"].tolist()
+    assert {"step1", "step2", "train 4"} <= set(labels)
+    assert "files that are no traces were left out: README.md" in trace.notes
 
 
 def test_ranks_are_tasks_of_the_same_step(tmp_path: Path) -> None:

@@ -107,9 +107,10 @@ def _read_all(
     """Read every step of `source`; return them, their titles, and what is to be said of the rest."""
     from tfvis_nb.reading.decode import NO_EVENTS
     from tfvis_nb.reading.dispatch import read_piece
+    from tfvis_nb.reading.files import listed
     from tfvis_nb.reading.naming import Repeats, name_steps
     from tfvis_nb.reading.ranks import by_rank
-    from tfvis_nb.reading.sources import Skipped, pieces
+    from tfvis_nb.reading.sources import Remark, Skipped, pieces
 
     read: list[RecordedStep | RecordedHost | Trace] = []
     names: list[str] = []
@@ -121,6 +122,9 @@ def _read_all(
     skipped: list[Skipped] = []
     repeats = Repeats()
     for piece in _watched(source, pieces(source)):
+        if isinstance(piece, Remark):
+            notes.append(piece.note)
+            continue
         if isinstance(piece, Skipped):
             skipped.append(piece)
             continue
@@ -139,7 +143,6 @@ def _read_all(
         names.append(item.title if isinstance(item, Trace) else piece.title)
         labels.append("" if isinstance(piece, Trace) else piece.label)
         files.append("" if isinstance(piece, Trace) else piece.title)
-        notes += () if isinstance(piece, Trace) else piece.notes
         repeats.add(piece)
     if not read:
         if skipped and not empty:
@@ -149,23 +152,17 @@ def _read_all(
             )
         raise empty[0] if empty else EmptyTraceError(f"no steps given; {NO_EVENTS}")
     if empty:
-        which = f": {_listed(without)}" if without else ""
+        which = f": {listed(without)}" if without else ""
         notes.append(
             f"{len(empty)} of {len(empty) + len(read)} steps hold no events and were left out{which}"
         )
     if skipped:
-        foreign = [one.label.rpartition("/")[2] for one in skipped]
-        notes.append(f"files that are no traces were left out: {_listed(foreign)}")
+        foreign = listed([one.label for one in skipped])
+        notes.append(f"files that are no traces were left out: {foreign}")
     notes += repeats.notes
     if len(read) > 1:
         name_steps(read, files)
     return by_rank(read, labels), names, notes
-
-
-def _listed(names: list[str]) -> str:
-    """Name the first few of some files."""
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return ", ".join(name[:80] for name in names[:8]) + more
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:

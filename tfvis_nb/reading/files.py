@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ _TRACE_FILE = re.compile(
     r"(?:\.(?:pb|pbtxt|pickle|pkl|json|parquet|trace|tar)|run_meta\.v\d+)(?:\.gz|\.xz)?$|tfevents"
 )
 _FORMAT = re.compile(r"\.(?:gz|xz|pb|pbtxt|pickle|pkl|json|parquet|trace|xplane)$", re.IGNORECASE)
-_PROFILES = ("plugins/profile/*", "*/plugins/profile/*")
+_PROFILES = ("plugins", "profile")
 _LARGE = 1 << 26
 """Bytes; a larger file is read only when it is named like a trace: checkpoints lie beside traces."""
 
@@ -32,8 +32,8 @@ class Found(NamedTuple):
 def find(path: Path) -> Found | None:
     """Return the files of a folder or a pattern, in the order of the numbers in their names; None for a file.
 
-    Of a folder that holds profiles, such as a log folder of TensorBoard, the newest profile is
-    taken: one file for each host.
+    Of the profiles that TensorFlow and JAX lay below a log folder, in ``plugins/profile/<time>``,
+    the newest is taken: one file for each host.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def find(path: Path) -> Found | None:
         When a folder holds no files, or too many.
     """
     if path.is_dir():
-        found = _profile(path) or Found(_of_folder(path), [])
+        found = _of_folder(path)
         if not found.files:
             raise TraceFormatError(f"{path}: a folder without any file that can be a trace")
     elif any(letter in str(path) for letter in "*?[") and not os.path.lexists(path):
@@ -57,38 +57,62 @@ def find(path: Path) -> Found | None:
     return found
 
 
-def _profile(folder: Path) -> Found | None:
-    """Return the newest profile in a folder."""
-    here = _hosts(folder)
-    if here:
-        return Found(here, [])
-    every = {run for pattern in _PROFILES for run in folder.glob(pattern) if run.is_dir() and _hosts(run)}
-    if not every:
-        return None
+def _of_folder(folder: Path) -> Found:
+    """Return what may be a trace: files of moderate size in the folder, below it those named like one."""
+    files: list[Path] = []
+    large: list[Path] = []
+    runs: dict[Path, list[Path]] = {}
+    for file in sorted(folder.rglob("*"), key=_order):
+        inside = file.relative_to(folder).parts
+        if any(part.startswith(".") for part in inside) or not file.is_file():
+            continue
+        named = _TRACE_FILE.search(file.name) is not None
+        if file.absolute().parts[-4:-2] == _PROFILES:
+            runs.setdefault(file.parent, []).append(file)
+        elif named or (len(inside) == 1 and file.stat().st_size < _LARGE):
+            files.append(file)
+        elif len(inside) == 1:
+            large.append(file)
+    chosen, notes = _newest(runs)
+    if large:
+        notes.append(f"large files that are not named like traces were left out: {listed(large)}")
+    return Found(sorted([*files, *chosen], key=_order), notes)
+
+
+def _newest(runs: dict[Path, list[Path]]) -> tuple[list[Path], list[str]]:
+    """Choose the files of the newest profile, and say what was left out; `runs` are folders with files."""
+    hosts = {run: chosen for run, files in runs.items() if (chosen := _hosts(files))}
+    if not hosts:
+        return [file for files in runs.values() for file in files], []
     # The folders are named for the time they were made at.
-    *older, newest = sorted(every, key=lambda run: (natural(run.name), str(run)))
-    notes = [f"of {len(every)} profiles the newest was read: {newest.name}"] if older else []
-    return Found(_hosts(newest), notes)
+    *older, newest = sorted(hosts, key=lambda run: (natural(run.name), str(run)))
+    notes = []
+    if older:
+        left_out = listed(older[::-1])
+        notes.append(f"of {len(hosts)} profiles the newest was read: {newest.name}; left out: {left_out}")
+    if beside := [file for file in runs[newest] if file not in hosts[newest]]:
+        notes.append(f"files beside those of the hosts in a profile were left out: {listed(beside)}")
+    return hosts[newest], notes
 
 
-def _hosts(run: Path) -> list[Path]:
-    files = sorted((file for file in run.iterdir() if file.is_file()), key=_order)
+def _hosts(files: list[Path]) -> list[Path]:
     # Until TensorFlow 2.3 a profile was the trace viewer's file alone.
     return [file for file in files if ".xplane.pb" in file.name] or [
         file for file in files if file.name.endswith((".trace.json.gz", ".trace.json", ".trace"))
     ]
 
 
-def _of_folder(folder: Path) -> list[Path]:
-    """Return what may be a trace: files of moderate size in the folder, below it those named like one."""
-    files = []
-    for file in folder.rglob("*"):
-        inside = file.relative_to(folder).parts
-        if any(part.startswith(".") for part in inside) or not file.is_file():
-            continue
-        if _TRACE_FILE.search(file.name) or (len(inside) == 1 and file.stat().st_size < _LARGE):
-            files.append(file)
-    return sorted(files, key=_order)
+def listed(paths: Sequence[str | Path]) -> str:
+    """Name the first few of some files, in bounds.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.files import listed
+    >>> listed(["logs/step1.pb", "logs/step2.pb"]), listed(["a"] * 10)
+    ('step1.pb, step2.pb', 'a, a, a, a, a, a, a, a and 2 more')
+    """
+    more = f" and {len(paths) - 8} more" if len(paths) > 8 else ""
+    return ", ".join(str(path).rpartition("/")[2][:80] for path in paths[:8]) + more
 
 
 def _matching(pattern: Path) -> Iterator[Path]:

@@ -40,8 +40,6 @@ class Piece(NamedTuple):
     found_in
         The folder, pattern or archive that they were found in. Nobody named them: one that is
         no trace does not keep the others from being read.
-    notes
-        What is to be said of the choice.
     """
 
     label: str
@@ -49,7 +47,6 @@ class Piece(NamedTuple):
     title: str = ""
     message: str = ""
     found_in: str = ""
-    notes: tuple[str, ...] = ()
 
 
 class Skipped(NamedTuple):
@@ -60,7 +57,13 @@ class Skipped(NamedTuple):
     error: Exception
 
 
-def pieces(source: Any) -> Iterator[Piece | Skipped | Trace]:
+class Remark(NamedTuple):
+    """What is to be said of the choice of files."""
+
+    note: str
+
+
+def pieces(source: Any) -> Iterator[Piece | Skipped | Remark | Trace]:
     """Yield the steps of `source` one by one, each loaded only when it is asked for.
 
     Parameters
@@ -111,17 +114,17 @@ def _of_open_file(file: Any) -> Iterator[Piece | Skipped]:
     yield from _members(Piece(label, unpack(bytes(data), label), Path(name).name))
 
 
-def _of_files(path: Path) -> Iterator[Piece | Skipped]:
+def _of_files(path: Path) -> Iterator[Piece | Skipped | Remark]:
     """Yield the pieces of a file, or of the files of a folder or pattern."""
     found = find(path)
     if found is None:
         yield from _members(Piece(str(path), unpack(_content(path), str(path)), path.name))
         return
-    for number, file in enumerate(found.files):
-        notes = tuple(found.notes) if number == 0 else ()
+    yield from map(Remark, found.notes)
+    for file in found.files:
         try:
             data = unpack(_content(file), str(file))
-            yield from _members(Piece(str(file), data, file.name, found_in=str(path), notes=notes))
+            yield from _members(Piece(str(file), data, file.name, found_in=str(path)))
         except (OSError, TraceFormatError) as error:
             yield Skipped(str(file), str(path), error)
 
