@@ -29,6 +29,14 @@ def test_steps() -> None:
     }
 
 
+def test_events_of_no_step_are_not_counted_as_one() -> None:
+    columns = {"start_ns": [1, 5, 9], "duration_ns": [3] * 3, "step": [-1, 0, 1], "kind": ["op"] * 3}
+    trace = tv.Trace(events.build(columns))
+    assert trace.steps["step"].tolist() == [-1, 0, 1]
+    for summary in (repr(trace), repr(tv.show_timeline(trace)), trace.to_html(), trace._repr_html_()):
+        assert "2 steps, 11 ns" in summary
+
+
 def test_derived_tables_are_made_once() -> None:
     trace = tv.Trace(table())
     assert trace.lanes is trace.lanes

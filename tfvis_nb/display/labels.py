@@ -77,7 +77,9 @@ def one_line(trace: Trace, title: str | None = None) -> str:
         end = int((events["start_ns"] + events["duration_ns"]).max())
         tasks = events["task"].nunique()
         counts += [_count(tasks, "task")] if tasks > 1 else []
-        counts += [_count(events["device"].nunique(), "device"), _count(events["step"].nunique(), "step")]
+        # Events of no step have -1.
+        steps = int((events["step"].unique() >= 0).sum())
+        counts += [_count(events["device"].nunique(), "device"), _count(steps, "step")]
         counts.append(duration_label(end - int(events["start_ns"].iloc[0])))
     # A title comes from a file name or a user: kept to one line and in bounds.
     brief = printable(" ".join(title.split()), 80)
