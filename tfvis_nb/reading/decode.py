@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NO_EVENTS = (
-    "run with options=tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE) "
-    "and run_metadata=tf.compat.v1.RunMetadata() to have one recorded"
+    "to have one recorded in TensorFlow 2, begin a notebook cell with %%trace, or run the program between "
+    "tf.profiler.experimental.start(folder) and stop(); in TensorFlow 1, run with "
+    "options=tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE) "
+    "and run_metadata=tf.compat.v1.RunMetadata()"
 )
 
 _SMALL = 1 << 18
