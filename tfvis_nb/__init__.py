@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
     from tfvis_nb.display.timeline import TimelineWidget, show_timeline
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
-    from tfvis_nb.recording import RecordedTrace, trace
+    from tfvis_nb.recording import RecordedTrace, TraceSession, inject, trace
+    from tfvis_nb.stored import SavedSession, open_session
     from tfvis_nb.tfvis_timeline import Timeline, timeline_visualize
 
     __version__: str
@@ -37,13 +38,17 @@ if TYPE_CHECKING:
 __all__ = [
     "EmptyTraceError",
     "RecordedTrace",
+    "SavedSession",
     "Timeline",
     "TimelineWidget",
     "Trace",
     "TraceFormatError",
+    "TraceSession",
     "__version__",
+    "inject",
     "last_trace",
     "load_ipython_extension",
+    "open_session",
     "read_trace",
     "show_timeline",
     "timeline_visualize",
@@ -54,10 +59,14 @@ __all__ = [
 _HOMES = {
     "EmptyTraceError": "tfvis_nb.reading",
     "RecordedTrace": "tfvis_nb.recording",
+    "SavedSession": "tfvis_nb.stored",
     "Timeline": "tfvis_nb.tfvis_timeline",
     "TimelineWidget": "tfvis_nb.display.timeline",
     "Trace": "tfvis_nb._trace",
     "TraceFormatError": "tfvis_nb.reading",
+    "TraceSession": "tfvis_nb.recording",
+    "inject": "tfvis_nb.recording",
+    "open_session": "tfvis_nb.stored",
     "read_trace": "tfvis_nb.reading",
     "show_timeline": "tfvis_nb.display.timeline",
     "timeline_visualize": "tfvis_nb.tfvis_timeline",

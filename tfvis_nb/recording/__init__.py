@@ -2,5 +2,6 @@
 
 from tfvis_nb.recording.recorded import RecordedTrace
 from tfvis_nb.recording.recorder import Recorder, latest, trace
+from tfvis_nb.recording.trace_session import TraceSession, inject
 
-__all__ = ["RecordedTrace", "Recorder", "latest", "trace"]
+__all__ = ["RecordedTrace", "Recorder", "TraceSession", "inject", "latest", "trace"]

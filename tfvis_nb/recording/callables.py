@@ -32,12 +32,16 @@ class CallableTracer:
         self._make: Any = None
 
     def making(self, original: Any) -> Callable[..., Any]:
-        """Return a ``_make_callable_from_options`` that remembers the options."""
+        """Return a ``_make_callable_from_options`` that remembers the options while runs are recorded."""
+        return self.remembering(original, lambda: self._tracer.active)
+
+    def remembering(self, original: Any, wanted: Callable[[], bool] = lambda: True) -> Callable[..., Any]:
+        """Return a ``_make_callable_from_options`` that remembers the options while that is `wanted`."""
         self._make = original
 
         def make_callable_from_options(session: Any, callable_options: Any) -> Any:
             made = original(session, callable_options)
-            if self._tracer.active:
+            if wanted():
                 self._options[made] = callable_options
             return made
 
@@ -49,22 +53,27 @@ class CallableTracer:
         def call(made: Any, *args: Any, **kwargs: Any) -> Any:
             if not self._tracer.active:
                 return original(made, *args, **kwargs)
-            options = self._options.get(made)
+            options = self.options(made)
             if options is None:
                 self._tracer.miss(MADE_BEFORE)
                 return original(made, *args, **kwargs)
             label = self._tracer.label(options.fetch, options.target)
-            return self._tracer.record(label, lambda: self._call(original, made, options, args, kwargs))
+            return self._tracer.record(label, lambda: self.call(original, made, options, args, kwargs))
 
         return call
+
+    def options(self, made: Any) -> Any:
+        """Return the ``CallableOptions`` a callable was made with; None if that was before."""
+        return self._options.get(made)
 
     def release(self) -> None:
         """Let the twins go."""
         self._twins.clear()
 
-    def _call(
+    def call(
         self, original: Any, made: Any, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, bytes]:
+        """Call the twin of a callable that was made with `options`; return its result and RunMetadata."""
         session = made._session  # noqa: SLF001
         with self._tracer.slot.level(session, options.run_options.trace_level, blocking=False) as level:
             twin = self._twin(made, options, level)

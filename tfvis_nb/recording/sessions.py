@@ -73,7 +73,7 @@ class SessionTracer:
         self.slot = ProfilerSlot(options.trace_level, profiled)
         self._options = options
         self._records = options.mode != "profiler"
-        self._module = _session_module()
+        self._module = session_module()
         self._client = self._module.tf_session
         self._callables = CallableTracer(self)
         self._lock = threading.Lock()
@@ -123,10 +123,8 @@ class SessionTracer:
         return self._module.config_pb2.RunMetadata()
 
     def label(self, fetches: Iterable[str], targets: Iterable[str]) -> str:
-        """Name a run by the ops it ran, such as the train op, and what it fetched (``:0`` left out)."""
-        names = [*targets, *(name.removesuffix(":0") for name in fetches)]
-        more = [f"{len(names) - LABEL_NAMES} more"] if len(names) > LABEL_NAMES else []
-        return ", ".join(names[:LABEL_NAMES] + more)
+        """Name a run by what it ran and fetched, see `label_of`."""
+        return label_of(fetches, targets)
 
     def miss(self, why: str) -> None:
         """Count a run that could not be recorded."""
@@ -161,7 +159,7 @@ class SessionTracer:
                 return self._unrecorded(original, session, options, feeds, fetches, targets, metadata)
             label = self.label(self._fetched(fetches), map(self._client.TF_OperationName, targets))
             return self.record(
-                label, lambda: self._run(original, session, options, feeds, fetches, targets, metadata)
+                label, lambda: self.run(original, session, options, feeds, fetches, targets, metadata)
             )
 
         return call_tf_sessionrun
@@ -173,10 +171,10 @@ class SessionTracer:
         if options is not None:
             asked = self._module.config_pb2.RunOptions.FromString(self._client.TF_GetBuffer(options))
             if asked.trace_level > SOFTWARE:
-                return self._run(original, session, options, feeds, fetches, targets, metadata)[0]
+                return self.run(original, session, options, feeds, fetches, targets, metadata)[0]
         return original(session, options, feeds, fetches, targets, metadata)
 
-    def _run(
+    def run(
         self, original: Any, session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any
     ) -> tuple[Any, bytes]:
         """Run with raised options. `options` and `metadata` are C buffers, or None; so are ours."""
@@ -207,7 +205,21 @@ class SessionTracer:
         return call_tf_sessionprun
 
 
-def _session_module() -> Any:
+def label_of(fetches: Iterable[str], targets: Iterable[str]) -> str:
+    """Name a run by the ops it ran, such as the train op, and what it fetched (``:0`` left out).
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.sessions import label_of
+    >>> label_of(["loss:0"], ["train"])
+    'train, loss'
+    """
+    names = [*targets, *(name.removesuffix(":0") for name in fetches)]
+    more = [f"{len(names) - LABEL_NAMES} more"] if len(names) > LABEL_NAMES else []
+    return ", ".join(names[:LABEL_NAMES] + more)
+
+
+def session_module() -> Any:
     """Import TensorFlow's session module, and TensorFlow with it."""
     try:
         from tensorflow.python.client import session

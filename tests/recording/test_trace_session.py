@@ -1,0 +1,329 @@
+"""What a TraceSession counts and keeps, under which orders, and that the training notices nothing of it."""
+
+import logging
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.client.session import BaseSession
+
+import tfvis_nb as tv
+from tests.recording.conftest import CallbackList
+from tests.recording.work import BATCH, BATCHES, INPUTS, TARGETS, fit
+
+pytestmark = pytest.mark.tensorflow
+
+v1 = tf.compat.v1
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.tfvis"
+
+
+@pytest.fixture(autouse=True)
+def undone(tmp_path: Path) -> Iterator[None]:
+    before = patched()
+    yield
+    assert patched() == before
+    assert list(tmp_path.glob("*.tfvis-counts*")) == []
+
+
+def patched() -> list[Any]:
+    names = ("_call_tf_sessionrun", "_make_callable_from_options")
+    return [
+        *(vars(BaseSession)[name] for name in names),
+        vars(BaseSession._Callable)["__call__"],
+        vars(CallbackList)["__init__"],
+    ]
+
+
+def counted(session: tv.SavedSession) -> dict[str, tuple[int, int]]:
+    table = session.signatures
+    runs, traces = table["runs"].tolist(), table["traces"].tolist()
+    return dict(zip(table["label"].tolist(), zip(runs, traces, strict=True), strict=True))
+
+
+def test_every_kind_of_run_is_counted(session: Any, path: Path) -> None:
+    loss = session.graph.get_tensor_by_name("loss:0")
+    before_made = session.make_callable(loss)
+    with tv.TraceSession(path) as recorded:
+        for _ in range(3):
+            session.run(loss)
+        before_made()
+        session.run({"a": loss, "b": session.graph.get_operation_by_name("product")})
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(failing(session.graph))
+    assert not recorded.recording
+    assert counted(recorded) == {"loss": (4, 0), "product, loss": (1, 0), "fails": (0, 0)}
+    table = recorded.signatures.set_index("label")
+    assert table.loc["fails", "failed"] == 1
+    assert table.loc["loss", "fetches"] == ["loss:0"]
+    assert table.loc["product, loss", "targets"] == ["product"]
+    row = table.loc["loss"]
+    assert 0 < row["mean_ns"] <= row["longest_ns"] <= row["total_ns"] == pytest.approx(row["mean_ns"] * 4)
+    assert row["first"] < row["last"]
+
+
+def failing(graph: Any) -> Any:
+    with graph.as_default():
+        return v1.Print(tf.debugging.check_numerics(tf.constant(float("nan")), "no number"), [], name="fails")
+
+
+def test_fed_values_do_not_tell_runs_apart_but_options_do(path: Path) -> None:
+    with tf.Graph().as_default(), v1.Session() as session, tv.TraceSession(path) as recorded:
+        x = v1.placeholder(tf.float32, [None], name="x")
+        total = tf.reduce_sum(x, name="total")
+        for size in (2, 3):
+            assert session.run(total, {x: np.ones(size)}) == size
+        session.run(total, {x: [1.0]}, options=v1.RunOptions(timeout_in_ms=5000))
+    table = recorded.signatures
+    assert table["runs"].tolist() == [2, 1]
+    assert table["feeds"].tolist() == [["x:0"], ["x:0"]]
+    assert table["options"].tolist() == ["", "timeout_in_ms: 5000"]
+
+
+def test_orders(session: Any, path: Path) -> None:
+    loss, product = (session.graph.get_tensor_by_name(f"{name}:0") for name in ("loss", "product"))
+    with tv.TraceSession(path) as recorded:
+
+        def traced(run: Any) -> bool:
+            before = len(recorded.traces)
+            session.run(run)
+            return len(recorded.traces) > before
+
+        assert not traced(loss)
+        assert not traced(product)
+        recorded.trace_next("loss")
+        assert recorded.signatures.set_index("label")["requested"].to_dict() == {"loss": 1, "product": 0}
+        assert [traced(product), traced(loss), traced(loss)] == [False, True, False]
+        recorded.trace_next()
+        assert [traced(product), traced(product)] == [True, False]
+        recorded.trace_every(3, "loss")  # of which 3 have run
+        assert [traced(loss) for _ in range(6)] == [False, False, True, False, False, True]
+        assert not traced(product)
+        recorded.trace_all()
+        assert [traced(product), traced(loss)] == [True, False]  # its own rule goes before
+        recorded.trace_none()
+        assert [traced(product), traced(loss)] == [False, False]
+    trace = recorded.read(1)
+    assert trace.steps["label"].tolist() == ["loss"]
+    assert "product" in set(trace.events["name"])
+    assert recorded.traces.loc[1, "run"] == 2
+
+
+def test_only_slow_runs_are_kept(path: Path) -> None:
+    with tf.Graph().as_default(), v1.Session() as session, tv.TraceSession(path) as recorded:
+        seconds = v1.placeholder(tf.float32, [], name="seconds")
+
+        def sleep(value: Any) -> Any:
+            time.sleep(float(value))
+            return value
+
+        slept = v1.py_func(sleep, [seconds], tf.float32, name="slept")
+        recorded.trace_when(slower_than=5)
+        for run in range(20):
+            session.run(slept, {seconds: 0.5 if run in (1, 15) else 0.005})
+    # At the second run there was no median yet.
+    assert recorded.traces["run"].tolist() == [16]
+
+
+def test_the_newest_are_kept(session: Any, path: Path) -> None:
+    with tv.TraceSession(path, keep=2) as recorded:
+        recorded.trace_all()
+        for _ in range(5):
+            session.run("loss:0")
+        session.run("product:0")
+    assert recorded.traces.groupby("label")["run"].apply(list).to_dict() == {"loss": [4, 5], "product": [1]}
+
+
+def test_the_programs_own_trace_goes_on(session: Any, path: Path) -> None:
+    metadata = v1.RunMetadata()
+    with tv.TraceSession(path) as recorded:
+        recorded.trace_all()
+        options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+        session.run("loss:0", options=options, run_metadata=metadata)
+        with tv.trace() as t:
+            session.run("loss:0")
+    assert metadata.step_stats.dev_stats
+    assert t.steps["label"].tolist() == ["loss"]
+    assert len(recorded.traces) == 2
+
+
+def test_inject_records_sessions_and_keras_and_is_undone(session: Any, path: Path, model: Any) -> None:
+    with tv.inject(path) as recorded:
+        session.run("loss:0")
+        fit(model)
+        model.predict(INPUTS, batch_size=BATCH, verbose=0)
+    session.run("loss:0")
+    fit(model)
+    found = counted(recorded)
+    assert found["loss"] == (1, 0)
+    assert found[f"train {model.name}"] == found[f"predict {model.name}"] == (BATCHES, 0)
+
+
+def test_batches_of_keras(model: Any, path: Path) -> None:
+    recorded = tv.TraceSession(path)
+    callback = recorded.keras_callback()
+    fit(model, callbacks=[callback])
+    recorded.trace_next(f"train {model.name}")
+    fit(model, callbacks=[callback], validation_data=(INPUTS, TARGETS))
+    assert not recorded.recording
+    assert counted(recorded)[f"train {model.name}"] == (2 * BATCHES, 1)
+    assert counted(recorded)[f"test {model.name}"] == (BATCHES, 0)
+    trace = recorded.read(1)
+    assert trace.events["name"].str.contains("hidden").any()
+    assert "train 0" in trace.steps["label"].tolist()  # the first of this recording
+    assert abs(trace.events["start_ns"].max() - time.time_ns()) < 600 * 10**9
+
+
+def test_a_session_is_continued(session: Any, path: Path) -> None:
+    for _ in range(2):
+        with tv.TraceSession(path) as recorded:
+            session.run("loss:0")
+        recorded.close()
+    reopened = tv.open_session(path)
+    assert counted(reopened) == {"loss": (2, 0)}
+    assert reopened.processes["end"].notna().tolist() == [True, True]
+    reopened.close()
+    assert sorted(file.name for file in path.parent.glob("run*")) == ["run.tfvis"]
+
+
+@contextmanager
+def job(path: Path, kind: str) -> Iterator["subprocess.Popen[bytes]"]:
+    command = [sys.executable, "-m", "tests.recording.monitored_job", str(path), kind]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait(until: Callable[[], Any], seconds: float = 90.0) -> None:
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("kind", "begins"), [("session", "GradientDescent"), ("keras", "train small")], ids=["session", "keras"]
+)
+def test_a_job_is_watched_and_killed(path: Path, kind: str, begins: str) -> None:
+    told = path.with_suffix(".told")
+    with job(path, kind) as process:
+        wait(lambda: told.exists() and process.poll() is None)
+        watched = tv.open_session(path)
+        label = next(each for each in counted(watched) if each.startswith(begins))
+        assert watched.processes["end"].isna().all()
+        for number in (1, 2):
+            watched.trace_next(label)
+            wait(lambda number=number: len(watched.traces) == number)  # type: ignore[misc]
+        before = counted(watched)[label][0]
+        wait(lambda: counted(watched)[label][0] > before + 100)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    finished = int(told.read_text() or -1)
+    watched.close()
+    with tv.open_session(path) as reopened:
+        assert reopened.processes["end"].notna().all()
+        runs, traces = counted(reopened)[label]
+        # The write of the number itself may have been what was cut off, and the run before it is counted.
+        assert traces == 2
+        assert finished == -1 or finished <= runs <= finished + 1
+        for trace in reopened.traces.index:
+            assert len(reopened.read(trace).events)
+        if kind == "session":
+            assert len(reopened.signatures) > 4  # of initialisers and of the saver
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_training_alone(
+    session: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING), tv.TraceSession("/proc/run.tfvis") as recorded:
+        for _ in range(3):
+            assert session.run("loss:0") == pytest.approx(32)
+        assert not recorded.recording
+    assert len(caplog.records) == 1
+    assert recorded.problem
+
+
+FULL = """
+import resource, signal, sys
+import tensorflow.compat.v1 as tf
+import tfvis_nb as tv
+
+tf.disable_eager_execution()
+with tf.Session() as session, tv.TraceSession(sys.argv[1]) as recorded:
+    total = tf.reduce_sum(tf.random.uniform([10, 10]), name="total")
+    session.run(total)
+    recorded.trace_all()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))  # a write beyond that fails
+    runs = 0
+    while recorded.recording and runs < 20_000:
+        session.run(total)
+        runs += 1
+    for _ in range(100):
+        session.run(total)
+    print(recorded.recording, bool(recorded.problem), len(recorded.traces) > 3)
+"""
+
+
+def test_a_full_disk_leaves_the_training_alone(path: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "True", "True"]
+    assert run.stderr.count("tfvis_nb records no more") == 1
+    with tv.open_session(path) as reopened:
+        assert len(reopened.read(int(reopened.traces.index[-1])).events)
+
+
+def test_a_forked_process_leaves_the_file_alone(session: Any, path: Path) -> None:
+    with tv.TraceSession(path) as recorded:
+        session.run("loss:0")
+        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(0.01,))
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+        session.run("loss:0")
+    assert counted(recorded) == {"loss": (2, 0)}
+
+
+def test_a_file_of_something_else_is_not_touched(path: Path) -> None:
+    path.write_bytes(b"not a session" * 100)
+    with pytest.raises(tv.TraceFormatError, match="no session"):
+        tv.inject(path)
+    assert path.read_bytes() == b"not a session" * 100
+
+
+@pytest.mark.parametrize("options", [{"keep": 0}, {"level": "fully"}], ids=["keep", "level"])
+def test_wrong_options(path: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"keep is 0|unknown trace level"):
+        tv.TraceSession(path, **options)
+    with pytest.raises(TypeError, match="did you mean 'keep'"):
+        tv.TraceSession(path, kep=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.usefixtures("accelerated")
+def test_a_trace_without_gpu_rows_says_so(session: Any, path: Path) -> None:
+    with tv.TraceSession(path) as recorded:
+        recorded.trace_all()
+        tf.profiler.experimental.start(str(path.parent / "profile"))
+        session.run("loss:0")
+        tf.profiler.experimental.stop()
+        session.run("loss:0")
+    assert [trace.notes[:1] for trace in map(recorded.read, (1, 2))] == [
+        ["traced without GPU rows, because tf.profiler was active"],
+        [],
+    ]

@@ -1,0 +1,207 @@
+"""Counting Keras's batches, and profiling those that are asked for."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfvis_nb.recording import profiler_slot
+from tfvis_nb.recording.keras_steps import MODULE as CALLBACK_LISTS
+from tfvis_nb.recording.keras_steps import PHASES
+from tfvis_nb.recording.orders import Book, Counted, Order
+from tfvis_nb.recording.profile import Profile
+from tfvis_nb.recording.profiles import finish_devices
+from tfvis_nb.recording.replaced import Replacements
+from tfvis_nb.stored.writer import Recording, Signature
+
+if TYPE_CHECKING:
+    from tfvis_nb.recording.trace_session import TraceSession
+
+
+@dataclass
+class _Batch:
+    """A batch under way, with its profile if it is traced."""
+
+    counted: Counted
+    started_ns: int
+    began_ns: int
+    order: Order | None
+    profile: Profile | None = None
+    mark: Any = None
+
+
+class BatchObserver:
+    """Counts the batches of ``fit``, ``evaluate`` and ``predict`` of one model.
+
+    Parameters
+    ----------
+    book
+        Counts them, and says which to trace.
+    """
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._under_way: dict[str, _Batch] = {}
+
+    def begin(self, phase: str, model: str) -> None:
+        """Note that a batch begins, and profile it if it is asked for."""
+        self.drop(phase)  # one that an exhausted data set or an error left without an end
+        now = time.perf_counter_ns()
+        self._book.look(now)
+        counted = self._book.counted(Signature(phase, f"{phase} {model}", targets=model))
+        if counted is None:
+            return
+        counted.begun += 1
+        order = self._book.order(counted) if counted.wanted else None
+        batch = _Batch(counted, time.time_ns(), time.perf_counter_ns(), order)
+        if order is not None:
+            self._profile(batch, phase)
+        self._under_way[phase] = batch
+
+    def end(self, phase: str) -> None:
+        """Note that the batch has ended, and keep its profile."""
+        batch = self._under_way.pop(phase, None)
+        if batch is None:
+            return
+        if batch.profile is not None:
+            finish_devices()
+        duration = time.perf_counter_ns() - batch.began_ns
+        self._keep(batch, duration)
+        self._book.ran(batch.counted, batch.started_ns, duration)
+
+    def drop(self, phase: str) -> None:
+        """Forget a batch that did not end."""
+        batch = self._under_way.pop(phase, None)
+        if batch is not None:
+            batch.counted.begun -= 1
+            self._book.not_traced(batch.order)
+            if batch.profile is not None:
+                self._ended(batch)
+
+    def _profile(self, batch: _Batch, phase: str) -> None:
+        from tensorflow.python.framework import errors
+        from tensorflow.python.profiler.trace import Trace
+
+        if profiler_slot.profiler_active() or not profiler_slot.hold_profiler(0):
+            self._book.not_traced(batch.order)  # TensorFlow has one profiler; the next batch may get it
+            return
+        try:
+            batch.profile = Profile()
+        except (errors.OpError, OSError):
+            profiler_slot.release_profiler()
+            self._book.not_traced(batch.order)
+            return
+        batch.mark = Trace(phase)
+        batch.started_ns, batch.began_ns = time.time_ns(), time.perf_counter_ns()
+
+    def _keep(self, batch: _Batch, duration_ns: int) -> None:
+        if batch.profile is None or batch.order is None:
+            return
+        batch.mark.set_metadata(step_num=batch.counted.begun - 1, _r=1)
+        recorded = self._ended(batch)
+        if recorded is None:
+            self._book.not_traced(batch.order)
+            return
+        data, epoch_ns = recorded
+        self._book.traced(
+            batch.counted,
+            batch.order,
+            Recording("xspace", data, batch.counted.begun, batch.started_ns, duration_ns, epoch_ns),
+        )
+
+    @staticmethod
+    def _ended(batch: _Batch) -> tuple[bytes, int] | None:
+        """End the profile and return it with its start; None if TensorFlow could not write it."""
+        assert batch.profile is not None
+        batch.mark.__exit__(None, None, None)
+        try:
+            recorded = batch.profile.stop()
+        except OSError:
+            return None
+        finally:
+            profiler_slot.release_profiler()
+        return recorded.data, recorded.epoch_ns
+
+
+def keras_callback(session: TraceSession) -> Any:
+    """Return a ``keras.callbacks.Callback`` that records into `session` while Keras runs."""
+    import keras
+
+    class Recording(keras.callbacks.Callback):  # type: ignore[misc] # keras has no types
+        """Counts batches, and traces those that are asked for."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.session = session
+            self._observer: BatchObserver | None = None
+            self._phases: set[str] = set()
+
+        def begin(self, phase: str) -> None:
+            self._phases.add(phase)
+            book = session.start(self)
+            if self._observer is None and book is not None:
+                self._observer = BatchObserver(book)
+
+        def end(self, phase: str) -> None:
+            if self._observer is not None:
+                self._observer.drop(phase)
+            self._phases.discard(phase)
+            if not self._phases:
+                self._observer = None
+                session.stop(self)
+
+        def batch_begin(self, phase: str) -> None:
+            if self._observer is not None:
+                self._observer.begin(phase, self.model.name)
+
+        def batch_end(self, phase: str) -> None:
+            if self._observer is not None:
+                self._observer.end(phase)
+
+    for phase in PHASES:
+        _delegate(Recording, phase)
+    return Recording()
+
+
+def inject_callback(session: TraceSession, replacements: Replacements) -> None:
+    """Give every ``fit``, ``evaluate`` and ``predict`` the callback of `session`, if Keras is there."""
+    try:
+        module = importlib.import_module(CALLBACK_LISTS)
+    except ImportError:
+        return
+
+    def making(original: Any) -> Any:
+        def init(callbacks: Any, *args: Any, **kwargs: Any) -> None:
+            original(callbacks, *args, **kwargs)
+            own = any(getattr(callback, "session", None) is session for callback in callbacks.callbacks)
+            if session.recording and not own:
+                callback = keras_callback(session)
+                callback.set_model(kwargs.get("model"))
+                callbacks.callbacks.append(callback)
+
+        return init
+
+    replacements.put(module.CallbackList, "__init__", making)
+
+
+def _delegate(callback: Any, phase: str) -> None:
+    """Give a callback Keras's methods of one phase."""
+
+    def on_begin(self: Any, logs: Any = None) -> None:  # noqa: ARG001 - Keras passes them by name
+        self.begin(phase)
+
+    def on_end(self: Any, logs: Any = None) -> None:  # noqa: ARG001
+        self.end(phase)
+
+    def on_batch_begin(self: Any, batch: int, logs: Any = None) -> None:  # noqa: ARG001
+        self.batch_begin(phase)
+
+    def on_batch_end(self: Any, batch: int, logs: Any = None) -> None:  # noqa: ARG001
+        self.batch_end(phase)
+
+    setattr(callback, f"on_{phase}_begin", on_begin)
+    setattr(callback, f"on_{phase}_end", on_end)
+    setattr(callback, f"on_{phase}_batch_begin", on_batch_begin)
+    setattr(callback, f"on_{phase}_batch_end", on_batch_end)

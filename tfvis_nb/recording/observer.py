@@ -1,0 +1,178 @@
+"""Counting every run of every ``tf.compat.v1`` session, and tracing those that are asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tfvis_nb.recording.callables import CallableTracer
+from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.orders import Book, Counted, Order, epoch_of
+from tfvis_nb.recording.replaced import Replacements
+from tfvis_nb.recording.sessions import SessionTracer, label_of, session_module
+from tfvis_nb.stored.writer import Recording, Signature
+
+REMEMBERED = 10_000
+"""Of how many runs the signature is known by their tensors; a program may make new ones all the time."""
+
+
+class RunObserver:
+    """Counts the session runs between `install` and `remove`, in every thread.
+
+    Parameters
+    ----------
+    book
+        Counts them, and says which to trace.
+    options
+        How to trace.
+
+    Raises
+    ------
+    ImportError
+        If TensorFlow is not installed.
+    """
+
+    def __init__(self, book: Book, options: TraceOptions) -> None:
+        self._book = book
+        self._tracer = SessionTracer(options, lambda: False)
+        self._level = options.trace_level
+        self._callables = CallableTracer(self._tracer)
+        self._module = session_module()
+        self._client = self._module.tf_session
+        self._known: dict[Any, Counted] = {}
+        self._replacements = Replacements()
+
+    def install(self) -> None:
+        """Replace TensorFlow's methods by ones that count."""
+        base, put = self._module.BaseSession, self._replacements.put
+        put(base, "_call_tf_sessionrun", self._counting_run)
+        put(base, "_make_callable_from_options", self._callables.remembering)
+        put(base._Callable, "__call__", self._counting_call)  # noqa: SLF001
+
+    def remove(self) -> None:
+        """Put TensorFlow's own methods back."""
+        self._replacements.undo()
+        self._callables.release()
+        self._known.clear()
+
+    def _counting_run(self, original: Any) -> Any:
+        book, known, client = self._book, self._known, self._client
+        clock = time.perf_counter_ns
+
+        def call_tf_sessionrun(
+            session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any
+        ) -> Any:
+            if not book.open or session._session is None:  # noqa: SLF001
+                return original(session, options, feeds, fetches, targets, metadata)
+            asked = b"" if options is None else bytes(client.TF_GetBuffer(options))
+            # The tensors themselves, of which TensorFlow has one object each: names would take longer.
+            key = (tuple(fetches), tuple(targets), tuple(feeds), asked)
+            counted = known.get(key) or self._new(key)
+            if counted is None:
+                return original(session, options, feeds, fetches, targets, metadata)
+            arguments = (session, options, feeds, fetches, targets, metadata)
+            began = clock()
+            book.look(began)
+            counted.begun += 1
+            order = book.order(counted) if counted.wanted else None
+            if order is not None:
+                return self._traced(counted, order, lambda: self._run(original, asked, *arguments))
+            began = clock()
+            try:
+                result = original(*arguments)
+            except BaseException:
+                book.failed(counted, None)
+                raise
+            ended = clock()
+            book.ran(counted, time.time_ns() - (ended - began), ended - began)
+            return result
+
+        return call_tf_sessionrun
+
+    def _run(self, original: Any, asked: bytes, *arguments: Any) -> tuple[Any, bytes]:
+        metadata = arguments[-1]
+        if metadata is not None and self._module.config_pb2.RunOptions.FromString(asked).trace_level:
+            # Traced already, by the program or a recording around it: one at a time can have the profiler.
+            result = original(*arguments)
+            return result, bytes(self._client.TF_GetBuffer(metadata))
+        return self._tracer.run(original, *arguments)
+
+    def _counting_call(self, original: Any) -> Any:
+        def call(made: Any, *args: Any, **kwargs: Any) -> Any:
+            book, options = self._book, self._callables.options(made)
+            # One that was made before is not known by what it fetches.
+            if not book.open or options is None:
+                return original(made, *args, **kwargs)
+            counted = book.counted(self._signature(options.fetch, options.target, options.feed, b""))
+            if counted is None:
+                return original(made, *args, **kwargs)
+            began = time.perf_counter_ns()
+            book.look(began)
+            counted.begun += 1
+            order = book.order(counted) if counted.wanted else None
+            if order is not None:
+                traced = self._callables.call
+                return self._traced(counted, order, lambda: traced(original, made, options, args, kwargs))
+            try:
+                result = original(made, *args, **kwargs)
+            except BaseException:
+                book.failed(counted, None)
+                raise
+            book.ran(counted, epoch_of(began), time.perf_counter_ns() - began)
+            return result
+
+        return call
+
+    def _traced(self, counted: Counted, order: Order, run: Callable[[], tuple[Any, bytes]]) -> Any:
+        number = counted.begun
+        lowered = self._tracer.slot.lowered
+        before = lowered.copy()
+        began = time.perf_counter_ns()
+        started = time.time_ns()
+        try:
+            result, metadata = run()
+        except BaseException:
+            self._book.failed(counted, order)
+            raise
+        duration = time.perf_counter_ns() - began
+        # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
+        if metadata[:1] == b"\n" and metadata[1:2] != b"\0":
+            note = "; ".join(f"traced without GPU rows, because {why}" for why in lowered - before)
+            recording = Recording("run_metadata", metadata, number, started, duration, note=note)
+            self._book.traced(counted, order, recording)
+        else:
+            self._book.not_traced(order)
+        self._book.ran(counted, started, duration)
+        return result
+
+    def _new(self, key: Any) -> Counted | None:
+        fetches, targets, feeds, asked = key
+        operation = self._client.TF_OperationName
+        counted = self._book.counted(
+            self._signature(
+                (f"{operation(tensor.oper)}:{tensor.index}" for tensor in fetches),
+                map(operation, targets),
+                (f"{operation(tensor.oper)}:{tensor.index}" for tensor in feeds),
+                asked,
+            )
+        )
+        if counted is not None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[key] = counted
+        return counted
+
+    def _signature(
+        self, fetches: Iterable[str], targets: Iterable[str], feeds: Iterable[str], asked: bytes
+    ) -> Signature:
+        fetched, ran = list(fetches), list(targets)
+        options = str(self._module.config_pb2.RunOptions.FromString(asked)).strip()
+        return Signature(
+            "session",
+            label_of(fetched, ran),
+            "\n".join(fetched),
+            "\n".join(ran),
+            "\n".join(sorted(feeds)),
+            options,
+        )

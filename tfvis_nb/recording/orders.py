@@ -1,0 +1,251 @@
+"""Counting runs, and deciding which to trace: what sessions and Keras's batches have in common."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import statistics
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+from tfvis_nb.stored.database import EVERY
+from tfvis_nb.stored.ledger import Counts
+from tfvis_nb.stored.writer import Orders, Recording, Signature, Writer
+
+LOOK_NS = 100_000_000
+"""How often to look for orders of other processes; only when something runs."""
+
+SAVE_NS = 2_000_000_000
+"""How often the counts go into the database."""
+
+RECENT = 64
+ENOUGH = 8
+"""Of how many runs, at most and at least, the median is that decides which one is slow."""
+
+NONE = Counts()
+
+_log = logging.getLogger("tfvis_nb")
+
+
+@dataclass(slots=True)
+class Counted:
+    """A signature, and what this process knows of it."""
+
+    number: int
+    slot: int
+    signature: Signature
+    counts: Counts = NONE
+    begun: int = 0
+    recent: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
+    wanted: bool = False
+
+
+@dataclass(frozen=True)
+class Order:
+    """That a run is to be traced: for a request, or to be kept only if it is slow."""
+
+    request: int | None = None
+    slower_than: float = 0.0
+
+
+class Book:
+    """What one process writes into a session. An error of the file ends the recording, never the run.
+
+    Parameters
+    ----------
+    writer
+        The file.
+    """
+
+    def __init__(self, writer: Writer) -> None:
+        self.open = True
+        self.problem = ""
+        self._writer = writer
+        self._lock = threading.RLock()
+        self._signatures: dict[tuple[str, ...], Counted] = {}
+        self._numbers: dict[int, Counted] = {}
+        self._orders = Orders()
+        self._look_at = 0
+        self._save_at = 0
+        self._held: set[int] = set()
+        self._claims: set[int] = set()
+
+    def counted(self, signature: Signature) -> Counted | None:
+        """Return the entry of a signature; None when recording has stopped."""
+        key = (signature.kind, *signature[2:])
+        with self._lock:
+            found = self._signatures.get(key)
+            if found is None and self.open:
+                try:
+                    number, slot = self._writer.add_signature(signature)
+                except (sqlite3.Error, OSError) as error:
+                    self.stop(error)
+                    return None
+                found = self._numbers.get(number)
+                if found is None:
+                    found = self._numbers[number] = Counted(number, slot, signature)
+                    self._signatures[key] = found
+                    found.wanted = self._is_wanted(number)
+            return found
+
+    def look(self, now_ns: int) -> None:
+        """Look for orders and save the counts, where it is time to; `now_ns` is of ``perf_counter_ns``."""
+        if now_ns < self._look_at:
+            return
+        with self._lock:
+            if now_ns < self._look_at or not self.open:
+                return
+            self._look_at = now_ns + LOOK_NS
+            try:
+                orders = self._writer.orders()
+                if orders is not None:
+                    self._orders = orders
+                    for counted in self._numbers.values():
+                        counted.wanted = self._is_wanted(counted.number)
+                if now_ns >= self._save_at:
+                    self._save_at = now_ns + SAVE_NS
+                    self._writer.save_counts(self._counts(), wait=False)
+            except (sqlite3.Error, OSError) as error:
+                self.stop(error)
+
+    def look_now(self) -> None:
+        """Look for orders before the next run."""
+        self._look_at = 0
+
+    def order(self, counted: Counted) -> Order | None:
+        """Return how the run that begins now is to be traced, or None; to be asked only if it is wanted."""
+        with self._lock:
+            if not self.open:
+                return None
+            for number in (counted.number, EVERY):
+                for request, own in self._orders.requests.get(number, []):
+                    if request not in self._held and (own or self._claimed(request)):
+                        self._held.add(request)
+                        return Order(request=request)
+            kind, value = self._orders.rules.get(counted.number) or self._orders.rules.get(EVERY) or ("", 0.0)
+            if kind == "all" or (kind == "every" and counted.begun % max(value, 1.0) == 0):
+                return Order()
+            return Order(slower_than=value) if kind == "slower" else None
+
+    def ran(self, counted: Counted, began_ns: int, duration_ns: int) -> None:
+        """Count a run that began at an epoch time."""
+        with self._lock:
+            if not self.open:
+                return
+            runs, failed, total, longest, first, last = counted.counts
+            counted.counts = counts = Counts(
+                runs + 1,
+                failed,
+                total + duration_ns,
+                max(duration_ns, longest),
+                first or began_ns,
+                max(began_ns, last),
+            )
+            counted.recent.append(duration_ns)
+            self._writer.count(counted.slot, counts)
+
+    def failed(self, counted: Counted, order: Order | None) -> None:
+        """Count a run that raised; a request is then for the next one."""
+        with self._lock:
+            if self.open:
+                counted.counts = counted.counts._replace(failed=counted.counts.failed + 1)
+                self._writer.count(counted.slot, counted.counts)
+        self.not_traced(order)
+
+    def not_traced(self, order: Order | None) -> None:
+        """Leave the request of a run that gave no trace to the next one."""
+        if order is not None and order.request is not None:
+            with self._lock:
+                self._held.discard(order.request)
+
+    def traced(self, counted: Counted, order: Order, recording: Recording) -> None:
+        """Keep a trace, in the file before this returns."""
+        with self._lock:
+            if not self.open or not self._is_kept(counted, order, recording.duration_ns):
+                return
+            try:
+                self._writer.add_trace(counted.number, recording, order.request)
+            except (sqlite3.Error, OSError) as error:
+                self.stop(error)
+                return
+            if order.request is not None:
+                self._held.discard(order.request)
+                for requests in self._orders.requests.values():
+                    requests[:] = [request for request in requests if request[0] != order.request]
+                for each in self._numbers.values():
+                    each.wanted = self._is_wanted(each.number)
+
+    def stop(self, error: Exception) -> None:
+        """Stop recording because of an error of the file, and say so, once."""
+        with self._lock:
+            if self.open:
+                self.open = False
+                self.problem = str(error)
+                warn_stopped(self.problem)
+                self._writer.abandon()
+
+    def close(self) -> None:
+        """Write the last counts and end."""
+        with self._lock:
+            if self.open:
+                self.open = False
+                try:
+                    self._writer.close(self._counts())
+                except (sqlite3.Error, OSError) as error:
+                    self.problem = str(error)
+                    _log.warning("tfvis_nb could not end its recording: %s", error)
+
+    def forget(self) -> None:
+        """Stop in a forked process: the file and its locks are the parent's."""
+        self.open = False
+        self._writer.forget()
+
+    def _counts(self) -> dict[int, Counts]:
+        return {number: counted.counts for number, counted in self._numbers.items()}
+
+    def _claimed(self, request: int) -> bool:
+        if request in self._claims:  # for a run that then failed
+            return True
+        try:
+            claimed = self._writer.claim(request)
+        except (sqlite3.Error, OSError) as error:
+            self.stop(error)
+            return False
+        if claimed:
+            self._claims.add(request)
+        return claimed
+
+    def _is_wanted(self, number: int) -> bool:
+        return any(
+            orders.get(each)
+            for orders in (self._orders.rules, self._orders.requests)
+            for each in (number, EVERY)
+        )
+
+    def _is_kept(self, counted: Counted, order: Order, duration_ns: int) -> bool:
+        if not order.slower_than:
+            return True
+        if len(counted.recent) < ENOUGH:
+            return False
+        return duration_ns > order.slower_than * statistics.median(counted.recent)
+
+
+def warn_stopped(why: str) -> None:
+    """Say that nothing is recorded any more."""
+    # Not through `warnings`: made into errors there, it would end the training.
+    _log.warning("tfvis_nb records no more, the training goes on: %s", why)
+
+
+def epoch_of(perf_ns: int) -> int:
+    """Return the epoch time of a reading of ``perf_counter_ns``, both in nanoseconds.
+
+    Examples
+    --------
+    >>> import time
+    >>> from tfvis_nb.recording.orders import epoch_of
+    >>> abs(epoch_of(time.perf_counter_ns()) - time.time_ns()) < 10**9
+    True
+    """
+    return time.time_ns() - (time.perf_counter_ns() - perf_ns)

@@ -1,0 +1,264 @@
+"""`TraceSession`: everything a job runs, counted in a file, and traced when that is asked for."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tfvis_nb.recording.observer import RunObserver
+from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.orders import Book, warn_stopped
+from tfvis_nb.recording.replaced import Replacements
+from tfvis_nb.stored.saved import SavedSession
+from tfvis_nb.stored.writer import Writer
+from tfvis_nb.unknown_options import only_known_options
+
+_open: weakref.WeakSet[TraceSession] = weakref.WeakSet()
+_of_parents: list[object] = []
+
+
+class TraceSession(SavedSession):
+    """Counts every ``session.run`` and every batch of Keras in a file, and traces those asked for.
+
+    The file is the session: it is written as the job runs, so that a job that is killed
+    loses at most the run under way, and any process may read it and say what to trace by
+    `tfvis_nb.open_session`. A file that cannot be written ends the recording with a warning
+    in the log, never the job.
+
+    It records in a ``with`` block, from `hook` in a ``MonitoredSession`` or ``Estimator``, from
+    `keras_callback` in ``fit``, or from `inject` on. All of them see the runs of every session in
+    the process, those of initialisers and savers too.
+
+    Parameters
+    ----------
+    path
+        The file, customarily ``*.tfvis``. One that is there is continued. None makes
+        ``run-DATE-TIME-PID.tfvis`` in the current folder.
+    keep
+        How many traces to keep of each signature, the newest; None keeps all.
+    level
+        Of session runs, as for `tfvis_nb.trace`.
+    partition_graphs
+        Whether to keep the executed graphs with the traces of session runs.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such option or level, or `keep` is less than 1.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tensorflow.compat.v1 as tf
+    >>> import tfvis_nb as tv
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     total = tf.reduce_sum(tf.random.uniform([100, 100]), name="total")
+    ...     with tv.TraceSession(folder.name + "/run.tfvis") as recorded:
+    ...         value = session.run(total)
+    ...         recorded.trace_next("total")
+    ...         value = session.run(total)
+    >>> recorded.signatures[["label", "runs", "traces"]].values.tolist()
+    [['total', 2, 1]]
+    >>> recorded.read(1).steps["label"].tolist()
+    ['total']
+    >>> recorded.close()
+    >>> folder.cleanup()
+    """
+
+    @only_known_options
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        keep: int | None = 10,
+        level: str = "full",
+        partition_graphs: bool = False,
+    ) -> None:
+        if keep is not None and keep < 1:
+            raise ValueError(f"keep is {keep}; it is a number of traces, from 1 on, or None for all")
+        super().__init__(time.strftime(f"run-%Y%m%d-%H%M%S-{os.getpid()}.tfvis") if path is None else path)
+        # As from here: the job may change its folder.
+        self.path = self.path.absolute()
+        self._keep = keep
+        self._options = TraceOptions(level=level, partition_graphs=partition_graphs, mode="session")
+        self._switching = threading.RLock()
+        self._users: list[object] = []
+        self._book: Book | None = None
+        self._observer: RunObserver | None = None
+        self._problem = ""
+        self._injected = Replacements()
+
+    @property
+    def recording(self) -> bool:
+        """Whether runs are being counted now."""
+        return self._book is not None and self._book.open
+
+    @property
+    def problem(self) -> str:
+        """Why recording has stopped of itself, such as a full disk; empty if it has not."""
+        return self._book.problem if self._book is not None else self._problem
+
+    @property
+    def hook(self) -> Any:
+        """A new ``SessionRunHook`` for ``MonitoredTrainingSession(hooks=[...])`` or ``Estimator.train``.
+
+        It records from before the session is made until it is closed.
+        """
+        from tfvis_nb.recording.hook import session_run_hook
+
+        return session_run_hook(self)
+
+    def keras_callback(self) -> Any:
+        """Return a new callback for ``fit``, ``evaluate`` and ``predict``: each batch is counted.
+
+        A batch that is traced is profiled by ``tf.profiler``, unless that is in use just then.
+        """
+        from tfvis_nb.recording.batches import keras_callback
+
+        return keras_callback(self)
+
+    def start(self, user: object = None) -> Book | None:
+        """Begin to record, until `stop` was called for every user that began; None if it cannot.
+
+        Parameters
+        ----------
+        user
+            Who needs it; any object.
+        """
+        with self._switching:
+            if not any(user is one for one in self._users):
+                self._users.append(user)
+            if self._book is None and not self._problem:
+                self._begin()
+            return self._book
+
+    def stop(self, user: object = None) -> None:
+        """End what `start` began for a user."""
+        with self._switching:
+            self._users = [one for one in self._users if one is not user]
+            if not self._users:
+                self._end()
+
+    def close(self) -> None:
+        """End the recording whoever began it, and close the file."""
+        with self._switching:
+            self._users = []
+            self._end()
+            self._injected.undo()
+        super().close()
+
+    def __enter__(self) -> Self:
+        self.start(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._switching:
+            self._injected.undo()
+            self.stop(self)
+
+    def _begin(self) -> None:
+        try:
+            writer = Writer(self.path, self._keep)
+        except (sqlite3.Error, OSError) as error:
+            self._problem = str(error)
+            warn_stopped(f"{self.path}: {error}")
+            return
+        book = Book(writer)
+        try:
+            observer = RunObserver(book, self._options)
+            observer.install()
+        except BaseException:
+            book.close()
+            raise
+        self._book, self._observer = book, observer
+        _open.add(self)
+
+    def _inject(self) -> None:
+        """Record Keras's training without a callback, too."""
+        from tfvis_nb.recording.batches import inject_callback
+
+        with self._switching:
+            self.start(self)
+            inject_callback(self, self._injected)
+
+    def _end(self) -> None:
+        book, self._book = self._book, None
+        observer, self._observer = self._observer, None
+        if book is None or observer is None:
+            return
+        _open.discard(self)
+        observer.remove()
+        book.close()
+        self._problem = book.problem
+
+    def _ordered(self) -> None:
+        if self._book is not None:
+            self._book.look_now()
+
+    def _forked(self) -> None:
+        """In a child process: what is open is the parent's; a connection may not even be closed."""
+        if self._book is not None:
+            self._book.forget()
+        _of_parents.append((self._book, self._reader))
+        self._reader = None
+
+
+def inject(path: str | Path | None = None, **options: Any) -> TraceSession:
+    """Record every session of this process from now on, without a change in the code that runs them.
+
+    Keras's ``fit``, ``evaluate`` and ``predict`` are recorded like with `TraceSession.keras_callback`.
+
+    Parameters
+    ----------
+    path, options
+        As for `TraceSession`.
+
+    Returns
+    -------
+    TraceSession
+        Recording already. Its ``close()``, or the end of a ``with`` block around it, undoes
+        everything; the end of the process closes it, too.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import tensorflow.compat.v1 as tf
+    >>> import tfvis_nb as tv
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> recorded = tv.inject(os.path.join(folder.name, "run.tfvis"))
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     value = session.run(tf.constant(1.0, name="one"))
+    >>> recorded.signatures["label"].tolist()
+    ['one']
+    >>> recorded.close()
+    >>> folder.cleanup()
+    """
+    session = TraceSession(path, **options)
+    session._inject()  # noqa: SLF001
+    return session
+
+
+def _close_all() -> None:
+    for session in list(_open):
+        session.close()
+
+
+def _forget_all() -> None:
+    for session in list(_open):
+        session._forked()  # noqa: SLF001
+    _open.clear()
+
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

@@ -1,0 +1,145 @@
+"""The counts of a running process, in a file of its own in memory shared with its readers.
+
+A write to it costs less than a microsecond, where a transaction costs tens of them, and as
+it is the kernel that holds the pages, what was written stays when the process is killed.
+The counts go to the database from time to time, and the file goes when the process ends;
+that of a killed process is taken in by whoever opens the session next.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+SLOTS = 4096
+"""How many signatures a process can count apart."""
+
+_RECORD = struct.Struct("<8q")
+
+
+class Counts(NamedTuple):
+    """What is counted of the runs of one signature in one process; times in nanoseconds.
+
+    ``first_ns`` and ``last_ns`` are epoch times of the starts; 0 when there was no run.
+    """
+
+    runs: int = 0
+    failed: int = 0
+    total_ns: int = 0
+    longest_ns: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+
+
+def ledger_path(path: Path, writer: int) -> Path:
+    """Return where the process with the number `writer` counts its runs.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tfvis_nb.stored.ledger import ledger_path
+    >>> ledger_path(Path("run.tfvis"), 3).name
+    'run.tfvis-counts3'
+    """
+    return path.with_name(f"{path.name}-counts{writer}")
+
+
+class Ledger:
+    """The writer's side.
+
+    Parameters
+    ----------
+    path
+        The file, which must not be there.
+
+    Raises
+    ------
+    OSError
+        If there is no room for it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import fcntl
+
+        self._path = path
+        new = path.with_name(f"{path.name}.new")
+        self._file = new.open("x+b")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            # All of it now: on a full disk, a write into a page that has no room ends the process.
+            self._file.write(bytes(SLOTS * _RECORD.size))
+            self._file.flush()
+            self._map = mmap.mmap(self._file.fileno(), SLOTS * _RECORD.size)
+            # Only now: found without its lock it would be taken for that of a killed process.
+            new.rename(path)
+        except BaseException:
+            self._file.close()
+            new.unlink(missing_ok=True)
+            raise
+
+    def put(self, slot: int, counts: Counts) -> None:
+        """Write the counts of one signature."""
+        # The last two tell a reader whether it has read the middle of a write.
+        _RECORD.pack_into(self._map, slot * _RECORD.size, *counts, counts[2], counts[0] + counts[1])
+
+    def close(self) -> None:
+        """Let go of the file, which stays."""
+        self._map.close()
+        self._file.close()
+
+    def remove(self) -> None:
+        """Delete the file: all of it is in the database."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
+
+def read_ledger(path: Path) -> dict[int, Counts]:
+    """Read the slots that have counts; of a file that is not there, none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tfvis_nb.stored.ledger import Counts, Ledger, read_ledger
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(Path(folder) / "run.tfvis-counts1")
+    ...     ledger.put(2, Counts(runs=5, total_ns=70))
+    ...     found = read_ledger(Path(folder) / "run.tfvis-counts1")
+    ...     ledger.remove()
+    >>> {slot: counts.runs for slot, counts in found.items()}
+    {2: 5}
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    whole = len(content) // _RECORD.size * _RECORD.size
+    return {
+        slot: Counts(*record[:6])
+        for slot, record in enumerate(_RECORD.iter_unpack(content[:whole]))
+        if record[0] + record[1] > 0 and record[6:] == (record[2], record[0] + record[1])
+    }
+
+
+@contextmanager
+def abandoned(path: Path) -> Iterator[bool]:
+    """Yield whether the process that wrote the ledger is gone; hold the ledger meanwhile, if so."""
+    import fcntl
+
+    try:
+        file = path.open("r+b")
+    except FileNotFoundError:
+        yield False
+        return
+    with file:
+        try:
+            # The kernel unlocks it when the process ends, in whatever way.
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield path.exists()

@@ -1,0 +1,129 @@
+"""A session's signatures, traces and processes as DataFrames."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from tfvis_nb.stored.database import EVERY
+from tfvis_nb.stored.ledger import Counts, ledger_path, read_ledger
+
+_SIGNATURE = "id, kind, label, fetches, targets, feeds, options"
+_COUNTS = ("runs", "failed", "total_ns", "longest_ns", "first_ns", "last_ns")
+
+
+def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, dict[int, Counts]]:
+    """Return for each process its counts by signature, up to the last run that ended.
+
+    Parameters
+    ----------
+    connection
+        The session.
+    path
+        Its file, beside which those who record keep their ledgers.
+    """
+    running = [row[0] for row in connection.execute("SELECT id FROM writers WHERE ended_ns IS NULL")]
+    # Before the rows: a process that ends meanwhile has its last counts there.
+    ledgers = {writer: read_ledger(ledger_path(path, writer)) for writer in running}
+    found: dict[int, dict[int, Counts]] = {}
+    query = f"SELECT writer, signature, slot, {', '.join(_COUNTS)} FROM counts"  # noqa: S608 - constants
+    for writer, signature, slot, *values in connection.execute(query):
+        saved = Counts(*values)
+        live = ledgers.get(writer, {}).get(slot, saved)
+        newer = live.runs + live.failed > saved.runs + saved.failed
+        found.setdefault(writer, {})[signature] = live if newer else saved
+    return found
+
+
+def signature_table(
+    connection: sqlite3.Connection, counted: Mapping[int, Mapping[int, Counts]]
+) -> pd.DataFrame:
+    """Return one row a signature; see `tfvis_nb.stored.SavedSession.signatures`."""
+    known = connection.execute(f"SELECT {_SIGNATURE} FROM signatures ORDER BY id").fetchall()  # noqa: S608
+    traces = dict(connection.execute("SELECT signature, count(*) FROM traces GROUP BY signature"))
+    rules = {
+        row[0]: f"{row[1]} {row[2]:g}" if row[2] else row[1]
+        for row in connection.execute("SELECT * FROM rules")
+    }
+    asked = dict(connection.execute("SELECT signature, count(*) FROM requests GROUP BY signature"))
+    rows = []
+    for number, kind, label, fetches, targets, feeds, options in known:
+        each = [by_signature[number] for by_signature in counted.values() if number in by_signature]
+        total = _summed(each)
+        rows.append(
+            {
+                "signature": number,
+                "kind": kind,
+                "label": label,
+                "runs": total.runs,
+                "mean_ns": total.total_ns / total.runs if total.runs else float("nan"),
+                "total_ns": total.total_ns,
+                "longest_ns": total.longest_ns,
+                "first": pd.Timestamp(total.first_ns) if total.first_ns else pd.NaT,
+                "last": pd.Timestamp(total.last_ns) if total.last_ns else pd.NaT,
+                "failed": total.failed,
+                "processes": len(each),
+                "traces": traces.get(number, 0),
+                "requested": asked.get(number, 0),
+                "rule": rules.get(number, rules.get(EVERY, "")),
+                "fetches": fetches.split("\n") if fetches else [],
+                "targets": targets.split("\n") if targets else [],
+                "feeds": feeds.split("\n") if feeds else [],
+                "options": options,
+            }
+        )
+    columns = [
+        *(
+            "signature",
+            "kind",
+            "label",
+            "runs",
+            "mean_ns",
+            "total_ns",
+            "longest_ns",
+            "first",
+            "last",
+            "failed",
+        ),
+        *("processes", "traces", "requested", "rule", "fetches", "targets", "feeds", "options"),
+    ]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.astype({"first": "datetime64[ns]", "last": "datetime64[ns]"}).set_index("signature")
+
+
+def _summed(each: list[Counts]) -> Counts:
+    begun = [counts.first_ns for counts in each if counts.first_ns]
+    return Counts(
+        runs=sum(counts.runs for counts in each),
+        failed=sum(counts.failed for counts in each),
+        total_ns=sum(counts.total_ns for counts in each),
+        longest_ns=max((counts.longest_ns for counts in each), default=0),
+        first_ns=min(begun, default=0),
+        last_ns=max((counts.last_ns for counts in each), default=0),
+    )
+
+
+def trace_table(connection: sqlite3.Connection) -> pd.DataFrame:
+    """Return one row a trace; see `tfvis_nb.stored.SavedSession.traces`."""
+    columns = ["trace", "signature", "label", "process", "run", "start", "duration_ns", "format", "bytes"]
+    query = (
+        "SELECT traces.id, signature, label, writer, run, start_ns, duration_ns, format, length(data)"
+        " FROM traces JOIN signatures ON signatures.id = signature ORDER BY traces.id"
+    )
+    table = pd.DataFrame(connection.execute(query).fetchall(), columns=columns)
+    table["start"] = pd.to_datetime(table["start"].astype("int64"), unit="ns")
+    return table.set_index("trace")
+
+
+def writer_table(connection: sqlite3.Connection) -> pd.DataFrame:
+    """Return one row a process; see `tfvis_nb.stored.SavedSession.processes`."""
+    rows = connection.execute(
+        "SELECT id, host, pid, started_ns, ended_ns FROM writers ORDER BY id"
+    ).fetchall()
+    table = pd.DataFrame(rows, columns=["process", "host", "pid", "start", "end"])
+    for name in ("start", "end"):
+        table[name] = pd.to_datetime(table[name].astype("Int64"), unit="ns")
+    return table.set_index("process")

@@ -1,0 +1,257 @@
+"""What a recording process does with its session: it counts, keeps traces, and looks for orders."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from tfvis_nb.stored.database import Transaction, busy, connect
+from tfvis_nb.stored.ledger import SLOTS, Counts, Ledger, ledger_path
+
+MORE = "runs of more signatures"
+"""Stands for all that a process ran after its first `SLOTS`."""
+
+
+class Signature(NamedTuple):
+    """What tells one kind of run from another.
+
+    Parameters
+    ----------
+    kind
+        ``"session"``, or the phase of Keras: ``"train"``, ``"test"`` or ``"predict"``.
+    label
+        A short name.
+    fetches, targets, feeds
+        The names of tensors and ops, one a line.
+    options
+        The ``RunOptions`` as text.
+    """
+
+    kind: str
+    label: str
+    fetches: str = ""
+    targets: str = ""
+    feeds: str = ""
+    options: str = ""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One trace as TensorFlow gave it.
+
+    Parameters
+    ----------
+    format
+        ``"run_metadata"`` or ``"xspace"``.
+    data
+        The serialised message.
+    run
+        Which run of the signature in this process it was, from 1.
+    start_ns, duration_ns
+        When it began, in epoch nanoseconds, and how long it took.
+    epoch_ns
+        When a profile began; 0 for a run.
+    note
+        What is missing in it.
+    """
+
+    format: str
+    data: bytes
+    run: int
+    start_ns: int
+    duration_ns: int
+    epoch_ns: int = 0
+    note: str = ""
+
+
+@dataclass
+class Orders:
+    """What this process is asked to trace.
+
+    Parameters
+    ----------
+    rules
+        Kind and value for signatures; that of `tfvis_nb.stored.database.EVERY` is for all others.
+    requests
+        For signatures, the requests for one trace, the oldest first, and whether they are this process's own.
+    """
+
+    rules: dict[int, tuple[str, float]] = field(default_factory=dict)
+    requests: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
+
+
+class Writer:
+    """One process's hand on a session.
+
+    Parameters
+    ----------
+    path
+        The session; created where there is none.
+    keep
+        How many traces of a signature stay; None for all.
+
+    Raises
+    ------
+    OSError, sqlite3.Error
+        If it cannot be written.
+    TraceFormatError
+        If the file is something else.
+    """
+
+    def __init__(self, path: Path, keep: int | None) -> None:
+        self._path = path
+        self._keep = keep
+        self._lock = threading.RLock()
+        self._slots = 0
+        self._seen = -1
+        self._connection = connect(path, create=True)
+        try:
+            with Transaction(self._connection) as connection:
+                started = "INSERT INTO writers(host, pid, started_ns) VALUES (?, ?, ?) RETURNING id"
+                row = connection.execute(started, (socket.gethostname(), os.getpid(), time.time_ns()))
+                self.number: int = row.fetchone()[0]
+            self._ledger = Ledger(ledger_path(path, self.number))
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def add_signature(self, signature: Signature) -> tuple[int, int]:
+        """Return the number of a signature that this process runs for the first time, and its slot."""
+        with self._lock:
+            if self._slots >= SLOTS - 1:
+                signature = Signature("session", MORE)
+            with Transaction(self._connection) as connection:
+                connection.execute(
+                    "INSERT OR IGNORE INTO signatures(kind, label, fetches, targets, feeds, options)"
+                    " VALUES (?, ?, ?, ?, ?, ?)",
+                    signature,
+                )
+                where = "kind = ? AND fetches = ? AND targets = ? AND feeds = ? AND options = ?"
+                key = (signature.kind, *signature[2:])
+                number = connection.execute(f"SELECT id FROM signatures WHERE {where}", key).fetchone()[0]  # noqa: S608 - a constant
+                slot = min(self._slots, SLOTS - 1)
+                connection.execute(
+                    "INSERT OR IGNORE INTO counts(writer, signature, slot) VALUES (?, ?, ?)",
+                    (self.number, number, slot),
+                )
+            self._slots += 1
+            return number, slot
+
+    def count(self, slot: int, counts: Counts) -> None:
+        """Note the counts of the signature in `slot`."""
+        self._ledger.put(slot, counts)
+
+    def orders(self) -> Orders | None:
+        """Return what is asked for, if another connection has written since the last time."""
+        with self._lock:
+            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+            if version == self._seen:
+                return None
+            self._seen = version
+            found = Orders()
+            for signature, kind, value in self._connection.execute("SELECT * FROM rules"):
+                found.rules[signature] = (kind, value)
+            asked = (
+                "SELECT id, signature, writer FROM requests WHERE writer IS NULL OR writer = ? ORDER BY id"
+            )
+            for request, signature, writer in self._connection.execute(asked, (self.number,)):
+                found.requests.setdefault(signature, []).append((request, writer is not None))
+            return found
+
+    def claim(self, request: int) -> bool:
+        """Take a request that was for any process; False if another one was faster."""
+        with self._lock, Transaction(self._connection) as connection:
+            taken = "UPDATE requests SET writer = ? WHERE id = ? AND writer IS NULL"
+            return connection.execute(taken, (self.number, request)).rowcount == 1
+
+    def add_trace(self, signature: int, recording: Recording, request: int | None) -> None:
+        """Keep a trace, with which the request is met, and delete the oldest beyond what is kept."""
+        import pyarrow as pa
+
+        packed = pa.Codec("zstd", 1).compress(recording.data, asbytes=True)
+        with self._lock, Transaction(self._connection) as connection:
+            connection.execute(
+                "INSERT INTO traces"
+                "(signature, writer, run, start_ns, duration_ns, format, epoch_ns, size, note, data)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    signature,
+                    self.number,
+                    recording.run,
+                    recording.start_ns,
+                    recording.duration_ns,
+                    recording.format,
+                    recording.epoch_ns,
+                    len(recording.data),
+                    recording.note,
+                    packed,
+                ),
+            )
+            if request is not None:
+                connection.execute("DELETE FROM requests WHERE id = ?", (request,))
+            if self._keep is not None:
+                connection.execute(
+                    "DELETE FROM traces WHERE signature = ?1 AND id NOT IN"
+                    " (SELECT id FROM traces WHERE signature = ?1 ORDER BY id DESC LIMIT ?2)",
+                    (signature, self._keep),
+                )
+
+    def save_counts(self, counts: Mapping[int, Counts], *, wait: bool) -> None:
+        """Write the counts of signatures into the database, unless another process writes just now."""
+        with self._lock:
+            if not wait:
+                self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                with Transaction(self._connection) as connection:
+                    save_counts(connection, self.number, counts)
+            except sqlite3.OperationalError as error:
+                if wait or not busy(error):
+                    raise
+            finally:
+                if not wait:
+                    self._connection.execute("PRAGMA busy_timeout = 30000")
+
+    def close(self, counts: Mapping[int, Counts]) -> None:
+        """End, with the last counts of signatures."""
+        with self._lock:
+            try:
+                with Transaction(self._connection) as connection:
+                    save_counts(connection, self.number, counts)
+                    end_writer(connection, self.number, time.time_ns())
+            except BaseException:
+                self.abandon()
+                raise
+            self._connection.close()
+            self._ledger.remove()
+
+    def abandon(self) -> None:
+        """Let go of everything without writing; what was counted is in the ledger."""
+        with self._lock:
+            self._connection.close()
+            self._ledger.close()
+
+    def forget(self) -> None:
+        """In a forked process: let go of what would keep the parent's lock when that has ended."""
+        self._ledger.close()
+
+
+def save_counts(connection: sqlite3.Connection, writer: int, counts: Mapping[int, Counts]) -> None:
+    """Write the counts of a process by signature; part of a transaction."""
+    connection.executemany(
+        "UPDATE counts SET runs = ?, failed = ?, total_ns = ?, longest_ns = ?, first_ns = ?, last_ns = ?"
+        " WHERE writer = ? AND signature = ?",
+        [(*values, writer, signature) for signature, values in counts.items()],
+    )
+
+
+def end_writer(connection: sqlite3.Connection, writer: int, ended_ns: int) -> None:
+    """Note that a process has ended, and forget what it was asked for; part of a transaction."""
+    connection.execute("UPDATE writers SET ended_ns = ? WHERE id = ?", (ended_ns, writer))
+    connection.execute("DELETE FROM requests WHERE writer = ?", (writer,))
