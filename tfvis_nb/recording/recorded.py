@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.errors import EmptyTraceError
+from tfvis_nb.recording.cupti import note_of
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiles import ProfileTracer
 from tfvis_nb.recording.sessions import Run, SessionTracer
@@ -76,6 +77,10 @@ class RecordedTrace(Trace):
         self.profiles = [profile.data for profile in profiles.recorded]
         self.title = title_of(list(trace.step_labels.values()), session_runs=len(runs))
         notes = [] if self.profiles else _step_notes(runs)
+        if self.profiles or options.level != "software":
+            kinds, devices = (set(trace.events[name].unique()) for name in ("kind", "device"))
+            missing = note_of(kinds, devices)
+            notes += [missing] if missing else []
         self.notes = [*notes, *remarks, *trace.notes]
 
     def __getattr__(self, name: str) -> object:

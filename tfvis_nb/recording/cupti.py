@@ -1,0 +1,224 @@
+"""Why a GPU's rows may be missing: whether CUPTI, which TensorFlow has them from, can be opened and used.
+
+TensorFlow opens the library when it first profiles, and says only in its log that it could not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+DRIVER = Path("/proc/driver/nvidia")
+"""What NVIDIA's driver says of itself and of its GPUs."""
+
+_MAPS = Path("/proc/self/maps")
+_STATUS = Path("/proc/self/status")
+_CAP_SYS_ADMIN = 21
+_TOOLKITS = ("/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64")
+GPU_KINDS = ("kernel", "memcpy", "memset")
+"""The rows that come from CUPTI."""
+
+
+class Fault(NamedTuple):
+    """What is wrong, in one line, and the command that mends it."""
+
+    what: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.mend}"
+
+
+def gpus() -> int:
+    """Count the GPUs that NVIDIA's driver has on this machine; 0 without the driver.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.cupti import gpus
+    >>> gpus() >= 0
+    True
+    """
+    folder = DRIVER / "gpus"
+    return len(list(folder.iterdir())) if folder.is_dir() else 0
+
+
+def library(major: str) -> tuple[Path | None, str]:
+    """Open CUPTI as TensorFlow does.
+
+    Parameters
+    ----------
+    major
+        The first number of the version of CUDA that TensorFlow was built for.
+
+    Returns
+    -------
+    tuple
+        Where the library is and ``""``; or None and why it cannot be opened.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.cupti import library
+    >>> path, why = library("0")
+    >>> path is None, "libcupti.so.0" in why
+    (True, True)
+    """
+    loaded = _loaded()
+    if loaded is not None:
+        return loaded, ""
+    name = f"libcupti.so.{major}"
+    why = ""
+    # TensorFlow's wheels look into NVIDIA's beside them first.
+    for path in (*(str(path) for path in _beside(name)), name):
+        try:
+            ctypes.CDLL(path)
+        except OSError as error:
+            why = str(error)
+        else:
+            return _loaded() or Path(path), ""
+    return None, why
+
+
+def _loaded() -> Path | None:
+    """Return where the CUPTI is that this process has open."""
+    try:
+        maps = _MAPS.read_text(errors="replace")
+    except OSError:  # there is no /proc but on Linux
+        return None
+    found = re.search(r"(/\S*/libcupti\.so[.\d]*)$", maps, re.MULTILINE)
+    return Path(found[1]) if found else None
+
+
+def _beside(name: str) -> Iterator[Path]:
+    for folder in sys.path:
+        yield from sorted(Path(folder or ".").glob(f"nvidia/*/lib/{name}"))
+
+
+def missing(major: str, why: str) -> Fault:
+    """Say what mends a CUPTI that cannot be opened.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.cupti import missing
+    >>> missing("11", "not found").mend
+    'pip install nvidia-cuda-cupti-cu11'
+    """
+    what = f"TensorFlow cannot open libcupti.so.{major}, which it has the rows of a GPU from ({why})"
+    for folder in _TOOLKITS:
+        if Path(folder, f"libcupti.so.{major}").is_file():
+            return Fault(what, f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH")
+    # From CUDA 13 on, the names of NVIDIA's packages have no version in them.
+    package = "nvidia-cuda-cupti" + (f"-cu{major}" if major.isdecimal() and int(major) < 13 else "")
+    return Fault(what, f"pip install {package}")
+
+
+def restricted() -> Fault | None:
+    """Say so if the driver lets only administrators profile, and this process is none's.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.cupti import restricted
+    >>> fault = restricted()
+    >>> fault is None or "NVreg_RestrictProfilingToAdminUsers" in fault.mend
+    True
+    """
+    try:
+        parameters = (DRIVER / "params").read_text(errors="replace")
+    except OSError:
+        return None
+    if not re.search(r"^RmProfilingAdminOnly:\s*1\b", parameters, re.MULTILINE) or _administrator():
+        return None
+    return refused("RmProfilingAdminOnly is 1 in /proc/driver/nvidia/params")
+
+
+def refused(why: str) -> Fault:
+    """Say what mends a driver that lets only administrators profile."""
+    option = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
+    return Fault(
+        f"the driver lets only administrators profile ({why})",
+        f"echo '{option}' | sudo tee /etc/modprobe.d/nvidia-profiling.conf && sudo reboot"
+        "  # of a container instead: docker run --cap-add SYS_ADMIN",
+    )
+
+
+def _administrator() -> bool:
+    try:
+        status = _STATUS.read_text(errors="replace")
+    except OSError:
+        return os.geteuid() == 0
+    found = re.search(r"^CapEff:\s*([0-9a-fA-F]+)", status, re.MULTILINE)
+    return bool(found and int(found[1], 16) >> _CAP_SYS_ADMIN & 1)
+
+
+def cuda_major() -> str:
+    """Return the first number of the CUDA that TensorFlow was built for, "" if it was for none.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.cupti import cuda_major
+    >>> major = cuda_major()
+    >>> major == "" or major.isdecimal()
+    True
+    """
+    from tensorflow.python.platform import build_info
+
+    return str(build_info.build_info.get("cuda_version", "")).partition(".")[0]
+
+
+def fault() -> Fault | None:
+    """Find out why CUPTI gives nothing to the TensorFlow of this process; None when nothing is wrong with it.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.cupti import fault
+    >>> found = fault()
+    >>> found is None or found.mend != ""
+    True
+    """
+    major = cuda_major()
+    if not major:
+        return None
+    path, why = library(major)
+    return missing(major, why) if path is None else restricted()
+
+
+def note_of(kinds: set[str], devices: set[str]) -> str | None:
+    """Explain that a recording has no rows of a GPU that was there.
+
+    Parameters
+    ----------
+    kinds
+        Of the rows that were recorded.
+    devices
+        Of the rows that were recorded.
+
+    Returns
+    -------
+    str or None
+        None where there are such rows, there is no GPU, or nothing is found to be wrong: the
+        code may have used the CPU alone.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.cupti import note_of
+    >>> note_of({"op", "kernel"}, {"/device:GPU:0"}) is None
+    True
+    """
+    if kinds & {*GPU_KINDS} or not (any("GPU:" in device for device in devices) or _eager_gpus()):
+        return None
+    found = fault()
+    return None if found is None else f"no kernels and copies of the GPU were recorded: {found}"
+
+
+def _eager_gpus() -> bool:
+    """Whether TensorFlow is at work with a GPU; asking does not begin that."""
+    from tensorflow.python.eager import context
+
+    eager: Any = context.context()
+    if eager._context_handle is None:  # noqa: SLF001
+        return False
+    return bool(eager.list_logical_devices("GPU"))
