@@ -13,6 +13,7 @@ from tfvis_nb.writable import writable
 SUFFIXES = {
     ".html": "the timeline, in one page that opens offline",
     ".json": "a Chrome trace, for Perfetto and chrome://tracing",
+    ".json.gz": "the same, compressed",
     ".parquet": "the event table, which read_trace reads back",
     ".pb": "TensorFlow's own: RunMetadata, one file a session run; XSpace of a profile, as .xplane.pb",
 }
@@ -20,6 +21,20 @@ SUFFIXES = {
 
 PROFILE = ".xplane"
 """What stands before the suffix of a profile."""
+
+
+def suffix_of(path: Path) -> str:
+    """Return what of a file's name says its format, in small letters.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tfvis_nb.saving import suffix_of
+    >>> suffix_of(Path("step.1.JSON.gz")), suffix_of(Path("step.1.html"))
+    ('.json.gz', '.html')
+    """
+    two = "".join(path.suffixes[-2:]).lower()
+    return two if two in SUFFIXES else path.suffix.lower()
 
 
 def check_target(path: Path) -> None:
@@ -33,9 +48,9 @@ def check_target(path: Path) -> None:
     Traceback (most recent call last):
     ...
     ValueError: cannot write 'step.htm': unknown suffix '.htm'; did you mean '.html'? \
-The suffixes are .html, .json, .parquet, .pb
+The suffixes are .html, .json, .json.gz, .parquet, .pb
     """
-    suffix = path.suffix.lower()
+    suffix = suffix_of(path)
     if suffix not in SUFFIXES:
         hint = near(suffix, SUFFIXES) or "."
         known = ", ".join(SUFFIXES)
@@ -67,10 +82,10 @@ def save(trace: Trace, path: Path) -> list[Path]:
         If writing fails.
     """
     check_target(path)
-    suffix = path.suffix.lower()
+    suffix = suffix_of(path)
     if suffix == ".html":
         trace.to_html(path)
-    elif suffix == ".json":
+    elif suffix.startswith(".json"):
         trace.to_chrome_trace(path)
     elif suffix == ".parquet":
         trace.to_parquet(path)

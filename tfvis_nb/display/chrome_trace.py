@@ -40,7 +40,7 @@ def write_chrome_trace(trace: Trace, path: str | Path) -> Path:
     """
     path = Path(path)
     data = chrome_trace_text(trace).encode("ascii")
-    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix.lower() == ".gz" else data)
     return path
 
 

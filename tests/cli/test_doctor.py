@@ -1,0 +1,154 @@
+"""``tfvis-nb doctor``: what it finds here, and what it would say of machines that lack something."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import tfvis_nb
+from tfvis_nb.cli import doctor, main
+from tfvis_nb.display import page
+from tfvis_nb.recording import cupti
+from tfvis_nb.recording.probe import Probe, parsed
+
+REFUSED = "E0000 cupti_error_manager.cc] cuptiSubscribe: error 35: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
+GPU = Probe(
+    version="2.21.0",
+    cuda="12",
+    gpus=["/physical_device:GPU:0"],
+    library="/lib/libcupti.so.12",
+    events=30,
+    kernels=2,
+)
+
+
+@pytest.fixture(autouse=True)
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The driver's folder of a machine with one GPU, on which everybody may profile."""
+    folder = tmp_path / "nvidia"
+    (folder / "gpus" / "0000:01:00.0").mkdir(parents=True)
+    (folder / "params").write_text("RmLogonRC: 1\nRmProfilingAdminOnly: 0\n")
+    monkeypatch.setattr(cupti, "DRIVER", folder)
+    return folder
+
+
+def findings(found: Probe, **changes: object) -> dict[str, doctor.Finding]:
+    vars(changed := Probe(**vars(found))).update(changes)
+    return {one.about: one for one in doctor.tensorflow(changed)}
+
+
+@pytest.mark.tensorflow
+def test_this_machine() -> None:
+    done = tfvis_nb("doctor", "--json")
+    found = {one["about"]: one for one in json.loads(done.stdout)}
+    assert found["TensorFlow"]["found"].startswith(version(installed_tensorflow()))
+    assert found["tfvis_nb"]["found"].startswith(version("tfvis-nb"))
+    assert done.returncode == int(not all(one["ok"] for one in found.values()))
+    shown = tfvis_nb("doctor")
+    assert shown.returncode == done.returncode
+    assert len([line for line in shown.stdout.splitlines() if line.startswith(("ok   ", "MEND "))]) == len(
+        found
+    )
+
+
+def installed_tensorflow() -> str:
+    """The name of the distribution that TensorFlow is of."""
+    from importlib.metadata import packages_distributions
+
+    return packages_distributions()["tensorflow"][0]
+
+
+def test_a_finding_comes_with_its_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "probe", lambda: Probe(**{**vars(GPU), "kernels": 0, "log": REFUSED}))
+    assert main(["doctor"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("MEND GPU profiling")]
+    assert "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" in lines[place]
+    assert lines[place + 1].startswith("     echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0'")
+
+
+def test_a_gpu_that_works() -> None:
+    found = findings(GPU)
+    assert [*found] == ["TensorFlow", "GPU", "CUPTI", "GPU profiling"]
+    assert not any(one.mend for one in found.values())
+
+
+@pytest.mark.parametrize(
+    ("changes", "about", "said", "mend"),
+    [
+        ({"version": "2.9.1"}, "TensorFlow", "older than 2.15", "pip install --upgrade tensorflow"),
+        ({"gpus": [], "cuda": ""}, "GPU", "has 1, which TensorFlow does not see", "'tensorflow[and-cuda]'"),
+        (
+            {"gpus": [], "log": "I0\nW0 gpu_device.cc] Cannot dlopen some GPU libraries.\nx"},
+            "GPU",
+            "does not see: W0 gpu_device.cc] Cannot dlopen",
+            "nvidia-smi",
+        ),
+        (
+            {"library": "", "why": "no such file"},
+            "CUPTI",
+            "libcupti.so.12",
+            "pip install nvidia-cuda-cupti-cu12",
+        ),
+        ({"kernels": 0, "log": REFUSED}, "GPU profiling", "only administrators", "modprobe.d"),
+        (
+            {"kernels": 0, "log": "E cupti_tracer: odd"},
+            "GPU profiling",
+            "E cupti_tracer: odd",
+            "recording.probe",
+        ),
+        ({"events": 0, "log": "a\nb: broken\n"}, "recording", "exit code 0: b: broken", "recording.probe"),
+        ({"events": 0, "code": -11}, "recording", "ended by signal 11", "recording.probe"),
+        ({"events": 0, "code": None}, "recording", "did not end in time", "recording.probe"),
+    ],
+)
+def test_what_is_lacking(changes: dict[str, object], about: str, said: str, mend: str) -> None:
+    one = findings(GPU, **changes)[about]
+    assert said in one.found
+    assert mend in one.mend
+
+
+def test_no_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Probe(code=1, log="Traceback\nImportError: libstdc++.so.6\n")
+    found = findings(broken)["TensorFlow"]
+    assert "cannot be imported: exit code 1: ImportError: libstdc++.so.6" in found.found
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    found = findings(broken)["TensorFlow"]
+    assert (found.found.partition(":")[0], found.mend) == ("not installed here", "pip install tensorflow")
+
+
+def test_no_gpu_is_no_fault(driver: Path) -> None:
+    (driver / "gpus" / "0000:01:00.0").rmdir()
+    found = findings(GPU, gpus=[], cuda="", library="", kernels=0)
+    assert not any(one.mend for one in found.values())
+    assert "shows none here" in found["GPU"].found
+
+
+def test_the_view_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor.front_end().mend == ""
+    monkeypatch.setattr(page, "_STATIC", tmp_path / "tfvis_nb" / "static")
+    assert doctor.front_end().mend == "pip install --force-reinstall --no-deps tfvis-nb"
+    (tmp_path / "package.json").touch()
+    assert doctor.front_end().mend == f"cd {tmp_path} && npm ci && npm run build"
+
+
+def test_jupyterlab_without_the_widget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor.jupyterlab().mend == ""
+    found = doctor.jupyterlab(tmp_path)
+    assert "anywidget and @jupyter-widgets/jupyterlab-manager not in" in found.found
+    assert found.mend.startswith("pip install")
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: "3.6.1")
+    assert doctor.jupyterlab().mend == "pip install --upgrade jupyterlab"
+
+
+def test_what_a_process_said_before_it_ended() -> None:
+    lines = [f"tfvis_nb.recording.probe: {json.dumps({'version': v, 'code': 9})}" for v in ("", "2.21.0")]
+    found = parsed("\n".join(["noise", *lines]), "log", -6)
+    assert (found.version, found.code, found.log) == ("2.21.0", -6, "log")

@@ -1,0 +1,81 @@
+"""``tfvis-nb info``: the figures are those of the tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.real_traces import DATA
+from tfvis_nb.cli import main
+from tfvis_nb.cli.info import lines, summary
+from tfvis_nb.events import build
+
+SAMPLES = [
+    "cpu_tf18_dist.pb.xz",
+    "gpu_tf221_mlp.pb.xz",
+    "gpu_tf218_function.xplane.pb.xz",
+    "horovod_timeline.json.xz",
+    "kineto_rank0.json.xz",
+]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_json_has_the_figures(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "--json", str(DATA / name)]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    trace = tv.read_trace(DATA / name)
+    assert facts["events"] == len(trace.events)
+    assert [step["duration_ns"] for step in facts["steps"]] == trace.steps["duration_ns"].tolist()
+    assert [lane["busy_ns"] for lane in facts["lanes"]] == trace.lanes["busy_ns"].tolist()
+    assert sum(device["events"] for device in facts["devices"]) == len(trace.events)
+    assert sum(op["total_ns"] for op in facts["ops"]) == int(trace.events["duration_ns"].sum())
+    assert sum(row["count"] for row in facts["transfers"]) == len(trace.transfers)
+    assert sum(row["bytes"] or 0 for row in facts["transfers"]) == trace.transfers["bytes"].sum()
+    assert facts["notes"] == trace.notes
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_text_has_a_table_for_all_there_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(DATA / name), "--top", "2"]) == 0
+    text = capsys.readouterr().out
+    trace = tv.read_trace(DATA / name)
+    assert text.startswith(f"{name}: {len(trace.events):,} events")
+    kinds = set(trace.events["kind"].unique())
+    assert {
+        line.removeprefix("longest: ") for line in text.splitlines() if line.startswith("longest: ")
+    } == kinds
+    assert ("\ntransfers and copies\n" in text) == (len(trace.transfers) > 0)
+    assert ("\nnotes\n" in text) == bool(trace.notes)
+    if len(trace.lanes) > 2:
+        assert f"({len(trace.lanes) - 2:,} more; --top {len(trace.lanes)} shows all)" in text
+
+
+def test_the_busiest_and_the_longest_come_first() -> None:
+    trace = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    text = lines(trace, 1)
+    kernels = trace.events[trace.events["kind"] == "kernel"].groupby("op", observed=True)["duration_ns"].sum()
+    place = text.index("longest: kernel")
+    assert text[place + 2].split()[0] == kernels.idxmax()
+
+
+def test_names_of_a_trace_do_not_act_on_the_terminal() -> None:
+    table = build(
+        {"start_ns": [5], "duration_ns": [3], "kind": ["op"], "op": ["a\x1b[31m\nb"], "device": ["x\x07"]}
+    )
+    trace = tv.Trace(table, notes=["one\n\x1b[2Jtwo"], title="t\x1b]0;x")
+    assert all(letter.isprintable() for line in lines(trace, 5) for letter in line)
+    assert json.loads(json.dumps(summary(trace)))["ops"][0]["op"] == "a\x1b[31m\nb"
+
+
+def test_a_pattern_and_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in (1, 3):
+        (tmp_path / f"run_meta.v{number}").write_bytes((DATA / f"run_meta.v{number}").read_bytes())
+    for source in (tmp_path, tmp_path / "run_meta.*"):
+        assert main(["info", "--json", str(source)]) == 0
+        assert [step["label"] for step in json.loads(capsys.readouterr().out)["steps"]] == [
+            "run_meta.v1",
+            "run_meta.v3",
+        ]

@@ -1,0 +1,137 @@
+"""``tfvis-nb open`` and ``export``."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import stat
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.cli.command import complaint, tfvis_nb
+from tfvis_nb.cli import main, pages
+from tfvis_nb.cli.arguments import UsageError
+from tfvis_nb.cli.reading import time_range
+from tfvis_nb.display import page
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.json", "a.json.gz", "a.JSON.GZ", "a.parquet"])
+def test_export_writes_by_suffix(
+    name: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = data / "cpu_tf18_dist.pb.xz", tmp_path / name
+    assert main(["convert", str(source), "-o", str(target), "--title", "two tasks"]) == 0
+    assert capsys.readouterr().out == f"{target}\n"
+    if name.endswith("html"):
+        text = target.read_text(encoding="utf-8")
+        assert 'id="tfvis-drawn"' in text
+        assert "<title>two tasks</title>" in text
+        return
+    if name.lower().endswith(".gz"):
+        assert json.loads(gzip.decompress(target.read_bytes()))["traceEvents"]
+    again = tv.read_trace(target)
+    assert again.title == "two tasks"
+    assert sorted(again.events["name"]) == sorted(tv.read_trace(source).events["name"])
+
+
+def test_options_of_the_page(data: Path, tmp_path: Path) -> None:
+    target = tmp_path / "a.html"
+    words = ["--group-by", "kind", "--color-by", "op", "--lane-filter", "recv"]
+    assert main(["export", str(data / "cpu_tf18_dist.pb.xz"), "-o", str(target), *words]) == 0
+    found = re.search(r'id="tfvis-options">(.*?)</script>', target.read_text(encoding="utf-8"))
+    assert found is not None
+    options = json.loads(found[1])
+    assert (options["group_by"], options["color_by"], options["lane_filter"]) == ("kind", "op", "recv")
+
+
+def test_several_traces_are_steps(data: Path, tmp_path: Path) -> None:
+    target = tmp_path / "a.parquet"
+    sources = [str(data / f"run_meta.v{number}") for number in (1, 3)]
+    assert main(["export", *sources, "-o", str(target)]) == 0
+    assert tv.read_trace(target).steps["label"].tolist() == ["run_meta.v1", "run_meta.v3"]
+
+
+def test_a_part_of_the_run(data: Path, tmp_path: Path) -> None:
+    source, target = data / "local_mlp_step1.pb", tmp_path / "a.parquet"
+    whole = tv.read_trace(source).events
+    assert main(["export", str(source), "-o", str(target), "--time-range", "1ms:2.5ms"]) == 0
+    start = whole["start_ns"] - whole["start_ns"].iloc[0]
+    inside = whole[(start < 2_500_000) & (start + whole["duration_ns"] > 1_000_000)]
+    part = tv.read_trace(target)
+    assert 0 < len(inside) < len(whole)
+    assert part.events["name"].tolist() == inside["name"].tolist()
+    assert any("those that overlap 1.00 ms to 2.50 ms" in note for note in part.notes)
+
+
+def test_ends_of_a_range() -> None:
+    assert time_range(":2us", 100, 9000) == (100, 2100)
+    assert time_range("105:", 100, 9000) == (105, 9000)
+    for text in ("", ":", "5", "5ms", "5:x", "-1:4", "2s:1s"):
+        with pytest.raises(UsageError, match=r"is no range|ends before it starts"):
+            time_range(text, 100, 10**10)
+
+
+@pytest.mark.parametrize("name", ["/no/such/a.html", "/no/such/a.parquet"])
+def test_a_folder_that_is_not_there(name: str, data: Path) -> None:
+    said = complaint(tfvis_nb("export", data / "local_mlp_step1.pb", "-o", name), 1)
+    assert said == f"cannot write {name!r}: there is no folder '/no/such'"
+
+
+def test_what_cannot_be_read(data: Path, tmp_path: Path) -> None:
+    target = tmp_path / "a.html"
+    cut = tmp_path / "cut.pb"
+    cut.write_bytes((data / "local_mlp_step1.pb").read_bytes()[:1000])
+    for source, said in (
+        (tmp_path / "absent.pb", "absent.pb: there is no such file or folder"),
+        (tmp_path / "*.nothing", "*.nothing: no file matches the pattern"),
+        (cut, "cut.pb"),
+        (data / "README.md", "README.md: this is text"),
+        (data / "cpu_tf221_partition_graphs_only.pb.xz", "but no step_stats"),
+    ):
+        assert said in complaint(tfvis_nb("export", source, "-o", target), 1)
+    assert not target.exists()
+
+
+def test_a_page_too_large_says_which_options_help(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    defaults = page.html_page.__kwdefaults__ or {}
+    monkeypatch.setattr(page.html_page, "__kwdefaults__", {**defaults, "max_bytes": 1000})
+    words = ["export", str(data / "local_mlp_step1.pb"), "-o", str(tmp_path / "a.html")]
+    assert main(words) == 1
+    said = re.search(
+        r"such as (--time-range \d+:\d+), or all of it with --any-size$", capsys.readouterr().err
+    )
+    assert said is not None
+    assert main([*words, "--any-size"]) == 0
+
+
+def test_open_without_a_display_says_where_the_page_is(data: Path, tmp_path: Path) -> None:
+    done = tfvis_nb("open", data / "local_mlp_step1.pb", TMPDIR=str(tmp_path))
+    assert done.returncode == 0
+    path = Path(done.stdout.strip())
+    assert path.parent.parent == tmp_path
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert "tfvis-drawn" in path.read_text(encoding="utf-8")
+    assert "no browser could be started" in done.stderr
+
+
+def test_open_starts_the_browser(data: Path, tmp_path: Path) -> None:
+    browser, target = tmp_path / "browser", tmp_path / "a b.html"
+    browser.write_text(f'#!/bin/sh\necho "$1" > "{tmp_path}/asked"\n')
+    browser.chmod(0o755)
+    done = tfvis_nb("open", data / "local_mlp_step1.pb", "-o", target, BROWSER=f"{browser} %s")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{target}\n", "")
+    assert (tmp_path / "asked").read_text().strip() == target.as_uri()
+
+
+def test_open_without_a_browser_on_request(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pages, "_shown", None)
+    target = tmp_path / "a.html"
+    assert main(["open", "--no-browser", str(data / "local_mlp_step1.pb"), "-o", str(target)]) == 0
+    assert capsys.readouterr().out == f"{target}\n"

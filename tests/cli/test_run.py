@@ -1,0 +1,131 @@
+"""``tfvis-nb run``: a script behaves as under Python itself, and is traced."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.cli.command import complaint, tfvis_nb
+
+pytestmark = pytest.mark.tensorflow
+
+SCRIPT = """
+import atexit, os, pickle, sys
+os.environ["FROM_THE_SCRIPT"] = "1"
+import beside
+
+class Kept: pass
+
+import tensorflow as tf
+assert isinstance(pickle.loads(pickle.dumps(Kept())), Kept)
+atexit.register(lambda: print("at exit", Kept.__name__))
+print(sys.argv, __name__, __file__, __doc__, sys.path[0], beside.NAME, "tfvis_nb.cli" in globals())
+with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    session.run(tf.reduce_sum(tf.random.uniform([100, 100]), name="total"))
+if "raise" in sys.argv:
+    def inner():
+        raise ValueError("broken")
+    inner()
+if "text" in sys.argv:
+    sys.exit("a reason")
+sys.exit(int(sys.argv[-1]) if sys.argv[-1].isdecimal() else None)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a script is, with a module beside it."""
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "work.py").write_text(SCRIPT)
+    (tmp_path / "scripts" / "beside.py").write_text("import os\nNAME = os.environ['FROM_THE_SCRIPT']\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", [["--mode", "session", "-o", "x"], ["7"], ["raise"], ["text"]])
+def test_a_script_runs_as_under_python(words: list[str], folder: Path) -> None:
+    traced = tfvis_nb("run", "-o", "step.parquet", "scripts/work.py", *words, cwd=folder)
+    plain = subprocess.run(
+        [sys.executable, "scripts/work.py", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={"TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    assert traced.returncode == plain.returncode
+    assert traced.stdout == plain.stdout
+    said = [
+        line
+        for line in plain.stderr.splitlines()
+        if "reason" in line or "work.py" in line or "broken" in line
+    ]
+    assert [line for line in traced.stderr.splitlines() if line in said] == said
+    assert "cli/running.py" not in traced.stderr
+    assert "tfvis-nb: wrote step.parquet" in traced.stderr
+    trace = tv.read_trace(folder / "step.parquet")
+    assert trace.steps["label"].tolist() == ["total"]
+    assert "total" in set(trace.events["name"])
+
+
+def test_an_interrupted_script_has_its_trace(folder: Path) -> None:
+    text = SCRIPT.replace("sys.exit(int", "import signal; signal.raise_signal(signal.SIGINT)\nsys.exit(int")
+    (folder / "scripts" / "work.py").write_text(text)
+    done = tfvis_nb("run", "-o", "step.parquet", "scripts/work.py", cwd=folder)
+    assert done.returncode == 130
+    assert "KeyboardInterrupt" in done.stderr
+    assert tv.read_trace(folder / "step.parquet").steps["label"].tolist() == ["total"]
+
+
+def test_every_file_asked_for(folder: Path) -> None:
+    done = tfvis_nb("run", "-o", "a.html", "-o", "a.json.gz", "-o", "a.pb", "scripts/work.py", cwd=folder)
+    assert done.returncode == 0
+    assert "tfvis-drawn" in (folder / "a.html").read_text(encoding="utf-8")
+    for name in ("a.json.gz", "a.pb"):
+        assert "total" in set(tv.read_trace(folder / name).events["name"])
+
+
+def test_eager_code_by_the_profiler(folder: Path) -> None:
+    (folder / "eager.py").write_text(
+        "import tensorflow as tf\nx = tf.random.uniform([64, 64])\nprint(float(tf.reduce_sum(x @ x)) > 0)\n"
+    )
+    done = tfvis_nb("run", "--mode", "profiler", "eager.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "True\n")
+    assert (folder / "eager.trace.html").is_file()
+
+
+def test_nothing_to_trace(folder: Path) -> None:
+    (folder / "none.py").write_text("import sys\nsys.exit(int(sys.argv[1]))\n")
+    assert "none.py: the script imported no TensorFlow" in complaint(
+        tfvis_nb("run", "none.py", "0", cwd=folder), 1
+    )
+    assert "imported no TensorFlow" in complaint(tfvis_nb("run", "none.py", "5", cwd=folder), 5)
+    assert not (folder / "none.trace.html").exists()
+
+
+def test_an_import_that_runs_nothing(folder: Path) -> None:
+    (folder / "idle.py").write_text("import tensorflow\n")
+    done = tfvis_nb("run", "idle.py", cwd=folder)
+    assert done.returncode == 1
+    assert "tfvis-nb: idle.py: nothing was recorded: TensorFlow ran nothing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def (", "work.py, line 1: is no Python that "),
+        (None, "work.py: there is no such script; check the path"),
+    ],
+)
+def test_what_is_no_script(text: str | None, said: str, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "work.py").write_text(text)
+    assert complaint(tfvis_nb("run", "work.py", cwd=tmp_path), 1).startswith(said)
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_script_runs(folder: Path) -> None:
+    said = complaint(tfvis_nb("run", "-o", "/no/such/a.html", "scripts/work.py", cwd=folder), 2)
+    assert "there is no folder '/no/such'" in said

@@ -1,0 +1,258 @@
+"""The verbs of ``tfvis-nb`` and what each can be asked: parsers, and nothing that takes long to import."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from tfvis_nb.unknown_options import near
+
+VERBS = {
+    "open": "show traces in a browser, as one page that needs no network",
+    "export": "write traces as a page, a Chrome trace or a table",
+    "convert": "the same as export",
+    "info": "say what traces hold: steps, devices, busy times, longest ops, transfers",
+    "run": "trace a Python script, unchanged",
+    "doctor": "find out what recording and showing lack here, and what mends it",
+    "completion": "write the completion of these words for a shell",
+}
+"""Verb to what it does."""
+
+SHELLS = ("bash", "zsh", "fish")
+
+_EXIT_CODES = "exit codes: 0 done, 1 failed, 2 wrong arguments"
+
+
+class UsageError(Exception):
+    """The arguments are wrong; the message says which."""
+
+
+class Failure(Exception):  # noqa: N818 - not a mistake of the program's
+    """What was asked could not be done; the message is for the user."""
+
+
+def one_line(message: str) -> str:
+    r"""Make a message, which may name what a trace holds, into one line that no terminal acts on.
+
+    Examples
+    --------
+    >>> from tfvis_nb.cli.arguments import one_line
+    >>> one_line("step.pb: a\n  b").encode("ascii", "replace")
+    b'step.pb: a b'
+    """
+    text = " ".join(message.split())
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+class VerbParser(argparse.ArgumentParser):
+    """The arguments of one verb; a mistake in them is a `UsageError`, with the near names."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError, where argparse would exit."""
+        raise UsageError(message)
+
+    @property
+    def actions(self) -> list[argparse.Action]:
+        """What can be given."""
+        return list(self._actions)
+
+    def checked(self, words: Sequence[str]) -> argparse.Namespace | None:
+        """Return the arguments, or None after showing the help that was asked for."""
+        arguments, unknown = self.parse_known_args(words)
+        if arguments.help:
+            print(self.format_help(), end="")  # noqa: T201
+            return None
+        if unknown:
+            options = [name for action in self._actions for name in action.option_strings]
+            word = unknown[0].partition("=")[0]
+            hint = near(word, options) or "."
+            self.error(f"unknown option {word!r}{hint} The options are {', '.join(options)}")
+        # Only now: of a misspelt option and of what is missing for it, the former is the reason.
+        for name in ("traces", "output", "script", "shell"):
+            if name in self._needed and not getattr(arguments, name):
+                self.error(f"{self._needed[name]} is missing")
+        return arguments
+
+    _needed: dict[str, str]
+
+
+def _parser(verb: str, examples: str, needed: dict[str, str], more: str = "") -> VerbParser:
+    parser = VerbParser(
+        prog=f"tfvis-nb {verb}",
+        description=VERBS[verb][0].upper() + VERBS[verb][1:] + "." + more,
+        epilog=f"examples:\n{examples}\n{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+        allow_abbrev=False,
+    )
+    parser._needed = needed  # noqa: SLF001
+    parser.add_argument("-h", "--help", action="store_true", help="show this text")
+    return parser
+
+
+def parser_of(verb: str) -> VerbParser:
+    """Return the parser of a verb's arguments.
+
+    Examples
+    --------
+    >>> from tfvis_nb.cli.arguments import parser_of
+    >>> parser_of("export").checked(["step.pb", "-o", "step.html"]).output
+    'step.html'
+    """
+    return _BUILDERS[verb](verb)
+
+
+def top_parser() -> VerbParser:
+    """Return the parser whose help lists the verbs."""
+    verbs = "\n".join(f"  {verb:<11} {what}" for verb, what in VERBS.items())
+    parser = VerbParser(
+        prog="tfvis-nb",
+        usage="tfvis-nb VERB ...",
+        description="See every op, kernel, copy and network transfer of a TensorFlow step.",
+        epilog=f"verbs:\n{verbs}\n\ntfvis-nb VERB --help says what a verb can be asked.\n{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+    )
+    parser.add_argument("-h", "--help", action="store_true", help="show this text")
+    parser.add_argument("--version", action="store_true", help="show the version")
+    return parser
+
+
+_TRACES = (
+    " A TRACE is a file, a folder or a pattern: whatever tfvis_nb.read_trace reads."
+    "\nSeveral are steps, ranks or hosts of one run."
+)
+
+
+def _add_traces(parser: VerbParser) -> None:
+    parser.add_argument("traces", metavar="TRACE", nargs="*", help="a file, a folder or a pattern")
+
+
+def _add_page(parser: VerbParser) -> None:
+    from tfvis_nb.display.options import COLOR_BY, GROUP_BY
+
+    add = parser.add_argument
+    add("--title", help="of the picture; the file's name unless given")
+    add(
+        "--time-range",
+        metavar="START:END",
+        help="only events that overlap it: with a unit (ns, us, ms, s) from the first event on, such as"
+        " 10ms:25ms; without one, epoch nanoseconds; either end may be left out",
+    )
+    add("--group-by", choices=GROUP_BY, help="how the lanes of the page are grouped")
+    add("--color-by", choices=COLOR_BY, help="what the colours of the page mean")
+    add("--lane-filter", metavar="TEXT", help="the page shows lanes that contain this at first")
+    add("--any-size", action="store_true", help="write a page of more than 50 MB, too")
+
+
+def _open(verb: str) -> VerbParser:
+    examples = """\
+  tfvis-nb open step.pb
+  tfvis-nb open rank*.json --title allreduce
+  tfvis-nb open logs/ --time-range 1s:1500ms -o part.html
+"""
+    parser = _parser(verb, examples, {"traces": "TRACE"}, _TRACES)
+    _add_traces(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write the page there, not to a temporary file"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="only say where the page is")
+    _add_page(parser)
+    return parser
+
+
+def _export(verb: str) -> VerbParser:
+    examples = f"""\
+  tfvis-nb {verb} step.pb -o step.html --color-by op
+  tfvis-nb {verb} logs/plugins/profile/2026_01_31 -o run.json.gz
+  tfvis-nb {verb} worker*.xplane.pb -o run.parquet --time-range :100ms
+"""
+    formats = (
+        "\nThe suffix of FILE says what is written: .html a page that needs no network, .json or .json.gz"
+        "\na Chrome trace for Perfetto, .parquet everything as a table that tfvis_nb reads back."
+    )
+    parser = _parser(verb, examples, {"traces": "TRACE", "output": "-o FILE"}, _TRACES + formats)
+    _add_traces(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", help="what to write")
+    _add_page(parser)
+    return parser
+
+
+def _info(verb: str) -> VerbParser:
+    examples = """\
+  tfvis-nb info step.pb
+  tfvis-nb info logs/ --json | jq '.lanes[] | select(.kind == "kernel")'
+"""
+    parser = _parser(verb, examples, {"traces": "TRACE"}, _TRACES)
+    _add_traces(parser)
+    parser.add_argument("--json", action="store_true", help="for machines: everything, ns and bytes")
+    parser.add_argument(
+        "--top", metavar="N", type=_count, default=5, help="how many rows of each table (%(default)s)"
+    )
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
+    return int(text)
+
+
+def _run(verb: str) -> VerbParser:
+    from tfvis_nb.recording.options import LEVELS, MODES
+
+    examples = """\
+  tfvis-nb run train.py --epochs 1
+  tfvis-nb run -o step.html -o step.parquet --mode session train.py
+"""
+    more = (
+        " What stands behind the script is its own."
+        "\nThe exit code is the script's; 1 when that is 0, and the trace could not be written."
+    )
+    parser = _parser(verb, examples, {"script": "the script"}, more)
+    add = parser.add_argument
+    add(
+        "-o",
+        "--output",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="write the trace there, by suffix: .html, .json, .json.gz, .parquet, .pb; repeatable"
+        " (SCRIPT.trace.html in this folder)",
+    )
+    add("--mode", choices=MODES, default="auto", help="as of %%%%trace (%(default)s)")
+    add("--level", choices=sorted(LEVELS), default="full", help="of session runs (%(default)s)")
+    add("--steps", action="store_true", help="keep whole steps only")
+    add("--no-partition-graphs", action="store_true", help="leave out the graphs that were executed")
+    add("script", metavar="SCRIPT", nargs="?", help="a Python file")
+    add("args", metavar="ARG", nargs=argparse.REMAINDER, help="the script's own arguments")
+    return parser
+
+
+def _doctor(verb: str) -> VerbParser:
+    parser = _parser(verb, "  tfvis-nb doctor\n", {}, " Exits with 1 when something has to be mended.")
+    parser.add_argument("--json", action="store_true", help="for machines")
+    return parser
+
+
+def _completion(verb: str) -> VerbParser:
+    examples = """\
+  tfvis-nb completion bash > ~/.local/share/bash-completion/completions/tfvis-nb
+  tfvis-nb completion zsh > "${fpath[1]}/_tfvis-nb"
+  tfvis-nb completion fish > ~/.config/fish/completions/tfvis-nb.fish
+"""
+    parser = _parser(verb, examples, {"shell": "the shell"})
+    parser.add_argument("shell", metavar="SHELL", nargs="?", choices=SHELLS, help=", ".join(SHELLS))
+    return parser
+
+
+_BUILDERS: dict[str, Callable[[str], VerbParser]] = {
+    "open": _open,
+    "export": _export,
+    "convert": _export,
+    "info": _info,
+    "run": _run,
+    "doctor": _doctor,
+    "completion": _completion,
+}

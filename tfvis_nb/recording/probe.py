@@ -1,0 +1,134 @@
+"""What TensorFlow can record here, found out by recording something, in a process of its own.
+
+In one of its own, as what is wrong may end the process, and TensorFlow says the reasons in its log only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
+
+_MARK = "tfvis_nb.recording.probe: "
+LONGEST_S = 180.0
+"""How long TensorFlow may take to start and to multiply two matrices; a cold disk takes most of a minute."""
+
+
+@dataclass
+class Probe:
+    """What was found out.
+
+    Parameters
+    ----------
+    version
+        TensorFlow's; "" if it could not be imported.
+    cuda
+        The first number of the version of CUDA it was built for; "" if for none.
+    gpus
+        The GPUs that it sees.
+    library
+        Where CUPTI was opened; "" if it was not.
+    why
+        Why it was not.
+    events, kernels
+        How many rows were recorded of a multiplication of matrices, and of them of kernels.
+    log
+        What TensorFlow wrote to its log, and Python of an error.
+    code
+        The exit code of the process; None if it did not end in time.
+    """
+
+    version: str = ""
+    cuda: str = ""
+    gpus: list[str] = field(default_factory=list)
+    library: str = ""
+    why: str = ""
+    events: int = 0
+    kernels: int = 0
+    log: str = ""
+    code: int | None = 0
+
+
+def probe(longest_s: float = LONGEST_S) -> Probe:
+    """Record something in another process and return what came of it.
+
+    Parameters
+    ----------
+    longest_s
+        How long to wait for it, in seconds.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.probe import probe
+    >>> probe(0.001).code is None
+    True
+    """
+    # The log has the reasons; who silenced it did not mean these.
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}
+    command = [sys.executable, "-m", "tfvis_nb.recording.probe"]
+    try:
+        done = subprocess.run(  # noqa: S603 - this very Python
+            command, env=environment, capture_output=True, timeout=longest_s, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        return Probe(log=_text(error.stderr), code=None)
+    return parsed(_text(done.stdout), _text(done.stderr), done.returncode)
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "replace")
+
+
+def parsed(output: str, log: str, code: int) -> Probe:
+    """Return what a process that probed has said.
+
+    Examples
+    --------
+    >>> from tfvis_nb.recording.probe import parsed
+    >>> parsed("", "Illegal instruction", -4).version
+    ''
+    """
+    facts: dict[str, object] = {}
+    for line in output.splitlines():
+        if line.startswith(_MARK):
+            # Each line says more than the one before: a process may end at any of them.
+            facts = json.loads(line.removeprefix(_MARK))
+    found = Probe(log=log, code=code)
+    vars(found).update({name: value for name, value in facts.items() if name not in ("log", "code")})
+    return found
+
+
+def _say(found: Probe) -> None:
+    print(_MARK + json.dumps(asdict(found)), flush=True)  # noqa: T201 - to the process that asked
+
+
+def _run() -> None:
+    import tensorflow as tf
+
+    from tfvis_nb.reading import EmptyTraceError
+    from tfvis_nb.recording import trace
+    from tfvis_nb.recording.cupti import cuda_major, library
+
+    found = Probe(version=tf.__version__, cuda=cuda_major())
+    _say(found)
+    found.gpus = [gpu.name for gpu in tf.config.list_physical_devices("GPU")]
+    _say(found)
+    values = tf.random.uniform([256, 256])
+    try:
+        with trace(mode="profiler") as recorded:
+            tf.linalg.matmul(values, values).numpy()
+        found.events = len(recorded.events)
+        found.kernels = int((recorded.events["kind"] == "kernel").sum())
+    except EmptyTraceError as error:
+        sys.stderr.write(f"{error}\n")
+    if found.cuda:
+        # After the profile, with which TensorFlow has opened it, where it can.
+        path, found.why = library(found.cuda)
+        found.library = str(path or "")
+    _say(found)
+
+
+if __name__ == "__main__":
+    _run()
