@@ -15,10 +15,8 @@ it("names steps by number and label", () => {
 describe("stepBars", () => {
   it("gives one bar a step, as high as it took long", () => {
     const { bars, median, slowest } = stepBars(steps(10, 40, 10, 20), 100);
-    expect(bars.map((bar) => bar.height)).toEqual([0.25, 1, 0.25, 0.5]);
-    expect(bars.map((bar) => bar.isSlow)).toEqual(
-      [false, true, false, true].map((_, i) => [10, 40, 10, 20][i] > 22.5),
-    );
+    expect(bars.map((bar) => bar.height)).toEqual([10 / 30, 1, 10 / 30, 20 / 30]);
+    expect(bars.map((bar) => bar.isSlow)).toEqual([false, true, false, true]);
     expect(median).toBe(15);
     expect(slowest).toBe(1);
   });
@@ -43,7 +41,7 @@ describe("stepBars", () => {
 
   it("cuts a stray step off so that the others differ", () => {
     const { bars } = stepBars(steps(10, 12, 10, 900), 10);
-    expect(bars.map((bar) => Math.round(bar.height * 100))).toEqual([30, 36, 30, 100]);
+    expect(bars.map((bar) => Math.round(bar.height * 100))).toEqual([45, 55, 45, 100]);
   });
 
   it("has no bar for what belongs to no step", () => {

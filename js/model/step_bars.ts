@@ -22,10 +22,10 @@ export interface StepBars {
 }
 
 /** A step that takes this many times the median stands out. */
-export const SLOW = 1.5;
+export const SLOW = 1.3;
 
 /** Higher than so many medians no bar is drawn: one stray step would flatten the differences of all others. */
-export const HIGHEST = 3;
+export const HIGHEST = 2;
 
 /** What people call a step. */
 export function stepName(step: Step): string {

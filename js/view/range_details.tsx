@@ -124,11 +124,27 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
           </>
         )}
       </dl>
-      <h3>Most time</h3>
-      <StatisticsTable store={store} commands={commands} rows={answer?.rows ?? null} most={FEW} />
+      <h3 title="Frames of the host program contain each other; drag a range to sum them up too">
+        Most time
+      </h3>
+      <StatisticsTable
+        store={store}
+        commands={commands}
+        rows={answer && worked(store, answer.rows)}
+        most={FEW}
+      />
       <Notes notes={store.drawn.notes} />
     </>
   );
+}
+
+/**
+ * What is more than a frame of the program: frames contain each other and the ops in them, so that the outermost
+ * would come first whatever is slow. Where there is nothing else they are all there is to say.
+ */
+function worked(store: Store, rows: RangeStatistics["rows"]): RangeStatistics["rows"] {
+  const others = rows.filter((row) => store.drawn.categories[row.category] !== "host");
+  return others.length > 0 ? others : rows;
 }
 
 function Busy({ answer, length, of }: { answer: RangeStatistics | null; length: number; of: string }) {

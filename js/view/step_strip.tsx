@@ -88,7 +88,13 @@ export function StepStrip({ store }: { store: Store }) {
           </i>
         ))}
       </div>
-      <div class="step-told" aria-hidden="true">
+      <button
+        type="button"
+        class="step-told"
+        title="Show this step"
+        data-lm-suppress-shortcuts="true"
+        onClick={() => show(told)}
+      >
         <strong>
           {hovered === null && store.step === null
             ? `Slowest: step ${steps[told].step}`
@@ -96,7 +102,7 @@ export function StepStrip({ store }: { store: Store }) {
         </strong>{" "}
         {formatDuration(duration)}
         {median > 0 && <span> · {(duration / median).toFixed(1)} × median</span>}
-      </div>
+      </button>
     </div>
   );
 }

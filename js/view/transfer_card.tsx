@@ -9,17 +9,39 @@ import { categoryOf, deviceName } from "./wording";
 
 const MOVES = new Set(["transfer", "h2d", "d2h", "d2d"]);
 
+/** How long it waited and how long it moved, as a bar and in words. */
+function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
+  const waited = store.drawn.wait?.[id] ?? 0;
+  const duration = store.drawn.duration[id];
+  const wait = waitColour(store.painting.theme);
+  return (
+    <>
+      <div class="split" aria-hidden="true">
+        <span
+          style={{
+            width: `${(100 * waited) / (duration || 1)}%`,
+            background: `repeating-linear-gradient(135deg, ${wait} 0 3px, color-mix(in srgb, ${wait} 40%, var(--ground)) 3px 6px)`,
+          }}
+        />
+        <span style={{ flex: 1, background: categoryColour(categoryOf(store, id), store.painting.theme) }} />
+      </div>
+      <div class="split-key">
+        <span>waiting {formatDuration(waited)}</span>
+        <span>moving {formatDuration(duration - waited)}</span>
+      </div>
+    </>
+  );
+}
+
 export function TransferCard({ store, id }: EventProps) {
-  const { details, drawn } = store;
+  const { details } = store;
   const category = categoryOf(store, id);
+  // A collective waits for its last rank, where the ranks' traces tell.
+  if (category === "collective" && store.drawn.wait?.[id]) return <WaitSplit store={store} id={id} />;
   const source = details?.source(id);
   const destination = details?.destination(id);
   if (!details || !MOVES.has(category) || !(source || destination)) return null;
   const bytes = details.bytes(id);
-  const waited = drawn.wait?.[id] ?? 0;
-  const duration = drawn.duration[id];
-  const colour = categoryColour(category, store.painting.theme);
-  const wait = waitColour(store.painting.theme);
   return (
     <>
       <div class="route">
@@ -33,23 +55,7 @@ export function TransferCard({ store, id }: EventProps) {
           <span>destination</span>
         </div>
       </div>
-      {category === "transfer" && (
-        <>
-          <div class="split" aria-hidden="true">
-            <span
-              style={{
-                width: `${(100 * waited) / (duration || 1)}%`,
-                background: `repeating-linear-gradient(135deg, ${wait} 0 3px, color-mix(in srgb, ${wait} 40%, var(--ground)) 3px 6px)`,
-              }}
-            />
-            <span style={{ flex: 1, background: colour }} />
-          </div>
-          <div class="split-key">
-            <span>waiting {formatDuration(waited)}</span>
-            <span>moving {formatDuration(duration - waited)}</span>
-          </div>
-        </>
-      )}
+      {category === "transfer" && <WaitSplit store={store} id={id} />}
     </>
   );
 }

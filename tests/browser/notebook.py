@@ -51,7 +51,8 @@ class Notebook:
             cells=[nbformat.v4.new_code_cell(source) for source in cells],
             metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
         )
-        nbformat.write(document, server.root / name)
+        self.path = server.root / name
+        nbformat.write(document, self.path)
         self.open()
 
     def open(self) -> None:

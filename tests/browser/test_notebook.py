@@ -147,6 +147,17 @@ def test_keys_stay_in_the_timeline(notebook: OpenNotebook) -> None:
     assert book.cells == before
 
 
+def test_a_notebook_can_be_saved_from_the_timeline(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook)
+    cells = book.cells
+    saved = book.path.stat().st_mtime_ns
+    timeline.lanes.focus()
+    book.page.keyboard.press("Control+s")
+    book.wait_until(lambda: book.path.stat().st_mtime_ns > saved)
+    book.page.keyboard.press("a")
+    assert book.cells == cells
+
+
 def test_the_theme_is_followed_live(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook)
     expect(timeline.root).to_have_attribute("data-theme", "light")
