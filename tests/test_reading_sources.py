@@ -14,6 +14,7 @@ import pytest
 
 import tfvis_nb as tv
 from tfvis_nb.reading import schema
+from tfvis_nb.reading.sources import unpack
 
 ONE_OP = b"""dev_stats {
   device: "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -186,6 +187,16 @@ def test_empty_sources_say_which_option_fills_them(source: object) -> None:
 def test_graphs_alone_are_an_empty_trace(data: Path) -> None:
     with pytest.raises(tv.EmptyTraceError, match=r"1 partition graphs, but no step_stats.*FULL_TRACE"):
         tv.read_trace(data / "cpu_tf221_partition_graphs_only.pb.xz")
+
+
+@pytest.mark.parametrize("name", ["local_mlp_step1.pb", "gpu_tf221_mlp.pb.xz", "simple_stepstats.pbtxt"])
+def test_a_file_that_a_run_was_written_into_twice(name: str, data: Path) -> None:
+    content = unpack((data / name).read_bytes(), name)
+    once, twice = tv.read_trace(bytes(content)), tv.read_trace(bytes(content) * 2)
+    assert len(twice.events) == 2 * len(once.events)
+    said = f"{len(once.events)} rows occur twice and were kept"
+    assert [note.startswith(said) for note in twice.notes].count(True) == 1
+    assert not any("occur twice" in note for note in once.notes)
 
 
 def test_empty_steps_among_others_are_noted() -> None:

@@ -152,6 +152,17 @@ def test_a_file_that_its_repository_destroyed_is_refused(shared: Path) -> None:
         tv.read_trace(path)
 
 
+def test_a_file_that_a_profile_was_written_into_twice(data: Path) -> None:
+    content = lzma.decompress((data / WORKERS[0]).read_bytes())
+    once, twice = tv.read_trace(content), tv.read_trace(content * 2)
+    assert len(twice.events) == 2 * len(once.events)
+    (note,) = [note for note in twice.notes if "several planes have the same name" in note]
+    assert re.search(r"one file: .*/host:CPU.*; these hold the same rows again: .*/device:GPU:0", note)
+    assert not any("several planes" in note for note in once.notes)
+    (note,) = [note for note in tv.read_trace(profile((0, 1)) + profile((9000, 1))).notes if "planes" in note]
+    assert note.endswith("in one file: /host:CPU")
+
+
 def test_a_profile_without_events() -> None:
     with pytest.raises(tv.EmptyTraceError, match="XSpace without any events"):
         tv.read_trace(b"\x0a\x0b\x12\x09/host:CPU")

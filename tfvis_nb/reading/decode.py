@@ -17,6 +17,7 @@ from tfvis_nb.reading import protowire, schema
 from tfvis_nb.reading.aggregates import same_times, without_repeats
 from tfvis_nb.reading.damage import damaged_message
 from tfvis_nb.reading.devices import Place, place
+from tfvis_nb.reading.doubled import doubled
 from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.foreign import READABLE
 from tfvis_nb.reading.protowire import Data
@@ -72,6 +73,8 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
         if len(data) and not known:
             raise TraceFormatError(f"{label}: none of its fields is one of a {message}; {READABLE}")
         raise EmptyTraceError(f"{label}: {_what_is_there(data, message, graphs)}; {NO_EVENTS}")
+    again = doubled(data, [(entry.start, entry.end) for entry in entries])
+    step.doubled = int(np.isin(step.entry, again).sum())
     return step
 
 

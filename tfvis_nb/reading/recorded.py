@@ -31,6 +31,8 @@ class RecordedStep:
         Serialised ``GraphDef`` of each partition.
     repeated
         How many rows of aggregate lanes were left out because another lane has them too.
+    doubled
+        How many rows are of a ``DeviceStepStats`` that an earlier one equals byte for byte.
     notes
         What had to be repaired to get here.
     name
@@ -44,6 +46,7 @@ class RecordedStep:
     entry: np.ndarray
     graphs: list[bytes]
     repeated: int = 0
+    doubled: int = 0
     notes: list[str] = field(default_factory=list)
     name: str = ""
 

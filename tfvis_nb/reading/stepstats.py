@@ -118,6 +118,11 @@ def _note_devices(source: Source, notes: list[str]) -> None:
         seen.add((step, device))
     if merged:
         notes.append(f"{merged} dev_stats entries name a device again and were merged with the first")
+    if doubled := sum(step.doubled for step in source.steps):
+        notes.append(
+            f"{doubled} rows occur twice and were kept: their dev_stats entries are the same, "
+            "as when a RunMetadata is written into one file again"
+        )
     unknown = sorted(
         {
             device

@@ -13,6 +13,7 @@ import numpy as np
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading import protowire, xspace_schema
 from tfvis_nb.reading.damage import damaged_message
+from tfvis_nb.reading.doubled import doubled_planes
 from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.xspace_events import Events, decode, portions
@@ -37,7 +38,7 @@ class RecordedHost:
     parts
         Its events, as they were decoded.
     notes
-        What was left out in decoding.
+        What was left out in decoding, and what the file holds twice.
     label
         The file it came from.
     hostname
@@ -87,7 +88,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
     """
     try:
         found = planes(data)
-        parts, left_out = _parts(data, found)
+        parts, notes = _parts(data, found)
         names = hostnames(data)
         window = _window(found)
     except (protowire.DamageError, ValueError) as error:
@@ -96,7 +97,8 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         raise TraceFormatError(f"{label}: {said}") from None
     if not any(len(part.rows) for part in parts):
         raise EmptyTraceError(f"{label}: an XSpace without any events; {NO_EVENTS}")
-    return RecordedHost(parts, left_out, label, names[0] if names else "", window, threadpool)
+    notes += doubled_planes(data, found)
+    return RecordedHost(parts, notes, label, names[0] if names else "", window, threadpool)
 
 
 def _window(found: Sequence[Plane]) -> tuple[int, int]:
