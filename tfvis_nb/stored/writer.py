@@ -198,8 +198,8 @@ class Writer:
                 connection.execute("DELETE FROM requests WHERE id = ?", (request,))
             if self._keep is not None:
                 connection.execute(
-                    "DELETE FROM traces WHERE signature = ?1 AND id NOT IN"
-                    " (SELECT id FROM traces WHERE signature = ?1 ORDER BY id DESC LIMIT ?2)",
+                    "DELETE FROM traces WHERE signature = ?1 AND id <="
+                    " (SELECT id FROM traces WHERE signature = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
                     (signature, self._keep),
                 )
 
