@@ -121,7 +121,7 @@ def top_parser() -> VerbParser:
 
 _TRACES = (
     " A TRACE is a file, a folder or a pattern: whatever tfvis_nb.read_trace reads."
-    "\nSeveral are steps, ranks or hosts of one run."
+    "\nSeveral are steps, ranks or hosts of one run; so are those that the file of a TraceSession keeps."
 )
 
 

@@ -1,9 +1,10 @@
-"""What the verbs that read traces have in common: reading, and the part of the run that was asked for."""
+"""What the verbs that read traces have in common: reading, sessions too, and the part asked for."""
 
 from __future__ import annotations
 
 import argparse
 import re
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_SQLITE = b"SQLite format 3\0"
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
 
 
@@ -29,7 +31,10 @@ def read(traces: Sequence[str], title: str | None = None) -> Trace:
 
     paths = [Path(trace).expanduser() for trace in traces]
     try:
-        return read_trace(paths[0] if len(paths) == 1 else paths, title=title)
+        sources = [source for path in paths for source in _sources(path)]
+        if title is None and len(paths) == 1 and len(sources) > 1:
+            title = paths[0].name
+        return read_trace(sources[0] if len(sources) == 1 else sources, title=title)
     except FileNotFoundError as error:
         what = "no file matches the pattern" if "pattern" in str(error) else "there is no such file or folder"
         raise Failure(f"{error.filename}: {what}; check the path") from None
@@ -39,6 +44,28 @@ def read(traces: Sequence[str], title: str | None = None) -> Trace:
     except TraceFormatError as error:
         named = any(str(path) in str(error) for path in paths)
         raise Failure(str(error) if named else f"{', '.join(traces)}: {error}") from None
+
+
+def _sources(path: Path) -> Sequence[Path | Trace]:
+    """Return the traces that a session keeps, or the path where it is none's."""
+    if not path.is_file():
+        return [path]
+    with path.open("rb") as file:
+        if file.read(len(_SQLITE)) != _SQLITE:
+            return [path]
+    from tfvis_nb.stored import open_session
+
+    try:
+        with open_session(path) as session:
+            numbers = session.traces.index.tolist()
+            if not numbers:
+                raise Failure(
+                    f"{path}: a session in which no run was traced; ask for a trace:"
+                    f" tfvis_nb.open_session({str(path)!r}).trace_next()"
+                )
+            return [session.read(number) for number in numbers]
+    except sqlite3.Error as error:
+        raise Failure(f"{path}: a session that cannot be read: {error}") from None
 
 
 def in_asked_range(trace: Trace, arguments: argparse.Namespace) -> Trace:
