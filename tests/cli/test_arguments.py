@@ -71,7 +71,7 @@ def test_help_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (["convert", "x.pb", "-o", "x.json", "--any-size"], "--any-size is of pages, not of .json files"),
         (["open", "x.pb", "-o", "x.json"], "'x.json' is no page"),
-        (["open", "x.pb", "--group-by", "devise"], "invalid choice: 'devise' (choose from 'device',"),
+        (["open", "x.pb", "--group-by", "devise"], "invalid choice: 'devise' (choose from"),
         (["run"], "the script is missing"),
         (["run", "--mdoe", "session", "x.py"], "unknown option '--mdoe'; did you mean '--mode'?"),
         (["run", "-o", "x.htm", "x.py"], "unknown suffix '.htm'; did you mean '.html'?"),
