@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from benchmarks import traces
 from benchmarks.table import Row, show
 from tfvis_nb import Trace, read_trace
+from tfvis_nb.display.page import bundle
 
 INSTRUMENT = Path(__file__).with_name("frames.js").read_text(encoding="utf-8")
 NAVIGATIONS = 5
@@ -83,12 +84,12 @@ def main() -> None:
 def _sizes(text: str, trace: Trace) -> list[Row]:
     events = len(trace.events)
     drawn, details = (_payload(text, part) for part in ("drawn", "details"))
-    code = len(text.encode()) - drawn - details
+    code = len(bundle("page.js").encode())
     what = f"{events:,} events"
     return [
         _bytes_row(f"{what}: drawn", drawn / events, "B/event", DRAWN),
         _bytes_row(f"{what}: with details", (drawn + details) / events, "B/event", ALL),
-        _bytes_row(f"{what}: the rest of the page", code, "B", CODE),
+        _bytes_row(f"{what}: the page's code", code, "B", CODE),
     ]
 
 

@@ -55,17 +55,26 @@ const shared = {
   legalComments: "none",
   jsx: "automatic",
   jsxImportSource: "preact",
-  // Some notebook hosts define an AMD loader; libraries that look for one would register there and export nothing.
-  define: { "define.amd": "false" },
   logLevel: "info",
   write: false,
   plugins: [styleText, writeInlineable],
 };
 
-const contexts = await Promise.all([
-  context({ ...shared, entryPoints: ["js/widget.ts"], outfile: "tfvis_nb/static/widget.js", format: "esm" }),
-  context({ ...shared, entryPoints: ["js/page.ts"], outfile: "tfvis_nb/static/page.js", format: "iife" }),
-]);
+const bundled = (entry, format) =>
+  context({
+    ...shared,
+    entryPoints: [`js/${entry}.ts`],
+    outfile: `tfvis_nb/static/${entry}.js`,
+    format,
+    define: {
+      // Some notebook hosts define an AMD loader; libraries that look for one would register there and export nothing.
+      "define.amd": "false",
+      // A page holds its whole trace, and so no code that asks a kernel for parts of one.
+      HAS_KERNEL: String(entry === "widget"),
+    },
+  });
+
+const contexts = await Promise.all([bundled("widget", "esm"), bundled("page", "iife")]);
 
 if (watch) {
   await Promise.all(contexts.map((bundle) => bundle.watch()));

@@ -12,7 +12,7 @@ const message = (error: unknown) => (error instanceof Error ? error.message : St
 
 /** Fetch it; `outline` is what was drawn, null when that was everything. */
 export function loadRest(store: Store, outline: Outline | null, commands: Commands): void {
-  if (!outline) loadDetails(store, store.host.details(store.signal));
+  if (!HAS_KERNEL || !outline) loadDetails(store, store.host.details(store.signal));
   else if (outline.rest === "windows") new Large(store, outline, commands, store.signal);
   else loadChunks(store, outline, commands);
 }

@@ -42,8 +42,8 @@ export async function mount(
       render(<Message title="Loading the trace …" progress={{ done, total }} />, root);
     progress(0, 0);
     const container = await openContainer(await host.drawn(progress, signal));
-    outline = outlineIn(container);
-    drawn = outline ? compose(outline, null, null) : drawnIn(container);
+    outline = HAS_KERNEL ? outlineIn(container) : null;
+    drawn = HAS_KERNEL && outline ? compose(outline, null, null) : drawnIn(container);
   } catch (error) {
     if (!signal.aborted)
       render(
