@@ -178,9 +178,9 @@ def test_one_step_of_several(exported: OpenExported, tmp_path: Path) -> None:
     trace = read_trace([LOCAL, LOCAL, DISTRIBUTED])
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
     steps = timeline.host.get_by_role("combobox", name="Step")
-    for step in (0, 2):
+    for step, label in ((0, LOCAL.stem), (2, DISTRIBUTED.stem)):
         steps.select_option(str(step))
-        expect(timeline.title).to_have_text(f"Step {step} · {trace.steps.loc[step, 'label']}")
+        expect(timeline.title).to_have_text(f"Step {step} · {label}")
         assert timeline.facts()["Events"] == str(trace.steps.loc[step, "events"])
     steps.select_option("all")
     expect(timeline.title).to_have_text("Whole run")
