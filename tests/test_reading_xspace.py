@@ -107,6 +107,53 @@ def test_thread_pools_are_left_out_unless_asked_for(data: Path) -> None:
     assert (whole.events["step"][~noise].to_numpy() == trace.events["step"].to_numpy()).all()
 
 
+def test_eager_ops_are_ops(data: Path) -> None:
+    events = tv.read_trace(data / KERAS).events
+    eager = events[events["detail"].str.startswith("EagerLocalExecute: ")]
+    assert set(eager["kind"]) == {"op"}
+    assert (eager["detail"] == "EagerLocalExecute: " + eager["op"].astype("str")).all()
+    assert (eager["name"] == eager["op"].astype("str")).all()
+    counts = eager["op"].value_counts()
+    assert (len(eager), counts["OptionalGetValue"], counts["DivNoNan"]) == (38, 8, 1)
+    functions = events[events["op"] == "EagerLocalExecute"]
+    assert set(functions["kind"]) == {"host"}
+    assert set(functions["name"]) == {"EagerLocalExecute: __inference_multi_step_on_iterator_941"}
+    for wrapper in ("EagerExecute", "EagerKernelExecute", "KernelAndDeviceFunc::Run"):
+        assert set(events["kind"][events["name"] == wrapper]) == {"host"}
+
+
+def test_an_eager_op_with_a_row_of_its_own_is_counted_once() -> None:
+    names = ["EagerExecute", "EagerLocalExecute: MatMul", "MatMul:MatMul", "EagerLocalExecute: Mine"]
+    written = b"".join(
+        field(4, number(1, place + 1) + field(2, number(1, place + 1) + field(2, name.encode())))
+        for place, name in enumerate(names)
+    )
+    events = b"".join(
+        field(4, number(1, which) + number(2, at * 1000) + number(3, length * 1000) + is_func)
+        for which, at, length, is_func in (
+            (1, 0, 90, field(4, number(1, 1) + number(4, 0))),
+            (2, 10, 70, b""),
+            (3, 20, 50, b""),
+            (2, 100, 30, b""),
+            (3, 140, 5, b""),
+            (1, 200, 90, field(4, number(1, 1) + number(4, 1))),
+            (4, 210, 70, b""),
+        )
+    )
+    stat = field(5, number(1, 1) + field(2, number(1, 1) + field(2, b"is_func")))
+    line = field(3, field(2, b"python") + events)
+    table = tv.read_trace(field(1, field(2, b"/host:CPU") + line + written + stat)).events
+    assert table[["start_ns", "kind", "name", "op"]].to_numpy().tolist() == [
+        [0, "host", "EagerExecute", "EagerExecute"],
+        [10, "host", "EagerLocalExecute: MatMul", "EagerLocalExecute"],
+        [20, "op", "MatMul", "MatMul"],
+        [100, "op", "MatMul", "MatMul"],
+        [140, "op", "MatMul", "MatMul"],
+        [200, "host", "EagerExecute", "EagerExecute"],
+        [210, "host", "EagerLocalExecute: Mine", "EagerLocalExecute"],
+    ]
+
+
 def test_input_pipelines_are_input(data: Path) -> None:
     trace = tv.read_trace(data / KERAS)
     category = pd.Series([CATEGORIES[number] for number in categorise(trace.events)])

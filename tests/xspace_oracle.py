@@ -65,6 +65,7 @@ def read(space: XSpace, *, threadpool: bool = False) -> list[Row]:
                 rows.append(row)
     _link(rows)
     _give_steps(rows)
+    _name_eager_ops(rows)
     if not threadpool:
         rows = [row for row in rows if not row["_name"].startswith("ThreadpoolListener::")]
     for row in rows:
@@ -219,6 +220,28 @@ def _gpu(row: Row, stats: dict[str, Any]) -> None:
         plain = hlo if hlo and not hlo.startswith("command_buffer") else _without_arguments(name)
         row["name"] = annotated[1] if annotated else plain
         row.setdefault("op", annotated[2] if annotated else _class_of(plain))
+
+
+def _name_eager_ops(rows: list[Row]) -> None:
+    """Make ops of what is run eagerly and is no function, where no row of that op lies inside."""
+    for row in rows:
+        op = row["_name"].removeprefix("EagerLocalExecute: ")
+        if not row["_thread"] or op == row["_name"] or not re.fullmatch("_?[A-Z][A-Za-z0-9_>]*", op):
+            continue
+        thread = [other for other in rows if other["_thread"] == row["_thread"]]
+        around = [other for other in thread if "is_func" in other["_stats"] and _holds(other, row)]
+        around.sort(key=lambda other: (other["start_ns"], -other["duration_ns"]))
+        function = any(other["_stats"]["is_func"] for other in around[-1:]) or re.fullmatch(".*_[0-9]+", op)
+        twice = any(other["op"] == op and other["kind"] != "host" and _holds(row, other) for other in thread)
+        if not function and not twice:
+            row["detail"] = f"{row['_name']} {row['detail']}".strip()
+            row["name"], row["op"] = op, op
+            row["kind"] = "collective" if COLLECTIVE.match(op) else "op"
+
+
+def _holds(outer: Row, inner: Row) -> bool:
+    end, inner_end = (row["start_ns"] + row["duration_ns"] for row in (outer, inner))
+    return bool(outer is not inner and outer["start_ns"] <= inner["start_ns"] and inner_end <= end)
 
 
 def _link(rows: list[Row]) -> None:

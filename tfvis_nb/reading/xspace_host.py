@@ -7,13 +7,17 @@ from collections.abc import Callable
 import numpy as np
 
 from tfvis_nb.events import KINDS
+from tfvis_nb.reading.xspace_eager import eager_marks
 from tfvis_nb.reading.xspace_events import Events
 from tfvis_nb.reading.xspace_names import Called, class_of, host_event, kernel_name
 from tfvis_nb.reading.xspace_rows import Coded, Rows, Sparse
 from tfvis_nb.reading.xspace_stats import Values
 
 _LINKS = ("_pt", "_p", "_ct", "_c", "_r", "correlation_id", "group_id")
-_NUMBERS = ("step_num", "tracing_count", "instance_key", "group_key", "allocation_bytes", "bytes_allocated")
+_NUMBERS = (
+    *("step_num", "tracing_count", "instance_key", "group_key"),
+    *("allocation_bytes", "bytes_allocated", "is_func"),
+)
 _TEXTS = ("hlo_op", "tf_function_call")
 _WANTED = frozenset((*_LINKS, *_NUMBERS, *_TEXTS))
 
@@ -74,7 +78,11 @@ def host_rows(events: Events) -> Rows:
         source=blank,
         destination=blank,
         amount=_allocated(events, values),
-        marks={"launch": Sparse(launched, correlation), **_marks(events, values)},
+        marks={
+            "launch": Sparse(launched, correlation),
+            **_marks(events, values),
+            **eager_marks(events.plane.events.texts, meta, op, kind),
+        },
     )
 
 
@@ -124,6 +132,7 @@ def _marks(events: Events, values: Values) -> dict[str, Sparse]:
         "step_num": Sparse(*values.integers("step_num")),
         "group_id": Sparse(*values.integers("group_id")),
         "function": _flag(values.spread("tf_function_call", len(events)) >= 0),
+        "is_func": Sparse(*values.integers("is_func")),
         "session": _flag(_named(events, "SessionRun")),
         "run": Sparse(rows, np.where(runs[rows], 1, 2)),
         "noise": _flag(_named(events, "ThreadpoolListener::")),

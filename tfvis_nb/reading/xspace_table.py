@@ -13,6 +13,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.clocks import ABSURD
 from tfvis_nb.reading.columns import Vocabulary, nullable
+from tfvis_nb.reading.xspace_eager import name_eager_ops
 from tfvis_nb.reading.xspace_events import Line
 from tfvis_nb.reading.xspace_lanes import thread_lanes
 from tfvis_nb.reading.xspace_links import Links
@@ -74,7 +75,9 @@ def table(parts: list[Part], began: int, *, threadpool: bool, salt: int) -> Trac
     start = np.concatenate([one.start for one in rows])
     duration = np.concatenate([one.duration for one in rows])
     usable = _usable(start, duration, notes)
-    step, chosen = find_steps(links, Threads(_threads(parts), start, duration), start)
+    threads = Threads(_threads(parts), start, duration)
+    step, chosen = find_steps(links, threads, start)
+    name_eager_ops(rows, links, threads)
     order = _order(links, start, duration, usable, threadpool, notes)
     columns = _times(links, start, duration, order, began, notes)
     columns["step"] = step[order]
@@ -82,7 +85,7 @@ def table(parts: list[Part], began: int, *, threadpool: bool, salt: int) -> Trac
     if outside and outside < len(order):
         notes.append(f"{outside} {OF_NO_STEP}")
     # The texts come last, when what was needed to find times and links is gone.
-    del start, duration, step
+    del start, duration, step, threads
     nested = _nested(parts, links, order, salt)
     labels = _labels(parts, links, chosen)
     columns |= _texts(parts, order)
