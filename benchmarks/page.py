@@ -85,11 +85,13 @@ def _sizes(text: str, trace: Trace) -> list[Row]:
     events = len(trace.events)
     drawn, details = (_payload(text, part) for part in ("drawn", "details"))
     code = len(bundle("page.js").encode())
+    besides = len(text.encode()) - drawn - details
     what = f"{events:,} events"
     return [
         _bytes_row(f"{what}: drawn", drawn / events, "B/event", DRAWN),
         _bytes_row(f"{what}: with details", (drawn + details) / events, "B/event", ALL),
         _bytes_row(f"{what}: the page's code", code, "B", CODE),
+        Row(f"{what}: all but the events, with the still picture", f"{besides:,} B", "", "", "", kept=True),
     ]
 
 

@@ -1,6 +1,7 @@
 /** Draws at most once a frame, and only the canvases whose picture has changed. */
 
 import { ticks } from "../model/ticks";
+import { formatTime } from "../model/units";
 import { Bars } from "./bars";
 import { fitSurface, makeSurface, type Surface } from "./canvas";
 import { Minimap } from "./minimap";
@@ -73,6 +74,16 @@ export class Frame {
     if (!this.#request) this.#request = requestAnimationFrame(() => this.#draw());
   }
 
+  /** The ruler is a picture; this is what it says to those who do not see it. */
+  #tellTime(): void {
+    const { viewport, bounds } = this.store;
+    const resolution = (viewport.end - viewport.start) / 1000;
+    const [from, to] = [viewport.start, viewport.end].map((time) =>
+      formatTime(time - bounds.start, resolution),
+    );
+    this.stages.ruler.setAttribute("aria-label", `Time axis, ${from} to ${to}`);
+  }
+
   #draw(): void {
     this.#request = 0;
     const { store } = this;
@@ -86,6 +97,7 @@ export class Frame {
       fitSurface(this.#ruler, store.width, 21);
       this.#bars.draw(this.#base, store, this.#tokens, ruler.ticks);
       drawRuler(this.#ruler, store, this.#tokens, ruler);
+      this.#tellTime();
       this.#minimap.place();
     }
     if (this.#stale.minimap) this.#minimap.draw();

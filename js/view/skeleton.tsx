@@ -10,7 +10,7 @@ export function Skeleton({ description }: { description: string }) {
           <div class="corner">Activity</div>
           <div class="minimap" data-part="minimap" title="Drag to choose the part in view" />
           <div class="corner filter" data-part="filter" />
-          <div class="ruler" data-part="ruler">
+          <div class="ruler" data-part="ruler" role="img" aria-label="Time axis">
             <div data-part="cursor" />
           </div>
           <div class="labels" data-part="labels" role="group" aria-label="Lanes" />

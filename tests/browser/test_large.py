@@ -66,9 +66,8 @@ def notice(timeline: Timeline) -> Locator:
 
 
 def visible_time(timeline: Timeline) -> str:
-    """What the ruler's ticks say: it changes when the view moves."""
-    view = timeline.host.evaluate("(host) => host.tfvis.store.viewport")
-    return f"{view['start']:.0f} to {view['end']:.0f}"
+    """What the ruler says: it changes when the view moves."""
+    return timeline.host.get_by_role("img", name="Time axis").get_attribute("aria-label") or ""
 
 
 def is_selected(book: Notebook, event: int) -> bool:
@@ -134,13 +133,12 @@ def test_a_busy_kernel_does_not_freeze_the_view(notebook: OpenNotebook) -> None:
     book.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
     timeline = Timeline(book.timelines(1).first).wait()
     timeline.lanes.focus()
-    seen = {visible_time(timeline)}
+    ruler = timeline.host.get_by_role("img", name="Time axis")
     for key in ("w", "w", "d", "d", "a"):
+        before = visible_time(timeline)
         book.page.keyboard.press(key)
-        seen.add(visible_time(timeline))
-    assert len(seen) > 4
+        expect(ruler).not_to_have_attribute("aria-label", before)
     expect(notice(timeline)).to_contain_text("kernel is busy")
-    assert timeline.host.evaluate("(host) => Math.max(...host.tfvis.times.work) < 500")
     expect(notice(timeline)).to_have_count(0, timeout=15_000)
     expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text("24 000")
 
