@@ -1,0 +1,34 @@
+"""What each figure of the analyses is: formula, unit and source, as the tooltips and docs/metrics.md say it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+MODULES: tuple[str, ...] = ()
+"""The analyses, by the name of their module; each has ``FIGURES``, figure to definition."""
+
+
+def definitions(module: str) -> Mapping[str, str]:
+    """Return the definition of each figure of one analysis, by its name.
+
+    Parameters
+    ----------
+    module
+        One of `MODULES`.
+
+    Raises
+    ------
+    KeyError
+        If there is no such analysis.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.definitions import MODULES, definitions
+    >>> all(text.endswith(".") for module in MODULES for text in definitions(module).values())
+    True
+    """
+    if module not in MODULES:
+        raise KeyError(f"there is no analysis {module!r}; there are {', '.join(MODULES)}")
+    figures: Mapping[str, str] = importlib.import_module(f"tfvis_nb.analysis.{module}").FIGURES
+    return figures
