@@ -1,4 +1,4 @@
-"""What each figure of the analyses is: formula, unit and source, as the tooltips and docs/metrics.md say it."""
+"""What each figure of the analyses is: formula, unit and source, as tooltips and docs/metrics.md say it."""
 
 from __future__ import annotations
 
