@@ -13,15 +13,15 @@ from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.pickle_instructions import load
 from tfvis_nb.reading.pickle_machine import Global, Object
 from tfvis_nb.reading.protowire import Data
+from tfvis_nb.reading.tftracer_sessions import SESSION, SavedRun, kept_traces, saved_runs
 
-_SESSION = Global("tftracer.tracing_server", "TracingSource")
 _MESSAGES = {
     Global("tensorflow.core.protobuf.config_pb2", "RunMetadata"): "RunMetadata",
     Global("tensorflow.core.framework.step_stats_pb2", "StepStats"): "StepStats",
 }
 _ALLOWED = {
     **_MESSAGES,
-    _SESSION: "session",
+    SESSION: "session",
     Global("collections", "OrderedDict"): "dict",
     Global("datetime", "datetime"): "time",
     Global("datetime", "timedelta"): "time",
@@ -75,7 +75,7 @@ def messages(data: Data, label: str, notes: list[str]) -> list[Part]:
         When it is damaged, is of something else, or names anything that those do not.
     """
     built = load(data, label, _ALLOWED)
-    if isinstance(built, Object) and built.made_by == _SESSION:
+    if isinstance(built, Object) and built.made_by == SESSION:
         parts = list(_session(built, label, notes))
     else:
         runs = list(built) if isinstance(built, (list, tuple)) else [built]
@@ -83,13 +83,35 @@ def messages(data: Data, label: str, notes: list[str]) -> list[Part]:
     return list({id(part.data): part for part in parts}.values())
 
 
+def tftracer_session(data: Data, label: str) -> list[SavedRun]:
+    """Return what a pickle of a tftracer session tells of each run, with its traces as serialised messages.
+
+    A message that is there several times is in it once.
+
+    Raises
+    ------
+    TraceFormatError
+        When it is damaged, or a pickle of something else.
+    """
+    built = load(data, label, _ALLOWED)
+    if not isinstance(built, Object) or built.made_by != SESSION:
+        raise TraceFormatError(f"{label}: a pickle, but none of a tftracer session")
+    runs = saved_runs(built, label)
+    seen: set[int] = set()
+    for run in runs:
+        parts = [(ended, trace and _part(trace, label)) for ended, trace in run.traces]
+        run.traces = []
+        for ended, part in parts:
+            if part is None or id(part.data) not in seen:
+                run.traces.append((ended, part and part.data))
+            if part is not None:
+                seen.add(id(part.data))
+    return runs
+
+
 def _session(session: Object, label: str, notes: list[str]) -> Iterator[Part]:
     """Yield the traces of a session, run by run; those that tftracer no longer kept are None."""
-    state = session.state if isinstance(session.state, dict) else {}
-    runs = state.get("_traces", state.get(b"_traces"))
-    runs = runs.items if isinstance(runs, Object) else runs
-    if not isinstance(runs, dict) or not all(isinstance(kept, list) for kept in runs.values()):
-        raise TraceFormatError(f"{label}: a tftracer session without traces")
+    runs = kept_traces(session, label)
     gone = sum(trace is None for kept in runs.values() for trace in kept)
     count = sum(map(len, runs.values()))
     if gone:

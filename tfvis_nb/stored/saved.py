@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
@@ -18,6 +19,9 @@ from tfvis_nb.stored.database import EVERY, Transaction, connect
 from tfvis_nb.stored.ledger import Counts, abandoned, ledger_path, read_ledger
 from tfvis_nb.stored.writer import end_writer, save_counts
 from tfvis_nb.unknown_options import near
+
+if TYPE_CHECKING:
+    from tfvis_nb.display.monitor import MonitorWidget
 
 OPENED_WITHIN_NS = 60_000_000_000
 """How long a process may take from its entry in the file to its ledger beside it."""
@@ -33,15 +37,30 @@ class SavedSession:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser()
+        # As from here: the process may change its folder.
+        self.path = Path(path).expanduser().absolute()
         self._lock = threading.RLock()
         self._reader: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
 
     def _connected(self) -> sqlite3.Connection:
+        if self._reader is not None and not self._reader.in_transaction and _file_at(self.path) != self._file:
+            # It was deleted, and another may be in its place: nobody will read what is asked for in this one.
+            self._reader.close()
+            self._reader = None
         if self._reader is None:
+            self._file = _file_at(self.path)
             self._reader = connect(self.path)
             self._take_in_abandoned()
         return self._reader
+
+    @contextmanager
+    def connected(self) -> Iterator[sqlite3.Connection]:
+        """Give the rest of this package the open file, which is this thread's alone meanwhile."""
+        with self._lock:
+            connection = self._connected()
+            self._take_in_abandoned()
+            yield connection
 
     @property
     def signatures(self) -> pd.DataFrame:
@@ -60,8 +79,8 @@ class SavedSession:
 
     @property
     def traces(self) -> pd.DataFrame:
-        """One row for each trace, by its number: signature, label, process, run (from 1), start (UTC),
-        duration_ns, format, and the bytes it takes in the file."""  # fmt: skip # noqa: D205, D209
+        """One row for each trace, by its number: signature, label, process, run (from 1; 0 where it is
+        not known), start (UTC), duration_ns, format, and the bytes it takes in the file."""  # fmt: skip # noqa: D205, D209
         with self._lock:
             return tables.trace_table(self._connected())
 
@@ -92,7 +111,7 @@ class SavedSession:
         if row is None:
             raise KeyError(f"there is no trace {trace} in {str(self.path)!r}")
         packed, size, form, epoch_ns, label, run, note = row
-        title = f"{label}, run {run}"
+        title = f"{label}, run {run}" if run else label
         found = read_trace(_unpacked(packed, size), title=title)
         if form == "xspace":
             return on_the_clock(found, epoch_ns)
@@ -204,6 +223,18 @@ class SavedSession:
                 copy.close()
         return path
 
+    def monitor(self, **options: Any) -> MonitorWidget:
+        """Show the session in a notebook cell as it goes on, with what it is asked to trace; see `tfvis_nb.monitor`.
+
+        Parameters
+        ----------
+        **options
+            As of `tfvis_nb.monitor`.
+        """
+        from tfvis_nb.display.monitor import monitor_of
+
+        return monitor_of(self, **options)
+
     def close(self) -> None:
         """Close the file; it is opened again when it is asked for something."""
         with self._lock:
@@ -274,6 +305,15 @@ class SavedSession:
             end_writer(connection, writer, max(began, default=0))
 
 
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another that is put in its place; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _unpacked(packed: bytes, size: int) -> bytes:
     import pyarrow as pa
 
@@ -311,7 +351,7 @@ def open_session(path: str | Path) -> SavedSession:
     >>> tv.open_session("no-such-run.tfvis")
     Traceback (most recent call last):
     ...
-    FileNotFoundError: there is no file 'no-such-run.tfvis'
+    FileNotFoundError: there is no file '...no-such-run.tfvis'
     """
     session = SavedSession(path)
     session._connected()  # noqa: SLF001 - at once, so that errors are raised here

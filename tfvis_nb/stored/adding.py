@@ -1,0 +1,94 @@
+"""Adding what one session holds to another."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from tfvis_nb.stored.database import Transaction
+from tfvis_nb.stored.saved import SavedSession, open_session
+
+_NUMBERS = {
+    "writers": "SELECT seq FROM main.sqlite_sequence WHERE name = 'writers'",
+    "traces": "SELECT seq FROM main.sqlite_sequence WHERE name = 'traces'",
+}
+"""The highest that was ever given: of what was deleted none is given again."""
+
+_STATEMENTS = (
+    """INSERT OR IGNORE INTO main.signatures(kind, label, fetches, targets, feeds, options)
+        SELECT kind, label, fetches, targets, feeds, options FROM added.signatures ORDER BY id""",
+    """INSERT INTO main.writers(id, host, pid, started_ns, ended_ns)
+        SELECT id + :writers, host, pid, started_ns, ended_ns FROM added.writers""",
+    """INSERT INTO main.counts(
+            writer, signature, slot, runs, failed, total_ns, longest_ns, first_ns, last_ns)
+        SELECT writer + :writers, own.id, slot, runs, failed, total_ns, longest_ns, first_ns, last_ns
+        FROM added.counts JOIN added.signatures AS other ON other.id = signature
+            JOIN main.signatures AS own USING(kind, fetches, targets, feeds, options)""",
+    """INSERT INTO main.traces(
+            id, signature, writer, run, start_ns, duration_ns, format, epoch_ns, size, note, data)
+        SELECT traces.id + :traces, own.id, writer + :writers,
+            run, start_ns, duration_ns, format, epoch_ns, size, note, data
+        FROM added.traces JOIN added.signatures AS other ON other.id = signature
+            JOIN main.signatures AS own USING(kind, fetches, targets, feeds, options)
+        ORDER BY traces.id""",
+)
+
+
+def add_session(session: SavedSession, source: str | Path) -> None:
+    """Add the runs, processes and traces of another session, as of now; what it is asked for is left out.
+
+    Parameters
+    ----------
+    session
+        What it is added to; that may be recording.
+    source
+        The file of the other one, which may be recording, too.
+
+    Raises
+    ------
+    FileNotFoundError, TraceFormatError
+        If there is no such file, or it is no session.
+    sqlite3.Error
+        If one cannot be read or the other not be written; then nothing has been added.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tfvis_nb.stored import open_session
+    >>> from tfvis_nb.stored.adding import add_session
+    >>> from tfvis_nb.stored.ledger import Counts
+    >>> from tfvis_nb.stored.writer import Signature, Writer
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [Path(folder) / name for name in ("one.tfvis", "two.tfvis")]
+    ...     for path in paths:
+    ...         writer = Writer(path, keep=None)
+    ...         number, _ = writer.add_signature(Signature("session", "train"))
+    ...         writer.close({number: Counts(runs=5)})
+    ...     with open_session(paths[0]) as session:
+    ...         add_session(session, paths[1])
+    ...         print(session.signatures[["label", "runs", "processes"]].values.tolist())
+    [['train', 10, 2]]
+    """
+    # A copy, as the counts of those who record are not in the database.
+    with tempfile.TemporaryDirectory(prefix="tfvis_nb-") as folder, open_session(source) as other:
+        _add(session, other.save(Path(folder) / "added.tfvis"))
+
+
+def _add(session: SavedSession, copy: Path) -> None:
+    with session._lock:  # noqa: SLF001 - one of the session's own operations, in a file of its own
+        connection = session._connected()  # noqa: SLF001
+        connection.execute("ATTACH ? AS added", (str(copy),))
+        try:
+            with Transaction(connection):
+                _copy(connection)
+        finally:
+            connection.execute("DETACH added")
+
+
+def _copy(connection: sqlite3.Connection) -> None:
+    found = {name: connection.execute(query).fetchone() for name, query in _NUMBERS.items()}
+    after = {name: row[0] if row else 0 for name, row in found.items()}
+    for statement in _STATEMENTS:
+        connection.execute(statement, after)

@@ -1,0 +1,177 @@
+"""A session that tftracer saved -> a session's file."""
+
+from __future__ import annotations
+
+import datetime as dt
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
+from tfvis_nb.reading.pickles import is_pickle, tftracer_session
+from tfvis_nb.reading.protowire import Data
+from tfvis_nb.reading.sources import unpack
+from tfvis_nb.reading.tftracer_sessions import SavedRun
+from tfvis_nb.recording.sessions import label_of
+from tfvis_nb.stored.database import Transaction, connect
+from tfvis_nb.stored.ledger import Counts
+from tfvis_nb.stored.writer import Recording, Signature, Writer
+
+_QUARTER_US = 15 * 60 * 1_000_000
+"""Of what time zones are whole multiples."""
+
+_FARTHEST_US = 15 * 3600 * 1_000_000
+_MOST_NS = 1 << 62
+
+GONE = "no longer kept by tftracer"
+EMPTY = "without events"
+DAMAGED = "damaged"
+
+
+def converted(source: Path, target: Path) -> list[str]:
+    r"""Write what a session of tftracer holds into a new file, as one process that recorded it.
+
+    How long the longest run took and which run a trace is of was not saved: both are 0. Times
+    were saved without their zone, which the traces tell; where there are none, it is that of this machine.
+
+    Parameters
+    ----------
+    source
+        What ``TracingServer.save_session`` of tftracer wrote, compressed or not. Nothing that it
+        names is imported or called.
+    target
+        The session; no file may be there.
+
+    Returns
+    -------
+    list of str
+        What was left out.
+
+    Raises
+    ------
+    TraceFormatError
+        If the file is damaged or something else.
+    OSError, sqlite3.Error
+        If it cannot be read, or `target` not be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tfvis_nb.stored import open_session
+    >>> from tfvis_nb.stored.tftracer_sessions import converted
+    >>> nothing_traced = (
+    ...     b"\x80\x03ctftracer.tracing_server\nTracingSource\n)\x81}("
+    ...     b"X\x07\x00\x00\x00_traces}X\x0c\x00\x00\x00_run_profile}ub."
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saved, path = Path(folder) / "old.pickle", Path(folder) / "old.tfvis"
+    ...     size = saved.write_bytes(nothing_traced)
+    ...     print(converted(saved, path))
+    ...     with open_session(path) as session:
+    ...         print(session.processes["host"].tolist(), len(session.traces))
+    []
+    ['tftracer, old.pickle'] 0
+    """
+    label = str(source)
+    data = unpack(source.read_bytes(), label)
+    if not is_pickle(data):
+        raise TraceFormatError(f"{label}: neither a session of tfvis_nb nor one of tftracer")
+    runs = tftracer_session(data, label)
+    left = Counter({GONE: sum(message is None for run in runs for _, message in run.traces)})
+    traces = [
+        (number, ended_us, message, *_span(message, left))
+        for number, run in enumerate(runs)
+        for ended_us, message in run.traces
+        if message is not None
+    ]
+    zone_us = _zone_us([(ended_us, end_ns) for _, ended_us, _, _, end_ns in traces])
+    writer = Writer(target, keep=None)
+    counts: dict[int, Counts] = {}
+    signatures = []
+    for run in runs:
+        signature, _ = writer.add_signature(_signature(run))
+        signatures.append(signature)
+        # tftracer told runs apart by the values that they were fed, too.
+        counts[signature] = _sum(counts.get(signature, Counts()), _counts(run, zone_us))
+    for number, _, message, start_ns, end_ns in traces:
+        if end_ns:
+            recording = Recording("run_metadata", message, 0, start_ns, end_ns - start_ns)
+            writer.add_trace(signatures[number], recording, None)
+    writer.close(counts)
+    _as_recorded_there(target, source.name, [each for each in counts.values() if each.runs])
+    total = sum(len(run.traces) for run in runs)
+    return [
+        f"{count} of {total} traces {'was' if count == 1 else 'were'} {why}"
+        for why, count in left.items()
+        if count
+    ]
+
+
+def _span(message: Data, left: Counter[str]) -> tuple[int, int]:
+    """Return when the first event of a trace starts and the last ends; noughts if it has none."""
+    try:
+        events = read_trace(bytes(message)).events
+    except TraceFormatError as error:
+        left[EMPTY if isinstance(error, EmptyTraceError) else DAMAGED] += 1
+        return 0, 0
+    return int(events["start_ns"].iloc[0]), int((events["start_ns"] + events["duration_ns"]).max())
+
+
+def _zone_us(ended: Sequence[tuple[int | None, int]]) -> int:
+    """Return what the clock on the wall was ahead of UTC."""
+    ahead = [wall_us - end_ns // 1000 for wall_us, end_ns in ended if wall_us is not None and end_ns]
+    ahead = [each for each in ahead if abs(each) < _FARTHEST_US]
+    if ahead:
+        return round(statistics.median(ahead) / _QUARTER_US) * _QUARTER_US
+    here = dt.datetime.now().astimezone().utcoffset()
+    assert here is not None
+    return round(here.total_seconds()) * 1_000_000
+
+
+def _signature(run: SavedRun) -> Signature:
+    return Signature(
+        "session",
+        label_of(run.fetches, run.targets),
+        "\n".join(run.fetches),
+        "\n".join(run.targets),
+        "\n".join(sorted(run.feeds)),
+        run.options,
+    )
+
+
+def _counts(run: SavedRun, zone_us: int) -> Counts:
+    if not run.runs:
+        return Counts()
+    first, last = (0 if wall is None else (wall - zone_us) * 1000 for wall in (run.first_us, run.last_us))
+    return Counts(run.runs, 0, min(run.runs * run.mean_us * 1000, _MOST_NS), 0, first or last, last)
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    began = [counts.first_ns for counts in (one, other) if counts.first_ns]
+    return Counts(
+        one.runs + other.runs,
+        0,
+        min(one.total_ns + other.total_ns, _MOST_NS),
+        0,
+        min(began, default=0),
+        max(one.last_ns, other.last_ns),
+    )
+
+
+def _as_recorded_there(target: Path, name: str, counts: Sequence[Counts]) -> None:
+    """Say that it was not this process which recorded it."""
+    connection = connect(target)
+    try:
+        with Transaction(connection):
+            connection.execute(
+                "UPDATE writers SET host = ?, pid = 0, started_ns = ?, ended_ns = ?",
+                (
+                    f"tftracer, {name}",
+                    min((each.first_ns for each in counts if each.first_ns), default=0),
+                    max((each.last_ns for each in counts), default=0),
+                ),
+            )
+    finally:
+        connection.close()
