@@ -2,6 +2,7 @@
 
 import { render } from "preact";
 import { Commands } from "../input/commands";
+import { yieldShortcuts } from "../input/jupyter_shortcuts";
 import { bindKeyboard } from "../input/keyboard";
 import { Pointer } from "../input/pointer";
 import { bindRuler } from "../input/ruler_drag";
@@ -46,8 +47,6 @@ const STEP_STRIP = 34;
 const LEAST = 400;
 /** Below this width (CSS px) details go under the lanes and do not open by themselves; the style sheet has it too. */
 const NARROW = 900;
-/** Lumino takes no key for a command while the focused element has this. */
-const SUPPRESS = "data-lm-suppress-shortcuts";
 
 export function assemble(
   root: HTMLElement,
@@ -140,21 +139,6 @@ export function assemble(
     times: frame.times,
     locate: (event) => locate(lanes, store, placeOfEvent(store.drawn, event)),
   };
-}
-
-/**
- * JupyterLab's own shortcuts with Ctrl or Cmd, such as saving, keep working while the timeline has the focus: the
- * attribute that keeps its single-key commands away is gone while one of these is held down.
- */
-function yieldShortcuts(element: HTMLElement, signal: AbortSignal): void {
-  const suppress = () => element.setAttribute(SUPPRESS, "true");
-  const watch = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey) element.removeAttribute(SUPPRESS);
-    else suppress();
-  };
-  element.addEventListener("keydown", watch, { capture: true, signal });
-  element.addEventListener("keyup", watch, { capture: true, signal });
-  element.addEventListener("focusout", suppress, { signal });
 }
 
 /** Shows a text over the lanes for a moment. */

@@ -2,10 +2,12 @@
 
 import { render } from "preact";
 import type { Host } from "../host";
+import { suppressShortcuts } from "../input/jupyter_shortcuts";
 import { openContainer } from "../model/container";
 import { type Drawn, drawnIn } from "../model/drawn";
 import { compose, type Outline, outlineIn } from "../model/outline";
 import { assemble, type Mounted, type MountOptions } from "./assemble";
+import base from "./base.css";
 import { Message } from "./message";
 import { Store } from "./store";
 import styles from "./styles.css";
@@ -19,10 +21,9 @@ export async function mount(
   options: MountOptions,
 ): Promise<Mounted | null> {
   const shadow = element.attachShadow({ mode: "open" });
-  // Lumino matches this on the focused element, which from outside a shadow root is always its host.
-  element.setAttribute("data-lm-suppress-shortcuts", "true");
+  suppressShortcuts(element);
   const style = document.createElement("style");
-  style.textContent = styles;
+  style.textContent = base + styles;
   const root = document.createElement("div");
   root.className = "tfv";
   root.dataset.theme = detectTheme(element);

@@ -1,0 +1,66 @@
+/** A host that has the whole trace at hand: an exported page, or a trace that the monitor was given. */
+
+import type { ExportFormat, Host, Options } from "./host";
+
+const DEFAULTS: Options = {
+  height: 560,
+  group_by: "device",
+  color_by: "kind",
+  lane_filter: "",
+  selection: null,
+};
+
+/** Where the two containers come from, each asked for once. */
+export interface Held {
+  drawn(): Promise<Uint8Array>;
+  details(): Promise<Uint8Array>;
+  /** Makes files of the trace, where somebody can. */
+  make?: (format: ExportFormat) => Promise<{ name: string; bytes: Uint8Array }>;
+}
+
+export class HeldHost implements Host {
+  readonly exports: readonly ExportFormat[];
+  readonly #held: Held;
+  readonly #options: Options;
+
+  constructor(held: Held, options: Partial<Options>, exports: readonly ExportFormat[] = []) {
+    this.#held = held;
+    this.#options = { ...DEFAULTS, ...options };
+    this.exports = exports;
+  }
+
+  drawn(): Promise<Uint8Array> {
+    return this.#held.drawn();
+  }
+
+  async details(): Promise<Uint8Array> {
+    // The first picture goes before what only a click needs.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return this.#held.details();
+  }
+
+  /** What is drawn at first is the whole trace, and so there is no more to ask for. */
+  async rest(): Promise<never> {
+    throw new Error("this trace is whole");
+  }
+
+  async ask(): Promise<never> {
+    throw new Error("there is nobody to ask");
+  }
+
+  get<K extends keyof Options>(key: K): Options[K] {
+    return this.#options[key];
+  }
+
+  set<K extends keyof Options>(key: K, value: Options[K]): void {
+    this.#options[key] = value;
+  }
+
+  /** Nobody but the view changes an option here, and the view knows. */
+  watch(): void {}
+
+  async export(format: ExportFormat): Promise<{ name: string; bytes: Uint8Array }> {
+    if (!this.#held.make) throw new Error("this page is an export already");
+    return this.#held.make(format);
+  }
+}
