@@ -1,0 +1,256 @@
+"""Overlapping intervals -> what holds at each moment: the highest level, how many at once, how long.
+
+Everything is counted in integers, so that lengths add up exactly. Intervals are half open,
+``[start, end)``: one that ends when another starts does not overlap it, and one without length
+covers nothing.
+
+Intervals come in groups, such as one for each step, task and device, that know nothing of each other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+_WHOLE = 1 << 62
+
+
+class Segments(NamedTuple):
+    """Stretches of time that do not overlap within their group, ordered by group and time.
+
+    Attributes
+    ----------
+    group
+        The group of each (int64).
+    start, end
+        From when to when (int64 ns), ``start < end``.
+    level
+        What holds there (int64).
+    """
+
+    group: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    level: np.ndarray
+
+    @property
+    def length(self) -> np.ndarray:
+        """How long each is (int64 ns)."""
+        length: np.ndarray = self.end - self.start
+        return length
+
+    def take(self, which: np.ndarray) -> Segments:
+        """Return some of them, by place or mask."""
+        return Segments(*(column[which] for column in self))
+
+
+def highest(group: np.ndarray, start: np.ndarray, end: np.ndarray, level: np.ndarray) -> Segments:
+    """Give each moment of a group to the highest level of the intervals that are active then.
+
+    Parameters
+    ----------
+    group
+        The group of each interval, from 0 (int64).
+    start, end
+        The intervals, in any order (int64 ns).
+    level
+        The level of each, from 0; those of level 0 are left out.
+
+    Returns
+    -------
+    Segments
+        Two that touch are of different levels. Moments at which nothing is active have none; see `tiled`.
+
+    Notes
+    -----
+    The rule by which XProf divides a step (``ToNonOverlappedEvents`` in ``xprof/utils/event_span.cc``):
+    between two neighbouring boundaries of intervals, time belongs to the event type of the highest
+    priority of which at least one is running.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.analysis.sweep import highest
+    >>> start, end = np.array([0, 3, 9]), np.array([9, 5, 12])
+    >>> found = highest(np.zeros(3, int), start, end, np.array([1, 2, 1]))
+    >>> list(zip(found.start.tolist(), found.end.tolist(), found.level.tolist()))
+    [(0, 3, 1), (3, 5, 2), (5, 12, 1)]
+    """
+    some = np.flatnonzero((end > start) & (level > 0))
+    edges = _edges(group[some], start[some], end[some])
+    levels = np.concatenate([level[some], level[some]])[edges.order]
+    top = np.zeros(len(levels), np.int64)
+    for one in np.unique(levels).tolist():
+        at = np.flatnonzero(levels == one)
+        running = np.cumsum(edges.change[at])
+        began = at[(running > 0) & (np.append(0, running[:-1]) == 0)]
+        ended = at[running == 0]
+        mark = np.zeros(len(levels), np.int8)
+        mark[began] = 1
+        mark[ended] = -1
+        top[np.cumsum(mark, dtype=np.int8).view(bool)] = one
+    return _merged(edges.segments(top), keep=top[:-1] > 0 if len(top) else top > 0)
+
+
+def union(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
+    """Return where at least one interval of a group is active, of level 1; touching ones are joined.
+
+    Parameters
+    ----------
+    group, start, end
+        As of `highest`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.analysis.sweep import union
+    >>> found = union(np.array([0, 0, 0]), np.array([0, 4, 9]), np.array([5, 6, 10]))
+    >>> list(zip(found.start.tolist(), found.end.tolist()))
+    [(0, 6), (9, 10)]
+    """
+    return highest(group, start, end, np.ones(len(group), np.int64))
+
+
+def running(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
+    """Return how many intervals of a group are active at once, as the level; 0 is left out.
+
+    Parameters
+    ----------
+    group, start, end
+        As of `highest`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.analysis.sweep import running
+    >>> running(np.zeros(2, int), np.array([0, 3]), np.array([5, 9])).level.tolist()
+    [1, 2, 1]
+    """
+    some = np.flatnonzero(end > start)
+    edges = _edges(group[some], start[some], end[some])
+    count = np.cumsum(edges.change, dtype=np.int64)
+    return _merged(edges.segments(count), keep=count[:-1] > 0 if len(count) else count > 0)
+
+
+def tiled(segments: Segments, first: np.ndarray, last: np.ndarray) -> Segments:
+    """Cut segments to a window for each group, and fill what they leave of it with level 0.
+
+    Parameters
+    ----------
+    segments
+        What `highest`, `union` or `running` returned.
+    first, last
+        The window of each group: from when to when (int64 ns). As many as there are groups.
+
+    Returns
+    -------
+    Segments
+        They cover each window without gaps and overlaps: the lengths of a group add up to its window.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.analysis.sweep import tiled, union
+    >>> busy = union(np.array([0]), np.array([3]), np.array([7]))
+    >>> whole = tiled(busy, np.array([0, 2]), np.array([5, 4]))
+    >>> whole.group.tolist(), whole.length.tolist(), whole.level.tolist()
+    ([0, 0, 1], [3, 2, 2], [0, 1, 0])
+    """
+    begin = np.maximum(segments.start, first[segments.group])
+    end = np.minimum(segments.end, last[segments.group])
+    kept = np.flatnonzero(begin < end)
+    group, begin, end, level = segments.group[kept], begin[kept], end[kept], segments.level[kept]
+    # Gaps: from where a window begins or a segment ends to where the next one begins or the window ends.
+    groups = np.arange(len(first), dtype=np.int64)
+    from_group, from_time = np.concatenate([groups, group]), np.concatenate([first, end])
+    to_group, to_time = np.concatenate([groups, group]), np.concatenate([last, begin])
+    opened = np.lexsort((from_time, from_group))
+    closed = np.lexsort((to_time, to_group))
+    gap_group, gap_begin, gap_end = from_group[opened], from_time[opened], to_time[closed]
+    real = np.flatnonzero(gap_begin < gap_end)
+    every = Segments(
+        np.concatenate([group, gap_group[real]]),
+        np.concatenate([begin, gap_begin[real]]),
+        np.concatenate([end, gap_end[real]]),
+        np.concatenate([level, np.zeros(len(real), np.int64)]),
+    )
+    return every.take(np.lexsort((every.start, every.group)))
+
+
+def lengths(segments: Segments, groups: int, levels: int) -> np.ndarray:
+    """Return how long each level holds in each group.
+
+    Parameters
+    ----------
+    segments
+        Of whatever function.
+    groups, levels
+        How many there are of both.
+
+    Returns
+    -------
+    numpy.ndarray
+        int64 ns, shape ``(groups, levels)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.analysis.sweep import lengths, union
+    >>> lengths(union(np.array([0, 1]), np.array([0, 0]), np.array([5, 7])), 2, 2).tolist()
+    [[0, 5], [0, 7]]
+    """
+    total = np.zeros(groups * levels, np.int64)
+    np.add.at(total, segments.group * levels + segments.level, segments.length)
+    return total.reshape(groups, levels)
+
+
+class _Edges(NamedTuple):
+    """Begins and ends of intervals, ordered by group and time."""
+
+    order: np.ndarray
+    group: np.ndarray
+    time: np.ndarray
+    change: np.ndarray
+
+    def segments(self, level: np.ndarray) -> Segments:
+        """Return the stretches between neighbours, with the levels that hold from each on."""
+        return Segments(self.group[:-1], self.time[:-1], self.time[1:], level[:-1])
+
+
+def _edges(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> _Edges:
+    count = len(group)
+    groups = np.concatenate([group, group]).astype(np.int64, copy=False)
+    times = np.concatenate([start, end])
+    order = _by_group_and_time(groups, times)
+    change = np.where(order < count, np.int64(1), np.int64(-1))
+    return _Edges(order, groups[order], times[order], change)
+
+
+def _by_group_and_time(group: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """Return the order by group, then time."""
+    if not len(group):
+        return np.zeros(0, np.int64)
+    first = int(time.min())
+    span = int(time.max()) - first + 1
+    if span * (int(group.max()) + 1) >= _WHOLE:
+        # Absurd times, such as those that count from another epoch.
+        return np.lexsort((time, group))
+    # One key is sorted several times faster than two.
+    return np.argsort(group * span + (time - first), kind="stable")
+
+
+def _merged(segments: Segments, keep: np.ndarray) -> Segments:
+    """Leave out segments without length and those not to keep; join neighbours of one level."""
+    kept = segments.take(np.flatnonzero(keep & (segments.start < segments.end)))
+    if not len(kept.group):
+        return kept
+    new = np.ones(len(kept.group), bool)
+    new[1:] = (
+        (kept.group[1:] != kept.group[:-1])
+        | (kept.start[1:] != kept.end[:-1])
+        | (kept.level[1:] != kept.level[:-1])
+    )
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], len(new)) - 1
+    return Segments(kept.group[first], kept.start[first], kept.end[last], kept.level[first])
