@@ -32,6 +32,7 @@ def assert_same_rows(one: Trace, other: Trace) -> None:
             mine, theirs = mine.astype(object).fillna(""), theirs.astype(object).fillna("")
         pd.testing.assert_series_equal(mine, theirs)
     assert other.step_labels == one.step_labels
+    assert other.clock_bounds == one.clock_bounds
 
 
 @pytest.mark.parametrize("path", SMALL, ids=name_of)

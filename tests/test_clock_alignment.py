@@ -69,6 +69,11 @@ def test_a_moved_clock_is_moved_back_and_said(data: Path) -> None:
         for name, one in (("right", trace), ("again", again))
     }
     assert abs(began["again"] - began["right"]) < 5 * MS
+    # What is left of the 300 ms lies in the interval that is left.
+    first, (low, high) = again.clock_bounds.values()
+    assert first == (0.0, 0.0)
+    assert low <= began["again"] - began["right"] <= high
+    assert high - low == pytest.approx(59838121)
     assert again.nested is not None
     launched = again.events["scheduled_ns"].notna()
     assert (again.events["scheduled_ns"] <= again.events["start_ns"])[launched].all()
@@ -92,6 +97,7 @@ def test_contradictions_are_refused(data: Path) -> None:
     assert of(torn, "/job:worker/replica:0/task:1")["contradicting"]
     again = aligned(torn)
     assert again.events["start_ns"].equals(torn.events["start_ns"])
+    assert list(again.clock_bounds.values()) == [(0, 0), (-np.inf, np.inf)]
     assert "clock of worker 1: left as recorded, because 6 collectives contradict one another" in again.notes
 
 
@@ -136,11 +142,16 @@ def test_the_true_offset_lies_in_the_interval(
     table, _ = events.order(
         events.build(columns | {"kind": ["collective"] * count, "lane": ["collective"] * count})
     )
-    found = clock_offsets(tv.Trace(table)).set_index("task")
+    trace = tv.Trace(table)
+    found = clock_offsets(trace).set_index("task")
+    remaining = aligned(trace).clock_bounds
     assert not found["contradicting"].any()
     assert (found["collectives"] == len(rounds)).all()
     for task, offset in enumerate(offsets):
         row = found.loc[f"/job:worker/task:{task}"]
         true = offset - offsets[0]
         assert row["low_ns"] <= true <= row["high_ns"]
+        low, high = remaining[f"/job:worker/task:{task}"]
+        assert low <= 0 <= high
+        assert low <= true - row["offset_ns"] <= high
         assert row["offset_ns"] == 0 or row["low_ns"] - 1 <= row["offset_ns"] <= row["high_ns"] + 1

@@ -29,6 +29,7 @@ def assert_equal(one: tv.Trace, other: tv.Trace) -> None:
         other.title,
     )
     assert one.step_labels == other.step_labels
+    assert one.clock_bounds == other.clock_bounds
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ def check_drawn(trace: Trace) -> None:
     table = trace.events
     assert header["count"] == len(table) == len(rows)
     assert header["notes"] == trace.notes
+    assert [clock["task"] for clock in header["clocks"]] == list(trace.clock_bounds)
     assert header["categories"] == list(CATEGORIES)
     origin = int(header["origin_ns"])
     got = pd.DataFrame(rows, columns=["lane", "start", "duration", "name", "op", "category", "step", "wait"])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 
+from tfvis_nb import clock_bounds as clocks
 from tfvis_nb import events as event_table
 from tfvis_nb.unknown_options import check_title
 
@@ -40,6 +41,15 @@ class Trace:
         A short name for the picture, such as the file's.
     step_labels
         What the program calls a step, by its number, such as ``train 13``, where that is known.
+    clock_bounds
+        For each task whose clock something tells about: by how many nanoseconds, at least and at most,
+        its times as they stand in the table may be ahead of the first task's; infinite where nothing
+        bounds them. The first entry is that first task, with (0, 0).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a part is not what it has to be, or does not fit the event table.
     """
 
     def __init__(
@@ -52,6 +62,7 @@ class Trace:
         sources: Sequence[bytes] = (),
         title: str = "",
         step_labels: Mapping[int, str] | None = None,
+        clock_bounds: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
         event_table.check(events)
         check_title(title)
@@ -64,6 +75,7 @@ class Trace:
         self.sources = list(sources)
         self.title = title
         self.step_labels = dict(step_labels or {})
+        self.clock_bounds = clocks.checked(clock_bounds or {})
 
     @property
     def events(self) -> pd.DataFrame:

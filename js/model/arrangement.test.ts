@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./arrangement";
+import { withClocks } from "./clocks";
 import { deviceLabel, laneLabel, placeLabel, taskLabel } from "./labels";
 import { packLanes } from "./rows";
 import { type Made, makeDrawn, makeLane, randomNumbers } from "./synthetic";
@@ -21,7 +22,7 @@ const made: Made[] = [0, 1, 2, 3, 3, 4, 5].map((lane) => ({ start: lane, duratio
 const drawn = makeDrawn(made, lanes);
 const rows = packLanes(drawn, null);
 
-function arranged(options: Partial<ArrangeOptions>): Arrangement {
+function arranged(options: Partial<ArrangeOptions>, of = drawn): Arrangement {
   const all = {
     groupBy: "device" as const,
     collapsed: new Set<string>(),
@@ -29,7 +30,7 @@ function arranged(options: Partial<ArrangeOptions>): Arrangement {
     pinned: [],
     filter: "",
   };
-  return arrange(drawn, rows, { ...all, ...options });
+  return arrange(of, rows, { ...all, ...options });
 }
 
 /** One line an item: "worker 1 > GPU:0 > copy H2D" by indents. */
@@ -66,6 +67,20 @@ describe("arrange", () => {
       height: 22,
     });
     expect(arrangement.items[5]).toMatchObject({ key: key(3), lane: 3, height: 2 * 17 + 4 });
+  });
+
+  it("tells the clock of a task once, at the topmost header of its lanes", () => {
+    const told = [WORKER_0, PS, WORKER_1].map((task, place) => ({ task, low: -place, high: place }));
+    const timed = { ...drawn, lanes: withClocks(drawn.lanes, told) };
+    const clocks = (options: Partial<ArrangeOptions>) =>
+      arranged(options, timed).items.flatMap((item) =>
+        item.type === "group" ? `${item.label} ${item.clock?.high ?? "-"}` : [],
+      );
+    const everywhere = ["ps 0 · CPU:0 1", "worker 0 · GPU:0 -", "worker 1 2", "CPU:0 -", "GPU:0 -"];
+    expect(clocks({})).toEqual(everywhere);
+    // What is hidden makes no clock common.
+    expect(clocks({ hidden: new Set([key(0), key(1), key(2), key(3)]) })).toEqual(everywhere.slice(2));
+    expect(clocks({ groupBy: "kind" })).toEqual(["op -", "transfer -", "kernel -", "memcpy 2"]);
   });
 
   it("needs no task header for a single task", () => {

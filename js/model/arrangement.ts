@@ -1,4 +1,5 @@
 /** What is where from top to bottom: groups, lanes and their rows, in CSS px. */
+import { type Clock, commonClock } from "./clocks";
 import type { Drawn, Lane } from "./drawn";
 import { type Group, type GroupBy, groupLanes } from "./groups";
 import { isLaneCalled, laneLabel, placeLabel } from "./labels";
@@ -25,6 +26,8 @@ export interface GroupItem {
   events: number;
   /** All lanes in it that are not hidden or filtered, also when it is collapsed. */
   lanes: number[];
+  /** Of all its lanes, unless the group around it has the same. */
+  clock: Clock | null;
 }
 
 export interface LaneItem {
@@ -59,6 +62,8 @@ export interface ArrangeOptions {
   filter: string;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** The key of a lane, the same in every step and every grouping. */
 export function laneKey(lane: Lane): string {
   return `${lane.task}\0${lane.device}\0${lane.lane}`;
@@ -78,7 +83,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     items.push({ type: "lane", key, lane: lane.id, label, context, y, height, rows: rows[lane.id], pinned });
     y += height;
   };
-  const addGroup = (group: Group, level: 0 | 1) => {
+  const addGroup = (group: Group, level: 0 | 1, around: Clock | null) => {
     if (options.hidden.has(group.key)) return;
     const lanes = lanesOf(group, options.hidden).filter((lane) => isShown(lane) && !pins.has(laneKey(lane)));
     if (lanes.length === 0) return;
@@ -86,6 +91,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     const { key, label, path } = group;
     const events = lanes.reduce((sum, lane) => sum + countEvents(rows[lane.id]), 0);
     const ids = lanes.map((lane) => lane.id);
+    const common = commonClock(lanesOf(group, NONE));
     items.push({
       type: "group",
       key,
@@ -97,10 +103,11 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
       collapsed,
       events,
       lanes: ids,
+      clock: common === around ? null : common,
     });
     y += GROUP_HEIGHT;
     if (collapsed) return;
-    for (const inner of group.groups) addGroup(inner, 1);
+    for (const inner of group.groups) addGroup(inner, 1, common);
     const direct = new Set(group.lanes);
     for (const lane of lanes) if (direct.has(lane)) addLane(lane, group.context(lane), false);
   };
@@ -114,7 +121,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
       if (isShown(lane) && !pins.has(laneKey(lane))) addLane(lane, placeLabel(lane.task, lane.device), false);
     }
   } else {
-    for (const group of groupLanes(drawn.lanes, options.groupBy)) addGroup(group, 0);
+    for (const group of groupLanes(drawn.lanes, options.groupBy)) addGroup(group, 0, null);
   }
   return { items, height: y };
 }

@@ -18,6 +18,7 @@ const header = {
     { step: 9, start: 5_000_000_000, end: 6_000_000_000, events: 2 },
   ],
   notes: ["one row was repaired"],
+  clocks: [],
   categories: CATEGORIES,
   ops: ["MatMul", "RecvTensor"],
 };
@@ -71,6 +72,7 @@ describe("readDrawn", () => {
       [1, "recv"],
     ]);
     expect(drawn.lanes[1]).not.toHaveProperty("unit");
+    expect(drawn.lanes[1]).not.toHaveProperty("clock");
     expect(drawn.steps[1].step).toBe(9);
     expect(drawn.step).toEqual(Uint16Array.of(0, 0, 1, 1));
     expect([0, 1, 2, 3].map((event) => drawn.names.get(drawn.name[event]))).toEqual([
@@ -90,6 +92,14 @@ describe("readDrawn", () => {
     const drawn = await read({}, { gap, step: undefined, wait: undefined });
     expect(drawn.start).toEqual(Float64Array.of(0, 3, 4_000_010, 4_000_010));
     expect([drawn.step, drawn.wait]).toEqual([null, null]);
+  });
+
+  it("gives lanes the clock of their task", async () => {
+    const { task } = header.lanes[0];
+    const first = { task: "/job:other/task:0", low: 0, high: 0 };
+    const drawn = await read({ clocks: [first, { task, low: -4, high: null }] }, {});
+    const clock = { task, low: -4, high: Infinity, against: first.task };
+    expect(drawn.lanes.map((lane) => lane.clock)).toEqual([clock, clock]);
   });
 
   it("reads an empty trace", async () => {

@@ -1,4 +1,5 @@
 /** The part of a trace that is drawn: lanes, steps and one row of numbers an event. */
+import { type Clock, type WireClock, withClocks } from "./clocks";
 import { type Column, type Container, oneOf, openContainer, type Strings, wide } from "./container";
 import type { Merged } from "./merged";
 import { readNames } from "./scoped_names";
@@ -11,6 +12,8 @@ export interface Lane {
   lane: string;
   kind: string;
   events: number;
+  /** Of its task, where that is known to be uncertain. */
+  clock?: Clock;
 }
 
 /** Start and end in nanoseconds from the origin. */
@@ -83,7 +86,10 @@ export function drawnIn(container: Container): Drawn {
     count,
     originNs: BigInt(header.origin_ns),
     span: header.span_ns,
-    lanes: header.lanes.map(({ first, unit, ...described }, id) => ({ ...described, id })),
+    lanes: withClocks(
+      header.lanes.map(({ first, unit, ...described }, id) => ({ ...described, id })),
+      header.clocks,
+    ),
     steps: header.steps,
     notes: header.notes,
     categories: header.categories,
@@ -120,6 +126,7 @@ interface Header {
   lanes: (Omit<Lane, "id"> & LaneClock)[];
   steps: Step[];
   notes: string[];
+  clocks: WireClock[];
   categories: string[];
   ops: string[];
 }

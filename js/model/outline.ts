@@ -1,4 +1,5 @@
 /** Puts together what is drawn of a large trace: its outline, a part in more detail, and single events. */
+import { type WireClock, withClocks } from "./clocks";
 import { type Container, Strings } from "./container";
 import type { Drawn, Lane, Step } from "./drawn";
 import { type Entries, entriesIn } from "./entries";
@@ -37,6 +38,7 @@ interface Header {
   lanes: (Omit<Lane, "id"> & { rows: number })[];
   steps: Step[];
   notes: string[];
+  clocks: WireClock[];
   categories: string[];
   ops: string[];
 }
@@ -46,7 +48,10 @@ export function outlineIn(container: Container): Outline | null {
   const header = container.header as unknown as Header;
   if (header.rest === undefined) return null;
   const { rest, bucket, total, names, title, steps, notes, categories, ops } = header;
-  const lanes = header.lanes.map(({ rows: _, ...described }, id) => ({ ...described, id }));
+  const lanes = withClocks(
+    header.lanes.map(({ rows: _, ...described }, id) => ({ ...described, id })),
+    header.clocks,
+  );
   return {
     rest,
     bucket,

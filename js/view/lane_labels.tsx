@@ -2,10 +2,14 @@
 
 import type { Commands } from "../input/commands";
 import type { GroupItem, LaneItem } from "../model/arrangement";
+import { clockSentence, clockText, commonClock, shortClockText } from "../model/clocks";
 import { placeLabel } from "../model/labels";
 import { formatCount } from "../model/units";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
+
+/** Label, clock and count of more characters together do not fit where labels have their usual width. */
+const FULL = 23;
 
 export function LaneLabels({ store }: { store: Store }) {
   useTopics(store, ["viewport", "layout"], () => `${store.scroll} ${store.height} ${store.revision}`);
@@ -43,15 +47,25 @@ export function LaneLabels({ store }: { store: Store }) {
 
 function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?: boolean }) {
   const { store, item, top, sticky } = props;
+  const count = formatCount(item.events);
+  // Over the header that says it of several devices lies the one of the device in view.
+  const known = item.clock ?? (sticky ? commonClock(item.lanes.map((id) => store.drawn.lanes[id])) : null);
+  const clock = known && {
+    text: clockText(known),
+    short: shortClockText(known),
+    told: clockSentence(known),
+  };
+  const isFull = clock && `${item.label}${clock.short}${count}`.length > FULL;
   return (
     <button
       type="button"
       class="group"
       data-level={item.level}
       data-sticky={sticky ? "" : undefined}
+      data-full={isFull ? "" : undefined}
       data-lm-suppress-shortcuts="true"
       style={{ top: `${top}px` }}
-      title={item.path}
+      title={clock ? `${item.path}\n${clock.told}` : item.path}
       aria-expanded={!item.collapsed}
       onClick={() => store.lanes.fold(item.key)}
     >
@@ -59,8 +73,13 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
         {item.collapsed ? "▶" : "▼"}
       </span>
       <b>{item.label}</b>
+      {clock && (
+        <span class="clock" title={clock.told} data-short={clock.short}>
+          <i>clock {clock.text}</i>
+        </span>
+      )}
       <span class="count" title="Events">
-        {formatCount(item.events)}
+        {count}
       </span>
     </button>
   );
@@ -71,13 +90,14 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
   // The text of a tall lane stays in sight while any of its rows is.
   const shift = Math.min(Math.max(under - top, 0), item.height - 19);
   const lane = store.drawn.lanes[item.lane];
+  const told = lane.clock ? `\n${clockSentence(lane.clock)}` : "";
   const called = [placeLabel(lane.task, lane.device), item.label].filter(Boolean).join(" ");
   return (
     <div
       class="label"
       data-pinned={item.pinned ? "" : undefined}
       style={{ top: `${top}px`, height: `${item.height}px`, paddingTop: `${shift + 1}px` }}
-      title={`${lane.device} ${lane.lane}\n${formatCount(lane.events)} events`}
+      title={`${lane.device} ${lane.lane}\n${formatCount(lane.events)} events${told}`}
     >
       <span class="text">
         {item.context && <span class="context">{item.context}</span>}

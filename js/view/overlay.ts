@@ -4,6 +4,7 @@ import { formatDuration } from "../model/units";
 import { xAt } from "../model/viewport";
 import { drawArrows } from "./arrows";
 import type { Surface } from "./canvas";
+import { drawClockBands } from "./clock_bands";
 import type { Store } from "./store";
 import type { Tokens } from "./theme";
 import { eachVisibleRow, eachWideBar } from "./visible";
@@ -18,6 +19,7 @@ export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): voi
   drawRange(surface, store, tokens);
   for (const mark of store.marks) drawMark(surface, store, tokens, mark.start, mark.end);
   if (store.cursor !== null) {
+    drawClockBands(surface, store, tokens, store.cursor);
     context.fillStyle = tokens.accent;
     context.globalAlpha = 0.55;
     context.fillRect(Math.round(xAt(store.viewport, store.cursor, surface.width)), 0, 1, surface.height);

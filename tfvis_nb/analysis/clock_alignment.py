@@ -111,6 +111,8 @@ def _used(low: float, high: float, found: list[Evidence], task: int) -> int:
 def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
     """Return the trace with the clocks of its tasks brought together, and a note on each that was moved.
 
+    How far they may still be apart is in its ``clock_bounds``.
+
     Parameters
     ----------
     trace
@@ -124,8 +126,10 @@ def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
     offsets = clock_offsets(trace)
     said = [_note(offsets.iloc[place], always_say) for place in range(1, len(offsets))]
     notes = [note for note in said if note]
+    bounds = _remaining(offsets)
     if not offsets["offset_ns"].any():
         trace.notes.extend(notes)
+        trace.clock_bounds = bounds
         return trace
     of_task = dict(zip(offsets["task"], offsets["offset_ns"], strict=True))
     by_code = np.array([of_task.get(task, 0) for task in trace.events["task"].cat.categories], np.int64)
@@ -142,7 +146,20 @@ def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
         sources=trace.sources,
         title=trace.title,
         step_labels=trace.step_labels,
+        clock_bounds=bounds,
     )
+
+
+def _remaining(offsets: pd.DataFrame) -> dict[str, tuple[float, float]]:
+    """Return by how much each clock may still be ahead of the first task's once its offset is taken off."""
+    evident = offsets[(offsets["collectives"] > 0) | (offsets["transfers"] > 0)]
+    # Rounded times may exclude, by their rounding, the offset that is used.
+    low = np.minimum(evident["low_ns"] - evident["offset_ns"], 0).tolist()
+    high = np.maximum(evident["high_ns"] - evident["offset_ns"], 0).tolist()
+    bounds = dict(zip(evident["task"].tolist(), zip(low, high, strict=True), strict=True))
+    first = offsets["task"].iloc[0] if len(offsets) else ""
+    bounds.pop(first, None)
+    return {first: (0.0, 0.0), **bounds} if bounds else {}
 
 
 def _note(row: pd.Series, always_say: bool) -> str:
@@ -165,7 +182,7 @@ def _note(row: pd.Series, always_say: bool) -> str:
     )
     if offset:
         return f"{clock}: {_milliseconds(offset)} ms, {bounds}, by {by}"
-    if always_say and by:
+    if always_say and by and not (np.isinf(low) and np.isinf(high)):
         return f"{clock}: used as recorded; its offset is {bounds}, by {by}"
     return ""
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.clock_bounds import to_json
 from tfvis_nb.display.chrome_memory import memory_counters
 from tfvis_nb.display.chrome_rows import ChromeRows, place_rows
 
@@ -77,6 +78,7 @@ def chrome_trace_text(trace: Trace) -> str:
             "title": trace.title,
             "notes": trace.notes,
             "steps": trace.step_labels,
+            "clocks": to_json(trace.clock_bounds),
         },
         "traceEvents": rows.metadata
         + memory_counters(trace, rows)

@@ -60,6 +60,7 @@ def closer(trace: Trace) -> Trace:
         notes=[*trace.notes, f"{pauses} drawn as one second"],
         title=trace.title,
         step_labels=trace.step_labels,
+        clock_bounds=trace.clock_bounds,
     )
 
 

@@ -44,6 +44,7 @@ def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) ->
         graphs=trace.graphs,
         notes=trace.notes,
         title=trace.title,
+        clock_bounds=trace.clock_bounds,
     )
     known = edges_in_steps(trace, np.unique(part.events["step"].to_numpy())) if edges is None else edges
     source, target = (_places(ids, known[name].to_numpy()) for name in ("source", "target"))

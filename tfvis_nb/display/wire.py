@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.clock_bounds import to_json
 from tfvis_nb.display.categories import CATEGORIES, categorise
 from tfvis_nb.display.container import Column, pack
 from tfvis_nb.display.lane_order import LaneOrder, distinct_places, order_lanes
@@ -88,6 +89,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
         "lanes": described.assign(first=times.first, unit=times.unit).to_dict("records"),
         "steps": steps,
         "notes": trace.notes,
+        "clocks": to_json(trace.clock_bounds),
         "categories": CATEGORIES,
         "ops": ops,
     }

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tfvis_nb.clock_bounds import to_json
 from tfvis_nb.display.categories import CATEGORIES
 from tfvis_nb.display.container import Column, pack
 from tfvis_nb.display.lane_times import lane_times, length_column, signed_column
@@ -46,6 +47,7 @@ def outline_bytes(layout: Layout, entries: Entries, *, title: str, shift: int, r
         "lanes": described.to_dict("records"),
         "steps": layout.steps,
         "notes": layout.trace.notes,
+        "clocks": to_json(layout.trace.clock_bounds),
         "categories": CATEGORIES,
         "ops": layout.ops,
         "names": len(layout.names),

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
+from tfvis_nb.clock_bounds import from_json
 from tfvis_nb.reading.chrome_bars import Bars, Columns
 from tfvis_nb.reading.chrome_table import category, make_trace, masked
 from tfvis_nb.reading.chrome_values import LATEST, integers, text, texts
@@ -34,7 +35,7 @@ class OwnReader:
         self._bars.add(events)
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
-        """Make the trace; title and notes are in `keys`."""
+        """Make the trace; title, notes and clocks are in `keys`."""
         columns = self._bars.finish(silent=("flow arrows", "counter values"))
         kept = columns.arguments
         for name, field in (("start", "start_ns"), ("duration", "duration_ns")):
@@ -65,6 +66,7 @@ class OwnReader:
             for number, label in (labels if isinstance(labels, dict) else {}).items():
                 if re.fullmatch(r"-?[0-9]{1,9}", number):
                     trace.step_labels[int(number)] = text(label)
+            trace.clock_bounds = from_json(told.get("clocks"))
         trace.notes = list(dict.fromkeys([*trace.notes, LOST]))
         return trace
 

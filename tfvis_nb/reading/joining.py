@@ -10,6 +10,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
+from tfvis_nb.clock_bounds import combined
 
 _COUNT = re.compile(r"^\d{1,15}(?= )|(?<= of )\d{1,15}(?= (?:rows|ops|transfers|kernels|events) )")
 
@@ -55,6 +56,7 @@ def laid_together(traces: Sequence[Trace], title: str) -> Trace:
             sources=one.sources,
             title=title,
             step_labels=one.step_labels,
+            clock_bounds=one.clock_bounds,
         )
     columns = {name: _column(name, traces) for name in event_table.COLUMNS}
     table, before = event_table.order(event_table.build(columns))
@@ -73,6 +75,7 @@ def laid_together(traces: Sequence[Trace], title: str) -> Trace:
         sources=[source for trace in traces for source in trace.sources],
         title=title,
         step_labels={step: label for trace in traces for step, label in trace.step_labels.items()},
+        clock_bounds=combined(traces),
     )
 
 
@@ -109,6 +112,7 @@ def _numbered_on(trace: Trace, first: int) -> Trace:
         notes=trace.notes,
         sources=trace.sources,
         step_labels={first + step: label for step, label in trace.step_labels.items()},
+        clock_bounds=trace.clock_bounds,
     )
 
 

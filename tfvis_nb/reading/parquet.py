@@ -18,6 +18,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
+from tfvis_nb.clock_bounds import from_json, to_json
 from tfvis_nb.reading.damage import ends_early
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
@@ -65,6 +66,7 @@ def write(trace: Trace, path: Path) -> None:
         "graphs": [[_packed(graph) for graph in step] for step in trace.graphs],
         "sources": [_packed(source) for source in trace.sources],
         "step_labels": list(trace.step_labels.items()),
+        "clocks": to_json(trace.clock_bounds),
     }
     table = pa.table(columns)
     # The Arrow schema in the file restores dictionaries and integer widths.
@@ -113,6 +115,8 @@ def read(data: Data, label: str) -> Trace:
             sources=[_unpacked(source) for source in head["sources"]],
             title=head["title"],
             step_labels={int(step): str(label) for step, label in head["step_labels"]},
+            # Files written before clocks were kept have none.
+            clock_bounds=from_json(head.get("clocks")),
         )
     except (KeyError, TypeError, ValueError, zlib.error) as error:
         raise TraceFormatError(f"{label}: a damaged table of Trace.to_parquet: {error!r}") from None

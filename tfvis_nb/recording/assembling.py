@@ -86,6 +86,7 @@ def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
         sources=trace.sources,
         title=trace.title,
         step_labels=trace.step_labels,
+        clock_bounds=trace.clock_bounds,
     )
 
 
@@ -110,4 +111,5 @@ def whole_steps(trace: Trace) -> Trace:
         ],
         title=trace.title,
         step_labels=trace.step_labels,
+        clock_bounds=trace.clock_bounds,
     )

@@ -132,4 +132,5 @@ def _numbered(rows: _Rows, number: np.ndarray) -> Trace:
             for step, label in rows.trace.step_labels.items()
             if number[rows.first + step] >= 0
         },
+        clock_bounds=rows.trace.clock_bounds,
     )

@@ -1,0 +1,129 @@
+import { describe, expect, it } from "vitest";
+import {
+  type Clock,
+  clockBand,
+  clockSentence,
+  clockText,
+  commonClock,
+  shortClockText,
+  withClocks,
+} from "./clocks";
+import { makeLane } from "./synthetic";
+
+const [WORKER_0, WORKER_1] = [0, 1].map((task) => `/job:worker/replica:0/task:${task}`);
+const PS = "/job:ps/replica:0/task:0";
+const lanes = [WORKER_0, WORKER_1, WORKER_1, PS].map((task, id) => ({
+  ...makeLane("ops", `${task}/device:CPU:${id}`),
+  id,
+}));
+
+const clock = (low: number, high: number): Clock => ({ task: WORKER_1, low, high, against: WORKER_0 });
+
+describe("clocks of lanes", () => {
+  it("are those of their tasks, and the first task's is the one compared with", () => {
+    const known = withClocks(lanes, [
+      { task: WORKER_0, low: 0, high: 0 },
+      { task: WORKER_1, low: -5, high: null },
+      { task: PS, low: 0, high: 0 },
+    ]);
+    expect(known.map((lane) => lane.clock)).toEqual([
+      undefined,
+      clock(-5, Infinity),
+      clock(-5, Infinity),
+      undefined,
+    ]);
+    expect(commonClock(known)).toBeNull();
+    expect(commonClock(known.slice(1, 3))).toEqual(clock(-5, Infinity));
+    expect(commonClock(known.slice(1))).toBeNull();
+    expect(commonClock([])).toBeNull();
+  });
+
+  it("are none where nothing is told", () => {
+    expect(withClocks(lanes, [])).toBe(lanes);
+  });
+});
+
+describe("clockBand", () => {
+  const viewport = { start: 0, end: 10_000 };
+
+  it("is before the cursor where lanes are shown late, and behind it where they are early", () => {
+    expect(clockBand(clock(-100, 3000), 4000, viewport, 100)).toEqual({ from: 10, to: 41 });
+  });
+
+  it("is none where it is too narrow to see or has no end", () => {
+    expect(clockBand(clock(-100, 99), 4000, viewport, 100)).toBeNull();
+    expect(clockBand(clock(-100, 100), 4000, viewport, 100)).not.toBeNull();
+    expect(clockBand(clock(-100, Infinity), 4000, viewport, 100)).toBeNull();
+    expect(clockBand(clock(-Infinity, Infinity), 4000, viewport, 100)).toBeNull();
+  });
+});
+
+describe("clockText", () => {
+  it.each([
+    ["±420 µs", -420_000, 410_000],
+    ["±1 ns", -1, 1],
+    ["±1.5 ms", -1_410_000, 1_000_000],
+    ["−22 … +39 ms", -21_207_936, 38_630_185],
+    ["−3.3 … +0.18 ms", -3_227_165, 173_469],
+    ["−30 ms … +2.1 µs", -30_000_000, 2_050],
+    ["0 … +900 µs", 0, 900_000],
+    ["−20 … 0 ms", -20_000_000, 0],
+    ["+0.1 … +1.9 ms", 100_000, 1_900_000],
+    ["≥ −21 ms", -20_217_299, Infinity],
+    ["≥ 0 ns", 0, Infinity],
+    ["≤ +2.4 s", -Infinity, 2_310_000_000],
+    ["unknown", -Infinity, Infinity],
+  ])("says %s", (text, low, high) => {
+    expect(clockText(clock(low, high))).toBe(text);
+  });
+
+  it("says an interval that holds the known one and is hardly wider", () => {
+    for (let seed = 1; seed < 2000; seed++) {
+      const low = -((seed * 7919) % 10_007) * 10 ** (seed % 5);
+      const high = ((seed * 104_729) % 10_009) * 10 ** (seed % 4);
+      const text = clockText(clock(low, high));
+      const [first, last] = read(text);
+      expect(first, text).toBeLessThanOrEqual(low);
+      expect(last, text).toBeGreaterThanOrEqual(high);
+      expect(last - first, text).toBeLessThanOrEqual((text.startsWith("±") ? 1.35 : 1.11) * (high - low));
+    }
+  });
+});
+
+/** The interval, in ns, that a text says. */
+function read(text: string): number[] {
+  const ns: Record<string, number> = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 };
+  const last = text.slice(text.lastIndexOf(" ") + 1);
+  const ends = text.split(" … ").map((end) => {
+    const [number, unit = last] = end.split(" ");
+    return Number(number.replace("−", "-").replace("±", "")) * ns[unit];
+  });
+  return ends.length === 2 ? ends : [-ends[0], ends[0]];
+}
+
+it.each([
+  ["±3.3 ms", -3_227_165, 173_469],
+  ["±3.3 ms", -173_469, 3_227_165],
+  ["≥ −21 ms", -20_217_299, Infinity],
+  ["≤ +3 ns", -Infinity, 3],
+  ["clock ?", -Infinity, Infinity],
+])("says %s where there is little room", (text, low, high) => {
+  expect(shortClockText(clock(low, high))).toBe(text);
+});
+
+describe("clockSentence", () => {
+  it.each([
+    ["up to 250 ns early or up to 40.5 µs late against worker 0. What", -250, 40_500],
+    ["tells no more; the band around the cursor is as wide.", -250, 40_500],
+    ["Times of these lanes may be up to 40.5 µs late against", 0, 40_500],
+    ["up to 20.2 ms early or late by any time against", -20_217_299, Infinity],
+    [
+      "early by any time or up to 3 ns late against worker 0. What the tasks exchanged tells no more.",
+      -Infinity,
+      3,
+    ],
+    ["does not tell how far the clock of worker 1 is off that of worker 0.", -Infinity, Infinity],
+  ])("says: %s", (part, low, high) => {
+    expect(clockSentence(clock(low, high))).toContain(part);
+  });
+});

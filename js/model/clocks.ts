@@ -1,0 +1,113 @@
+/** How far the clocks of several tasks may be apart, and how that is said. Nanoseconds, infinite where nothing is known. */
+import type { Lane } from "./drawn";
+import { taskLabel } from "./labels";
+import { formatDuration, type TimeUnit, timeUnit } from "./units";
+import { type Viewport, xAt } from "./viewport";
+
+/** An interval whose ends are at most so many times as far from 0 as one another is said as ±. */
+const ALIKE = 1.5;
+/** A band of fewer px would only make the cursor look thick. */
+const NARROWEST = 2;
+
+/** Times of a task may be ahead of those of another by `low` to `high`; negative is behind. */
+export interface Clock {
+  task: string;
+  low: number;
+  high: number;
+  /** The task that it is compared with. */
+  against: string;
+}
+
+/** An interval as the wire has it: null is unbounded, and the first task is the one that others are compared with. */
+export interface WireClock {
+  task: string;
+  low: number | null;
+  high: number | null;
+}
+
+/** Give lanes the clock of their task, where it is known and not exact. */
+export function withClocks(lanes: Lane[], told: readonly WireClock[]): Lane[] {
+  const clocks = new Map<string, Clock>();
+  for (const { task, low, high } of told.slice(1)) {
+    const clock = { task, low: low ?? -Infinity, high: high ?? Infinity, against: told[0].task };
+    if (clock.high > clock.low) clocks.set(task, clock);
+  }
+  if (clocks.size === 0) return lanes;
+  return lanes.map((lane) => {
+    const clock = clocks.get(lane.task);
+    return clock ? { ...lane, clock } : lane;
+  });
+}
+
+/** The one clock of all these lanes, or null. */
+export function commonClock(lanes: readonly Lane[]): Clock | null {
+  const clock = lanes[0]?.clock;
+  return clock && lanes.every((lane) => lane.clock === clock) ? clock : null;
+}
+
+/** Where an event shown at `time` may be by the clock compared with, in CSS px; null where that is nowhere to be drawn. */
+export function clockBand(
+  { low, high }: Clock,
+  time: number,
+  viewport: Viewport,
+  width: number,
+): { from: number; to: number } | null {
+  // What is shown late was earlier.
+  const [from, to] = [time - high, time - low].map((end) => xAt(viewport, end, width));
+  return Number.isFinite(to - from) && to - from >= NARROWEST ? { from, to } : null;
+}
+
+/** The interval in a few characters, rounded to a wider one: "±0.42 ms", "−0.1 … +0.9 ms", "≥ −20 ms", "unknown". */
+export function clockText({ low, high }: Clock): string {
+  if (isUnknown(low, high)) return "unknown";
+  if (high === Infinity) return `≥ ${bound(low, false, timeUnit(low))} ${timeUnit(low).name}`;
+  if (low === -Infinity) return `≤ ${bound(high, true, timeUnit(high))} ${timeUnit(high).name}`;
+  const [near, far] = [Math.min(-low, high), Math.max(-low, high)];
+  const unit = timeUnit(Math.max(Math.abs(low), Math.abs(high)));
+  if (far <= ALIKE * near) return `±${bound(far, true, unit).slice(1)} ${unit.name}`;
+  // A much smaller end would be all zeros in the unit of the other.
+  const unitOf = (end: number) => (end === 0 || Math.abs(end) >= unit.ns / 100 ? unit : timeUnit(end));
+  const first = `${bound(low, false, unitOf(low))}${unitOf(low) === unitOf(high) ? "" : ` ${unitOf(low).name}`}`;
+  return `${first} … ${bound(high, true, unitOf(high))} ${unitOf(high).name}`;
+}
+
+/** A few characters less for where there is little room: "±3.4 ms" also of an interval with other ends. */
+export function shortClockText(clock: Clock): string {
+  const { low, high } = clock;
+  if (isUnknown(low, high)) return "clock ?";
+  const far = Math.max(Math.abs(low), Math.abs(high));
+  return clockText(far === Infinity ? clock : { ...clock, low: -far, high: far });
+}
+
+function isUnknown(low: number, high: number): boolean {
+  return low === -Infinity && high === Infinity;
+}
+
+/** A bound with its sign, rounded up or down to two digits. */
+function bound(ns: number, up: boolean, unit: TimeUnit): string {
+  if (ns === 0) return "0";
+  const value = ns / unit.ns;
+  const places = 1 - Math.floor(Math.log10(Math.abs(value)));
+  const scaled = value * 10 ** places;
+  const rounded = (up ? Math.ceil(scaled - 1e-9) : Math.floor(scaled + 1e-9)) / 10 ** places;
+  return `${rounded < 0 ? "−" : "+"}${Number(Math.abs(rounded).toFixed(Math.max(places, 0)))}`;
+}
+
+/** The same in plain sentences. */
+export function clockSentence({ task, low, high, against }: Clock): string {
+  const [own, other] = [task, against].map((name) => taskLabel(name) || "localhost");
+  if (isUnknown(low, high))
+    return (
+      `What was recorded does not tell how far the clock of ${own} is off that of ${other}. ` +
+      "Times of these lanes can be compared with each other, not with those of other tasks."
+    );
+  const parts = [
+    low < 0 && (low === -Infinity ? "early by any time" : `up to ${formatDuration(-low)} early`),
+    high > 0 && (high === Infinity ? "late by any time" : `up to ${formatDuration(high)} late`),
+  ];
+  const band = Number.isFinite(high - low) ? "; the band around the cursor is as wide" : "";
+  return (
+    `Times of these lanes may be ${parts.filter(Boolean).join(" or ")} against ${other}. ` +
+    `What the tasks exchanged tells no more${band}.`
+  );
+}

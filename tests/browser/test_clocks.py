@@ -1,0 +1,80 @@
+"""How far the clock of another host may be off, at the head of its lanes."""
+
+import re
+from math import inf
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.timeline import OpenExported, Timeline
+from tfvis_nb import Trace, read_trace
+
+DATA = Path(__file__).parent.parent / "data"
+DISTRIBUTED = DATA / "dist_inproc_ps_2workers_step0.pb"
+HOSTS = [DATA / f"gpu_tf221_worker{number}.xplane.pb.xz" for number in range(2)]
+MINUS = "\u2212"
+
+
+def header(timeline: Timeline, name: str) -> Locator:
+    lanes = timeline.host.get_by_role("group", name="Lanes")
+    return lanes.get_by_role("button", name=re.compile(rf"^{name}"))
+
+
+def saying(text: str) -> re.Pattern[str]:
+    return re.compile(re.escape(text))
+
+
+@pytest.fixture
+def timeline(exported: OpenExported, tmp_path: Path) -> Timeline:
+    return exported(read_trace(DISTRIBUTED).to_html(tmp_path / "clocks.html")).wait()
+
+
+def test_every_clock_but_the_first_is_told_with_what_it_means(timeline: Timeline) -> None:
+    worker = header(timeline, "worker 1")
+    expect(worker).to_have_accessible_name(saying("clock ±3.4 ms"))
+    expect(header(timeline, "ps 0")).to_have_accessible_name(saying(f"clock {MINUS}3.3 … +0.18 ms"))
+    expect(header(timeline, "worker 0")).not_to_have_accessible_name(saying("clock"))
+    meaning = "Times of these lanes may be up to 2.46 ms early or up to 3.35 ms late against worker 0."
+    expect(worker.get_by_title(meaning)).to_be_visible()
+    expect(worker).to_have_accessible_description(saying(meaning))
+    # Also where no header stands for the task.
+    timeline.host.get_by_role("combobox", name="Group lanes").select_option("kind")
+    lanes = timeline.host.get_by_role("group", name="Lanes")
+    expect(lanes.get_by_role("button", name=saying("clock"))).to_have_count(0)
+    expect(lanes.get_by_title(meaning)).to_have_count(2)
+
+
+def test_the_count_gives_way_to_clock_and_label(timeline: Timeline) -> None:
+    count = header(timeline, "worker 1").get_by_title("Events")
+    expect(count).to_be_hidden()
+    expect(header(timeline, "worker 0").get_by_title("Events")).to_be_visible()
+    width = timeline.host.get_by_role("separator", name="Width of the labels")
+    for _ in range(8):
+        width.press("ArrowRight")
+    expect(count).to_be_visible()
+
+
+def test_a_clock_is_told_once_of_a_host_of_several_devices(exported: OpenExported, tmp_path: Path) -> None:
+    trace = read_trace(HOSTS)
+    starts = trace.events["start_ns"][trace.events["step"] == 0]
+    part = (int(starts.min()), int(starts.max()))
+    timeline = exported(trace.to_html(tmp_path / "hosts.html", time_range=part)).wait()
+    # Only headers in view are there.
+    header(timeline, "worker 0").click()
+    clocks = timeline.host.get_by_role("group", name="Lanes").get_by_role("button", name=saying("clock"))
+    expect(clocks).to_have_count(1)
+    expect(clocks).to_have_accessible_name(saying(f"worker 1 clock {MINUS}22 … +39 ms"))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "text"),
+    [((-inf, inf), "clock unknown"), ((-2e7, inf), f"clock ≥ {MINUS}20 ms"), ((-4e5, 4e5), "clock ±400 µs")],
+)
+def test_clocks_of_which_less_is_known(
+    exported: OpenExported, tmp_path: Path, bounds: tuple[float, float], text: str
+) -> None:
+    first, other = (f"/job:worker/replica:0/task:{task}" for task in range(2))
+    trace = Trace(read_trace(DISTRIBUTED).events, clock_bounds={first: (0, 0), other: bounds})
+    timeline = exported(trace.to_html(tmp_path / "clocks.html")).wait()
+    expect(header(timeline, "worker 1")).to_have_accessible_name(saying(text))

@@ -1,0 +1,121 @@
+"""What is known of the clocks of several tasks: task -> the interval in which its clock lies.
+
+The first task is the one that the others are compared with; its interval is (0, 0). Nanoseconds
+everywhere, infinite where nothing bounds a clock; JSON has null there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf, isinf
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfvis_nb._trace import Trace
+
+Bounds = Mapping[str, tuple[float, float]]
+
+UNKNOWN = (-inf, inf)
+"""Of a clock that nothing bounds, or that is bounded by what contradicts itself."""
+
+
+def checked(bounds: Bounds) -> dict[str, tuple[float, float]]:
+    """Return a copy of `bounds`.
+
+    Raises
+    ------
+    ValueError
+        If an interval ends before it begins, or has an end that is no number.
+
+    Examples
+    --------
+    >>> from tfvis_nb.clock_bounds import checked
+    >>> checked({"/job:w/task:1": (5, -5)})
+    Traceback (most recent call last):
+    ...
+    ValueError: the clock of '/job:w/task:1' lies between 5.0 and -5.0 ns
+    """
+    copied = {task: (float(low), float(high)) for task, (low, high) in bounds.items()}
+    for task, (low, high) in copied.items():
+        if not low <= high:
+            raise ValueError(f"the clock of {task!r} lies between {low} and {high} ns")
+    return copied
+
+
+def to_json(bounds: Bounds) -> list[dict[str, Any]]:
+    """Write bounds as JSON values.
+
+    Examples
+    --------
+    >>> from math import inf
+    >>> from tfvis_nb.clock_bounds import to_json
+    >>> to_json({"/job:w/task:1": (-5.0, inf)})
+    [{'task': '/job:w/task:1', 'low': -5.0, 'high': None}]
+    """
+    return [
+        {"task": task, "low": None if isinf(low) else low, "high": None if isinf(high) else high}
+        for task, (low, high) in bounds.items()
+    ]
+
+
+def from_json(told: Any) -> dict[str, tuple[float, float]]:
+    """Read what `to_json` wrote; what else is in a file somebody may have edited is passed over.
+
+    Examples
+    --------
+    >>> from tfvis_nb.clock_bounds import from_json
+    >>> from_json([{"task": "a", "low": -5, "high": None}, {"task": "b", "low": 5, "high": 4}, 7])
+    {'a': (-5.0, inf)}
+    """
+    found = {}
+    for one in told if isinstance(told, list) else []:
+        if not isinstance(one, dict) or not isinstance(one.get("task"), str):
+            continue
+        low, high = (_number(one.get(end), none) for end, none in zip(("low", "high"), UNKNOWN, strict=True))
+        if low is not None and high is not None and low <= high:
+            found[one["task"]] = (low, high)
+    return found
+
+
+def _number(value: Any, none: float) -> float | None:
+    if value is None:
+        return none
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    # What no clock of nanoseconds can be; also, longer integers are no floats.
+    return float(value) if is_number and abs(value) < 2**63 else None
+
+
+def combined(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
+    """Return what holds of the clocks in all of several traces.
+
+    A task that is in several traces has the widest of its intervals, none where one trace does not
+    tell or compares it with another task.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.clock_bounds import combined
+    >>> columns = {"task": ["a", "b"], "start_ns": [0, 1], "duration_ns": [1, 1], "kind": ["op", "op"]}
+    >>> table = events.build(columns)
+    >>> one = Trace(table, clock_bounds={"a": (0, 0), "b": (-5, 2)})
+    >>> combined([one, Trace(table, clock_bounds={"a": (0, 0), "b": (-1, 3)})])
+    {'a': (0.0, 0.0), 'b': (-5.0, 3.0)}
+    >>> combined([one, Trace(table)])
+    {'a': (0.0, 0.0), 'b': (-inf, inf)}
+    """
+    known = [trace.clock_bounds for trace in traces if trace.clock_bounds]
+    if not known:
+        return {}
+    first = next(iter(known[0]))
+    found = {first: (0.0, 0.0)}
+    for trace in traces:
+        bounds = trace.clock_bounds
+        comparable = next(iter(bounds), None) == first
+        there = set(trace.events["task"].unique())
+        for task in dict.fromkeys(task for one in known for task in one if task != first):
+            if task not in there:
+                continue
+            low, high = bounds.get(task, UNKNOWN) if comparable else UNKNOWN
+            before = found.get(task, (low, high))
+            found[task] = (min(before[0], low), max(before[1], high))
+    return found
