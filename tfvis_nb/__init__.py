@@ -26,17 +26,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
+    from tfvis_nb.display.monitor import MonitorWidget, monitor
     from tfvis_nb.display.timeline import TimelineWidget, show_timeline
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
     from tfvis_nb.recording import RecordedTrace, TraceSession, inject, trace
     from tfvis_nb.stored import SavedSession, open_session
     from tfvis_nb.tfvis_timeline import Timeline, timeline_visualize
+    from tfvis_nb.tracing_server import TracingServer, hook_inject
 
     __version__: str
     last_trace: RecordedTrace | None
 
 __all__ = [
     "EmptyTraceError",
+    "MonitorWidget",
     "RecordedTrace",
     "SavedSession",
     "Timeline",
@@ -44,10 +47,13 @@ __all__ = [
     "Trace",
     "TraceFormatError",
     "TraceSession",
+    "TracingServer",
     "__version__",
+    "hook_inject",
     "inject",
     "last_trace",
     "load_ipython_extension",
+    "monitor",
     "open_session",
     "read_trace",
     "show_timeline",
@@ -58,6 +64,7 @@ __all__ = [
 
 _HOMES = {
     "EmptyTraceError": "tfvis_nb.reading",
+    "MonitorWidget": "tfvis_nb.display.monitor",
     "RecordedTrace": "tfvis_nb.recording",
     "SavedSession": "tfvis_nb.stored",
     "Timeline": "tfvis_nb.tfvis_timeline",
@@ -65,7 +72,10 @@ _HOMES = {
     "Trace": "tfvis_nb._trace",
     "TraceFormatError": "tfvis_nb.reading",
     "TraceSession": "tfvis_nb.recording",
+    "TracingServer": "tfvis_nb.tracing_server",
+    "hook_inject": "tfvis_nb.tracing_server",
     "inject": "tfvis_nb.recording",
+    "monitor": "tfvis_nb.display.monitor",
     "open_session": "tfvis_nb.stored",
     "read_trace": "tfvis_nb.reading",
     "show_timeline": "tfvis_nb.display.timeline",

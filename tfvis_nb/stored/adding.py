@@ -35,7 +35,7 @@ _STATEMENTS = (
 )
 
 
-def add_session(session: SavedSession, source: str | Path) -> None:
+def add_session(session: SavedSession, source: str | Path) -> int:
     """Add the runs, processes and traces of another session, as of now; what it is asked for is left out.
 
     Parameters
@@ -44,6 +44,11 @@ def add_session(session: SavedSession, source: str | Path) -> None:
         What it is added to; that may be recording.
     source
         The file of the other one, which may be recording, too.
+
+    Returns
+    -------
+    int
+        How many processes recorded it.
 
     Raises
     ------
@@ -67,28 +72,28 @@ def add_session(session: SavedSession, source: str | Path) -> None:
     ...         number, _ = writer.add_signature(Signature("session", "train"))
     ...         writer.close({number: Counts(runs=5)})
     ...     with open_session(paths[0]) as session:
-    ...         add_session(session, paths[1])
+    ...         processes = add_session(session, paths[1])
     ...         print(session.signatures[["label", "runs", "processes"]].values.tolist())
     [['train', 10, 2]]
     """
     # A copy, as the counts of those who record are not in the database.
     with tempfile.TemporaryDirectory(prefix="tfvis_nb-") as folder, open_session(source) as other:
-        _add(session, other.save(Path(folder) / "added.tfvis"))
+        return _add(session, other.save(Path(folder) / "added.tfvis"))
 
 
-def _add(session: SavedSession, copy: Path) -> None:
-    with session._lock:  # noqa: SLF001 - one of the session's own operations, in a file of its own
-        connection = session._connected()  # noqa: SLF001
+def _add(session: SavedSession, copy: Path) -> int:
+    with session.connected() as connection:
         connection.execute("ATTACH ? AS added", (str(copy),))
         try:
             with Transaction(connection):
-                _copy(connection)
+                return _copied(connection)
         finally:
             connection.execute("DETACH added")
 
 
-def _copy(connection: sqlite3.Connection) -> None:
+def _copied(connection: sqlite3.Connection) -> int:
     found = {name: connection.execute(query).fetchone() for name, query in _NUMBERS.items()}
     after = {name: row[0] if row else 0 for name, row in found.items()}
     for statement in _STATEMENTS:
         connection.execute(statement, after)
+    return int(connection.execute("SELECT count(*) FROM added.writers").fetchone()[0])

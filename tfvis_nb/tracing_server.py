@@ -1,0 +1,298 @@
+"""`TracingServer` and `hook_inject`, as tftracer had them: its scripts change their import, and nothing else.
+
+New code has `tfvis_nb.TraceSession`, which needs no server: `tfvis_nb.open_session` and
+``tfvis-nb serve`` open its file from any other process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import logging
+import os
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfvis_nb.recording.trace_session import TraceSession
+from tfvis_nb.unknown_options import only_known_options
+
+if TYPE_CHECKING:
+    from tfvis_nb.serving import MonitorServer
+
+PORT = 9999
+"""Where tftracer served."""
+
+_SQLITE = b"SQLite format 3\0"
+
+_log = logging.getLogger("tfvis_nb")
+_injecting = threading.Lock()
+_injected: TracingServer | None = None
+
+
+class TracingServer:
+    """Records what a job runs, with a page that lists it and traces what is clicked.
+
+    The page is at `url`, which the log says, too: it is served to this machine, and to whoever
+    has the token in that address. The runs are recorded by a `tfvis_nb.TraceSession`, `session`.
+
+    Parameters
+    ----------
+    start_web_server_on_start
+        Whether the page is served from now on; otherwise from `start_web_server` on.
+    server_port
+        The port, or another one if that is taken: `url` has the one it is.
+    server_ip
+        The name or address to serve at. With ``"0.0.0.0"`` other machines reach the page too, unencrypted.
+    keep_traces
+        How many traces to keep of each signature, the newest.
+    path
+        The file to record into, as for `tfvis_nb.TraceSession`. It is made when the recording begins.
+    token
+        What those who open the page must have, at least 16 characters; a random one unless given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such option, or one cannot be what it is.
+
+    Notes
+    -----
+    What differs from tftracer is in ``docs/migrating.md``.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import tensorflow.compat.v1 as tf
+    >>> from tfvis_nb import TracingServer
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "run.tfvis")
+    >>> tracing_server = TracingServer(start_web_server_on_start=False, path=path)
+    >>> with tf.Graph().as_default():
+    ...     step = tf.train.get_or_create_global_step()
+    ...     train_op = tf.group(step.assign_add(1), name="train")
+    ...     with tf.train.MonitoredTrainingSession(hooks=[tracing_server.hook]) as session:
+    ...         for _ in range(5):
+    ...             value = session.run(train_op)
+    >>> tracing_server.session.signatures.set_index("label")["runs"]["train"]
+    5
+    >>> tracing_server.close()
+    >>> folder.cleanup()
+    """
+
+    @only_known_options
+    def __init__(
+        self,
+        *,
+        start_web_server_on_start: bool = True,
+        server_port: int = PORT,
+        server_ip: str = "127.0.0.1",
+        keep_traces: int = 5,
+        path: str | Path | None = None,
+        token: str | None = None,
+    ) -> None:
+        from tfvis_nb.serving import MonitorServer
+
+        self.session = TraceSession(path, keep=keep_traces)
+        self.closed = False
+        self._process = os.getpid()
+        self._made_for_loading = False
+        self._loaded = 0
+
+        def served_at(port: int) -> MonitorServer:
+            return MonitorServer(self.session, host=server_ip, port=port, token=token)
+
+        self._served_at: Callable[[int], MonitorServer] = served_at
+        self._port = server_port
+        self._server = served_at(server_port)
+        atexit.register(self.close)
+        if start_web_server_on_start:
+            try:
+                self.start_web_server()
+            except OSError as error:
+                _log.warning("tfvis_nb cannot serve the monitor, the training goes on: %s", error)
+
+    @property
+    def hook(self) -> Any:
+        """A new ``SessionRunHook`` for ``MonitoredTrainingSession(hooks=[...])`` or ``Estimator.train``.
+
+        It records from before the session is made until it is closed.
+        """
+        return self.session.hook
+
+    @property
+    def url(self) -> str | None:
+        """The address of the page, with the token, which lets everybody in; None while it is not served."""
+        return self._server.url if self._server.running else None
+
+    def start_web_server(self) -> None:
+        """Serve the page, in a thread that ends with the process; nothing happens if it is served already.
+
+        Raises
+        ------
+        OSError
+            If it cannot be served at that address.
+        """
+        if self._server.running:
+            return
+        try:
+            self._server.start()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            self._server = self._served_at(0)
+            self._server.start()
+            _log.warning("port %d is in use, by another job perhaps", self._port)
+        _log.warning("the monitor of this job: %s", self._server.url)
+        if not self._server.loopback:
+            _log.warning("other machines reach it, too, and what is sent to them is not encrypted")
+
+    def stop_web_server(self) -> None:
+        """Serve the page no more; runs are recorded as before."""
+        self._server.stop()
+
+    def join(self) -> None:
+        """Wait until `stop_web_server` is called, or Ctrl-C is pressed: the page outlives the training."""
+        while self._server.running:
+            # Ctrl-C must not wait for the thread.
+            self._server.join(0.5)
+
+    def save_session(self, filename: str | Path) -> None:
+        """Write everything as of now into one file, whatever its name; the job may go on.
+
+        `load_session`, `tfvis_nb.open_session` and ``tfvis-nb`` read it, tftracer does not.
+
+        Parameters
+        ----------
+        filename
+            Where to write. A session or another file that is there is replaced.
+
+        Raises
+        ------
+        FileNotFoundError
+            If nothing was recorded or loaded, or there is no such folder.
+        FileExistsError
+            If it is the file of a session that is being recorded.
+        OSError
+            If it cannot be written.
+        """
+        from tfvis_nb.writable import writable
+
+        target = writable(filename).absolute()
+        if not self.session.path.exists():
+            raise FileNotFoundError(f"nothing has been recorded that could be saved to {str(filename)!r}")
+        beside = target.with_name(f"{target.name}-wal")
+        if beside.exists() or (target.exists() and target.samefile(self.session.path)):
+            raise FileExistsError(f"{str(filename)!r} is being recorded into; save to another file")
+        # In the same folder, so that a copy that is cut short never has the name.
+        with tempfile.TemporaryDirectory(prefix=".tfvis_nb-", dir=target.parent) as folder:
+            self.session.save(Path(folder, target.name)).replace(target)
+
+    def load_session(self, filename: str | Path, gziped: bool | None = None) -> None:  # noqa: ARG002 - tftracer's
+        """Add the runs and traces of a saved session to this one; the log says what was left out.
+
+        Parameters
+        ----------
+        filename
+            What `save_session` or a `tfvis_nb.TraceSession` wrote, or tftracer's own, compressed or not.
+        gziped
+            Not needed: the file itself tells.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        TraceFormatError
+            If it is something else, or damaged.
+        sqlite3.Error
+            If `session` cannot be written.
+
+        Notes
+        -----
+        Nothing that a session of tftracer names is imported or called. It does not tell how long the
+        longest run took and which run a trace is of: both are 0.
+        """
+        from tfvis_nb.stored.adding import add_session
+        from tfvis_nb.stored.database import connect
+        from tfvis_nb.stored.tftracer_sessions import converted
+
+        source = Path(filename).expanduser()
+        notes: list[str] = []
+        with tempfile.TemporaryDirectory(prefix="tfvis_nb-") as folder:
+            if not _is_session(source):
+                notes = converted(source, Path(folder, "loaded.tfvis"))
+                source = Path(folder, "loaded.tfvis")
+            if not self.session.path.exists():
+                connect(self.session.path, create=True).close()
+                self._made_for_loading = True
+            self._loaded += add_session(self.session, source)
+        for note in notes:
+            _log.warning("%s: %s", filename, note)
+
+    def close(self) -> None:
+        """End the recording and serve the page no more.
+
+        The file stays, unless nothing was recorded and it holds only what `load_session` brought.
+        """
+        atexit.unregister(self.close)
+        self.closed = True
+        if os.getpid() != self._process:
+            return  # forked: all of this is the parent's
+        self._server.stop()
+        self.session.close()
+        if self._made_for_loading and self._only_loaded():
+            self.session.path.unlink(missing_ok=True)
+
+    def _only_loaded(self) -> bool:
+        try:
+            return len(self.session.processes) == self._loaded
+        except (sqlite3.Error, OSError):
+            return False
+        finally:
+            self.session.close()
+
+
+def _is_session(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def hook_inject(**options: Any) -> TracingServer:
+    """Record every session of this process from now on, and Keras's training, without a change in the code.
+
+    Parameters
+    ----------
+    options
+        As for `TracingServer`.
+
+    Returns
+    -------
+    TracingServer
+        Recording already; the same when it is called again. Its ``close()`` undoes everything, and
+        so does the end of the process.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import tensorflow.compat.v1 as tf
+    >>> from tfvis_nb import hook_inject
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> tracing_server = hook_inject(
+    ...     start_web_server_on_start=False, path=os.path.join(folder.name, "run.tfvis")
+    ... )
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     value = session.run(tf.constant(1.0, name="one"))
+    >>> tracing_server.session.signatures["label"].tolist()
+    ['one']
+    >>> tracing_server.close()
+    >>> folder.cleanup()
+    """
+    global _injected  # noqa: PLW0603 - a process is injected once
+    with _injecting:
+        if _injected is None or _injected.closed:
+            _injected = TracingServer(**options)
+            _injected.session._inject()  # noqa: SLF001
+        return _injected
