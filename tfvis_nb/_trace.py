@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
 import pandas as pd
 
 from tfvis_nb import clock_bounds as clocks
@@ -105,6 +106,13 @@ class Trace:
         from tfvis_nb.analysis.arrivals import arrivals
 
         return arrivals(self.events)
+
+    @cached_property
+    def activity(self) -> np.ndarray:
+        """What each event is to its step, uint8; see `tfvis_nb.analysis.activities.activity`."""
+        from tfvis_nb.analysis.activities import activity
+
+        return activity(self)
 
     @cached_property
     def edges(self) -> pd.DataFrame:

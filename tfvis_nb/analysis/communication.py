@@ -9,12 +9,14 @@ import pandas as pd
 
 from tfvis_nb.analysis.lanes import busy
 
-# These run from the call of their body to its return, or to the arrival of a tensor: what happens
-# meanwhile has rows of its own.
-_WAITING = re.compile(
+WAITING = re.compile(
     r"_(?:Host)?Recv$|(?:Stateful)?PartitionedCall$|RemoteCall$|(?:Stateless)?(?:If|While|Case)$"
     r"|SymbolicGradient$|IteratorGetNext|Queue\w*Dequeue"
 )
+"""Op types that run from the call of their body to its return, or to the arrival of a tensor.
+
+What happens meanwhile has rows of its own.
+"""
 
 
 def communicates(events: pd.DataFrame) -> np.ndarray:
@@ -58,7 +60,7 @@ def computes(events: pd.DataFrame) -> np.ndarray:
     [True, False, False, True]
     """
     op = events["op"].cat
-    waiting = np.array([_WAITING.match(str(name)) is not None for name in op.categories] + [False])
+    waiting = np.array([WAITING.match(str(name)) is not None for name in op.categories] + [False])
     working: np.ndarray = events["kind"].isin(["op", "kernel", "memset"]).to_numpy()
     mask: np.ndarray = working & ~waiting[op.codes.to_numpy()]
     return mask

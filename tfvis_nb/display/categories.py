@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pandas as pd
+
+from tfvis_nb.analysis.activities import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE
+from tfvis_nb.analysis.searching import containing, is_kind, spread
 
 CATEGORIES = (
     "op",
@@ -33,14 +34,6 @@ _OF_KIND = {
     "host": "host",
 }
 
-# Ops, and tf.data's own activities on host threads, that wait for input or make it.
-_INPUT = re.compile(
-    r"IteratorGetNext|OneShotIterator|QueueDequeue|Iterator::|Infeed|ReaderRead|Unstage"
-    r"|(?:Prefetch|Parallel\w+|MapAndBatch|Interleave)(?:Produce|Consume)|InstantiatedCapturedFunction"
-)
-_HOST_TO_DEVICE = re.compile(r"H(to|2)D", re.IGNORECASE)
-_DEVICE_TO_HOST = re.compile(r"D(to|2)H", re.IGNORECASE)
-
 
 def categorise(events: pd.DataFrame) -> np.ndarray:
     """Give each event its place in `CATEGORIES`.
@@ -65,26 +58,13 @@ def categorise(events: pd.DataFrame) -> np.ndarray:
     ['input', 'h2d']
     """
     number = {category: np.uint8(position) for position, category in enumerate(CATEGORIES)}
-    kinds = events["kind"].cat
-    of_kind = np.array([number[_OF_KIND.get(kind, "host")] for kind in kinds.categories], "u1")
-    codes = kinds.codes.to_numpy()
-    category = of_kind[codes] if len(of_kind) else np.zeros(len(events), "u1")
-
-    is_copy = _matches(codes, kinds.categories, "memcpy")
-    for pattern, name in ((_HOST_TO_DEVICE, "h2d"), (_DEVICE_TO_HOST, "d2h")):
+    category = spread(events["kind"], lambda kind: number[_OF_KIND.get(kind, "host")]).astype("u1")
+    is_copy = is_kind(events, "memcpy")
+    for pattern, name in ((HOST_TO_DEVICE, "h2d"), (DEVICE_TO_HOST, "d2h")):
         # Some sources name the direction in the op type, some only in the lane.
-        named = _contains(events["op"], pattern) | _contains(events["lane"], pattern)
+        named = containing(events["op"], pattern) | containing(events["lane"], pattern)
         category[is_copy & named] = number[name]
-    on_host = _matches(codes, kinds.categories, "op") | _matches(codes, kinds.categories, "host")
-    category[on_host & _contains(events["op"], _INPUT)] = number["input"]
+    on_host = is_kind(events, "op") | is_kind(events, "host")
+    is_input = containing(events["op"], INPUT_WAIT) | containing(events["op"], PIPELINE)
+    category[on_host & is_input] = number["input"]
     return category
-
-
-def _matches(codes: np.ndarray, kinds: pd.Index, kind: str) -> np.ndarray:
-    return codes == kinds.get_loc(kind) if kind in kinds else np.zeros(len(codes), bool)
-
-
-def _contains(column: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
-    """Search each distinct value once and spread the answers over the rows."""
-    answers = np.array([bool(pattern.search(str(value))) for value in column.cat.categories], bool)
-    return np.append(answers, False)[column.cat.codes.to_numpy()]
