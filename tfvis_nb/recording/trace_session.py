@@ -85,8 +85,6 @@ class TraceSession(SavedSession):
         if keep is not None and keep < 1:
             raise ValueError(f"keep is {keep}; it is a number of traces, from 1 on, or None for all")
         super().__init__(time.strftime(f"run-%Y%m%d-%H%M%S-{os.getpid()}.tfvis") if path is None else path)
-        # As from here: the job may change its folder.
-        self.path = self.path.absolute()
         self._keep = keep
         self._options = TraceOptions(level=level, partition_graphs=partition_graphs, mode="session")
         self._switching = threading.RLock()

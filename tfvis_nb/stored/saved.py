@@ -17,6 +17,7 @@ from tfvis_nb._trace import Trace
 from tfvis_nb.stored import tables
 from tfvis_nb.stored.database import EVERY, Transaction, connect
 from tfvis_nb.stored.ledger import Counts, abandoned, ledger_path, read_ledger
+from tfvis_nb.stored.packing import unpacked
 from tfvis_nb.stored.writer import end_writer, save_counts
 from tfvis_nb.unknown_options import near
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 OPENED_WITHIN_NS = 60_000_000_000
 """How long a process may take from its entry in the file to its ledger beside it."""
-
-LARGEST = 1 << 31
-"""Bytes of a trace: the most that a protobuf message can have."""
 
 
 class SavedSession:
@@ -110,9 +108,9 @@ class SavedSession:
             row = self._connected().execute(query, (int(trace),)).fetchone()
         if row is None:
             raise KeyError(f"there is no trace {trace} in {str(self.path)!r}")
-        packed, size, form, epoch_ns, label, run, note = row
+        data, size, form, epoch_ns, label, run, note = row
         title = f"{label}, run {run}" if run else label
-        found = read_trace(_unpacked(packed, size), title=title)
+        found = read_trace(unpacked(data, size), title=title)
         if form == "xspace":
             return on_the_clock(found, epoch_ns)
         found.step_labels = {0: label}
@@ -224,13 +222,7 @@ class SavedSession:
         return path
 
     def monitor(self, **options: Any) -> MonitorWidget:
-        """Show the session in a notebook cell as it goes on, with what it is asked to trace; see `tfvis_nb.monitor`.
-
-        Parameters
-        ----------
-        **options
-            As of `tfvis_nb.monitor`.
-        """
+        """Show the session in a notebook cell as it goes on; options as of `tfvis_nb.monitor`."""
         from tfvis_nb.display.monitor import monitor_of
 
         return monitor_of(self, **options)
@@ -312,19 +304,6 @@ def _file_at(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _unpacked(packed: bytes, size: int) -> bytes:
-    import pyarrow as pa
-
-    from tfvis_nb.reading.errors import TraceFormatError
-
-    if not 0 <= size < LARGEST:
-        raise TraceFormatError(f"a trace of {size} bytes: the session is damaged")
-    try:
-        return bytes(pa.Codec("zstd").decompress(packed, decompressed_size=size, asbytes=True))
-    except (OSError, ValueError) as error:
-        raise TraceFormatError(f"a trace cannot be unpacked, the session is damaged: {error}") from None
 
 
 def open_session(path: str | Path) -> SavedSession:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -52,7 +52,7 @@ def signature_table(
     rows = []
     for number, kind, label, fetches, targets, feeds, options in known:
         each = [by_signature[number] for by_signature in counted.values() if number in by_signature]
-        total = _summed(each)
+        total = summed(each)
         rows.append(
             {
                 "signature": number,
@@ -94,7 +94,17 @@ def signature_table(
     return table.astype({"first": "datetime64[ns]", "last": "datetime64[ns]"}).set_index("signature")
 
 
-def _summed(each: list[Counts]) -> Counts:
+def summed(each: Iterable[Counts]) -> Counts:
+    """Add up what several processes counted of one signature.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored.ledger import Counts
+    >>> from tfvis_nb.stored.tables import summed
+    >>> summed([Counts(2, first_ns=7), Counts(3, first_ns=5), Counts()])[:5]
+    (5, 0, 0, 0, 5)
+    """
+    each = list(each)
     begun = [counts.first_ns for counts in each if counts.first_ns]
     return Counts(
         runs=sum(counts.runs for counts in each),

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tfvis_nb.stored.database import Transaction, busy, connect
 from tfvis_nb.stored.ledger import SLOTS, Counts, Ledger, ledger_path
+from tfvis_nb.stored.packing import packed
 
 MORE = "runs of more signatures"
 """Stands for all that a process ran after its first `SLOTS`."""
@@ -173,9 +174,7 @@ class Writer:
 
     def add_trace(self, signature: int, recording: Recording, request: int | None) -> None:
         """Keep a trace, with which the request is met, and delete the oldest beyond what is kept."""
-        import pyarrow as pa
-
-        packed = pa.Codec("zstd", 1).compress(recording.data, asbytes=True)
+        data = packed(recording.data)
         with self._lock, Transaction(self._connection) as connection:
             connection.execute(
                 "INSERT INTO traces"
@@ -191,7 +190,7 @@ class Writer:
                     recording.epoch_ns,
                     len(recording.data),
                     recording.note,
-                    packed,
+                    data,
                 ),
             )
             if request is not None:

@@ -1,0 +1,132 @@
+"""What somebody who looks at a session tells it to do, as a message: checked, then done."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tfvis_nb.stored.saved import SavedSession
+from tfvis_nb.unknown_options import near
+
+MOST_RUNS = 2**53
+"""The largest whole number that every reader of JSON keeps."""
+
+MOST_AT_ONCE = 100_000
+"""Traces to be deleted by one command."""
+
+
+def obey(session: SavedSession, command: Mapping[str, Any]) -> None:
+    """Do what a command says.
+
+    Parameters
+    ----------
+    session
+        To which it is given.
+    command
+        Its name as ``do``, and what goes with it:
+
+        ========================  ====================================================
+        ``trace_next``            ``signature``
+        ``trace_every``           ``n``, ``signature``
+        ``trace_all``             ``signature``
+        ``trace_when``            ``slower_than``, ``signature``
+        ``trace_none``            ``signature``
+        ``delete``                ``traces``: a list of numbers
+        ========================  ====================================================
+
+        They are those of `tfvis_nb.SavedSession`; ``signature`` is a number, or None or left out for all.
+
+    Raises
+    ------
+    ValueError
+        If there is no such command, or something in it is missing, unknown or out of range.
+    OSError, sqlite3.Error
+        If the file is not there or cannot be written.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored import SavedSession
+    >>> from tfvis_nb.stored.commands import obey
+    >>> session = SavedSession("run.tfvis")
+    >>> obey(session, {"do": "delte"})
+    Traceback (most recent call last):
+    ...
+    ValueError: there is no command 'delte'; did you mean 'delete'?
+    >>> obey(session, {"do": "trace_every", "n": 0})
+    Traceback (most recent call last):
+    ...
+    ValueError: n is 0; it is a whole number from 1 to 9007199254740992
+    """
+    if not isinstance(command, Mapping):
+        raise ValueError(f"a command is an object with its name as 'do', not {_shown(command)}")  # noqa: TRY004
+    name = command.get("do")
+    if not isinstance(name, str) or name not in _COMMANDS:
+        hint = near(name[:100], _COMMANDS) if isinstance(name, str) else ""
+        raise ValueError(f"there is no command {_shown(name)}{hint}")
+    needed, do = _COMMANDS[name]
+    allowed = {"do", *needed, *(() if name == "delete" else ("signature",))}
+    for key in command:
+        if key not in allowed:
+            raise ValueError(f"{name} has no {_shown(key)}; it has {', '.join(sorted(allowed - {'do'}))}")
+    for key in needed:
+        if key not in command:
+            raise ValueError(f"{name} needs {key}")
+    do(session, command)
+
+
+def _signature(command: Mapping[str, Any]) -> int | None:
+    value = command.get("signature")
+    return None if value is None else _whole(value, "signature")
+
+
+def _whole(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_RUNS:
+        raise ValueError(f"{name} is {_shown(value)}; it is a whole number from 1 to {MOST_RUNS}")
+    return value
+
+
+def _next(session: SavedSession, command: Mapping[str, Any]) -> None:
+    session.trace_next(_signature(command))
+
+
+def _every(session: SavedSession, command: Mapping[str, Any]) -> None:
+    session.trace_every(_whole(command["n"], "n"), _signature(command))
+
+
+def _all(session: SavedSession, command: Mapping[str, Any]) -> None:
+    session.trace_all(_signature(command))
+
+
+def _when(session: SavedSession, command: Mapping[str, Any]) -> None:
+    factor = command["slower_than"]
+    is_number = isinstance(factor, int | float) and not isinstance(factor, bool)
+    if not is_number or not 0 < factor <= MOST_RUNS or not math.isfinite(factor):
+        raise ValueError(f"slower_than is {_shown(factor)}; it is a factor, such as 2")
+    session.trace_when(slower_than=factor, signature=_signature(command))
+
+
+def _none(session: SavedSession, command: Mapping[str, Any]) -> None:
+    session.trace_none(_signature(command))
+
+
+def _delete(session: SavedSession, command: Mapping[str, Any]) -> None:
+    traces = command["traces"]
+    if not isinstance(traces, list) or len(traces) > MOST_AT_ONCE:
+        raise ValueError(f"traces is {_shown(traces)}; it is a list of at most {MOST_AT_ONCE:,} numbers")
+    session.delete([_whole(trace, "a trace") for trace in traces])
+
+
+_COMMANDS: dict[str, tuple[tuple[str, ...], Callable[[SavedSession, Mapping[str, Any]], None]]] = {
+    "trace_next": ((), _next),
+    "trace_every": (("n",), _every),
+    "trace_all": ((), _all),
+    "trace_when": (("slower_than",), _when),
+    "trace_none": ((), _none),
+    "delete": (("traces",), _delete),
+}
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

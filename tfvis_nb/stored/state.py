@@ -1,0 +1,285 @@
+"""A session at a glance, for those who look at it all the time: bounded, plain, and cheap to read again."""
+
+from __future__ import annotations
+
+import heapq
+import os
+import sqlite3
+import time
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tfvis_nb.stored.database import EVERY
+from tfvis_nb.stored.ledger import Counts, ledger_path
+from tfvis_nb.stored.saved import SavedSession
+from tfvis_nb.stored.tables import counts_by_writer, summed
+
+MOST_SIGNATURES = 1000
+MOST_TRACES = 1000
+MOST_PROCESSES = 100
+MOST_NAMES = 50
+LONGEST_NAME = 200
+LONGEST_OPTIONS = 2000
+
+_NS_OF_MS = 1e6
+
+
+def session_state(session: SavedSession) -> dict[str, Any]:
+    """Return what a session has counted and kept, and what it is asked for, as of now.
+
+    Times are in epoch milliseconds (``_ms``), durations in nanoseconds (``_ns``). Of many
+    signatures those that took the most time are there, of many traces the newest;
+    ``signatures_total`` and ``traces_total`` count all.
+
+    Returns
+    -------
+    dict
+        Texts, numbers, booleans, None, and lists and dicts of them. When there is nothing to read yet,
+        ``waiting`` says why; ``problem`` says what is wrong with the file or ended its recording.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored import SavedSession
+    >>> from tfvis_nb.stored.state import session_state
+    >>> session_state(SavedSession("no-such-run.tfvis"))["waiting"]
+    'there is no file no-such-run.tfvis yet; it comes when the job begins to record'
+    """
+    state = SessionWatch(session).changed()
+    assert state is not None, "at first everything is new"
+    return state
+
+
+class SessionWatch:
+    """Reads the state of a session again and again, at little cost when nothing has happened.
+
+    Parameters
+    ----------
+    session
+        Whose. Its file need not be there yet, and may go and come again.
+    """
+
+    def __init__(self, session: SavedSession) -> None:
+        self._session = session
+        self._connection: sqlite3.Connection | None = None
+        self._times_opened = 0
+        self._mark: object = None
+        self._was_there = False
+        self._signatures: dict[int, dict[str, Any]] = {}
+        self._traces: list[dict[str, Any]] = []
+        self._newest: tuple[int, int] = (0, 0)
+
+    def changed(self) -> dict[str, Any] | None:
+        """Return the state, as `session_state` does, or None when nothing has changed since the last call."""
+        try:
+            with self._session.connected() as connection:
+                if connection is not self._connection:
+                    self._begin(connection)
+                mark = self._mark_of(connection)
+                return self._read(connection, mark) if mark != self._mark else None
+        except FileNotFoundError:
+            return self._nothing(waiting=self._waiting())
+        except (sqlite3.Error, OSError, ValueError, TypeError, OverflowError) as error:
+            # The last three come of values that only a damaged file has.
+            if self._is_empty():
+                return self._nothing(waiting=self._waiting())
+            return self._nothing(problem=f"the file cannot be read: {error}")
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._times_opened += 1
+        self._was_there = True
+        self._signatures = {}
+        self._traces = []
+        self._newest = (0, 0)
+
+    def _mark_of(self, connection: sqlite3.Connection) -> object:
+        """Return something that is another after every change, and takes some microseconds to find out."""
+        running = connection.execute("SELECT id FROM writers WHERE ended_ns IS NULL").fetchall()
+        counts = tuple(_checksum(ledger_path(self._session.path, row[0])) for row in running)
+        # What other connections wrote, and what this one did.
+        version = connection.execute("PRAGMA data_version").fetchone()[0]
+        return self._times_opened, version, connection.total_changes, counts, self._stopped()
+
+    def _read(self, connection: sqlite3.Connection, mark: object) -> dict[str, Any]:
+        self._read_signatures(connection)
+        self._read_traces(connection)
+        rules = {row[0]: _rule(row[1], row[2]) for row in connection.execute("SELECT * FROM rules")}
+        asked = dict(connection.execute("SELECT signature, count(*) FROM requests GROUP BY signature"))
+        kept = dict(connection.execute("SELECT signature, count(*) FROM traces GROUP BY signature"))
+        signatures = self._counted(connection)
+        for each in signatures:
+            number = each["signature"]
+            each["traces"] = int(kept.get(number, 0))
+            each["requested"] = int(asked.get(number, 0))
+            each["rule"] = rules.get(number, "")
+        state = {
+            **_empty(self._session.path),
+            "rule": rules.get(EVERY, ""),
+            "requested": int(asked.get(EVERY, 0)),
+            "problem": self._stopped(),
+            "processes": _processes(connection),
+            "signatures": signatures,
+            "signatures_total": len(self._signatures),
+            "traces": self._traces,
+            "traces_total": sum(kept.values()),
+            "controllable": _writable(self._session.path),
+        }
+        self._mark = mark
+        return state
+
+    def _read_signatures(self, connection: sqlite3.Connection) -> None:
+        """Add the new ones: what is known of one is never changed, and none goes."""
+        columns = "id, kind, label, fetches, targets, feeds, options"
+        query = f"SELECT {columns} FROM signatures WHERE id > ? ORDER BY id"  # noqa: S608 - constants
+        for number, kind, label, fetches, targets, feeds, options in connection.execute(
+            query, (max(self._signatures, default=0),)
+        ):
+            found = {
+                "signature": number,
+                "kind": _cut(kind),
+                "label": _cut(label),
+                "options": _cut(options, LONGEST_OPTIONS),
+                "more": 0,
+            }
+            for name, names in (("fetches", fetches), ("targets", targets), ("feeds", feeds)):
+                each = names.split("\n") if names else []
+                found[name] = [_cut(one) for one in each[:MOST_NAMES]]
+                found["more"] += max(len(each) - MOST_NAMES, 0)
+            self._signatures[number] = found
+
+    def _read_traces(self, connection: sqlite3.Connection) -> None:
+        """Read the newest, unless they are known: numbers are not given again, so none has come or gone."""
+        newest = connection.execute("SELECT count(*), ifnull(max(id), 0) FROM traces").fetchone()
+        if newest == self._newest:
+            return
+        query = (
+            "SELECT id, signature, writer, run, start_ns, duration_ns, format, length(data)"
+            " FROM traces ORDER BY id DESC LIMIT ?"
+        )
+        self._traces = [
+            {
+                "trace": number,
+                "signature": int(signature),
+                "label": self._signatures[signature]["label"] if signature in self._signatures else "",
+                "process": int(writer),
+                "run": int(run),
+                "start_ms": int(start_ns) / _NS_OF_MS,
+                "duration_ns": int(duration_ns),
+                "format": _cut(form),
+                "bytes": int(size),
+            }
+            for number, signature, writer, run, start_ns, duration_ns, form, size in connection.execute(
+                query, (MOST_TRACES,)
+            )
+        ]
+        self._newest = newest
+
+    def _counted(self, connection: sqlite3.Connection) -> list[dict[str, Any]]:
+        """Return the signatures with their counts, in the order of their numbers."""
+        counted = counts_by_writer(connection, self._session.path)
+        processes = Counter(number for counts in counted.values() for number in counts)
+        totals = {
+            number: Counts(
+                *map(int, summed(counts[number] for counts in counted.values() if number in counts))
+            )
+            for number in self._signatures
+        }
+        most = heapq.nlargest(MOST_SIGNATURES, totals, key=lambda number: totals[number].total_ns)
+        return [
+            {
+                **self._signatures[number],
+                "runs": total.runs,
+                "failed": total.failed,
+                "mean_ns": total.total_ns / total.runs if total.runs else None,
+                "total_ns": total.total_ns,
+                "longest_ns": total.longest_ns,
+                "first_ms": total.first_ns / _NS_OF_MS if total.first_ns else None,
+                "last_ms": total.last_ns / _NS_OF_MS if total.last_ns else None,
+                "processes": processes[number],
+            }
+            for number, total in ((number, totals[number]) for number in sorted(most))
+        ]
+
+    def _stopped(self) -> str:
+        """Why the recording has stopped of itself, where it is this process that records."""
+        return str(getattr(self._session, "problem", ""))
+
+    def _nothing(self, *, waiting: str = "", problem: str = "") -> dict[str, Any] | None:
+        mark = waiting, problem
+        if mark == self._mark:
+            return None
+        self._connection = None
+        self._mark = mark
+        return {**_empty(self._session.path), "waiting": waiting, "problem": problem}
+
+    def _waiting(self) -> str:
+        name = self._session.path.name
+        if self._was_there:
+            return f"the file {name} was deleted; it comes again when a job begins to record into it"
+        return f"there is no file {name} yet; it comes when the job begins to record"
+
+    def _is_empty(self) -> bool:
+        """Whether the file is just being made."""
+        try:
+            return self._session.path.stat().st_size == 0
+        except OSError:
+            return True
+
+
+def _empty(path: Path) -> dict[str, Any]:
+    return {
+        "path": str(path),
+        "name": path.name,
+        "now_ms": time.time_ns() / _NS_OF_MS,
+        "rule": "",
+        "requested": 0,
+        "problem": "",
+        "waiting": "",
+        "processes": [],
+        "signatures": [],
+        "signatures_total": 0,
+        "traces": [],
+        "traces_total": 0,
+        "controllable": False,
+    }
+
+
+def _processes(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    query = (
+        "SELECT id, host, pid, started_ns, ended_ns FROM writers"
+        " WHERE ended_ns IS NULL OR id > (SELECT max(id) FROM writers) - ? ORDER BY id"
+    )
+    return [
+        {
+            "process": number,
+            "host": _cut(host),
+            "pid": int(pid),
+            "start_ms": int(started_ns) / _NS_OF_MS,
+            "end_ms": None if ended_ns is None else int(ended_ns) / _NS_OF_MS,
+        }
+        for number, host, pid, started_ns, ended_ns in connection.execute(query, (MOST_PROCESSES,))
+    ]
+
+
+def _rule(kind: object, value: float) -> str:
+    return f"{kind} {value:.15g}" if value else str(kind)
+
+
+def _cut(text: object, most: int = LONGEST_NAME) -> str:
+    text = str(text)
+    return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _checksum(path: Path) -> int:
+    try:
+        return zlib.crc32(path.read_bytes())
+    except FileNotFoundError:
+        return 0
+
+
+def _writable(path: Path) -> bool:
+    """Whether this user could order something: beside the file, SQLite keeps two more."""
+    effective = os.access in os.supports_effective_ids
+    return all(os.access(each, os.W_OK, effective_ids=effective) for each in (path, path.parent))
