@@ -25,6 +25,8 @@ export interface Step {
   start: number;
   end: number;
   events: number;
+  /** How long the busiest device ran kernels in it (ns); where no device did in any step, none has this. */
+  device?: number;
 }
 
 /** Columns have one item an event; an event's id is its place in them, ordered by start. */

@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Step } from "./drawn";
-import { stepBars, stepName } from "./step_bars";
+import { deviceNoun, stepBars, stepName } from "./step_bars";
 
 const steps = (...durations: number[]): Step[] =>
   durations.map((duration, step) => ({ step, start: step * 1000, end: step * 1000 + duration, events: 1 }));
+
+/** Steps that took so long, in which a device computed so long. */
+const worked = (...each: [number, number][]): Step[] =>
+  steps(...each.map(([duration]) => duration)).map((step, place) => ({ ...step, device: each[place][1] }));
 
 it("names steps by number and label", () => {
   const step = { start: 0, end: 1, events: 1 };
@@ -21,9 +25,9 @@ describe("stepBars", () => {
     expect(slowest).toBe(1);
   });
 
-  it("shows the longest of the steps that share a bar", () => {
+  it("tells of the longest of the steps that share a bar", () => {
     const { bars } = stepBars(steps(1, 9, 2, 3, 4), 2);
-    expect(bars.map(({ first, last, longest }) => [first, last, longest])).toEqual([
+    expect(bars.map(({ first, last, told }) => [first, last, told])).toEqual([
       [0, 2, 1],
       [3, 4, 4],
     ]);
@@ -53,5 +57,66 @@ describe("stepBars", () => {
 
   it("draws steps without length flat", () => {
     expect(stepBars(steps(0, 0), 10).bars.map((bar) => bar.height)).toEqual([0, 0]);
+  });
+
+  it("lights the steps in which a device computed more than usual, by the same measure as their lengths", () => {
+    const { bars, workMedian } = stepBars(worked([40, 8], [40, 10], [60, 10], [40, 20], [40, 13]), 10);
+    expect(workMedian).toBe(10);
+    expect(bars.map((bar) => bar.work)).toEqual([8, 10, 10, 20, 13].map((work) => work / 60));
+    expect(bars.map((bar) => bar.isBusy)).toEqual([false, false, false, true, false]);
+    expect(bars.map((bar) => bar.isSlow)).toEqual([false, false, true, false, false]);
+  });
+
+  it("lights a bar when a device computed more in any of its steps, and tells of that one", () => {
+    const ordinary: [number, number] = [40, 10];
+    const all = worked(
+      ...Array.from({ length: 41 }, (_, i): [number, number] => (i === 29 ? [39, 20] : ordinary)),
+    );
+    for (const most of [2, 3, 7, 50]) {
+      const lit = stepBars(all, most).bars.filter((bar) => bar.isBusy);
+      expect(lit.map(({ told, isSlow }) => [told, isSlow])).toEqual([[29, false]]);
+    }
+    // What took longer is told of first.
+    all[28] = { ...all[28], end: all[28].start + 100 };
+    const [bar] = stepBars(all, 1).bars;
+    expect([bar.told, bar.isSlow, bar.isBusy]).toEqual([28, true, true]);
+  });
+
+  it("takes the median of those steps in which a device computed", () => {
+    const { bars, workMedian } = stepBars(worked([9, 0], [9, 0], [9, 0], [9, 0], [9, 2], [9, 2], [9, 4]), 10);
+    expect(workMedian).toBe(2);
+    expect(bars.map((bar) => bar.isBusy).lastIndexOf(false)).toBe(5);
+    expect(bars.at(-1)?.isBusy).toBe(true);
+  });
+
+  it("lights no device where none is known, or none computed", () => {
+    for (const all of [steps(10, 40, 10), worked([10, 0], [40, 0], [10, 0])]) {
+      const { bars, workMedian } = stepBars(all, 10);
+      expect(workMedian).toBe(0);
+      expect(bars.map(({ work, isBusy }) => [work, isBusy])).toEqual([0, 1, 2].map(() => [0, false]));
+    }
+  });
+
+  it("leaves what a device did outside of steps out of the median", () => {
+    const [outside, ...rest] = worked([5000, 900], [9, 2], [9, 2], [9, 4]);
+    const { bars, workMedian } = stepBars([{ ...outside, step: -1 }, ...rest], 10);
+    expect(workMedian).toBe(2);
+    expect(bars.map(({ first, isBusy }) => [first, isBusy])).toEqual([
+      [1, false],
+      [2, false],
+      [3, true],
+    ]);
+  });
+});
+
+describe("deviceNoun", () => {
+  const lane = (device: string, kind = "kernel") => ({ id: 0, task: "", device, lane: "", kind, events: 1 });
+
+  it("is the type of the devices that run kernels", () => {
+    const host = lane("/job:worker/task:0/device:CPU:0", "op");
+    expect(deviceNoun([host, lane("/device:GPU:0"), lane("/device:GPU:0")])).toBe("GPU");
+    expect(deviceNoun([host, lane("/device:TPU:0"), lane("/device:TPU:1")])).toBe("busiest TPU");
+    expect(deviceNoun([lane("accelerator")])).toBe("device");
+    expect(deviceNoun([lane("/device:GPU:0"), lane("accelerator")])).toBe("busiest device");
   });
 });

@@ -1,22 +1,28 @@
-/** The steps as bars: how long each took, which are slow. */
-import type { Drawn, Step } from "./drawn";
+/** The steps as bars: how long each took, how much of that a device computed, which stand out. */
+import type { Drawn, Lane, Step } from "./drawn";
 
 export interface StepBar {
   /** Places in the list of steps that this bar stands for: one, or a few where there are more steps than room. */
   first: number;
   last: number;
-  /** The longest of them (place in the list). */
-  longest: number;
-  /** Its length, 0 to 1, where 1 is the longest step's, or `HIGHEST` medians when that is less. */
+  /** The one of them to tell of (place in the list): the longest, or the one with the most work if only that is slow. */
+  told: number;
+  /** The length of the longest, 0 to 1, where 1 is the longest step's, or `HIGHEST` medians when that is less. */
   height: number;
-  /** Whether it took more than `SLOW` times the median. */
+  /** Whether any took more than `SLOW` times the median. */
   isSlow: boolean;
+  /** The most that a device computed in any of them, by the same measure as `height`. */
+  work: number;
+  /** Whether a device computed in any of them more than `SLOW` times the median of that. */
+  isBusy: boolean;
 }
 
 export interface StepBars {
   bars: StepBar[];
   /** Median duration of a step (ns). */
   median: number;
+  /** Median of what a device computed in those steps where one did (ns); 0 when nothing is known of devices. */
+  workMedian: number;
   /** Place in the list of the step that took longest. */
   slowest: number;
 }
@@ -33,6 +39,15 @@ export function stepName(step: Step): string {
   return step.label ? `Step ${step.step} · ${step.label}` : `Step ${step.step}`;
 }
 
+/** What people call the device that computed longest: "GPU", "busiest GPU" of several, "device" of another kind. */
+export function deviceNoun(lanes: readonly Lane[]): string {
+  const devices = new Set(lanes.filter(({ kind }) => kind === "kernel").map(({ device }) => device));
+  const types = new Set([...devices].map((device) => /device:([A-Z]+):/.exec(device)?.[1]));
+  const [type] = types;
+  const noun = types.size === 1 && type ? type : "device";
+  return devices.size > 1 ? `busiest ${noun}` : noun;
+}
+
 /**
  * At most `most` bars for the steps, each as high as the longest step it stands for. What belongs to no step has
  * no bar. There is at least one step.
@@ -42,27 +57,45 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
   const skipped = all[0].step < 0 && all.length > 1 ? 1 : 0;
   const steps = all.slice(skipped);
   const durations = steps.map((step) => step.end - step.start);
-  const sorted = [...durations].sort((a, b) => a - b);
-  const half = sorted.length >> 1;
-  const median = sorted.length % 2 ? sorted[half] : ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
-  const slowest = durations.reduce((best, duration, place) => (duration > durations[best] ? place : best), 0);
+  const works = steps.map((step) => step.device ?? 0);
+  const median = medianOf(durations);
+  const workMedian = medianOf(works.filter((work) => work > 0));
+  const slowest = largest(durations, 0, steps.length - 1);
   const full = Math.min(durations[slowest], median > 0 ? HIGHEST * median : Number.POSITIVE_INFINITY);
+  const part = (ns: number) => (full > 0 ? Math.min(ns / full, 1) : 0);
   const size = Math.max(1, Math.ceil(steps.length / Math.max(most, 1)));
   const bars: StepBar[] = [];
   for (let first = 0; first < steps.length; first += size) {
     const last = Math.min(first + size, steps.length) - 1;
-    let longest = first;
-    for (let place = first; place <= last; place++)
-      if (durations[place] > durations[longest]) longest = place;
+    const longest = largest(durations, first, last);
+    const busiest = largest(works, first, last);
+    const isSlow = durations[longest] > SLOW * median;
+    const isBusy = works[busiest] > SLOW * workMedian;
     bars.push({
       first: first + skipped,
       last: last + skipped,
-      longest: longest + skipped,
-      height: full > 0 ? Math.min(durations[longest] / full, 1) : 0,
-      isSlow: durations[longest] > SLOW * median,
+      told: (isBusy && !isSlow ? busiest : longest) + skipped,
+      height: part(durations[longest]),
+      isSlow,
+      work: part(works[busiest]),
+      isBusy,
     });
   }
-  return { bars, median, slowest: slowest + skipped };
+  return { bars, median, workMedian, slowest: slowest + skipped };
+}
+
+/** 0 without values. */
+function medianOf(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
+}
+
+/** Place of the first largest of the values from `first` to `last`. */
+function largest(values: readonly number[], first: number, last: number): number {
+  let best = first;
+  for (let place = first; place <= last; place++) if (values[place] > values[best]) best = place;
+  return best;
 }
 
 /** Steps of one recording mostly follow each other; when nearly all of the axis would be gaps, one step is shown. */

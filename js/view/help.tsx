@@ -53,6 +53,7 @@ const SECTIONS: [string, [string, string][]][] = [
       ["Filter lanes", "show only some: worker 1 copy"],
       ["click a group", "fold it; its activity stays visible"],
       ["Steps", "click a bar for one step; all, or aligned"],
+      ["orange, violet bars", "longer than usual; more work on the GPU"],
     ],
   ],
 ];

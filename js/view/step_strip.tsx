@@ -1,22 +1,34 @@
-/** Above the lanes when there are several steps: how long each took, the slow ones lit; a click shows one. */
+/**
+ * Above the lanes when there are several steps: how long each took and how long a device computed in it, what is slow
+ * lit; a click shows one.
+ */
 
-import { useState } from "preact/hooks";
-import { type StepBar, stepBars, stepName } from "../model/step_bars";
+import { useCallback, useMemo, useRef, useState } from "preact/hooks";
+import { deviceNoun, SLOW, type StepBar, type StepBars, stepBars, stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
 
 const MOST_BARS = 400;
+/** Narrower than this (CSS px, with the gap beside it) no bar can be told from its neighbours. */
+const NARROWEST = 3;
+const PADDING = 12;
 const HEIGHT = 26;
+/** What is lit is at least so high (CSS px): of a step that mostly waits, even twice the work is a hair. */
+const LIT = 8;
 
 export function StepStrip({ store }: { store: Store }) {
   useTopics(store, ["layout", "panel"]);
   const [hovered, setHovered] = useState<StepBar | null>(null);
-  const { steps } = store.run;
-  if (steps.length < 2) return null;
-  const { bars, median, slowest } = stepBars(steps, MOST_BARS);
-  const told = hovered?.longest ?? store.step ?? slowest;
-  const duration = steps[told].end - steps[told].start;
+  const { steps, lanes } = store.run;
+  const [room, track] = useWidth();
+  const most = room > 0 ? Math.min(MOST_BARS, Math.floor(room / NARROWEST)) : MOST_BARS;
+  const figures = useMemo(() => (steps.length < 2 ? null : stepBars(steps, most)), [steps, most]);
+  if (figures === null) return null;
+  const { bars, slowest } = figures;
+  const noun = figures.workMedian > 0 ? deviceNoun(lanes) : null;
+  const told = hovered?.told ?? store.step ?? slowest;
+  const { start, end, device = 0 } = steps[told];
   const barAt = (event: Event) => {
     const element = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-bar]") : null;
     return element ? (bars[Number(element.dataset.bar)] ?? null) : null;
@@ -56,17 +68,19 @@ export function StepStrip({ store }: { store: Store }) {
       </div>
       <div
         class="step-bars"
+        ref={track}
+        title={legend(noun)}
         role="slider"
         tabIndex={0}
         aria-label="Step shown"
         aria-valuemin={0}
         aria-valuemax={steps.length - 1}
         aria-valuenow={Math.max(place, 0)}
-        aria-valuetext={valueText(store, median)}
+        aria-valuetext={valueText(store, figures, noun)}
         data-lm-suppress-shortcuts="true"
         onClick={(event) => {
           const bar = barAt(event);
-          if (bar) show(bar.longest);
+          if (bar) show(bar.told);
         }}
         onPointerMove={(event) => setHovered(barAt(event))}
         onPointerLeave={() => setHovered(null)}
@@ -82,15 +96,21 @@ export function StepStrip({ store }: { store: Store }) {
             key={bar.first}
             data-bar={number}
             data-slow={bar.isSlow ? "" : undefined}
+            data-busy={bar.isBusy ? "" : undefined}
             data-shown={place >= bar.first && place <= bar.last ? "" : undefined}
           >
-            <b style={{ height: `${Math.max(bar.height * HEIGHT, 1)}px` }} />
+            <b style={{ height: `${Math.max(bar.height * HEIGHT, 1)}px` }}>
+              {bar.work > 0 && (
+                <u style={{ height: `${Math.max(bar.work * HEIGHT, bar.isBusy ? LIT : 1)}px` }} />
+              )}
+            </b>
           </i>
         ))}
       </div>
       <button
         type="button"
         class="step-told"
+        data-long={noun !== null ? "" : undefined}
         title="Show this step"
         data-lm-suppress-shortcuts="true"
         onClick={() => show(told)}
@@ -100,21 +120,54 @@ export function StepStrip({ store }: { store: Store }) {
             ? `Slowest: step ${steps[told].step}`
             : stepName(steps[told])}
         </strong>{" "}
-        {formatDuration(duration)}
-        {median > 0 && <span> · {(duration / median).toFixed(1)} × median</span>}
+        {formatDuration(end - start)}
+        <Ratio before=" · " ns={end - start} median={figures.median} />
+        {noun !== null && ` · ${noun} ${formatDuration(device)}`}
+        {noun !== null && <Ratio before=", " ns={device} median={figures.workMedian} />}
       </button>
     </div>
   );
 }
 
-function valueText(store: Store, median: number): string {
-  if (store.aligned) return "all steps, aligned";
-  if (store.step === null) return "all steps";
-  return nameStep(store, store.step, median);
+/** What the marks of a bar mean. */
+function legend(noun: string | null): string {
+  const height = `Height: how long a step took; orange: over ${SLOW} × the median`;
+  if (noun === null) return height;
+  return `${height}\nBottom part: how long the ${noun} computed in it; violet: over ${SLOW} × the median of that`;
 }
 
-function nameStep(store: Store, place: number, median: number): string {
-  const step = store.run.steps[place];
-  const duration = step.end - step.start;
-  return `step ${step.step}, ${formatDuration(duration)}, ${(duration / (median || 1)).toFixed(1)} times the median`;
+function valueText(store: Store, figures: StepBars, noun: string | null): string {
+  if (store.aligned) return "all steps, aligned";
+  if (store.step === null) return "all steps";
+  const step = store.run.steps[store.step];
+  const said = (ns: number, median: number) =>
+    `${formatDuration(ns)}${median > 0 ? `, ${(ns / median).toFixed(1)} times the median` : ""}`;
+  const took = `step ${step.step}, ${said(step.end - step.start, figures.median)}`;
+  return noun === null ? took : `${took}, ${noun} ${said(step.device ?? 0, figures.workMedian)}`;
+}
+
+/** How much of the median a time is; nothing without one. */
+function Ratio({ before, ns, median }: { before: string; ns: number; median: number }) {
+  if (median <= 0) return null;
+  return (
+    <>
+      {before}
+      {(ns / median).toFixed(1)} ×<span> median</span>
+    </>
+  );
+}
+
+/** The width of an element, kept up to date; 0 before it is known. */
+function useWidth(): [number, (element: HTMLElement | null) => void] {
+  const [width, setWidth] = useState(0);
+  const observer = useRef<ResizeObserver | null>(null);
+  const track = useCallback((element: HTMLElement | null) => {
+    observer.current?.disconnect();
+    if (element === null) return;
+    const measure = () => setWidth(element.clientWidth - PADDING);
+    measure();
+    observer.current = new ResizeObserver(measure);
+    observer.current.observe(element);
+  }, []);
+  return [width, track];
 }

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.analysis.device_work import device_work
 from tfvis_nb.clock_bounds import to_json
 from tfvis_nb.display.categories import CATEGORIES, categorise
 from tfvis_nb.display.container import Column, pack
@@ -104,7 +105,11 @@ def origin_ns(events: pd.DataFrame) -> int:
 def step_table(
     events: pd.DataFrame, origin: int, labels: Mapping[int, str]
 ) -> tuple[list[dict[str, object]], np.ndarray]:
-    """Describe each step, and give each event the position of its step in that list."""
+    """Describe each step, and give each event the position of its step in that list.
+
+    Where there are kernels, ``device`` is how long the step's busiest device ran them
+    (see `tfvis_nb.analysis.device_work`).
+    """
     steps, position = distinct_places(events["step"].to_numpy())
     start = events["start_ns"].to_numpy() - origin
     end = start + events["duration_ns"].to_numpy()
@@ -117,6 +122,10 @@ def step_table(
         {"step": int(s), "start": int(a), "end": int(b), "events": int(n), "label": labels.get(int(s), "")}
         for s, a, b, n in zip(steps, first, last, counts, strict=True)
     ]
+    work = device_work(events, position, len(steps))
+    if work is not None:
+        for step, device in zip(described, work, strict=True):
+            step["device"] = int(device)
     return described, position
 
 

@@ -1,0 +1,127 @@
+"""The bars of the steps: which stand out, and what is said of them."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.timeline import OpenExported, Timeline
+from tests.real_traces import DATA
+from tfvis_nb import Trace, events, read_trace
+
+TASK = "/job:worker/replica:0/task:0"
+MS = 1_000_000
+
+
+def training(steps: list[tuple[float, float]], gpus: int = 1) -> Trace:
+    """Steps that took so many ms, in which the first GPU computed so many ms, and any other less."""
+    rows = []
+    start = 1_700_000_000_000_000_000
+    for step, (took, computed) in enumerate(steps):
+        rows.append((step, start, took, "op", "CPU:0", "ops"))
+        # Two kernels at once count once.
+        for stream in (1, 2):
+            rows += [
+                (step, start, computed / (1 + gpu), "kernel", f"GPU:{gpu}", f"stream:{stream}")
+                for gpu in range(gpus)
+            ]
+        start += int((took + 1) * MS)
+    columns = {
+        "step": [row[0] for row in rows],
+        "start_ns": [row[1] for row in rows],
+        "duration_ns": [int(row[2] * MS) for row in rows],
+        "kind": [row[3] for row in rows],
+        "device": [f"{TASK}/device:{row[4]}" for row in rows],
+        "lane": [row[5] for row in rows],
+        "task": [TASK] * len(rows),
+        "name": ["dense/MatMul"] * len(rows),
+        "op": ["MatMul"] * len(rows),
+    }
+    return Trace(events.order(events.build(columns))[0])
+
+
+def bars_of(timeline: Timeline) -> Locator:
+    return timeline.host.get_by_role("slider", name="Step shown")
+
+
+def marked(timeline: Timeline, mark: str) -> list[int]:
+    """Places of the bars that have the mark."""
+    places: list[int] = bars_of(timeline).evaluate(
+        "(bars, mark) => [...bars.children].flatMap((bar, place) => bar.hasAttribute(mark) ? [place] : [])",
+        mark,
+    )
+    return places
+
+
+def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path) -> None:
+    steps = [(4.0, 1.0), (4.0, 1.0), (9.0, 1.0), (4.0, 2.0), (4.0, 1.0)]
+    timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
+    timeline.host.get_by_role("button", name="all 5").click()
+    bars = bars_of(timeline)
+    assert (marked(timeline, "data-slow"), marked(timeline, "data-busy")) == ([2], [3])
+    heights = bars.locator("u").evaluate_all("(parts) => parts.map((part) => part.clientHeight)")
+    assert heights[3] > max(heights[:3])
+    told = timeline.host.get_by_role("button", name="median")
+    expect(told).to_have_text("Slowest: step 2 9.00 ms · 2.3 \u00d7 median · GPU 1.00 ms, 1.0 \u00d7 median")
+    bars.locator("i").nth(3).hover()
+    expect(told).to_have_text("Step 3 4.00 ms · 1.0 \u00d7 median · GPU 2.00 ms, 2.0 \u00d7 median")
+    bars.locator("i").nth(3).click()
+    expect(bars).to_have_attribute(
+        "aria-valuetext", "step 3, 4.00 ms, 1.0 times the median, GPU 2.00 ms, 2.0 times the median"
+    )
+
+
+def test_of_several_devices_the_busiest_counts(exported: OpenExported, tmp_path: Path) -> None:
+    steps = [(4.0, 3.0), (4.0, 3.0), (6.5, 6.0)]
+    timeline = exported(training(steps, gpus=2).to_html(tmp_path / "steps.html")).wait()
+    bars = bars_of(timeline)
+    bars.focus()
+    timeline.page.keyboard.press("End")
+    expect(bars).to_have_attribute(
+        "aria-valuetext", "step 2, 6.50 ms, 1.6 times the median, busiest GPU 6.00 ms, 2.0 times the median"
+    )
+    # However much the device computed, it can be seen that the step was slow, too.
+    outer, inner = (
+        bars.locator("i")
+        .nth(2)
+        .locator("b, u")
+        .evaluate_all("(parts) => parts.map((part) => part.clientHeight)")
+    )
+    assert 0 < inner < outer
+
+
+def test_more_steps_than_room(exported: OpenExported, tmp_path: Path) -> None:
+    steps = [(2.0, 1.0 if step != 731 else 1.9) for step in range(1000)]
+    timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
+    timeline.host.get_by_role("button", name="all 1").click()
+    bars = bars_of(timeline)
+    assert bars.locator("i").count() < 500
+    (place,) = marked(timeline, "data-busy")
+    # The last bar is in the picture, and so are all others.
+    edge, end = (
+        box["x"] + box["width"] for box in (bars.bounding_box(), bars.locator("i").last.bounding_box()) if box
+    )
+    assert end <= edge
+    bars.locator("i").nth(place).click()
+    expect(timeline.title).to_have_text("Step 731")
+
+
+def test_without_kernels_nothing_is_said_of_devices(exported: OpenExported, tmp_path: Path) -> None:
+    trace = read_trace([DATA / "local_mlp_step1.pb"] * 3)
+    timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
+    bars = bars_of(timeline)
+    expect(bars.locator("i")).to_have_count(3)
+    expect(bars.locator("u")).to_have_count(0)
+    assert marked(timeline, "data-busy") == []
+    bars.focus()
+    timeline.page.keyboard.press("Home")
+    expect(bars).to_have_attribute("aria-valuetext", "step 0, 10.4 ms, 1.0 times the median")
+
+
+@pytest.mark.collection("h200/mlp_60steps.tar.xz")
+def test_the_steps_with_twice_the_work_among_sixty(
+    exported: OpenExported, shared: Path, tmp_path: Path
+) -> None:
+    trace = read_trace(shared / "h200" / "mlp_60steps.tar.xz")
+    timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
+    assert marked(timeline, "data-busy") == [13, 33, 53]
