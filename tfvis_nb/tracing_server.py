@@ -77,7 +77,7 @@ class TracingServer:
     ...     with tf.train.MonitoredTrainingSession(hooks=[tracing_server.hook]) as session:
     ...         for _ in range(5):
     ...             value = session.run(train_op)
-    >>> tracing_server.session.signatures.set_index("label")["runs"]["train"]
+    >>> int(tracing_server.session.signatures.set_index("label")["runs"]["train"])
     5
     >>> tracing_server.close()
     >>> folder.cleanup()
