@@ -178,7 +178,8 @@ def test_horovod_tells_waiting_from_communicating() -> None:
     assert set(loss["bytes"]) == {4}
     # B 1795214630618600 us + 1656960: rank 0 of the straggler run waited 207 ms for rank 1.
     assert waits[loss.index].max() > 150_000_000
-    assert any(note == "817 instant events were left out" for note in trace.notes)
+    # Starts of cycles are instants, and kept.
+    assert not any("instant events" in note for note in trace.notes)
 
 
 def test_any_other_program() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.communication import WAITING
+from tfvis_nb.analysis.horovod_phases import DEVICE as HOROVOD
 from tfvis_nb.analysis.searching import beginning, containing, is_kind, spread
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def activity(trace: Trace) -> np.ndarray:
       work, or waiting for what it called.
     * ``preprocessing``: the input pipeline on threads of its own, ahead of the step.
     * ``none``: what only wraps, waits or repeats others: step markers, functions and loops as a whole,
-      ``_Recv``, synchronisation, host rows that repeat an executor's ops.
+      ``_Recv``, synchronisation, host rows that repeat an executor's ops, Horovod's phases of a collective.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def activity(trace: Trace) -> np.ndarray:
         found[is_copy & (containing(op, pattern) | containing(lane, pattern))] = NUMBER[name]
     found[is_kind(events, "kernel") & beginning(op, _DONE)] = NUMBER["none"]
 
-    on_accelerator = containing(events["device"], _ACCELERATOR)
+    on_accelerator = accelerators(events)
     on_host = (is_op | is_host) & ~on_accelerator
     frame = beginning(op, _EXECUTOR) & _in_tasks_of(events, on_accelerator)
     found[(is_op & on_accelerator) | (is_host & (frame | beginning(op, _LAUNCH)))] = NUMBER["launch"]
@@ -145,8 +146,23 @@ def activity(trace: Trace) -> np.ndarray:
         # An op that is run eagerly has its overhead in its row; of the wait there is a row inside.
         found[np.flatnonzero(is_op & waits)[_eager(events, is_op & waits)]] = NUMBER["runtime"]
     found[is_host & (on_accelerator | beginning(op, _WRAPPER))] = NUMBER["none"]
+    found[is_host & containing(events["device"], HOROVOD)] = NUMBER["none"]
     found[is_host & (_markers(trace, is_host) | _repeats(events, is_op, is_host))] = NUMBER["none"]
     return found
+
+
+def accelerators(events: pd.DataFrame) -> np.ndarray:
+    """Tell which events are of a GPU or TPU: what ran there, and the executor rows of its ops.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.activities import accelerators
+    >>> devices = ["/device:CPU:0", "/job:worker/replica:0/task:0/device:GPU:0"]
+    >>> accelerators(events.build({"start_ns": [0, 1], "duration_ns": [1, 1], "device": devices})).tolist()
+    [False, True]
+    """
+    return containing(events["device"], _ACCELERATOR)
 
 
 def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

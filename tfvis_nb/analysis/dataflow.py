@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.executions import Executions
+from tfvis_nb.analysis.horovod_phases import AWAITED, phase_edges
 from tfvis_nb.analysis.inputs import Inputs, inputs, numbers
 from tfvis_nb.analysis.recorded_links import recorded_links
 
@@ -36,7 +37,9 @@ def dataflow(trace: Trace) -> pd.DataFrame:
         ``source`` and ``target`` (int64 event ids) and ``kind``, a category of `KINDS`: ``data`` and
         ``control`` from the op that made an input to the op that used it; ``transfer`` from such an op
         to a tensor received or copied, and from there to the ops that used it; ``launch`` from an op to
-        the kernels and copies it launched. Unique, ordered by target, without edges of an event to itself.
+        the kernels and copies it launched, and from a collective to the phases that a Horovod timeline has
+        of it; of other ranks' ops, ``control`` to what waited for them. Unique, ordered by target, without
+        edges of an event to itself.
 
     Notes
     -----
@@ -118,6 +121,8 @@ class _Finder:
         )
         self._feed()
         self._launch()
+        source, target, kind = phase_edges(self.events)
+        self._add(source, target, np.where(kind == AWAITED, KINDS.index("control"), KINDS.index("launch")))
         source, target, kind = (np.concatenate(part) for part in zip(*self._found, strict=True))
         return _unique(source, target, kind)
 

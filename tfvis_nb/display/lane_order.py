@@ -26,7 +26,11 @@ _LANES = tuple(
         "memcpy P2P",
         "memcpy.*",
         "memset",
+        "negotiate",
+        "rank ready",
         "collective",
+        "activities",
+        "cycles",
         "recv",
         "sync",
     )
@@ -136,7 +140,10 @@ def _task_key(task: str) -> Key:
 def _device_key(device: str) -> Key:
     kind = device.rpartition("/device:")[2].partition(":")[0].upper()
     if not device:
-        return 2, []
+        return 3, []
+    if kind == "HOROVOD":
+        # What its ops did, in detail.
+        return 2, _natural(device)
     return (1 if "CPU" in kind or "HOST" in kind else 0), _natural(device)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
@@ -19,6 +19,16 @@ _QUIET_SECONDS = 2.0
 __all__ = ["EmptyTraceError", "TraceFormatError", "read_trace"]
 
 
+class _Found(NamedTuple):
+    """What was read: steps, Horovod timelines beside them, titles, notes, and whether tasks are ranks."""
+
+    read: list[RecordedStep | RecordedHost | Trace]
+    timelines: list[Trace]
+    titles: list[str]
+    notes: list[str]
+    ranked: bool
+
+
 def read_trace(source: Any, *, title: str | None = None, threadpool: bool = False) -> Trace:
     """Read one or more traced steps.
 
@@ -32,6 +42,8 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
         programs, or written by `Trace.to_parquet`; packed with xz, gzip or tar.
         What the profilers of TensorFlow 2 and JAX write, ``*.xplane.pb``, holds steps itself; the
         files of several hosts that were profiled at the same time become one trace with a task each.
+        So do those of Horovod ranks that are named by them, ``rank0...``; a HOROVOD_TIMELINE file
+        beside traces adds what Horovod did in their steps to rank 0.
     title
         A short name for the picture; the file's name when None.
     threadpool
@@ -69,6 +81,7 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     [['a', 'Const', 7000, 2000]]
     """
     from tfvis_nb.analysis.clock_alignment import aligned
+    from tfvis_nb.reading.horovod_beside import lay_beside
     from tfvis_nb.reading.joining import joined
     from tfvis_nb.reading.recorded import RecordedStep
     from tfvis_nb.reading.stepstats import assemble
@@ -76,19 +89,22 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     check_title(title)
     if isinstance(source, Trace) and title is None:
         return source
-    found, names, notes = _read_all(source, threadpool)
+    found = _read_all(source, threadpool)
     # Here, where the bytes that were read are no longer held.
-    read = _runs_merged(found)
+    read = _runs_merged(found.read)
     steps = [item for item in read if isinstance(item, RecordedStep)]
     if title is None:
-        title = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 and names[0] else "")
+        more = f" and {len(found.titles) - 1} more" if len(found.titles) > 1 and found.titles[0] else ""
+        title = found.titles[0] + more
     if len(steps) == len(read):
         trace = assemble(steps, title)
-        if trace.events["task"].nunique() > 1:
-            trace = aligned(trace)
     else:
         trace = joined([item if isinstance(item, Trace) else assemble([item]) for item in read], title)
-    trace.notes += notes
+    if (found.ranked or len(steps) == len(read)) and trace.events["task"].nunique() > 1:
+        trace = aligned(trace)
+    if found.timelines:
+        trace = lay_beside(trace, found.timelines, ranked=found.ranked)
+    trace.notes += found.notes
     return trace
 
 
@@ -101,13 +117,12 @@ def _watched(source: Any, pieces: Iterable[Any]) -> Iterable[Any]:
     return tqdm(pieces, "reading", total, unit=" files", delay=_QUIET_SECONDS, leave=False)
 
 
-def _read_all(
-    source: Any, threadpool: bool
-) -> tuple[list[RecordedStep | RecordedHost | Trace], list[str], list[str]]:
-    """Read every step of `source`; return them, their titles, and what is to be said of the rest."""
+def _read_all(source: Any, threadpool: bool) -> _Found:
+    """Read every step of `source`."""
     from tfvis_nb.reading.decode import NO_EVENTS
     from tfvis_nb.reading.dispatch import read_piece
     from tfvis_nb.reading.files import listed
+    from tfvis_nb.reading.horovod_beside import is_horovod_timeline
     from tfvis_nb.reading.naming import Repeats, name_steps
     from tfvis_nb.reading.ranks import by_rank
     from tfvis_nb.reading.sources import Remark, Skipped, pieces
@@ -162,7 +177,19 @@ def _read_all(
     notes += repeats.notes
     if len(read) > 1:
         name_steps(read, files)
-    return by_rank(read, labels), names, notes
+    # Horovod's timeline alone is a trace as any other; beside others it tells more of their steps.
+    is_timeline = [isinstance(item, Trace) and is_horovod_timeline(item) for item in read]
+    order = sorted(range(len(read)), key=is_timeline.__getitem__)
+    count = len(read) - sum(is_timeline) or len(read)
+    steps = [read[place] for place in order[:count]]
+    grouped = by_rank(steps, [labels[place] for place in order[:count]], fewest=1 if count < len(read) else 2)
+    return _Found(
+        read=grouped,
+        timelines=[item for item in (read[place] for place in order[count:]) if isinstance(item, Trace)],
+        titles=[names[place] for place in order],
+        notes=notes,
+        ranked=not {id(item) for item in grouped} <= {id(item) for item in steps},
+    )
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:

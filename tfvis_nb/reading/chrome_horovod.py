@@ -19,7 +19,7 @@ _SIZES = {
     **dict.fromkeys(("int32", "float32"), 4),
     **dict.fromkeys(("int64", "float64"), 8),
 }
-_OPERATIONS = {
+OPERATIONS = {
     "ALLREDUCE": "HorovodAllreduce",
     "ALLGATHER": "HorovodAllgather",
     "BROADCAST": "HorovodBroadcast",
@@ -28,7 +28,14 @@ _OPERATIONS = {
     "JOIN": "HorovodJoin",
     "ADASUM": "HorovodAdasum",
 }
+"""What Horovod calls a collective in its timeline, to the op type that it has in TensorFlow."""
+
 _NEGOTIATE = "NEGOTIATE_"
+_CYCLE = "CYCLE_START"
+
+LANES = ("negotiate", "rank ready", "collective", "activities", "cycles")
+"""What each row is in: waiting for the other ranks, each of them being ready, communicating, what that is
+made of, and the starts of the cycles in which Horovod looks for work."""
 
 
 class HorovodReader:
@@ -36,7 +43,8 @@ class HorovodReader:
 
     A collective is a row ``HorovodAllreduce`` and the like, named for its tensor as the op is in
     TensorFlow's traces; ``scheduled_ns`` is when negotiating began, so that the time until its
-    start is waiting for the other ranks.
+    start is waiting for the other ranks. That a rank is ready, and that a cycle starts
+    (``HOROVOD_TIMELINE_MARK_CYCLES``), are rows without duration.
     """
 
     def __init__(self) -> None:
@@ -50,7 +58,7 @@ class HorovodReader:
             if isinstance(arguments, dict) and "start_time_since_epoch_in_micros" in arguments:
                 (origin,), _ = nanoseconds([arguments["start_time_since_epoch_in_micros"]])
                 self._origin = int(origin)
-        self._bars.add(events)
+        self._bars.add([_as_bar(event) for event in events])
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
         """Make the trace; `keys` are not used."""
@@ -65,24 +73,36 @@ class HorovodReader:
         collective = np.array([kind == "collective" for kind, _, _ in read] or [False])[of_row]
         sizes, known = _bytes(columns)
         details = [
-            " ".join(part for part in (dtype and text(dtype), shape and text(shape), rest) if part)
-            for dtype, shape, rest in zip(
+            " ".join(
+                part
+                for part in (
+                    what.isdecimal() and f"rank {what}",
+                    dtype and text(dtype),
+                    shape and text(shape),
+                    rest,
+                )
+                if part
+            )
+            for what, dtype, shape, rest in zip(
+                activities,
                 columns.arguments["dtype"],
                 columns.arguments["shape"],
                 columns.detail.to_pylist(),
                 strict=True,
             )
         ]
-        ready = np.array([what.isdecimal() for what in whats] or [False])[of_row]
-        ranks = np.array([int(what[:9]) if what.isdecimal() else 0 for what in whats] or [0])[of_row]
         table = {
             "device": category(["Horovod"], np.zeros(len(of_row), np.int64)),
             "lane": category([lane for _, lane, _ in read], of_row),
             "kind": category([kind for kind, _, _ in read], of_row),
             "op": category([op for _, _, op in read], of_row),
-            "name": texts([tensors[thread] for thread in columns.thread.tolist()]),
+            "name": texts(
+                [
+                    what if what == _CYCLE else tensors[thread]
+                    for what, thread in zip(activities, columns.thread.tolist(), strict=True)
+                ]
+            ),
             "detail": texts(details),
-            "thread": masked(ranks, ready),
             "bytes": masked(sizes, known & collective),
             "scheduled_ns": self._scheduled(columns, activities, collective),
         }
@@ -105,14 +125,23 @@ class HorovodReader:
         return masked(scheduled, known)
 
 
+def _as_bar(event: Any) -> Any:
+    """Return an event, and the start of a cycle, which is an instant of no tensor, as a bar."""
+    if isinstance(event, dict) and event.get("name") == _CYCLE and event.get("ph") in ("i", "I"):
+        return event | {"ph": "X", "dur": 0, "pid": _CYCLE}
+    return event
+
+
 def _read(what: str) -> tuple[str, str, str]:
     """Return kind, lane and op of an activity."""
     if what.startswith(_NEGOTIATE):
         return "sync", "negotiate", what
     if what.isdecimal():
         return "sync", "rank ready", "RankReady"
-    if what in _OPERATIONS:
-        return "collective", "collective", _OPERATIONS[what]
+    if what == _CYCLE:
+        return "sync", "cycles", what
+    if what in OPERATIONS:
+        return "collective", "collective", OPERATIONS[what]
     return "host", "activities", what
 
 

@@ -26,7 +26,7 @@ _TASK = "/job:worker/replica:0/task:{}"
 Item = TypeVar("Item")
 
 
-def by_rank(read: Sequence[Item], labels: Sequence[str]) -> list[Item | Trace]:
+def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> list[Item | Trace]:
     """Make one trace of the files of several ranks that are named alike, in the place of the first.
 
     Parameters
@@ -35,11 +35,13 @@ def by_rank(read: Sequence[Item], labels: Sequence[str]) -> list[Item | Trace]:
         What was read of each file.
     labels
         The names of the files.
+    fewest
+        How many ranks make a group; 1 where something else tells of ranks, too.
 
     Returns
     -------
     list
-        `read`, with a `Trace` for each group; unchanged where no group has several ranks.
+        `read`, with a `Trace` for each group; unchanged where no group has enough ranks.
     """
     groups: dict[str, dict[int, int]] = {}
     for place, (item, label) in enumerate(zip(read, labels, strict=True)):
@@ -50,7 +52,7 @@ def by_rank(read: Sequence[Item], labels: Sequence[str]) -> list[Item | Trace]:
     made: dict[int, Trace] = {}
     gone: set[int] = set()
     for ranks in groups.values():
-        if len(ranks) > 1:
+        if len(ranks) >= fewest:
             steps = {rank: read[place] for rank, place in sorted(ranks.items())}
             made[min(ranks.values())] = _together(steps)
             gone |= set(ranks.values()) - {min(ranks.values())}
