@@ -315,7 +315,7 @@ def _within(seed: Row) -> list[Row]:
         last += 1
     if seed["_name"] == "ThreadpoolListener::StartRegion":
         stops = [row["_place"] for row in thread[place:] if row["_name"] == "ThreadpoolListener::StopRegion"]
-        last = max(last, stops[0] + 1) if stops else last
+        last = max(last, stops[0] + 1 if stops else len(thread))
     return list(thread[place:last])
 
 

@@ -187,9 +187,10 @@ def _region_ends(region: Sparse, threads: Threads) -> np.ndarray:
     place, begins = place[order], region.numbers[order] == 1
     stops = place[~begins]
     begins_at = place[begins]
+    thread = threads.thread[begins_at]
     at = np.searchsorted(stops, begins_at)
-    known = at < len(stops)
-    begins_at, stop = begins_at[known], stops[at[known]]
-    same = threads.thread[begins_at] == threads.thread[stop]
-    ends[threads.rows[begins_at[same]]] = stop[same] + 1
+    stop = np.append(stops, len(threads.rows))[at]
+    # Work that was not laid down when the profile ended goes on to the end of its thread.
+    end = np.searchsorted(threads.thread, thread, "right")
+    ends[threads.rows[begins_at]] = np.minimum(stop + 1, end)
     return ends
