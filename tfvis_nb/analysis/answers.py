@@ -8,6 +8,7 @@ report, has no such entry.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -58,5 +59,5 @@ def why_not(table: pd.DataFrame) -> str:
     return str(table.attrs.get(_REASON, ""))
 
 
-def _dtype(name: str) -> object:
+def _dtype(name: str) -> Any:
     return event_table.TEXT if name == "str" else name
