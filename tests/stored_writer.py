@@ -5,32 +5,48 @@ import time
 from pathlib import Path
 
 from tests.real_traces import DATA
+from tfvis_nb.stored.database import EVERY
 from tfvis_nb.stored.ledger import Counts
 from tfvis_nb.stored.writer import Recording, Signature, Writer
 
 METADATA = (DATA / "local_mlp_step1.pb").read_bytes()
+MESSAGES = (METADATA, (DATA / "dist_inproc_ps_2workers_step0.pb").read_bytes())
+"""Of runs with even and odd numbers: who reads a trace knows what must be in it."""
+
+RUN_NS = 5
 
 
-def write(path: Path, seconds: float) -> int:
-    """Keep traces of three signatures as fast as it goes, and count each as a run of 5 ns."""
+def write(path: Path, seconds: float) -> tuple[int, int]:
+    """Keep traces of three signatures as fast as it goes, and count each as a run.
+
+    Returns
+    -------
+    int, int
+        How many traces, and how many of them were asked for.
+    """
     writer = Writer(path, keep=None)
     signatures = [
         writer.add_signature(Signature("session", f"run {which}", str(which))) for which in range(3)
     ]
-    until, runs = time.monotonic() + seconds, 0
+    until, runs, met = time.monotonic() + seconds, 0, 0
     counts = {}
-    while time.monotonic() < until:
+    asked: list[tuple[int, bool]] = []
+    while time.monotonic() < until or asked:
         number, slot = signatures[runs % 3]
         runs += 1
-        writer.orders()
+        orders = writer.orders()
+        if orders is not None:
+            asked = orders.requests.get(EVERY, [])
         done = (runs + 2) // 3
-        counts[number] = Counts(done, 0, 5 * done, 5, 1, runs)
+        counts[number] = Counts(done, 0, RUN_NS * done, RUN_NS, 1, runs)
         writer.count(slot, counts[number])
-        writer.add_trace(number, Recording("run_metadata", METADATA, done, runs, 5), None)
+        met += len(asked[:1])
+        recording = Recording("run_metadata", MESSAGES[done % 2], done, runs, RUN_NS)
+        writer.add_trace(number, recording, asked.pop(0)[0] if asked else None)
         writer.save_counts(counts, wait=False)
     writer.close(counts)
-    return runs
+    return runs, met
 
 
 if __name__ == "__main__":
-    print(write(Path(sys.argv[1]), float(sys.argv[2])))  # noqa: T201 - what the test reads
+    print(write(Path(sys.argv[1]), float(sys.argv[2]))[0])  # noqa: T201 - what the test reads

@@ -15,27 +15,10 @@ from pathlib import Path
 import pytest
 
 import tfvis_nb as tv
+from tests.store_load import load
 from tests.stored_writer import METADATA
 from tfvis_nb.stored.ledger import SLOTS, Counts, read_ledger
 from tfvis_nb.stored.writer import MORE, Recording, Signature, Writer
-
-ROOT = Path(__file__).parents[1]
-READING = """
-import sys, time, tfvis_nb as tv
-until, reads = time.monotonic() + float(sys.argv[2]), 0
-with tv.open_session(sys.argv[1]) as session:
-    seen = 0
-    while time.monotonic() < until or not reads:
-        runs = int(session.signatures["runs"].sum())
-        assert runs >= seen, (runs, seen)
-        seen = runs
-        numbers = session.traces.index
-        if len(numbers):
-            assert len(session.read(int(numbers[-1])).events) == int(sys.argv[3])
-            session.trace_next(None)
-            reads += 1
-print(reads)
-"""
 
 
 @pytest.fixture
@@ -56,27 +39,13 @@ def filled(path: Path, traces: int = 3) -> None:
 
 
 def test_two_writers_and_three_readers(path: Path) -> None:
-    seconds = 4
-    Writer(path, keep=None).close({})
-    events = len(tv.read_trace(METADATA).events)
-    writers = [[sys.executable, "-m", "tests.stored_writer", str(path), str(seconds)]] * 2
-    readers = [[sys.executable, "-c", READING, str(path), str(seconds), str(events)]] * 3
-    processes = [
-        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for command in writers + readers
-    ]
-    results = [process.communicate(timeout=120) for process in processes]
-    assert [
-        (process.returncode, errors) for process, (_, errors) in zip(processes, results, strict=True)
-    ] == [(0, "")] * 5
-    written = [int(printed) for printed, _ in results[:2]]
-    assert all(int(printed) > 0 for printed, _ in results[2:])
-    with tv.open_session(path) as session:
-        assert len(session.traces) == session.signatures["runs"].sum() == sum(written)
-        assert session.traces.groupby("process").size().tolist() in (written, written[::-1])
-        check = sqlite3.connect(path)
-        assert check.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        check.close()
+    done = load(path, seconds=6)
+    assert done.failures == []
+    assert done.written == done.kept == done.counted > 1000
+    assert done.asked == done.met > 10
+    assert done.reads > 10
+    assert done.damaged == 0
+    assert done.whole
 
 
 def test_ten_thousand_traces_take_no_more_than_ten(path: Path) -> None:
