@@ -19,6 +19,7 @@ import tfvis_nb as tv
 from tests.stored_writer import METADATA
 from tests.wire_reader import read_container
 from tfvis_nb.display import kept_traces, monitor
+from tfvis_nb.display.own_thread import answer_on_own_thread
 from tfvis_nb.display.page import bundle
 from tfvis_nb.stored.ledger import Counts
 from tfvis_nb.stored.writer import Recording, Signature, Writer
@@ -393,6 +394,5 @@ class Comm:
 
 def test_messages_come_to_the_thread_that_the_front_end_chooses() -> None:
     comm = Comm()
-    monitor._answer_apart(comm)
+    answer_on_own_thread(comm)
     assert vars(comm) == {"_reply_subshell_for": None}
-    monitor._answer_apart(None)

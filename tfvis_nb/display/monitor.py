@@ -17,6 +17,7 @@ import traitlets
 from tfvis_nb.display import kept_traces
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.monitor_table import monitor_html, monitor_line
+from tfvis_nb.display.own_thread import answer_on_own_thread
 from tfvis_nb.display.page import bundle, bundle_path
 from tfvis_nb.stored.commands import obey
 from tfvis_nb.stored.saved import SavedSession
@@ -77,7 +78,7 @@ class MonitorWidget(anywidget.AnyWidget):
         self._pusher: threading.Thread | None = None
         self._until = -math.inf
         super().__init__(height=height, _state=self._read() or "")
-        _answer_apart(self.comm)
+        answer_on_own_thread(self.comm)
         self.on_msg(self._answer)
         _open.add(self)
 
@@ -233,14 +234,6 @@ def _with_options(shown: MonitorWidget, options: dict[str, Any]) -> MonitorWidge
     for name, value in options.items():
         setattr(shown, name, timeline_options.checked(name, value))
     return shown
-
-
-def _answer_apart(comm: Any) -> None:
-    """Let messages come on the thread that the front end means them for, even while a cell runs."""
-    # ipykernel 7.4 sends an answer to where the last message came from: after a push from the thread of
-    # a cell, every click would wait for the end of that cell. These are no answers.
-    if hasattr(comm, "_reply_subshell_for"):
-        comm._reply_subshell_for = None  # noqa: SLF001
 
 
 def _in_words(error: Exception) -> str:

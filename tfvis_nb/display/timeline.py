@@ -20,6 +20,7 @@ from tfvis_nb.display.delivery import Delivery
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.labels import one_line
 from tfvis_nb.display.lane_order import order_lanes
+from tfvis_nb.display.own_thread import answer_on_own_thread
 from tfvis_nb.display.page import MAX_BYTES, bundle, bundle_path, file_stem, html_page, page_text, write_text
 from tfvis_nb.display.rows_csv import rows_csv
 from tfvis_nb.display.selection import checked_selection, selected_rows, selection_of
@@ -83,6 +84,7 @@ class TimelineWidget(anywidget.AnyWidget):
             _selection=self._selection_of(selection),
             _drawn=self._delivery.first,
         )
+        answer_on_own_thread(self.comm)
         self.on_msg(self._answer)
 
     @property

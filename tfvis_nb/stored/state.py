@@ -79,7 +79,7 @@ class SessionWatch:
                 mark = self._mark_of(connection)
                 return self._read(connection, mark) if mark != self._mark else None
         except FileNotFoundError:
-            return self._nothing(waiting=self._waiting())
+            return self._nothing(waiting=self._waiting(), problem=self._stopped())
         except (sqlite3.Error, OSError, ValueError, TypeError, OverflowError) as error:
             # The last three come of values that only a damaged file has.
             if self._is_empty():
