@@ -61,6 +61,22 @@ def test_the_busiest_and_the_longest_come_first() -> None:
     assert text[place + 2].split()[0] == kernels.idxmax()
 
 
+def test_the_slow_rank_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rank 1 was given more work."""
+    ranks = [str(DATA / f"horovod_rank{rank}_step3.pb.xz") for rank in (0, 1)]
+    assert main(["info", *ranks, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    slow, fast = facts["ranks"]
+    assert slow["task"].endswith("/task:1")
+    assert (slow["last"], slow["collectives"], fast["last"]) == (8, 8, 0)
+    assert slow["awaited_ns"] == fast["waited_ns"] == pytest.approx(229e6, rel=0.1)
+    assert main(["info", *ranks]) == 0
+    text = capsys.readouterr().out.splitlines()
+    place = text.index("ranks, in each step the slowest first")
+    assert text[place + 2].split()[:5] == ["0", "/job:worker/replica:0/task:1", "8", "of", "8"]
+    assert text[place + 3].split()[:5] == ["0", "/job:worker/replica:0/task:0", "0", "of", "8"]
+
+
 def test_names_of_a_trace_do_not_act_on_the_terminal() -> None:
     table = build(
         {"start_ns": [5], "duration_ns": [3], "kind": ["op"], "op": ["a\x1b[31m\nb"], "device": ["x\x07"]}

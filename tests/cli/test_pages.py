@@ -131,7 +131,7 @@ def test_open_starts_the_browser(data: Path, tmp_path: Path) -> None:
 def test_open_without_a_browser_on_request(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(pages, "_shown", None)
+    monkeypatch.setattr(pages, "shown", None)
     target = tmp_path / "a.html"
     assert main(["open", "--no-browser", str(data / "local_mlp_step1.pb"), "-o", str(target)]) == 0
     assert capsys.readouterr().out == f"{target}\n"

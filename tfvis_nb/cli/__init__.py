@@ -14,7 +14,7 @@ from tfvis_nb.unknown_options import near
 OK, FAILED, USAGE, BROKEN_PIPE = 0, 1, 2, 141
 """Exit codes. The last is what a shell gives a program that SIGPIPE ended."""
 
-_HOMES = {"open": "pages", "export": "pages", "convert": "pages", "run": "running"}
+_HOMES = {"open": "pages", "export": "pages", "convert": "pages", "run": "running", "serve": "serving"}
 """The module of a verb, where it is not the verb's own name."""
 
 

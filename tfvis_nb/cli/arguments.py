@@ -13,6 +13,7 @@ VERBS = {
     "export": "write traces as a page, a Chrome trace or a table",
     "convert": "the same as export",
     "info": "say what traces hold: steps, devices, busy times, longest ops, transfers",
+    "serve": "show a job in a browser while it runs, and trace what is asked for there",
     "run": "trace a Python script, unchanged",
     "doctor": "find out what recording and showing lack here, and what mends it",
     "completion": "write the completion of these words for a shell",
@@ -69,7 +70,7 @@ class VerbParser(argparse.ArgumentParser):
             hint = near(word, options) or "."
             self.error(f"unknown option {word!r}{hint} The options are {', '.join(options)}")
         # Only now: of a misspelt option and of what is missing for it, the former is the reason.
-        for name in ("traces", "output", "script", "shell"):
+        for name in ("traces", "output", "session", "script", "shell"):
             if name in self._needed and not getattr(arguments, name):
                 self.error(f"{self._needed[name]} is missing")
         return arguments
@@ -199,6 +200,54 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _serve(verb: str) -> VerbParser:
+    examples = """\
+  tfvis-nb serve run.tfvis
+  tfvis-nb serve run.tfvis --port 8765 --no-browser    # elsewhere: ssh -L 8765:localhost:8765 HOST
+  tfvis-nb serve run.tfvis --host 0.0.0.0 --certfile cert.pem --keyfile key.pem --token-file token
+"""
+    more = (
+        " RUN.tfvis is the file of a TraceSession; it need not be there yet."
+        "\nOnly this machine can reach it, and only with the address that is printed, which has a token."
+    )
+    parser = _parser(verb, examples, {"session": "RUN.tfvis"}, more)
+    add = parser.add_argument
+    add(
+        "--port",
+        metavar="N",
+        type=_port,
+        default=0,
+        help="from 1 to 65535; 0 for any that is free (%(default)s)",
+    )
+    add(
+        "--host",
+        metavar="HOST",
+        default="127.0.0.1",
+        help="where to be reached (%(default)s: from here alone)",
+    )
+    add("--token-file", metavar="FILE", help="a file with the token; a random one is printed unless given")
+    add("--certfile", metavar="FILE", help="the certificate (PEM) to encrypt with")
+    add("--keyfile", metavar="FILE", help="its key, unless the same file holds it")
+    add(
+        "--allowed-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="another name under which browsers may ask, such as a proxy's; repeatable",
+    )
+    add("--no-browser", action="store_true", help="only say where it is")
+    add("session", metavar="RUN.tfvis", nargs="?", help="the file of a session")
+    return parser
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 1 << 16:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no port; it is from 1 to 65535, or 0 for any that is free"
+        )
+    return int(text)
+
+
 def _run(verb: str) -> VerbParser:
     from tfvis_nb.recording.options import LEVELS, MODES
 
@@ -252,6 +301,7 @@ _BUILDERS: dict[str, Callable[[str], VerbParser]] = {
     "export": _export,
     "convert": _export,
     "info": _info,
+    "serve": _serve,
     "run": _run,
     "doctor": _doctor,
     "completion": _completion,

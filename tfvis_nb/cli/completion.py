@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tfvis_nb.cli.arguments import VERBS, parser_of
 
-_FILES = ("FILE", "SCRIPT", "TRACE")
+_FILES = ("FILE", "RUN.tfvis", "SCRIPT", "TRACE")
 """What stands for a file in the help."""
 
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tfvis_nb.analysis.arrivals import late_ranks
 from tfvis_nb.cli.reading import read
 from tfvis_nb.display.labels import duration_label, lane_label, one_line, printable
 
@@ -59,6 +60,7 @@ def summary(trace: Trace) -> dict[str, Any]:
         "lanes": _records(trace.lanes),
         "ops": _records(_ops(events)),
         "transfers": _records(_transfers(trace.transfers)),
+        "ranks": _records(late_ranks(trace.arrivals)),
         "notes": trace.notes,
     }
 
@@ -180,6 +182,21 @@ def lines(trace: Trace, top: int) -> list[str]:
                 duration_label(row["transfer_ns"] or 0),
             )
             for row in facts["transfers"]
+        ),
+        top,
+    )
+    out += _table(
+        "ranks, in each step the slowest first",
+        ("step", "task", "came last", "others waited for it", "it waited"),
+        (
+            (
+                str(row["step"]),
+                row["task"],
+                f"{row['last']:,} of {row['collectives']:,}",
+                duration_label(row["awaited_ns"]),
+                duration_label(row["waited_ns"]),
+            )
+            for row in facts["ranks"]
         ),
         top,
     )

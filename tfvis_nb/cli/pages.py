@@ -68,7 +68,7 @@ def open_command(arguments: argparse.Namespace) -> int:
         path = Path(folder, f"{file_stem(trace.title)}.html")
     write_page(trace, path, arguments)
     print(path, flush=True)  # noqa: T201
-    if not arguments.no_browser and not _shown(path):
+    if not arguments.no_browser and not shown(path):
         sys.stderr.write("tfvis-nb: no browser could be started here: open the file above in one\n")
     return 0
 
@@ -117,8 +117,8 @@ def _check_writable(path: Path) -> None:
         raise Failure(str(error)) from None
 
 
-def _shown(path: Path) -> bool:
-    """Show a page in a browser; return whether one was started."""
+def shown(path: Path) -> bool:
+    """Show a file in a browser; return whether one was started."""
     on_desktop = sys.platform in ("darwin", "win32")
     # Without a display, what would start is a browser in this terminal, which draws no timeline.
     if not on_desktop and not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):

@@ -1,0 +1,200 @@
+"""``tfvis-nb serve``: what it says, how it is ended, and what it refuses to begin with."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import trustme
+
+from tests.cli.command import complaint, tfvis_nb
+from tests.serving.conftest import write_session
+from tfvis_nb.cli import main
+from tfvis_nb.display import page
+
+TOKEN = "a-token-of-16-ch"
+
+
+@contextmanager
+def serving(*words: str | Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run the command without a display; yield it and the address it prints."""
+    displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    variables = {name: value for name, value in os.environ.items() if name not in displays}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tfvis_nb", "serve", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**variables, **environment},
+    )
+    try:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ended(process: subprocess.Popen[str], by: int = signal.SIGINT) -> tuple[int, list[str]]:
+    """End it, and return its exit code and what it said beside the address."""
+    process.send_signal(by)
+    out, said = process.communicate(timeout=60)
+    assert out == ""
+    return process.returncode, said.splitlines()
+
+
+def status_at(url: str) -> int:
+    address = urlsplit(url)
+    assert address.hostname is not None
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=30)
+    try:
+        connection.request("GET", f"{address.path}?{address.query}")
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+    finally:
+        connection.close()
+
+
+def test_until_ctrl_c(tmp_path: Path) -> None:
+    path = tmp_path / "run.tfvis"
+    write_session(path)
+    with serving(path, "--no-browser") as (process, url):
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}", url)
+        assert status_at(url) == 303
+        assert status_at(url.partition("?")[0]) == 401
+        assert ended(process) == (130, ["tfvis-nb: Ctrl-C ends this, not the job"])
+
+
+def test_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
+    path = tmp_path / "run.tfvis"
+    with serving(path, "--no-browser") as (process, url):
+        assert status_at(url) == 303
+        code, said = ended(process, signal.SIGTERM)
+    assert code == 143
+    assert said[0] == f"tfvis-nb: {path} is not there yet: waiting for it"
+    assert not path.exists()
+
+
+def test_the_browser_is_led_there_by_a_file(tmp_path: Path) -> None:
+    # Every user of the machine sees the arguments of a browser.
+    browser, temporary = tmp_path / "browser", tmp_path / "tmp"
+    temporary.mkdir()
+    browser.write_text(
+        f'#!/bin/sh\ncat "${{1#file://}}" > "{tmp_path}/page"\necho "$1" > "{tmp_path}/asked"\n'
+    )
+    browser.chmod(0o755)
+    with serving(tmp_path / "run.tfvis", BROWSER=f"{browser} %s", TMPDIR=str(temporary)) as (process, url):
+        until = time.monotonic() + 30
+        while not (tmp_path / "asked").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        token = url.partition("token=")[2]
+        assert token not in (tmp_path / "asked").read_text()
+        assert f'content="0; url={url}"' in (tmp_path / "page").read_text()
+        (folder,) = temporary.iterdir()
+        assert folder.stat().st_mode & 0o077 == 0
+        assert ended(process)[0] == 130
+    assert list(temporary.iterdir()) == []
+
+
+def test_no_browser_is_said(tmp_path: Path) -> None:
+    with serving(tmp_path / "run.tfvis") as (process, _):
+        time.sleep(0.5)
+        said = ended(process)[1]
+    assert "tfvis-nb: no browser could be started here: open the address above in one" in said
+
+
+def test_a_token_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    file.chmod(0o640)
+    with serving(tmp_path / "run.tfvis", "--token-file", file, "--no-browser") as (process, url):
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
+        assert status_at(f"{url}?token={TOKEN}") == 303
+        code, said = ended(process)
+    assert code == 130
+    assert said[0] == (
+        f"tfvis-nb: {file}: other users can read this token; chmod 600 {file} keeps it from them"
+    )
+    assert said[1] == f"tfvis-nb: open it with ?token= and what {file} holds"
+    assert TOKEN not in "".join(said)
+
+
+def test_without_encryption_others_are_warned_of(tmp_path: Path) -> None:
+    with serving(tmp_path / "run.tfvis", "--host", "0.0.0.0", "--no-browser") as (process, url):
+        assert urlsplit(url).hostname == socket.gethostname().lower()
+        assert status_at(url) == 303
+        said = ended(process)[1]
+    (warning,) = [line for line in said if "nothing is encrypted" in line]
+    assert "--certfile" in warning
+    assert "ssh -L" in warning
+
+
+def test_with_encryption_nobody_is_warned(tmp_path: Path) -> None:
+    certificate, file = trustme.CA().issue_cert("localhost"), tmp_path / "both.pem"
+    certificate.private_key_and_cert_chain_pem.write_to_path(str(file))
+    words = ("--host", "0.0.0.0", "--certfile", file, "--no-browser")
+    with serving(tmp_path / "run.tfvis", *words) as (process, url):
+        assert url.startswith("https://")
+        assert "encrypted" not in "".join(ended(process)[1])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "RUN.tfvis is missing; see tfvis-nb serve --help"),
+        (["run.tfvis", "--prot", "1"], "unknown option '--prot'; did you mean '--port'?"),
+        (
+            ["run.tfvis", "--port", "65536"],
+            "'65536' is no port; it is from 1 to 65535, or 0 for any that is free",
+        ),
+        (["run.tfvis", "--port", "-1"], "'-1' is no port"),
+        (["run.tfvis", "--keyfile", "key.pem"], "--keyfile is of no use without --certfile"),
+        (["run.tfvis", "--allowed-host", "http://a"], "allowed host 'http://a' is no name of a host"),
+    ],
+)
+def test_wrong_arguments(words: list[str], said: str, tmp_path: Path) -> None:
+    assert said in complaint(tfvis_nb("serve", *words, cwd=tmp_path), 2)
+
+
+def test_what_cannot_be_served(tmp_path: Path, data: Path) -> None:
+    for words, said in (
+        ([data / "local_mlp_step1.pb"], "this is no session of tfvis_nb"),
+        ([tmp_path], "is no file; name the .tfvis file of a session"),
+        (["r.tfvis", "--token-file", "none"], "none: there is no such file; check the path"),
+        (["r.tfvis", "--token-file", tmp_path], "cannot be read: is a directory"),
+        (["r.tfvis", "--certfile", "none.pem"], "none.pem: there is no such file; check the path"),
+        (["r.tfvis", "--certfile", data / "README.md"], "no certificate with its key, without a password"),
+        (["r.tfvis", "--host", "no-such-host.invalid"], "cannot serve at no-such-host.invalid: "),
+    ):
+        assert said in complaint(tfvis_nb("serve", *words, "--no-browser", cwd=tmp_path), 1)
+    (tmp_path / "token").write_text("short")
+    (tmp_path / "token").chmod(0o600)
+    done = tfvis_nb("serve", "r.tfvis", "--token-file", "token", cwd=tmp_path)
+    assert complaint(done, 1).startswith("token: a token has at least 16 characters")
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    with serving(tmp_path / "run.tfvis", "--no-browser") as (_, url):
+        port = str(urlsplit(url).port)
+        said = complaint(tfvis_nb("serve", tmp_path / "run.tfvis", "--port", port), 1)
+    assert said.startswith(f"cannot serve at 127.0.0.1, port {port}: address already in use; --port 0 ")
+
+
+def test_a_front_end_that_is_not_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(page, "_STATIC", tmp_path)
+    assert main(["serve", str(tmp_path / "run.tfvis"), "--no-browser"]) == 1
+    assert "npm ci && npm run build" in capsys.readouterr().err

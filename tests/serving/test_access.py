@@ -1,0 +1,212 @@
+"""Who is refused: whoever has no token, and every page of another site."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.serving.client import Answer, ask, command
+from tfvis_nb.serving import MonitorServer
+
+ADDRESSES = [
+    ("GET", "/"),
+    ("GET", "/serve.js"),
+    ("GET", "/api/state"),
+    ("POST", "/api/command"),
+    ("GET", "/api/trace/1/drawn"),
+    ("GET", "/api/trace/1/details"),
+    ("GET", "/api/trace/1/download?format=json"),
+    ("GET", "/api/save"),
+    ("GET", "/no-such-address"),
+    ("DELETE", "/api/state"),
+]
+every_address = pytest.mark.parametrize(("method", "path"), ADDRESSES)
+
+TOKEN = "a-token-of-16-ch"
+
+
+def enter(server: MonitorServer, **headers: str) -> Answer:
+    """Open the address that is printed."""
+    return ask(server, f"/?token={server.token}", token="", more=headers)
+
+
+def cookie_of(answer: Answer) -> str:
+    return answer.headers["Set-Cookie"].partition(";")[0]
+
+
+@every_address
+def test_without_a_token(server: MonitorServer, method: str, path: str) -> None:
+    answer = ask(server, path, method, token="")
+    assert answer.status == 401
+    assert answer.headers["WWW-Authenticate"].startswith("token")
+    assert b"this needs the token: open the whole address that was printed" in answer.body
+    assert server.token.encode() not in answer.body
+
+
+@every_address
+@pytest.mark.parametrize("token", ["x", "\u00e4\u00f6", "Basic", "A" * 5000])
+def test_with_a_wrong_token(server: MonitorServer, method: str, path: str, token: str) -> None:
+    answer = ask(server, path, method, token=token.encode().decode("latin-1"))
+    assert answer.status == 403
+    assert b"the token is wrong" in answer.body
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "Basic", ""])
+def test_another_scheme(server: MonitorServer, scheme: str) -> None:
+    answer = ask(server, "/api/state", token="", Authorization=f"{scheme} {server.token}")
+    assert answer.status == 403
+
+
+@pytest.mark.parametrize(
+    "query", ["token=", "token=x", "token=%00", "token=x&token={}", "&".join(["a"] * 500)]
+)
+def test_a_wrong_token_in_the_address(server: MonitorServer, query: str) -> None:
+    answer = ask(server, "/?" + query.format(server.token), token="")
+    assert answer.status in (401, 403)
+    assert "Set-Cookie" not in answer.headers
+
+
+def test_a_token_in_another_address_is_none(server: MonitorServer) -> None:
+    assert ask(server, f"/api/state?token={server.token}", token="").status == 401
+    assert ask(server, f"/?token={server.token}", "POST", token="").status == 401
+
+
+def test_the_token_goes_from_the_address_into_a_cookie(server: MonitorServer) -> None:
+    entered = enter(server)
+    assert (entered.status, entered.headers["Location"]) == (303, "/")
+    _, *attributes = entered.headers["Set-Cookie"].split("; ")
+    assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=Strict"]
+    assert server.token not in entered.headers["Set-Cookie"]
+    cookie = cookie_of(entered)
+    assert ask(server, "/api/state", token="", Cookie=cookie).status == 200
+    # Others on this host, and such as are no cookies by the book.
+    others = f'_xsrf=2|a|b; username-127-0-0-1="2|1:0"; {{"a": 1}}; {cookie}; x'
+    assert ask(server, "/api/state", token="", Cookie=others).status == 200
+    for wrong in (cookie + "0", cookie[:-1], cookie.partition("=")[0] + "=", cookie.partition("=")[2]):
+        assert ask(server, "/api/state", token="", Cookie=wrong).status == 401
+
+
+def test_a_link_on_another_page_is_followed(server: MonitorServer) -> None:
+    # Of a terminal in a browser, or of the file that starts the browser. A strict cookie is not sent with
+    # a redirect then, but with what this page asks for.
+    link = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
+    entered = enter(server, **link)
+    assert entered.status == 200
+    assert b'content="0; url=/"' in entered.body
+    assert server.token.encode() not in entered.body
+    assert ask(server, "/api/state", token="", Cookie=cookie_of(entered)).status == 200
+    for headers in (
+        {"Sec_Fetch_Dest": "iframe"},
+        {"Sec_Fetch_Mode": "no-cors"},
+        {"Origin": "http://a.example"},
+    ):
+        assert enter(server, **{**link, **headers}).status == 403
+
+
+@every_address
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://127.0.0.1:{port}@evil.example"},
+        {"Origin": "http://127.0.0.1:{port}.evil.example"},
+        {"Origin": "http://["},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+    ],
+)
+def test_a_page_of_another_origin(
+    server: MonitorServer, method: str, path: str, headers: dict[str, str]
+) -> None:
+    sent = {name: value.format(port=server.port) for name, value in headers.items()}
+    answer = ask(server, path, method, Content_Type="application/json", more=sent)
+    assert answer.status == 403
+    assert b"a page of another site may not ask here" in answer.body
+
+
+def test_the_own_page(server: MonitorServer) -> None:
+    own = {"Origin": f"http://127.0.0.1:{server.port}", "Sec_Fetch_Site": "same-origin"}
+    assert ask(server, "/api/state", more=own).status == 200
+
+
+@every_address
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1.nip.io",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "[::2]",
+    ],
+)
+def test_a_name_that_was_made_to_point_here(server: MonitorServer, method: str, path: str, host: str) -> None:
+    name = host.format(port=server.port)
+    answer = ask(server, path, method, Host=name, Origin=f"http://{name}")
+    assert answer.status == 403
+    assert b"this is not served as" in answer.body
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8888", "127.0.0.1:1", "[::1]", "[0:0::1]:80"])
+def test_names_of_the_loopback(server: MonitorServer, host: str) -> None:
+    # With any port: it is another one at the near end of a tunnel.
+    assert ask(server, "/api/state", Host=host, Origin=f"http://{host}").status == 200
+
+
+def test_allowed_names(path: Path) -> None:
+    with MonitorServer(path, allowed_hosts=["Monitor.example.org", "fe80::1"]) as server:
+        assert ask(server, "/api/state", Host="monitor.example.org:443").status == 200
+        assert ask(server, "/api/state", Host="[fe80:0::1]").status == 200
+        assert ask(server, "/api/state", Host="example.org").status == 403
+    for name in ("a b", "http://a", "a/b", "", "a:80"):
+        with pytest.raises(ValueError, match="is no name of a host"):
+            MonitorServer(path, allowed_hosts=[name])
+
+
+def test_everywhere_is_any_number_and_the_own_name(path: Path) -> None:
+    with MonitorServer(path, host="0.0.0.0") as server:
+        assert not server.loopback
+        assert server.address == f"http://{socket.gethostname()}:{server.port}/"
+        for host in (socket.gethostname(), "192.0.2.7:80", "localhost"):
+            assert ask(server, "/api/state", Host=host).status == 200
+        assert ask(server, "/api/state", Host="evil.example").status == 403
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
+)
+def test_what_a_form_can_send_is_no_command(server: MonitorServer, kind: str) -> None:
+    answer = ask(server, "/api/command", "POST", b'{"do": "trace_all"}', Content_Type=kind)
+    assert answer.status == 415
+    assert "application/json" in answer.error
+    assert ask(server, "/api/state").json["rule"] == ""
+
+
+def test_tokens(path: Path) -> None:
+    with MonitorServer(path) as one, MonitorServer(path) as other:
+        assert re.fullmatch(r"[\w-]{43}", one.token)
+        assert one.token != other.token
+        assert one.url == f"http://127.0.0.1:{one.port}/?token={one.token}"
+        # The browser sends the cookies of a host to each of its ports.
+        assert cookie_of(enter(one)).partition("=")[0] != cookie_of(enter(other)).partition("=")[0]
+        assert ask(other, "/api/state", token="", Cookie=cookie_of(enter(one))).status == 401
+        assert command(one, do="trace_next").status == command(other, do="trace_next").status == 200
+    for token in ("", "short", "has spaces in the text", "k" * 15, "\u00fc" * 20, "a" * 20 + "\n"):
+        with pytest.raises(ValueError, match="a token has at least 16 characters"):
+            MonitorServer(path, token=token)
+    with MonitorServer(path, token=TOKEN) as server:
+        assert ask(server, "/api/state", token=TOKEN).status == 200
+
+
+def test_nobody_logs_the_token(server: MonitorServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(0)
+    enter(server)
+    ask(server, f"/nothing?token={server.token}")
+    assert server.token not in caplog.text

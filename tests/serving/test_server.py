@@ -1,0 +1,172 @@
+"""The server itself: encryption, several at once, beginning and end, and a job in another process."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import trustme
+
+import tfvis_nb as tv
+from tests.serving.client import ask, command
+from tests.serving.conftest import write_session
+from tfvis_nb.serving import MonitorServer
+
+
+def written(path: Path, *parts: trustme.Blob) -> Path:
+    path.write_bytes(b"".join(part.bytes() for part in parts))
+    return path
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def certificate(authority: trustme.CA) -> trustme.LeafCert:
+    return authority.issue_cert("127.0.0.1", "localhost")
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_encrypted(
+    path: Path, tmp_path: Path, authority: trustme.CA, certificate: trustme.LeafCert, apart: bool
+) -> None:
+    key = written(tmp_path / "key.pem", certificate.private_key_pem)
+    both = () if apart else (certificate.private_key_pem,)
+    chain = written(tmp_path / "cert.pem", *both, *certificate.cert_chain_pems)
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    with MonitorServer(path, certfile=chain, keyfile=key if apart else None) as server:
+        assert server.secure
+        assert server.url.startswith(f"https://127.0.0.1:{server.port}/?token=")
+        assert ask(server, "/api/state", context=context).json["name"] == "run.tfvis"
+        assert ask(server, "/api/state", token="", context=context).status == 401
+        entered = ask(server, f"/?token={server.token}", token="", context=context)
+        assert entered.headers["Set-Cookie"].endswith("; HttpOnly; SameSite=Strict; Secure")
+        own = f"https://127.0.0.1:{server.port}"
+        assert ask(server, "/api/state", context=context, Origin=own).status == 200
+        with pytest.raises(ssl.SSLCertVerificationError):
+            ask(server, "/api/state", context=ssl.create_default_context())
+        with pytest.raises((http.client.HTTPException, OSError)):
+            ask(server, "/api/state")  # not encrypted
+        assert ask(server, "/api/state", context=context).status == 200
+
+
+def test_what_is_no_certificate(path: Path, tmp_path: Path, certificate: trustme.LeafCert) -> None:
+    key = written(tmp_path / "key.pem", certificate.private_key_pem)
+    other = written(tmp_path / "other.pem", trustme.CA().issue_cert("localhost").private_key_pem)
+    chain = written(tmp_path / "cert.pem", *certificate.cert_chain_pems)
+    for files in ((key, None), (chain, None), (chain, other), (path, None)):
+        with pytest.raises(ssl.SSLError):
+            MonitorServer(path, certfile=files[0], keyfile=files[1]).start()
+    with pytest.raises(FileNotFoundError):
+        MonitorServer(path, certfile=tmp_path / "none.pem").start()
+    with pytest.raises(ValueError, match="keyfile is of no use"):
+        MonitorServer(path, keyfile=key)
+
+
+def test_two_at_once(tmp_path: Path) -> None:
+    paths = [tmp_path / "one.tfvis", tmp_path / "other.tfvis"]
+    for traces, path in enumerate(paths, start=1):
+        write_session(path, traces)
+    with MonitorServer(paths[0]) as one, MonitorServer(paths[1]) as other, MonitorServer(paths[0]) as third:
+        assert len({one.port, other.port, third.port}) == 3
+        assert [ask(server, "/api/state").json["traces_total"] for server in (one, other)] == [1, 2]
+        assert ask(one, "/api/state", token=other.token).status == 403
+        command(one, do="trace_every", n=5)
+        time.sleep(0.6)  # a state is answered again for half a second
+        assert ask(third, "/api/state").json["rule"] == "every 5"
+        assert ask(other, "/api/state").json["rule"] == ""
+
+
+def test_beginning_and_end(path: Path) -> None:
+    server = MonitorServer(path)
+    running = [server.running]
+    server.stop()
+    with server:
+        running.append(server.running)
+        port = server.port
+        with pytest.raises(RuntimeError, match="serves already"):
+            server.start()
+        with pytest.raises(OSError, match="in use"):
+            MonitorServer(path, port=port).start()
+        waiting = threading.Thread(target=server.join)
+        waiting.start()
+        waiting.join(0.05)
+        assert waiting.is_alive()
+        open_connection = socket.create_connection(("127.0.0.1", port))
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert [*running, server.running] == [False, True, False]
+    assert open_connection.recv(1) == b""
+    open_connection.close()
+    with pytest.raises(ConnectionRefusedError):
+        ask(server, "/api/state")
+    server.stop()
+    with server:
+        assert server.port == port
+        assert ask(server, "/api/state").status == 200
+
+
+def test_a_session_that_is_given_stays_open(path: Path) -> None:
+    session = tv.open_session(path)
+    with MonitorServer(session) as server:
+        assert command(server, do="trace_every", n=3).json["rule"] == "every 3"
+    assert session._reader is not None
+    session.close()
+
+
+def test_other_ports_and_hosts(path: Path) -> None:
+    for port in (-1, 1 << 16):
+        with pytest.raises(ValueError, match="port is"):
+            MonitorServer(path, port=port)
+    with MonitorServer(path, host="localhost") as server:
+        assert server.loopback
+        assert server.address == f"http://localhost:{server.port}/"
+        assert ask(server, "/api/state").status == 200
+    with pytest.raises(socket.gaierror):
+        MonitorServer(path, host="no-such-host.invalid").start()
+    with pytest.raises(OSError, match="assign"):
+        MonitorServer(path, host="192.0.2.1").start()
+
+
+def test_a_process_does_not_wait_for_it(path: Path) -> None:
+    code = (
+        "import sys; from tfvis_nb.serving import MonitorServer\n"
+        f"server = MonitorServer({str(path)!r}).start()\n"
+        "assert server.running and 'tensorflow' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_job_in_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "run.tfvis"
+    with MonitorServer(path) as server:
+        assert ask(server, "/api/state").json["waiting"]
+        job = subprocess.Popen(
+            [sys.executable, "-m", "tests.stored_writer", path, "4"], stdout=subprocess.PIPE, text=True
+        )
+        counts, until = [], time.monotonic() + 60
+        while job.poll() is None and time.monotonic() < until:
+            state = ask(server, "/api/state").json
+            counts.append(sum(row["runs"] for row in state["signatures"]))
+            for row in state["traces"][:1]:
+                assert ask(server, f"/api/trace/{row['trace']}/drawn").status == 200
+            time.sleep(0.1)
+        assert job.stdout is not None
+        runs = int(job.stdout.read())
+        job.stdout.close()
+        time.sleep(0.6)
+        state = ask(server, "/api/state").json
+        assert sum(row["runs"] for row in state["signatures"]) == state["traces_total"] == runs
+        assert state["processes"][0]["end_ms"] is not None
+    assert len(set(counts)) > 3
+    assert counts == sorted(counts)

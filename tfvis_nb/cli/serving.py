@@ -1,0 +1,167 @@
+"""``tfvis-nb serve``: the monitor of a job for a browser, where there is no notebook."""
+
+from __future__ import annotations
+
+import argparse
+import html
+import signal
+import sqlite3
+import ssl
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from tfvis_nb.cli.arguments import Failure, UsageError, one_line
+from tfvis_nb.cli.pages import shown
+from tfvis_nb.serving import MonitorServer
+from tfvis_nb.serving.access import checked_token
+
+_TERMINATED = 143
+"""The exit code of who is ended by SIGTERM."""
+
+_ONWARD = """\
+<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<title>tfvis-nb</title>
+<meta http-equiv="refresh" content="0; url={url}">
+"""
+
+
+def serve_command(arguments: argparse.Namespace) -> int:
+    """Serve a session until Ctrl-C."""
+    path = Path(arguments.session).expanduser()
+    _check_session(path)
+    if arguments.keyfile and not arguments.certfile:
+        raise UsageError("--keyfile is of no use without --certfile")
+    token = None if arguments.token_file is None else _token_in(Path(arguments.token_file).expanduser())
+    try:
+        server = MonitorServer(
+            path,
+            host=arguments.host,
+            port=arguments.port,
+            token=token,
+            certfile=arguments.certfile and Path(arguments.certfile).expanduser(),
+            keyfile=arguments.keyfile and Path(arguments.keyfile).expanduser(),
+            allowed_hosts=arguments.allowed_host,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    with _ended_by_signals():
+        _start(server, arguments)
+        try:
+            _say(server, path, arguments)
+            if arguments.no_browser:
+                server.join()
+            else:
+                _show(server)
+        finally:
+            server.stop()
+    return 0
+
+
+def _check_session(path: Path) -> None:
+    """Refuse a file that is something else; one that is not there may come."""
+    from tfvis_nb.reading.errors import TraceFormatError
+    from tfvis_nb.stored import open_session
+
+    for again in (True, False):
+        try:
+            open_session(path).close()
+        except FileNotFoundError:
+            if path.exists():
+                raise Failure(f"{path}: is no file; name the .tfvis file of a session") from None
+        except TraceFormatError as error:
+            if again:
+                time.sleep(0.5)  # a job may just be creating it
+                continue
+            raise Failure(str(error)) from None
+        except (sqlite3.Error, OSError) as error:
+            raise Failure(f"{path}: a session that cannot be read: {error}") from None
+        return
+
+
+def _token_in(path: Path) -> str:
+    try:
+        token = checked_token(path.read_text(encoding="utf-8").strip())
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise Failure(f"{path}: there is no such file; check the path") from None
+    except OSError as error:
+        raise Failure(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise Failure(f"{path}: this is no text") from None
+    except ValueError as error:
+        raise Failure(f"{path}: {error}") from None
+    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        _note(f"{path}: other users can read this token; chmod 600 {path} keeps it from them")
+    return token
+
+
+def _start(server: MonitorServer, arguments: argparse.Namespace) -> None:
+    try:
+        server.start()
+    except ssl.SSLError as error:
+        files = " and ".join(filter(None, (arguments.certfile, arguments.keyfile)))
+        what = error.reason or str(error)
+        raise Failure(f"{files}: no certificate with its key, without a password: {what}") from None
+    except FileNotFoundError as error:
+        if error.filename is None and error.strerror is None:
+            raise Failure(str(error)) from None  # the front end
+        files = " or ".join(filter(None, (arguments.certfile, arguments.keyfile)))
+        raise Failure(f"{files}: there is no such file; check the path") from None
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        where = f"{arguments.host}, port {arguments.port}" if arguments.port else arguments.host
+        raise Failure(f"cannot serve at {where}: {why}; --port 0 takes any port that is free") from None
+
+
+def _say(server: MonitorServer, path: Path, arguments: argparse.Namespace) -> None:
+    if arguments.token_file is None:
+        print(server.url, flush=True)  # noqa: T201
+    else:
+        print(server.address, flush=True)  # noqa: T201
+        _note(f"open it with ?token= and what {arguments.token_file} holds")
+    if not path.exists():
+        _note(f"{path} is not there yet: waiting for it")
+    if not server.loopback and not server.secure:
+        _note(
+            "other machines can reach this, and nothing is encrypted: who is on the way can read the token"
+            " and your traces. Give --certfile and --keyfile, or stay at 127.0.0.1 and come by ssh -L"
+        )
+    _note("Ctrl-C ends this, not the job")
+
+
+def _show(server: MonitorServer) -> None:
+    """Show it in a browser, and wait until it is ended."""
+    # By a file of this user only, which leads there: every user sees the arguments of a browser.
+    with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
+        page = Path(folder, "monitor.html")
+        page.write_text(_ONWARD.format(url=html.escape(server.url)), encoding="utf-8")
+        if not shown(page):
+            _note("no browser could be started here: open the address above in one")
+        server.join()
+
+
+def _note(message: str) -> None:
+    sys.stderr.write(f"tfvis-nb: {one_line(message)}\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM end the process as Ctrl-C does, with nothing left behind."""
+
+    def end(_: int, __: FrameType | None) -> None:
+        raise SystemExit(_TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,200 @@
+"""Who may ask the monitor: those who have the token, from a page that the monitor itself has sent."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import re
+import secrets
+from collections.abc import Iterable
+from urllib.parse import parse_qs, urlsplit
+
+from tornado.httputil import HTTPHeaders
+
+from tfvis_nb.serving.exchange import LARGEST_HEADERS, Refusal, Request
+
+_TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,1000}")
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+ASKED_IN_VAIN = (
+    "this needs the token: open the whole address that was printed when the server began,"
+    " or send it as the header Authorization: token TOKEN"
+)
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess."""
+    return secrets.token_urlsafe(32)
+
+
+def checked_token(token: str) -> str:
+    """Return a token that was chosen.
+
+    Raises
+    ------
+    ValueError
+        If it is short, or cannot stand in an address.
+
+    Examples
+    --------
+    >>> from tfvis_nb.serving.access import checked_token
+    >>> checked_token("secret")
+    Traceback (most recent call last):
+    ...
+    ValueError: a token has at least 16 characters: letters, digits and any of . _ ~ -
+    """
+    if not _TOKEN.fullmatch(token):
+        raise ValueError("a token has at least 16 characters: letters, digits and any of . _ ~ -")
+    return token
+
+
+def host_name(text: str) -> str | None:
+    """Return the name or number in what a header ``Host`` says, or None if that is malformed.
+
+    Examples
+    --------
+    >>> from tfvis_nb.serving.access import host_name
+    >>> host_name("LocalHost:8000"), host_name("[::0:1]"), host_name("a b")
+    ('localhost', '::1', None)
+    """
+    found = _HOST.fullmatch(text.lower())
+    if found is None:
+        return None
+    name = found["name"].strip("[]")
+    if is_number(name):
+        return str(ipaddress.ip_address(name))
+    return None if ":" in name else name
+
+
+def is_number(name: str) -> bool:
+    """Whether a host is given by its IP address."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Access:
+    """Lets pass whoever may ask, and refuses everybody else.
+
+    Parameters
+    ----------
+    token
+        What the user has.
+    hosts
+        Names and numbers under which this machine may be asked, besides those of the loopback.
+        Any other in the header ``Host`` is of a page that made its own name point here.
+    any_number
+        Whether it may be asked under any IP address: nobody can make one point elsewhere.
+    secure
+        Whether the connections are encrypted.
+    """
+
+    def __init__(self, token: str, hosts: Iterable[str], *, any_number: bool, secure: bool) -> None:
+        self._token = token.encode()
+        self._hosts = {*_LOOPBACK, *hosts}
+        self._any_number = any_number
+        self._secure = secure
+        # Cookies are of a host, not of a port: the name tells servers apart, and the value is not the token.
+        self.cookie = f"tfvis-nb-{self._derived('name')[:12]}"
+        self._pass = self._derived("value")
+
+    def _derived(self, what: str) -> str:
+        return hmac.new(self._token, f"cookie {what}".encode(), hashlib.sha256).hexdigest()
+
+    def check_place(self, request: Request) -> None:
+        """Refuse what another site's page asks, or a page under a name that is not this machine's.
+
+        Raises
+        ------
+        Refusal
+            With status 400, 403 or 431.
+        """
+        headers = request.headers
+        if sum(len(name) + len(value) for name, value in headers.get_all()) > LARGEST_HEADERS:
+            raise Refusal(431, f"the headers are larger than {LARGEST_HEADERS:,} bytes")
+        name = host_name(headers.get("Host", ""))
+        if name is None:
+            raise Refusal(400, "the header Host is missing or malformed")
+        if name not in self._hosts and not (self._any_number and is_number(name)):
+            raise Refusal(403, f"this is not served as {name!r}; if it should be: --allowed-host {name}")
+        origin = headers.get("Origin")
+        if origin is not None and host_of_origin(origin) != headers["Host"].lower():
+            raise Refusal(403, "a page of another site may not ask here")
+        site = headers.get("Sec-Fetch-Site", "none")
+        if site not in ("none", "same-origin") and not _is_followed_link(request):
+            raise Refusal(403, "a page of another site may not ask here")
+
+    def check_token(self, request: Request) -> None:
+        """Refuse whoever has not the token, in a header or as the cookie.
+
+        Raises
+        ------
+        Refusal
+            With status 401 if there is none, 403 if it is wrong.
+        """
+        given = request.headers.get("Authorization")
+        if given is not None:
+            scheme, _, token = given.partition(" ")
+            if scheme.lower() != "token" or not self.is_token(token.strip()):
+                raise Refusal(403, f"the token is wrong: {ASKED_IN_VAIN}")
+            return
+        if not hmac.compare_digest(self._cookie_of(request.headers).encode(), self._pass.encode()):
+            raise Refusal(401, ASKED_IN_VAIN, WWW_Authenticate='token realm="tfvis-nb"')
+
+    def is_token(self, text: str) -> bool:
+        """Whether a text is the token; it takes as long whatever the text is."""
+        return hmac.compare_digest(text.encode(errors="replace"), self._token)
+
+    def _cookie_of(self, headers: HTTPHeaders) -> str:
+        # By hand: http.cookies drops all when another program's on this host is not to its taste.
+        for cookie in headers.get("Cookie", "").split(";"):
+            name, _, value = cookie.strip().partition("=")
+            if name == self.cookie:
+                return value
+        return ""
+
+    def token_in_address(self, request: Request) -> str | None:
+        """Return what the address has as a token, or None if it has none."""
+        try:
+            given = parse_qs(request.query, keep_blank_values=True, max_num_fields=100)
+        except ValueError:
+            return ""
+        return given["token"][0] if "token" in given else None
+
+    @property
+    def set_cookie(self) -> str:
+        """The header ``Set-Cookie`` that lets a browser in."""
+        secure = "; Secure" if self._secure else ""
+        return f"{self.cookie}={self._pass}; Path=/; HttpOnly; SameSite=Strict{secure}"
+
+
+def _is_followed_link(request: Request) -> bool:
+    """Whether a user comes by a link on another page, which sees nothing of the answer."""
+    headers = request.headers
+    return (
+        request.method == "GET"
+        and request.path == "/"
+        and headers.get("Sec-Fetch-Mode") == "navigate"
+        and headers.get("Sec-Fetch-Dest") == "document"
+    )
+
+
+def host_of_origin(origin: str) -> str | None:
+    """Return host and port of what a header ``Origin`` says, or None if it names none.
+
+    Examples
+    --------
+    >>> from tfvis_nb.serving.access import host_of_origin
+    >>> host_of_origin("http://LocalHost:80"), host_of_origin("null")
+    ('localhost:80', None)
+    """
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return None
+    whole = parts.scheme in ("http", "https") and parts.netloc and not parts.path
+    return parts.netloc.lower() if whole else None

@@ -1,0 +1,176 @@
+"""What the monitor answers about a session: its state, what is in its traces, and files of them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import sqlite3
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.serving.exchange import MadeFile, Refusal
+from tfvis_nb.stored.commands import obey
+from tfvis_nb.stored.saved import SavedSession
+from tfvis_nb.stored.state import SessionWatch
+
+_FRESH_S = 0.5
+"""How long a state is answered again: many who look at a job take no more of its time than one."""
+
+_KEPT_BYTES = 64_000_000
+"""Of traces that were opened, which others, or the same after a reload, are likely to open again."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A state as JSON, and what tells it from another one."""
+
+    body: bytes
+    tag: str
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The same, compressed."""
+        return gzip.compress(self.body, 1, mtime=0)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A trace as the timeline takes it."""
+
+    title: str
+    drawn: bytes
+    details: bytes
+
+
+class Answers:
+    """Answers about a session; each question raises a `Refusal` where there is no answer.
+
+    `state` and `obey` are for one thread, `opened` and `download` for a second and `save` for a
+    third: then one waits for another only while that reads the file.
+
+    Parameters
+    ----------
+    session
+        Whose, or the path of its file, which need not be there yet. A session that is given is never
+        closed.
+    """
+
+    def __init__(self, session: SavedSession | str | Path) -> None:
+        self._own = not isinstance(session, SavedSession)
+        self._session = session if isinstance(session, SavedSession) else SavedSession(session)
+        self._watch = SessionWatch(self._session)
+        self._state: State | None = None
+        self._until = 0.0
+        self._opened: OrderedDict[tuple[object, int], Opened] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        """The name of the session's file."""
+        return self._session.path.name
+
+    def state(self) -> State:
+        """Return the state, as it is now or was half a second ago."""
+        if self._state is None or time.monotonic() > self._until:
+            changed = self._watch.changed()
+            if changed is not None:
+                body = json.dumps(changed, allow_nan=False).encode()
+                # When it was read makes no other state of it.
+                del changed["now_ms"]
+                self._state = State(
+                    body, f'"{hashlib.sha256(json.dumps(changed).encode()).hexdigest()[:32]}"'
+                )
+            self._until = time.monotonic() + _FRESH_S
+        assert self._state is not None, "at first it has changed"
+        return self._state
+
+    def obey(self, command: Mapping[str, Any]) -> State:
+        """Do what a command says and return the state after it."""
+        with self._refusing():
+            obey(self._session, command)
+        self._until = 0.0
+        return self.state()
+
+    def opened(self, number: int) -> Opened:
+        """Return a trace for the timeline."""
+        from tfvis_nb.display.kept_traces import packed
+
+        key = self._place_of(number)
+        if key not in self._opened:
+            with self._refusing():
+                self._opened[key] = Opened(*packed(self._session, number))
+        self._opened.move_to_end(key)
+        while len(self._opened) > 1 and self._kept_bytes() > _KEPT_BYTES:
+            self._opened.popitem(last=False)
+        return self._opened[key]
+
+    def download(self, number: int, form: str) -> tuple[str, bytes]:
+        """Return a trace as a file: its name and content."""
+        from tfvis_nb.display.kept_traces import file_of
+        from tfvis_nb.display.page import PageTooLargeError
+
+        self._place_of(number)
+        with self._refusing():
+            try:
+                return file_of(self._session, number, form)
+            except PageTooLargeError:
+                raise Refusal(
+                    422,
+                    "this trace is too large for a page; download it as parquet,"
+                    " of which tfvis-nb export --time-range makes a page of a part",
+                ) from None
+
+    def save(self) -> tuple[str, MadeFile]:
+        """Write a copy of the session as of now; return the name it should have, and where it is."""
+        from tfvis_nb.display.page import file_stem
+
+        path = self._session.path
+        folder = TemporaryDirectory(prefix="tfvis-nb-")
+        try:
+            # A session of its own: nobody waits for the copy.
+            with self._refusing(), SavedSession(path) as session:
+                copy = session.save(Path(folder.name, "copy.tfvis"))
+        except BaseException:
+            folder.cleanup()
+            raise
+        return f"{file_stem(path.stem)}.tfvis", MadeFile(folder, copy)
+
+    def close(self) -> None:
+        """Close the session if it is nobody else's."""
+        if self._own:
+            self._session.close()
+
+    def _place_of(self, number: int) -> tuple[object, int]:
+        """Return what tells a trace from every other, also from that of a file that was there before."""
+        with self._refusing(), self._session.connected() as connection:
+            query = "SELECT start_ns, epoch_ns FROM traces WHERE id = ?"
+            found = connection.execute(query, (number,)).fetchone()
+        if found is None:
+            raise Refusal(404, f"there is no trace {number}; it may have been deleted")
+        return found, number
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Say what cannot be done."""
+        try:
+            yield
+        except FileNotFoundError:
+            waiting = f"there is no file {self.name} yet; it comes when the job begins to record"
+            raise Refusal(404, waiting) from None
+        except TraceFormatError as error:
+            raise Refusal(422, str(error)) from None
+        except ValueError as error:
+            raise Refusal(400, str(error)) from None
+        except (sqlite3.Error, OSError) as error:
+            raise Refusal(503, f"{self.name} cannot be read or written now: {error}") from None
+
+    def _kept_bytes(self) -> int:
+        return sum(len(one.drawn) + len(one.details) for one in self._opened.values())

@@ -1,0 +1,257 @@
+"""`MonitorServer`: a session's monitor for a browser, over HTTP, to whoever has the token."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+
+from tfvis_nb.serving.access import Access, checked_token, host_name, is_number, new_token
+from tfvis_nb.serving.answers import Answers
+from tfvis_nb.serving.exchange import Exchanges
+from tfvis_nb.serving.routes import Routes
+from tfvis_nb.stored.saved import SavedSession
+
+_MOST_HEADERS = 1 << 18
+"""Bytes of headers above which a connection is closed without an answer."""
+
+_IDLE_S = 75.0
+_BODY_S = 30.0
+"""How long a connection may be quiet, and a body may take to come."""
+
+
+class MonitorServer:
+    """Serves the monitor of a session: its signatures, what is to be traced, and its traces.
+
+    It answers in a thread of its own. It serves whoever has the token, reads nothing but the
+    session's file, and takes nothing but commands.
+
+    Parameters
+    ----------
+    session
+        A session, or the path of its file, which need not be there yet.
+    host
+        The name or address to be served at. Another than of the loopback can be reached from elsewhere.
+    port
+        0 for any that is free.
+    token
+        What those who ask must have, at least 16 characters; a random one unless given.
+    certfile, keyfile
+        PEM files of a certificate, with those that certify it, and of its key. With them, connections
+        are encrypted; the first may hold both.
+    allowed_hosts
+        More names under which browsers may ask, such as that of a proxy.
+
+    Raises
+    ------
+    ValueError
+        If the token, the port or a name cannot be one, or there is a key without a certificate.
+
+    Examples
+    --------
+    >>> import urllib.request
+    >>> from tfvis_nb.serving import MonitorServer
+    >>> with MonitorServer("run.tfvis") as server:
+    ...     request = urllib.request.Request(server.address + "api/state")
+    ...     request.add_header("Authorization", f"token {server.token}")
+    ...     with urllib.request.urlopen(request) as answer:
+    ...         print(b"there is no file run.tfvis yet" in answer.read())
+    True
+    """
+
+    def __init__(
+        self,
+        session: SavedSession | str | Path,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        certfile: str | Path | None = None,
+        keyfile: str | Path | None = None,
+        allowed_hosts: Iterable[str] = (),
+    ) -> None:
+        if not 0 <= port < 1 << 16:
+            raise ValueError(f"port is {port}; it is from 1 to 65535, or 0 for any that is free")
+        if keyfile is not None and certfile is None:
+            raise ValueError("keyfile is of no use without certfile")
+        self._answers = Answers(session)
+        self.host = host
+        self.token = new_token() if token is None else checked_token(token)
+        self._port = port
+        self._certificate = (certfile, keyfile)
+        self._allowed = [_checked_name(name) for name in allowed_hosts]
+        self._numbers: list[str] = []
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended: asyncio.Event | None = None
+
+    @property
+    def secure(self) -> bool:
+        """Whether connections are encrypted."""
+        return self._certificate[0] is not None
+
+    @property
+    def running(self) -> bool:
+        """Whether it serves now."""
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def port(self) -> int:
+        """The port; 0 before `start` if any may be taken."""
+        return self._port
+
+    @property
+    def address(self) -> str:
+        """Where it serves once it has started, without the token."""
+        host = socket.gethostname() if self._everywhere else self.host
+        bracketed = f"[{host}]" if ":" in host else host
+        return f"http{'s' if self.secure else ''}://{bracketed}:{self.port}/"
+
+    @property
+    def url(self) -> str:
+        """The address to open in a browser, which has the token: whoever sees it can use it."""
+        return f"{self.address}?token={self.token}"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it; False before `start`."""
+        numbers = [ipaddress.ip_address(number) for number in self._numbers]
+        return bool(numbers) and all(number.is_loopback for number in numbers)
+
+    def start(self) -> Self:
+        """Begin to serve, in a thread that does not keep the process alive.
+
+        Raises
+        ------
+        OSError
+            If it cannot listen at the host and port, or a file of the certificate cannot be read.
+        ssl.SSLError
+            If that is no certificate with its key; an OSError, too.
+        FileNotFoundError
+            If this is a checkout of the source whose front end is not built.
+        RuntimeError
+            If it serves already.
+        """
+        from tfvis_nb.display.page import bundle
+
+        if self.running:
+            raise RuntimeError("this server serves already")
+        script = bundle("serve.js").encode()
+        context = self._encryption()
+        sockets = bind_sockets(self._port, self.host)
+        self._port = sockets[0].getsockname()[1]
+        self._numbers = [_number(one.getsockname()[0]) for one in sockets]
+        routes = Routes(self._answers, self._access(), script)
+        begun: Future[None] = Future()
+        self._thread = threading.Thread(
+            target=lambda: _run(self._serve(routes, sockets, context, begun), begun),
+            name=f"tfvis-nb-serve-{self._port}",
+            daemon=True,
+        )
+        self._thread.start()
+        begun.result()
+        return self
+
+    def stop(self) -> None:
+        """End it, and whatever it is just answering; a job that is watched goes on."""
+        loop, ended = self._loop, self._ended
+        if loop is not None and ended is not None:
+            # It may be ending already.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(ended.set)
+        self.join()
+        self._answers.close()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until it is stopped, from another thread, or for `timeout` seconds."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def _serve(
+        self,
+        routes: Routes,
+        sockets: list[socket.socket],
+        context: ssl.SSLContext | None,
+        begun: Future[None],
+    ) -> None:
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        server = HTTPServer(
+            Exchanges(routes.respond),
+            ssl_options=context,
+            max_header_size=_MOST_HEADERS,
+            max_body_size=1 << 62,  # Exchanges limits it, with an answer that says so
+            idle_connection_timeout=_IDLE_S,
+            body_timeout=_BODY_S,
+        )
+        server.add_sockets(sockets)
+        begun.set_result(None)
+        try:
+            await self._ended.wait()
+        finally:
+            self._loop = self._ended = None
+            server.stop()
+            await server.close_all_connections()
+            routes.close()
+
+    def _encryption(self) -> ssl.SSLContext | None:
+        certfile, keyfile = self._certificate
+        if certfile is None:
+            return None
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        # Nobody is asked for a password: a key that has one is refused.
+        context.load_cert_chain(certfile, keyfile, password="")
+        return context
+
+    def _access(self) -> Access:
+        names = {*self._allowed, *self._numbers}
+        if not is_number(self.host):
+            names.add(self.host.lower())
+        if self._everywhere:
+            names.add(socket.gethostname().lower())
+        return Access(self.token, names, any_number=self._everywhere, secure=self.secure)
+
+    @property
+    def _everywhere(self) -> bool:
+        """Whether it serves at every address of this machine."""
+        return any(ipaddress.ip_address(number).is_unspecified for number in self._numbers)
+
+
+def _run(serving: Coroutine[Any, Any, None], begun: Future[None]) -> None:
+    try:
+        asyncio.run(serving)
+    except BaseException as error:
+        if begun.done():
+            raise
+        begun.set_exception(error)
+
+
+def _number(number: str) -> str:
+    """Spell an IP address as the header ``Host`` is compared; IPv6 without its zone."""
+    return str(ipaddress.ip_address(number.partition("%")[0]))
+
+
+def _checked_name(name: str) -> str:
+    found = host_name(f"[{name}]" if ":" in name else name)
+    if found is None:
+        raise ValueError(f"allowed host {name!r} is no name of a host, such as monitor.example.org")
+    return found
