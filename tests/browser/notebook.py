@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import nbformat
 from playwright.sync_api import Locator, Page
 
+from tests.browser.monitor import Monitor
 from tests.browser.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -30,6 +31,13 @@ _APPEND = """async (source) => {
     panel.content.deselectAll();
     await window.jupyterapp.commands.execute('notebook:run-cell');
     return cells.cells.length - 1;
+}"""
+
+_START = """(index) => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    panel.content.activeCellIndex = index;
+    panel.content.deselectAll();
+    window.jupyterapp.commands.execute('notebook:run-cell');
 }"""
 
 _RERUN = """async (index) => {
@@ -68,6 +76,14 @@ class Notebook:
         """Run one cell again and wait for it."""
         self.page.evaluate(_RERUN, index)
 
+    def start(self, index: int) -> None:
+        """Run one cell without waiting for its end."""
+        self.page.evaluate(_START, index)
+
+    def is_running(self, index: int) -> bool:
+        """Whether a cell has been started and has not ended."""
+        return "*" in self.cell(index).locator(".jp-InputPrompt").inner_text()
+
     def ask(self, source: str) -> str:
         """Run `source` in a new last cell; what it printed and what its value reads as."""
         index = self.page.evaluate(_APPEND, source)
@@ -100,6 +116,10 @@ class Notebook:
     def timelines(self, index: int) -> Locator:
         """All timelines that a cell shows."""
         return self.output(index).locator(".tfvis-nb")
+
+    def monitor(self, index: int) -> Monitor:
+        """The monitor that a cell shows."""
+        return Monitor(self.output(index).locator(".tfvis-nb-monitor"))
 
     @property
     def cells(self) -> int:

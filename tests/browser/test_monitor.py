@@ -1,0 +1,189 @@
+"""The monitor in a real JupyterLab: of a job that a cell runs, and of one in another process."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+import tfvis_nb as tv
+from tests.browser.jupyter_server import JupyterServer
+from tests.browser.monitor import Monitor
+from tests.browser.notebook import Notebook, OpenNotebook
+
+pytestmark = pytest.mark.tensorflow
+
+ROOT = Path(__file__).parents[2]
+
+GRAPH = """
+import os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import time
+from pathlib import Path
+import tensorflow.compat.v1 as tf
+import tfvis_nb as tv
+tf.disable_eager_execution()
+weights = tf.get_variable("weights", [64, 64])
+loss = tf.reduce_sum(tf.matmul(weights, weights, name="product"), name="loss")
+session = tf.Session()
+_ = session.run(tf.global_variables_initializer())
+recorded = tv.TraceSession("NAME.tfvis")
+recorded.monitor(height=500)
+"""
+TRAIN = """
+with recorded:
+    until = time.monotonic() + 90
+    while time.monotonic() < until and not Path("NAME.stop").exists():
+        _ = session.run(loss)
+        time.sleep(0.005)
+print("trained")
+"""
+
+
+@pytest.fixture
+def job() -> Iterator[Callable[[Path], subprocess.Popen[bytes]]]:
+    """Starts a job that trains in a process of its own until it is killed."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(path: Path) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "tests.recording.monitored_job", str(path), "session"]
+        started.append(subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_a_cell_that_trains_is_traced_while_it_runs(notebook: OpenNotebook, jupyter: JupyterServer) -> None:
+    book = notebook([source.replace("NAME", "cell") for source in (GRAPH, TRAIN)])
+    book.run(0)
+    monitor = book.monitor(0)
+    expect(monitor.recording).to_contain_text("Waiting")
+    book.start(1)
+    expect(monitor.recording).to_contain_text("Recording")
+    monitor.expect_growth("loss")
+    monitor.order("Trace the next run of loss")
+    expect(monitor.traces).to_have_count(1)
+    monitor.traces.first.click()
+    timeline = monitor.opened()
+    timeline.find("op:MatMul")
+    expect(timeline.title).to_have_text("product")
+    monitor.expect_growth("loss")
+    assert book.is_running(1)
+    (jupyter.root / "cell.stop").touch()
+    expect(monitor.recording).to_contain_text("Ended")
+    expect(book.output(1)).to_contain_text("trained")
+    assert book.ask("print(len(recorded.traces), recorded.problem == '')") == "1 True"
+
+
+def watched(notebook: OpenNotebook, path: Path) -> tuple[Notebook, Monitor]:
+    book = notebook([f"import tfvis_nb as tv\nshown = tv.monitor({str(path)!r}, height=500)\nshown"])
+    book.run_all()
+    return book, book.monitor(0)
+
+
+def test_a_job_in_another_process(
+    notebook: OpenNotebook, job: Callable[[Path], subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.tfvis"
+    _, monitor = watched(notebook, path)
+    expect(monitor.region).to_contain_text("There is no file run.tfvis yet")
+    process = job(path)
+    expect(monitor.recording).to_contain_text("Recording", timeout=60_000)
+    with tv.open_session(path) as session:
+        (label,) = [label for label in wait_for_labels(monitor, session) if "GradientDescent" in label]
+        monitor.expect_growth(label)
+        monitor.order("Trace next run")
+        expect(monitor.traces).to_have_count(1)
+
+        # What slows every run down is said before it is ordered, and as long as it holds.
+        monitor.region.get_by_role("button", name="Trace all").click()
+        form = monitor.region.get_by_role("dialog", name="Trace runs of all signatures")
+        form.get_by_role("radio", name="Every run").check()
+        expect(form).to_contain_text("as slow as TensorFlow's tracing makes it")
+        form.get_by_role("button", name="Apply").click()
+        expect(monitor.banner).to_contain_text("Every run is kept as a trace")
+        expect(monitor.traces.nth(3)).to_be_visible()
+        monitor.order("Stop")
+        expect(monitor.banner).to_have_count(0)
+        assert session.signatures["rule"].eq("").all()
+
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        expect(monitor.recording).to_contain_text("Ended")
+        assert session.processes["end"].notna().all()
+
+        monitor.traces.first.click()
+        timeline = monitor.opened()
+        timeline.find("op:MatMul")
+        expect(timeline.title).to_contain_text("MatMul")
+
+
+def wait_for_labels(monitor: Monitor, session: tv.SavedSession) -> list[str]:
+    """The labels of the signatures, once the job trains and the monitor shows it."""
+    for _ in range(100):
+        labels: list[str] = session.signatures["label"].tolist()
+        if any("GradientDescent" in label for label in labels):
+            expect(monitor.signature(labels[-1])).to_be_visible()
+            return labels
+        monitor.page.wait_for_timeout(200)
+    raise AssertionError("the job does not train")
+
+
+def test_what_is_kept_is_downloaded_saved_and_deleted(
+    notebook: OpenNotebook, job: Callable[[Path], subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.tfvis"
+    book, monitor = watched(notebook, path)
+    job(path)
+    expect(monitor.recording).to_contain_text("Recording", timeout=60_000)
+    for count in (1, 2):
+        monitor.order("Trace next run")
+        expect(monitor.traces).to_have_count(count)
+    with book.page.expect_download() as download:
+        monitor.region.get_by_role("button", name="Download run").first.click()
+        monitor.region.get_by_role("menuitem", name="Table").click()
+    table = tmp_path / download.value.suggested_filename
+    download.value.save_as(table)
+    assert table.suffix == ".parquet"
+    assert len(tv.read_trace(table).events)
+    with book.page.expect_download() as download:
+        monitor.order("Save")
+    saved = tmp_path / "saved.tfvis"
+    download.value.save_as(saved)
+    with tv.open_session(saved) as session:
+        assert len(session.traces) == 2
+    monitor.region.get_by_role("button", name="Delete run").first.click()
+    monitor.order("Delete")
+    expect(monitor.traces).to_have_count(1)
+    with tv.open_session(path) as session:
+        assert len(session.traces) == 1
+
+
+def test_a_cell_run_again_and_a_page_opened_again(
+    notebook: OpenNotebook, job: Callable[[Path], subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.tfvis"
+    book, monitor = watched(notebook, path)
+    job(path)
+    expect(monitor.recording).to_contain_text("Recording", timeout=60_000)
+    book.run(0)
+    expect(book.page.locator(".tfvis-nb-monitor")).to_have_count(1)
+    count = "import threading\nprint(sum(t.name == 'tfvis-nb monitor' for t in threading.enumerate()))"
+    assert book.ask(count) == "1"
+    book.command("docmanager:save")
+    book.open()
+    monitor = book.monitor(0)
+    expect(monitor.recording).to_contain_text("Recording")
+    with tv.open_session(path) as session:
+        monitor.expect_growth(session.signatures.nlargest(1, "runs")["label"].iloc[0])
+    assert book.ask("shown.close()") == ""
+    expect(monitor.region).to_have_count(0)
+    book.wait_until(lambda: book.ask(count) == "0")
