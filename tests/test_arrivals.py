@@ -81,6 +81,7 @@ def test_waiting_and_moving_are_the_duration(collectives: list[tuple[list[int], 
         starts, moving = collectives[int(row["name"].removeprefix("tensor"))]
         assert (row["wait_ns"], row["transfer_ns"]) == (max(starts) - row["start_ns"], moving)
         assert starts[int(row["last"].removeprefix("/task:"))] == max(starts)
+        assert row["spread_ns"] == max(starts) - min(starts)
 
     ranks = late_ranks(found).set_index("task")
     assert ranks["collectives"].sum() == len(rows)
@@ -129,6 +130,7 @@ def test_clocks_that_disagree_are_not_believed() -> None:
     found = arrivals(table([(0, 10, "/task:0", "a"), (500, 10, "/task:1", "a")]))
     assert found["wait_ns"].isna().all()
     assert found["transfer_ns"].isna().all()
+    assert found["spread_ns"].isna().all()
     assert late_ranks(found).empty
 
 

@@ -84,6 +84,13 @@ def check_details(trace: Trace) -> None:
     devices = [*header["devices"], *[""] * (65536 - len(header["devices"]))]
     for name in ("source", "destination"):
         assert [devices[columns[name][row]] for row in rows] == table[name].astype("str").tolist()
+    arrived = trace.arrivals.dropna(subset="spread_ns").set_index("event")
+    tasks = [*header.get("tasks", []), *[None] * (65536 - len(header.get("tasks", [])))]
+    last = [tasks[number] for number in columns.get("last", [65535] * len(rows))]
+    spread = optional(header, columns, "spread") if "spread" in columns else [None] * len(rows)
+    for event, row in enumerate(rows):
+        known = arrived.loc[event] if event in arrived.index else {"last": None, "spread_ns": None}
+        assert (last[row], spread[row]) == (known["last"], known["spread_ns"])
     strings = texts(columns["strings_bytes"], columns["strings_offsets"])
     assert [strings[columns["tensor"][row]] for row in rows] == table["tensor"].tolist()
     labels = [strings[columns["detail"][row]] for row in rows]
@@ -111,6 +118,14 @@ def check_edges(trace: Trace, header: dict[str, Any], columns: dict[str, list[An
     }
     assert got == set(trace.edges.itertuples(index=False, name=None))
     assert len(distances) == len(trace.edges)
+
+
+def test_ranks_come_back() -> None:
+    files = [*(f"horovod_rank{rank}_step3.pb.xz" for rank in (0, 1)), "horovod_timeline.json.xz"]
+    trace = read_trace([DATA / name for name in files])
+    check_drawn(trace)
+    check_details(trace)
+    assert read_container(details(trace))[0]["tasks"] == [TASK.replace("task:1", "task:0"), TASK]
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=name_of)

@@ -13,6 +13,7 @@ const drawn = makeDrawn([
 const header = {
   count: 4,
   devices: ["/gpu", "/cpu"],
+  tasks: ["/task:0", "/task:1"],
   allocators: ["gpu_bfc"],
   dtypes: { 1: "float32" },
   own_name: "\x1a",
@@ -25,6 +26,8 @@ const columns: Record<string, Planned> = {
   bytes: { encoding: "shuffle", values: Float64Array.of(none, 0, none, 4_194_304) },
   source: { encoding: "shuffle", values: Uint16Array.of(65535, 1, 65535, 0) },
   destination: { encoding: "shuffle", values: Uint16Array.of(65535, 65535, 65535, 1) },
+  last: { encoding: "shuffle", values: Uint16Array.of(65535, 65535, 0, 1) },
+  spread: { encoding: "shuffle", values: Uint32Array.of(0, 0, 1, 15) },
   tensor: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0, 1) },
   detail: { encoding: "shuffle", values: Uint32Array.of(0, 0, 2, 0) },
   edge_offsets: { encoding: "delta-shuffle", values: Uint32Array.of(0, 1, 4, 4, 4) },
@@ -60,6 +63,11 @@ describe("Details", () => {
       "",
       "[CPU] $& = MatMul(b, c)",
     ]);
+  });
+
+  it("knows which rank came last to a collective", () => {
+    expect([0, 1, 2, 3].map((event) => details.last(event))).toEqual(["/task:0", null, "/task:1", null]);
+    expect([0, 1, 2].map((event) => details.spread(event))).toEqual([0, null, 7]);
   });
 
   it("takes a column that was left out as never recorded", () => {

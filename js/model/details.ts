@@ -23,6 +23,7 @@ export interface Memory {
 }
 
 const NO_DEVICE = 0xffff;
+const NO_TASK = 0xffff;
 
 /** Unpack the `details` container of the trace that is drawn; rejects with a readable Error. */
 export async function readDetails(gzip: Uint8Array, drawn: Drawn): Promise<Details> {
@@ -98,6 +99,17 @@ export class Details {
   /** Name of the tensor moved; "" when the event moves none. */
   tensor(event: number): string {
     return this.strings.get(this.tensorIds[event]);
+  }
+
+  /** The task of the rank that came last to this collective; null where that is not known. */
+  last(event: number): string | null {
+    const task = this.#container.column("last")?.[this.#rows[event]];
+    return task === undefined || task === NO_TASK ? null : (this.#header.tasks?.[task] ?? null);
+  }
+
+  /** How long after the first rank the last one came to this collective. */
+  spread(event: number): number | null {
+    return this.#number("spread", this.#rows[event]);
   }
 
   /** The source's own text for the event, unchanged. */
@@ -183,6 +195,8 @@ export class Details {
 interface Header {
   count: number;
   devices: string[];
+  /** Those of the ranks, where there are any. */
+  tasks?: string[];
   allocators: string[];
   dtypes: Record<string, string>;
   /** What stands in labels for the event's own name; "" when nothing does. */

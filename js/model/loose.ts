@@ -111,6 +111,14 @@ export class LooseDetails implements DetailsView {
     return this.#of(place, (own) => this.details.tensor(own), "");
   }
 
+  last(place: number): string | null {
+    return this.#of(place, (own) => this.details.last(own), null);
+  }
+
+  spread(place: number): number | null {
+    return this.#of(place, (own) => this.details.spread(own), null);
+  }
+
   label(place: number): string {
     return this.#of(place, (own) => this.details.label(own), "");
   }

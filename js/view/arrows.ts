@@ -17,9 +17,9 @@ export function drawArrows(surface: Surface, store: Store, tokens: Tokens): void
   const outOf = details.consumers(selected);
   for (const pass of [false, true]) {
     for (const edge of into.slice(0, MOST))
-      if (strong(edge) === pass) arrow(surface, store, tokens, edge.event, selected, pass);
+      if (strong(edge) === pass) arrow(surface, store, tokens, edge, edge.event, selected, pass);
     for (const edge of outOf.slice(0, MOST))
-      if (strong(edge) === pass) arrow(surface, store, tokens, selected, edge.event, pass);
+      if (strong(edge) === pass) arrow(surface, store, tokens, edge, selected, edge.event, pass);
   }
 }
 
@@ -27,6 +27,7 @@ function arrow(
   surface: Surface,
   store: Store,
   tokens: Tokens,
+  { kind }: Edge,
   from: number,
   to: number,
   strong: boolean,
@@ -34,8 +35,11 @@ function arrow(
   const { context } = surface;
   const top = { from: store.placement.top(from), to: store.placement.top(to) };
   if (top.from === null || top.to === null) return;
-  const x0 = xAt(store.viewport, store.end(from), surface.width);
-  const x1 = xAt(store.viewport, store.drawn.start[to], surface.width);
+  const start = store.drawn.start[to];
+  // What is launched begins while its op is running: an arrow from the op's end would lead back in time.
+  const leaves = kind === "launch" ? Math.max(start, store.drawn.start[from]) : Number.POSITIVE_INFINITY;
+  const x0 = xAt(store.viewport, Math.min(store.end(from), leaves), surface.width);
+  const x1 = xAt(store.viewport, start, surface.width);
   const y0 = top.from - store.scroll + 8.5;
   const y1 = top.to - store.scroll + 8.5;
   if (Math.max(x0, x1) < -60 || Math.min(x0, x1) > surface.width + 60) return;

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { Commands } from "../input/commands";
 import { stepName } from "../model/step_bars";
 import { formatBytes, formatCount, formatDuration, formatExact, formatTime } from "../model/units";
+import { arrivalFacts } from "./arrival_facts";
 import { LinkList, Outputs, RecordedMemory } from "./event_lists";
 import { ScopedText } from "./scoped_text";
 import type { Store } from "./store";
@@ -59,6 +60,7 @@ export function EventDetails({ store, commands, id }: EventProps) {
   const paint = (store.painting.paint.paint[id] ?? 0) & 127;
   const facts = [
     ...timeFacts(store, id),
+    ...arrivalFacts({ store, commands, id }),
     ...transferFacts({ store, commands, id }),
     ...placeFacts(store, id),
   ];

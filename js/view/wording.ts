@@ -1,12 +1,17 @@
 /** How tasks, devices and events are called in the panels. */
 
-import { laneLabel, placeLabel } from "../model/labels";
+import { laneLabel, placeLabel, taskLabel } from "../model/labels";
 import type { Store } from "./store";
 
 /** A full device name as "worker 1 · GPU:0". */
 export function deviceName(device: string): string {
   const at = device.indexOf("/device:");
   return at < 0 ? placeLabel("", device) : placeLabel(device.slice(0, at), device);
+}
+
+/** A full task name as "worker 1". */
+export function taskName(task: string): string {
+  return taskLabel(task) || task;
 }
 
 /** Where an event ran: "worker 1 · GPU:0 · stream 13". */

@@ -21,6 +21,7 @@ COLUMNS = (
     "wait_ns",
     "transfer_ns",
     "last",
+    "spread_ns",
 )
 
 
@@ -48,8 +49,9 @@ def arrivals(events: pd.DataFrame) -> pd.DataFrame:
         ``event`` (int64, the row in `events`), ``collective`` (int64, from 0 in the order of the first
         arrivals; the same for all ranks), ``step``, ``name``, ``op``, ``task``, ``start_ns``,
         ``duration_ns``, ``wait_ns`` and ``transfer_ns`` (Int64; NA where a rank ended before another
-        began, so that their clocks cannot be the same) and ``last`` (category; the task that
-        arrived last). Ordered by collective, then as the ranks arrived.
+        began, so that their clocks cannot be the same), ``last`` (category; the task that
+        arrived last) and ``spread_ns`` (Int64; how long after the first it arrived, the longest wait of
+        the collective). Ordered by collective, then as the ranks arrived.
 
     Notes
     -----
@@ -88,6 +90,8 @@ def arrivals(events: pd.DataFrame) -> pd.DataFrame:
     )
     table["transfer_ns"] = pd.arrays.IntegerArray(np.where(unknown, 0, end.to_numpy() - latest), unknown)
     table["last"] = groups["task"].transform("last").astype(table["task"].dtype)
+    spread = latest - groups["start_ns"].transform("min").to_numpy(np.int64)
+    table["spread_ns"] = pd.arrays.IntegerArray(np.where(unknown, 0, spread), unknown)
     ordered = table.sort_values(["collective", "start_ns"], kind="stable")
     return ordered[list(COLUMNS)].reset_index(drop=True)
 

@@ -77,6 +77,8 @@ def details(trace: Trace, lanes: LaneOrder | None = None) -> bytes:
     if events["thread"].notna().any():
         columns["thread"] = _optional(events["thread"])
     devices, columns["source"], columns["destination"] = _devices(events)
+    tasks, arrived = _arrivals(trace, rows)
+    columns |= arrived
     columns |= _edges(trace, rows)
 
     nested = None if trace.nested is None else trace.nested.take(pa.array(rows))
@@ -92,6 +94,7 @@ def details(trace: Trace, lanes: LaneOrder | None = None) -> bytes:
         "version": VERSION,
         "count": len(events),
         "devices": devices,
+        **({"tasks": tasks} if tasks else {}),
         "allocators": allocators,
         "dtypes": {str(number): name for number, name in DATA_TYPES.items()},
         "own_name": own_name,
@@ -140,6 +143,21 @@ def _devices(events: pd.DataFrame) -> tuple[list[str], Column, Column]:
         numbers = np.array([place.get(str(value), _NONE) for value in text.categories] + [_NONE], "u2")
         columns.append(Column(numbers[text.codes.to_numpy()]))
     return devices, columns[0], columns[1]
+
+
+def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, Column]]:
+    """Store for each rank's row of a collective which task came last to it, and how long after the first."""
+    if not (trace.events["kind"] == "collective").any() or trace.arrivals.empty:
+        return [], {}
+    known = trace.arrivals[trace.arrivals["spread_ns"].notna()]
+    event = known["event"].to_numpy()
+    tasks = [str(task) for task in known["last"].cat.categories]
+    last = np.full(len(rows), _NONE, "u2")
+    last[event] = known["last"].cat.codes.to_numpy()
+    spread = np.zeros(len(rows), "i8")
+    spread[event] = known["spread_ns"].to_numpy("i8")
+    told = np.isin(np.arange(len(rows)), event)
+    return tasks, {"last": Column(last[rows]), "spread": optional_column(spread[rows], told[rows])}
 
 
 def _edges(trace: Trace, rows: np.ndarray) -> dict[str, Column]:

@@ -1,0 +1,46 @@
+/** A collective of several ranks: which of them came last, so that the others waited for it. */
+
+import { formatDuration } from "../model/units";
+import type { EventProps, Fact } from "./event_details";
+import { EventLink } from "./event_lists";
+import type { Store } from "./store";
+import { categoryOf, taskName } from "./wording";
+
+export function arrivalFacts({ store, commands, id }: EventProps): Fact[] {
+  const { details, drawn } = store;
+  const last = details?.last(id) ?? null;
+  const spread = details?.spread(id) ?? null;
+  if (last === null || spread === null || spread === 0) return [];
+  const after = `${formatDuration(spread)} after the first`;
+  if (last === drawn.lanes[drawn.lane[id]].task) {
+    return [{ term: "Came last", value: `${after}: the others waited for it` }];
+  }
+  const event = lastArrived(store, id, last);
+  return [
+    {
+      term: "Waited for",
+      value: (
+        <>
+          {event === null ? taskName(last) : <EventLink store={store} commands={commands} id={event} />}{" "}
+          <small>
+            {taskName(last)} came last, {after}
+          </small>
+        </>
+      ),
+    },
+  ];
+}
+
+/** The row of the same collective on the rank that came last; null where it is not at hand. */
+function lastArrived(store: Store, id: number, task: string): number | null {
+  if (store.remote) return null;
+  const { drawn } = store;
+  const category = categoryOf(store, id);
+  const isIt = (other: number) =>
+    drawn.lanes[drawn.lane[other]].task === task &&
+    categoryOf(store, other) === category &&
+    // Of a node in a loop, the execution at that time.
+    drawn.start[other] <= store.end(id) &&
+    store.end(other) >= drawn.start[id];
+  return store.shown.sameName(id).find(isIt) ?? null;
+}

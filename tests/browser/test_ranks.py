@@ -1,0 +1,58 @@
+"""Ranks of a Horovod job, clicked: who came last, and what Horovod did meanwhile."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+import tfvis_nb as tv
+from tests.browser.timeline import OpenExported, Timeline
+
+DATA = Path(__file__).parent.parent / "data"
+FILES = [
+    *(DATA / f"horovod_rank{rank}_step3.pb.xz" for rank in (0, 1)),
+    DATA / "horovod_timeline.json.xz",
+]
+NAME = "avg_loss"
+
+
+@pytest.fixture(scope="module")
+def trace() -> tv.Trace:
+    return tv.read_trace(FILES)
+
+
+@pytest.fixture
+def timeline(exported: OpenExported, trace: tv.Trace, tmp_path: Path) -> Timeline:
+    return exported(Path(trace.to_html(tmp_path / "page.html", height=900))).wait()
+
+
+def event_of(trace: tv.Trace, rank: int) -> int:
+    loss = trace.events[(trace.events["name"] == NAME) & (trace.events["kind"] == "collective")]
+    return int(loss.index[loss["task"] == f"/job:worker/replica:0/task:{rank}"][0])
+
+
+def test_the_rank_that_came_last_is_named(timeline: Timeline, trace: tv.Trace) -> None:
+    timeline.click(event_of(trace, 0))
+    expect(timeline.title).to_have_text(NAME)
+    said = timeline.expect_fact("Waited for")
+    assert "worker 1 came last, 211 ms after the first" in said
+    assert "waiting 211 ms" in timeline.details.inner_text()
+
+    timeline.link("Waited for", NAME).click()
+    said = timeline.expect_fact("Came last")
+    assert said.startswith("211 ms after the first")
+    assert "worker 1" in timeline.facts()["Ran on"]
+
+
+def test_an_op_leads_to_what_horovod_did(timeline: Timeline, trace: tv.Trace) -> None:
+    timeline.click(event_of(trace, 0))
+    listed = timeline.details.locator("section", has_text="Launched (5)")
+    for op in ("NEGOTIATE_ALLREDUCE", "MEMCPY_IN_FUSION_BUFFER", "GLOO_ALLREDUCE"):
+        expect(listed.get_by_role("button", name=op)).to_be_visible()
+    listed.get_by_role("button", name="NEGOTIATE_ALLREDUCE").click()
+    expect(timeline.details).to_contain_text("worker 0 · Horovod · negotiate")
+    # Both ranks' ops: that of rank 0 handed the tensor over, that of rank 1 was waited for.
+    launched = timeline.details.locator("section", has_text="Launched by").get_by_role("button")
+    expect(launched).to_contain_text("worker 0 · CPU:0 · collective")
+    awaited = timeline.details.locator("section", has_text="Waits for").get_by_role("button")
+    expect(awaited).to_contain_text("worker 1 · CPU:0 · collective")
