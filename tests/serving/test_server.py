@@ -18,6 +18,7 @@ import tfvis_nb as tv
 from tests.serving.client import ask, command
 from tests.serving.conftest import write_session
 from tfvis_nb.serving import MonitorServer
+from tfvis_nb.serving.answers import Answers, Opened
 
 
 def written(path: Path, *parts: trustme.Blob) -> Path:
@@ -170,3 +171,47 @@ def test_a_job_in_another_process(tmp_path: Path) -> None:
         assert state["processes"][0]["end_ms"] is not None
     assert len(set(counts)) > 3
     assert counts == sorted(counts)
+
+
+def test_the_end_does_not_wait_for_a_long_answer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+    ends: list[Exception] = []
+
+    def opened(_: Answers, number: int) -> Opened:
+        asked.set()
+        assert go_on.wait(60)
+        return Opened(str(number), b"", b"")
+
+    def client() -> None:
+        try:
+            ask(server, "/api/trace/1/drawn")
+        except (http.client.HTTPException, OSError) as error:
+            ends.append(error)
+
+    monkeypatch.setattr(Answers, "opened", opened)
+    server = MonitorServer(path).start()
+    clients = [threading.Thread(target=client) for _ in range(3)]
+    for one in clients:
+        one.start()
+    assert asked.wait(30)
+    assert ask(server, "/api/state").status == 200  # others are answered meanwhile
+    server.stop()
+    for one in clients:
+        one.join(30)
+    assert len(ends) == 3
+    assert not go_on.is_set()
+    go_on.set()
+
+
+def test_what_fails_here_is_said_and_logged_without_the_query(
+    server: MonitorServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: Answers, number: int, form: str) -> tuple[str, bytes]:
+        raise ZeroDivisionError(number, form)
+
+    monkeypatch.setattr(Answers, "download", broken)
+    answer = ask(server, "/api/trace/1/download?format=html&secret=7")
+    assert (answer.status, answer.error) == (500, "this failed here: ZeroDivisionError; the log says more")
+    assert "GET /api/trace/1/download failed" in caplog.text
+    assert "secret" not in caplog.text
+    assert ask(server, "/api/state").status == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import html
+import logging
 import signal
 import sqlite3
 import ssl
@@ -52,6 +53,8 @@ def serve_command(arguments: argparse.Namespace) -> int:
         )
     except ValueError as error:
         raise UsageError(str(error)) from None
+    # It warns of each client that does not trust a certificate.
+    logging.getLogger("tornado.general").setLevel(logging.ERROR)
     with _ended_by_signals():
         _start(server, arguments)
         try:
