@@ -197,6 +197,44 @@ def test_a_database_of_something_else_is_refused(path: Path) -> None:
         Writer(path, None)
 
 
+def test_a_new_session_is_whole_from_the_first_moment(tmp_path: Path) -> None:
+    paths = [tmp_path / f"run{number}.tfvis" for number in range(30)]
+    making = threading.Thread(target=lambda: [Writer(path, None).close({}) for path in paths])
+    making.start()
+    for path in paths:
+        while not path.exists():
+            pass
+        with tv.open_session(path) as session:
+            assert len(session.processes) <= 1
+    making.join()
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+
+
+def test_several_processes_begin_a_session_at_once(path: Path) -> None:
+    code = "import sys; from pathlib import Path; from tfvis_nb.stored.writer import Writer\n"
+    code += "sys.stdin.readline(); Writer(Path(sys.argv[1]), None).close({})"
+    command = [sys.executable, "-c", code, str(path)]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(4)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.close()
+    assert [process.wait(60) for process in processes] == [0] * 4
+    with tv.open_session(path) as session:
+        assert len(session.processes) == 4
+
+
+def test_a_session_is_made_where_files_cannot_be_linked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    filled(path)
+    with tv.open_session(path) as session:
+        assert session.traces["run"].tolist() == [1, 2, 3]
+    assert list(path.parent.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("change", ["size = 1 << 40", "size = 5", "data = x'00'"])
 def test_a_damaged_trace_is_refused(path: Path, change: str) -> None:
     filled(path)

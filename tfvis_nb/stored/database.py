@@ -6,8 +6,10 @@ outlives the process that wrote it, however that ended.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
+import uuid
 from pathlib import Path
 
 from tfvis_nb.reading.errors import TraceFormatError
@@ -75,6 +77,8 @@ def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
     """
     if not create and not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
+    if create and not path.exists():
+        _put_new(path)
     connection = _opened(path, "rwc" if create else "rw")
     try:
         _check(connection, path, create=create)
@@ -120,6 +124,23 @@ def _check(connection: sqlite3.Connection, path: Path, *, create: bool) -> None:
         )
     # Not at every transaction: a crash of the machine may lose the last ones, never the file.
     connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _put_new(path: Path) -> None:
+    """Put a new session where there is no file; whole from the first moment, as others may wait for it."""
+    new = path.with_name(f"{path.name}.new-{uuid.uuid4().hex}")
+    try:
+        connection = _opened(new, "rwc")
+        try:
+            _create(connection)
+        finally:
+            connection.close()
+        # Unlike renaming, this replaces no file of a process that was faster.
+        os.link(new, path)
+    except OSError:
+        return  # another one was; or there are no links here, and it has to be made in place
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _create(connection: sqlite3.Connection) -> None:
