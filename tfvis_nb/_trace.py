@@ -115,6 +115,20 @@ class Trace:
         return activity(self)
 
     @cached_property
+    def breakdown(self) -> pd.DataFrame:
+        """Where the time of each step went; see `tfvis_nb.analysis.breakdown.breakdown`."""
+        from tfvis_nb.analysis.breakdown import breakdown
+
+        return breakdown(self)
+
+    @cached_property
+    def utilisation(self) -> pd.DataFrame:
+        """How busy each device was in each step; see `tfvis_nb.analysis.utilisation.utilisation`."""
+        from tfvis_nb.analysis.utilisation import utilisation
+
+        return utilisation(self)
+
+    @cached_property
     def edges(self) -> pd.DataFrame:
         """Which event fed which; see `tfvis_nb.analysis.dataflow.dataflow`."""
         from tfvis_nb.analysis.dataflow import dataflow

@@ -37,6 +37,9 @@ ACTIVITIES = (
 NUMBER = {name: place for place, name in enumerate(ACTIVITIES)}
 """The place of each activity in `ACTIVITIES`."""
 
+BY_TIME = ("preprocessing", "h2d", "communication", "input", "d2d", "d2h", "device_compute")
+"""What is of no step and has one of these activities counts to the step in whose time it happened."""
+
 HOST_TO_DEVICE = re.compile(r"H(to|2)[DA]", re.IGNORECASE)
 DEVICE_TO_HOST = re.compile(r"[DA](to|2)H", re.IGNORECASE)
 
@@ -107,7 +110,7 @@ def activity(trace: Trace) -> np.ndarray:
     The classes and their order are those of XProf (``ClassifyCpuEvent`` and ``ClassifyGpuEvent`` in
     ``xprof/convert/xplane_to_step_events.cc``, ``EventType`` in ``xprof/utils/event_span.h``), with
     ``communication`` in the place of its device collectives. What XProf calls host compute is here
-    ``host_compute``, ``runtime`` and ``preprocessing``. XProf takes the copies of GPUs for computing, since
+    ``host_compute`` and ``runtime``. XProf takes the copies of GPUs for computing, since
     it looks for ``MemcpyHToD`` and profiles say ``MemcpyH2D``.
 
     Examples
@@ -166,11 +169,11 @@ def accelerators(events: pd.DataFrame) -> np.ndarray:
 
 
 def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the events of each step, those of the input pipeline by their time.
+    """Return the events of each step; of those of none, what keeps devices and pipelines busy by time.
 
-    A profiler does not link what the threads of tf.data do with the step that waits for it. Such an
-    event of no step, ``input`` or ``preprocessing``, counts to the steps during which it ran: each moment
-    to the last step that had begun.
+    A profiler does not link what the threads of tf.data do with the step that waits for it, nor all
+    copies with the step they are for. What is of no step and has an activity of `BY_TIME` counts to
+    the steps during which it ran: each moment to the last step that had begun.
 
     Parameters
     ----------
@@ -198,9 +201,9 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     step = events["step"].to_numpy(np.int64)
     inside = np.flatnonzero(step >= 0)
     steps = trace.steps[trace.steps["step"] >= 0].sort_values("start_ns")
-    loose = np.flatnonzero(
-        (step < 0) & np.isin(trace.activity, (NUMBER["input"], NUMBER["preprocessing"])) & (end > start)
-    )
+    loose = np.flatnonzero(step < 0)
+    by_time = np.isin(trace.activity[loose], [NUMBER[name] for name in BY_TIME])
+    loose = loose[by_time & (end > start)[loose]]
     first = steps["start_ns"].to_numpy(np.int64)
     last = np.minimum(steps["end_ns"].to_numpy(np.int64), np.append(first[1:], np.iinfo(np.int64).max))
     # From the last step that had begun to the last that began before the end.

@@ -161,21 +161,31 @@ def tiled(segments: Segments, first: np.ndarray, last: np.ndarray) -> Segments:
     end = np.minimum(segments.end, last[segments.group])
     kept = np.flatnonzero(begin < end)
     group, begin, end, level = segments.group[kept], begin[kept], end[kept], segments.level[kept]
-    # Gaps: from where a window begins or a segment ends to where the next one begins or the window ends.
-    groups = np.arange(len(first), dtype=np.int64)
-    from_group, from_time = np.concatenate([groups, group]), np.concatenate([first, end])
-    to_group, to_time = np.concatenate([groups, group]), np.concatenate([last, begin])
-    opened = np.lexsort((from_time, from_group))
-    closed = np.lexsort((to_time, to_group))
-    gap_group, gap_begin, gap_end = from_group[opened], from_time[opened], to_time[closed]
-    real = np.flatnonzero(gap_begin < gap_end)
-    every = Segments(
-        np.concatenate([group, gap_group[real]]),
-        np.concatenate([begin, gap_begin[real]]),
-        np.concatenate([end, gap_end[real]]),
-        np.concatenate([level, np.zeros(len(real), np.int64)]),
+    count = np.bincount(group, minlength=len(first))
+    behind = np.cumsum(count)
+    # A gap before a segment: since the one before it, or since the window began.
+    before = first[group]
+    before[1:] = np.where(group[1:] == group[:-1], end[:-1], before[1:])
+    gap = np.flatnonzero(before < begin)
+    gaps = np.zeros(len(group) + 1, np.int64)
+    gaps[gap + 1] = 1
+    gaps = np.cumsum(gaps)
+    # A gap behind the last segment of a group.
+    reached = np.where(count > 0, np.append(end, 0)[behind - 1], first)
+    tail = np.flatnonzero(reached < last)
+    tails = np.zeros(len(first) + 1, np.int64)
+    tails[tail + 1] = 1
+    tails = np.cumsum(tails)
+    place = np.arange(len(group)) + gaps[1:] + tails[group]
+    places = np.concatenate([place, place[gap] - 1, (behind + gaps[behind] + tails[:-1])[tail]])
+    order = np.empty(len(places), np.int64)
+    order[places] = np.arange(len(places))
+    return Segments(
+        np.concatenate([group, group[gap], tail])[order],
+        np.concatenate([begin, before[gap], reached[tail]])[order],
+        np.concatenate([end, begin[gap], last[tail]])[order],
+        np.concatenate([level, np.zeros(len(gap) + len(tail), np.int64)])[order],
     )
-    return every.take(np.lexsort((every.start, every.group)))
 
 
 def lengths(segments: Segments, groups: int, levels: int) -> np.ndarray:
