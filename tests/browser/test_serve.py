@@ -96,7 +96,7 @@ def test_a_job_in_another_process(opened: Open, tmp_path: Path) -> None:
                 download.value.save_as(saved)
                 assert tv.read_trace(saved).events["name"].tolist() == read.events["name"].tolist()
             page.get_by_role("button", name="Delete run").first.click()
-            page.get_by_role("button", name="Delete", exact=True).click()
+            page.get_by_role("group", name="Delete run").get_by_role("button").first.click()
             expect(table(page, "Traces")).to_have_count(0)
             assert len(tv.open_session(path).traces) == 0
 

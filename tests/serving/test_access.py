@@ -76,7 +76,7 @@ def test_a_token_in_another_address_is_none(server: MonitorServer) -> None:
 
 def test_the_token_goes_from_the_address_into_a_cookie(server: MonitorServer) -> None:
     entered = enter(server)
-    assert (entered.status, entered.headers["Location"]) == (303, "/")
+    assert (entered.status, entered.headers["Location"]) == (303, "./")
     _, *attributes = entered.headers["Set-Cookie"].split("; ")
     assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=Strict"]
     assert server.token not in entered.headers["Set-Cookie"]
@@ -95,7 +95,7 @@ def test_a_link_on_another_page_is_followed(server: MonitorServer) -> None:
     link = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
     entered = enter(server, **link)
     assert entered.status == 200
-    assert b'content="0; url=/"' in entered.body
+    assert b'content="0; url=./"' in entered.body
     assert server.token.encode() not in entered.body
     assert ask(server, "/api/state", token="", Cookie=cookie_of(entered)).status == 200
     for headers in (

@@ -57,7 +57,7 @@ _ONWARD = """\
 <html lang="en">
 <meta charset="utf-8">
 <title>tfvis-nb</title>
-<meta http-equiv="refresh" content="0; url=/">
+<meta http-equiv="refresh" content="0; url=./">
 </html>
 """
 
@@ -149,7 +149,8 @@ class Routes:
             # After a link on another site, such as a terminal in a browser, a strict cookie is not sent
             # along with a redirect, but with what this page then asks for.
             return Response(_ONWARD.encode(), headers={"Content-Type": _HTML, **cookie})
-        return Response(status=303, headers={"Location": "/", **cookie})
+        # Relative: behind a proxy the page may be in a folder of another server.
+        return Response(status=303, headers={"Location": "./", **cookie})
 
     async def _page(self, _: Request) -> Response:
         nonce = secrets.token_urlsafe(16)
