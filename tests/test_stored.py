@@ -199,7 +199,12 @@ def test_a_database_of_something_else_is_refused(path: Path) -> None:
 
 def test_a_new_session_is_whole_from_the_first_moment(tmp_path: Path) -> None:
     paths = [tmp_path / f"run{number}.tfvis" for number in range(30)]
-    making = threading.Thread(target=lambda: [Writer(path, None).close({}) for path in paths])
+
+    def make() -> None:
+        for path in paths:
+            Writer(path, None).close({})
+
+    making = threading.Thread(target=make)
     making.start()
     for path in paths:
         while not path.exists():
