@@ -14,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 
-VIEW := tfvis_nb/static/widget.js tfvis_nb/static/page.js
+VIEW := $(addprefix tfvis_nb/static/,widget.js page.js monitor.js serve.js)
 VIEW_SOURCES := $(shell find js -type f ! -name '*.test.ts' ! -name '*.test.tsx')
 NODE := node_modules/.package-lock.json
 INSTALLED := $(VENV)/installed
@@ -59,7 +59,7 @@ $(NODE): package.json package-lock.json
 	$(NPM) ci
 	touch $@
 
-# Grouped: one run of the bundler writes both.
+# Grouped: one run of the bundler writes all.
 $(VIEW) &: $(VIEW_SOURCES) $(NODE)
 	$(NPM) run build
 

@@ -1,7 +1,8 @@
 /**
- * Bundles the two entries of the view into tfvis_nb/static:
- * widget.js, an ES module that anywidget imports in a notebook, and
- * page.js, a classic script that an exported page carries inside itself.
+ * Bundles the entries of the front end into tfvis_nb/static:
+ * widget.js and monitor.js, ES modules that anywidget imports in a notebook,
+ * page.js, a classic script that an exported page carries inside itself, and
+ * serve.js, the one of the page that `tfvis-nb serve` sends.
  *
  * `--watch` builds again on every change, with source maps inside the bundles.
  */
@@ -69,12 +70,17 @@ const bundled = (entry, format) =>
     define: {
       // Some notebook hosts define an AMD loader; libraries that look for one would register there and export nothing.
       "define.amd": "false",
-      // A page holds its whole trace, and so no code that asks a kernel for parts of one.
+      // A page holds its whole trace, as the monitor gets it, and so no code that asks a kernel for parts of one.
       HAS_KERNEL: String(entry === "widget"),
     },
   });
 
-const contexts = await Promise.all([bundled("widget", "esm"), bundled("page", "iife")]);
+const contexts = await Promise.all([
+  bundled("widget", "esm"),
+  bundled("page", "iife"),
+  bundled("monitor", "esm"),
+  bundled("serve", "iife"),
+]);
 
 if (watch) {
   await Promise.all(contexts.map((bundle) => bundle.watch()));

@@ -10,6 +10,7 @@ import { assemble, type Mounted, type MountOptions } from "./assemble";
 import base from "./base.css";
 import { Message } from "./message";
 import { Store } from "./store";
+import { styledShadow } from "./styled_shadow";
 import styles from "./styles.css";
 import { detectTheme } from "./theme";
 
@@ -20,15 +21,13 @@ export async function mount(
   signal: AbortSignal,
   options: MountOptions,
 ): Promise<Mounted | null> {
-  const shadow = element.attachShadow({ mode: "open" });
+  const shadow = styledShadow(element, base, styles);
   suppressShortcuts(element);
-  const style = document.createElement("style");
-  style.textContent = base + styles;
   const root = document.createElement("div");
   root.className = "tfv";
   root.dataset.theme = detectTheme(element);
   if (options.ownsPage) root.dataset.page = "";
-  shadow.append(style, root);
+  shadow.append(root);
   const resize = () => (root.style.height = options.ownsPage ? "100vh" : `${host.get("height")}px`);
   resize();
   host.watch("height", resize, signal);

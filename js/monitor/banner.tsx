@@ -1,0 +1,55 @@
+/** What has to be seen at once: that nobody answers, that recording stopped, that every run is slowed down. */
+
+import type { MonitorState } from "./monitor_host";
+import { capital, pendingText } from "./recording";
+import { isCostly, parseRule, ruleName } from "./rules";
+import type { MonitorStore } from "./store";
+
+export function Banners({ store, state }: { store: MonitorStore; state: MonitorState | null }) {
+  const trouble = store.host.trouble();
+  return (
+    <>
+      {trouble && (
+        <p class="banner" data-kind="alert" role="alert">
+          {trouble}
+        </p>
+      )}
+      {state?.problem && (
+        <p class="banner" data-kind="alert" role="alert">
+          {capital(state.problem)}
+        </p>
+      )}
+      {state && <Ordered store={store} state={state} />}
+    </>
+  );
+}
+
+function Ordered({ store, state }: { store: MonitorStore; state: MonitorState }) {
+  const rule = parseRule(state.rule);
+  const isAsked = state.requested > 0 && store.isLongAsked;
+  if (rule.kind === "none" && !isAsked) return null;
+  const isSlow = isCostly(rule);
+  return (
+    <div class="banner" data-kind={isSlow ? "alert" : "note"} role="status">
+      <span>
+        {rule.kind === "none" ? (
+          pendingText(state.requested, store.isRunning)
+        ) : (
+          <>
+            <b>{capital(ruleName(rule))}</b> {rule.kind === "slower" ? "are" : "is"} kept as a trace
+            {rule.kind === "every" && rule.value > 1 && ", of each signature"}.
+            {isSlow && " Each run is as slow as TensorFlow's tracing makes it."}
+          </>
+        )}
+      </span>
+      <button
+        type="button"
+        title="Withdraws all orders, also those for single signatures"
+        disabled={!state.controllable || store.isPending("rule null")}
+        onClick={() => store.order("rule null", { do: "trace_none", signature: null })}
+      >
+        {rule.kind === "none" ? "Withdraw" : "Stop"}
+      </button>
+    </div>
+  );
+}

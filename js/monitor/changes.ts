@@ -1,0 +1,48 @@
+/** What has become of a session since it was looked at before. */
+
+import type { MonitorState, TraceRow } from "./monitor_host";
+
+/** A rate is taken over at least this long: counts come about once a second, and not at even distances. */
+const RATE_OVER_MS = 3000;
+
+/** Traces that have come, newest first. */
+export function newTraces(before: MonitorState | null, after: MonitorState): TraceRow[] {
+  if (!before) return [];
+  const known = new Set(before.traces.map((row) => row.trace));
+  // Older ones come into a list of the newest when some of those are deleted.
+  const newest = Math.max(0, ...known);
+  return after.traces.filter((row) => row.trace > newest);
+}
+
+/** Of the traces that have come, those that were waited for: something had been asked for, or everything had. */
+export function awaited(before: MonitorState | null, after: MonitorState): TraceRow[] {
+  if (!before) return [];
+  const asked = new Set(before.signatures.filter((row) => row.requested > 0).map((row) => row.signature));
+  return newTraces(before, after).filter((row) => before.requested > 0 || asked.has(row.signature));
+}
+
+export function runsOf(state: MonitorState): number {
+  return state.signatures.reduce((sum, row) => sum + row.runs, 0);
+}
+
+/** Counts how many runs end in a second. */
+export class Rate {
+  #samples: { at: number; runs: number }[] = [];
+
+  seen(state: MonitorState): void {
+    this.#samples.push({ at: state.now_ms, runs: runsOf(state) });
+    const last = state.now_ms;
+    while (this.#samples.length > 2 && last - this.#samples[1].at >= RATE_OVER_MS) this.#samples.shift();
+  }
+
+  /** Runs a second, 0 when there were none of late; null before two states have been seen. */
+  at(nowMs: number): number | null {
+    const first = this.#samples[0];
+    const last = this.#samples.at(-1);
+    if (!first || !last || last.at <= first.at) return null;
+    // Where nothing ends, no new state comes to say so.
+    const until = nowMs - last.at > RATE_OVER_MS ? nowMs : last.at;
+    const rate = (1000 * Math.max(last.runs - first.runs, 0)) / (until - first.at);
+    return nowMs - last.at > 4 * RATE_OVER_MS ? 0 : rate;
+  }
+}

@@ -1,0 +1,125 @@
+/** The line at the top: which session, whether it is recorded, and what can be asked of all of it. */
+
+import { formatCount } from "../model/units";
+import { runsOf } from "./changes";
+import type { MonitorState } from "./monitor_host";
+import { Popover } from "./popover";
+import { recording, refusal } from "./recording";
+import { RuleForm } from "./rule_form";
+import type { MonitorStore } from "./store";
+
+export function Header({ store, state }: { store: MonitorStore; state: MonitorState }) {
+  const { kind, text } = recording(state);
+  const isLost = store.host.trouble() !== null;
+  const rate = isLost ? null : store.rate.at(store.now());
+  const facts = [
+    counted(runsOf(state), "run"),
+    ...(kind === "running" && rate !== null && rate >= 0.05 ? [`${formatRate(rate)}/s`] : []),
+    ...(state.traces_total > 0 ? [counted(state.traces_total, "trace")] : []),
+  ];
+  return (
+    <header class="toolbar">
+      <span class="title" title={state.path}>
+        {state.name}
+      </span>
+      <button
+        type="button"
+        class="state"
+        data-kind={isLost ? "lost" : kind}
+        title="Show the session and its processes"
+        aria-label={`${text}: show the session and its processes`}
+        onClick={() => store.select(null)}
+      >
+        <i aria-hidden="true" />
+        <span>{text}</span>
+      </button>
+      {!state.waiting && <span class="summary">{facts.join(" · ")}</span>}
+      <span class="space" />
+      <Filter store={store} />
+      <Orders store={store} state={state} />
+      <button
+        type="button"
+        title="Download a copy of the session as of now"
+        disabled={state.waiting !== "" || store.isPending("save")}
+        onClick={() => store.saveSession()}
+      >
+        {store.isPending("save") ? "Saving …" : "Save"}
+      </button>
+      <button
+        type="button"
+        aria-pressed={store.panelOpen}
+        title="Show or hide the details"
+        onClick={() => store.set({ panelOpen: !store.panelOpen })}
+      >
+        Details
+      </button>
+    </header>
+  );
+}
+
+function counted(count: number, what: string): string {
+  return `${formatCount(count)} ${what}${count === 1 ? "" : "s"}`;
+}
+
+function formatRate(rate: number): string {
+  return rate < 10 ? rate.toFixed(1) : formatCount(Math.round(rate));
+}
+
+function Filter({ store }: { store: MonitorStore }) {
+  return (
+    <label class="search field">
+      <input
+        type="text"
+        aria-label="Filter signatures"
+        placeholder="Filter signatures"
+        value={store.filter}
+        onInput={(event) => store.set({ filter: event.currentTarget.value })}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape" || !store.filter) return;
+          event.stopPropagation();
+          store.set({ filter: "" });
+        }}
+      />
+      {store.filter ? (
+        <button type="button" aria-label="Show all signatures" onClick={() => store.set({ filter: "" })}>
+          ×
+        </button>
+      ) : (
+        <kbd>/</kbd>
+      )}
+    </label>
+  );
+}
+
+function Orders({ store, state }: { store: MonitorStore; state: MonitorState }) {
+  const isAsked = state.requested > 0;
+  const cannot = refusal(state);
+  return (
+    <>
+      <button
+        type="button"
+        class="order"
+        title={cannot ?? "Trace whichever run comes next, of any signature"}
+        disabled={cannot !== null || isAsked || store.isPending("next")}
+        onClick={() => store.order("next", { do: "trace_next", signature: null })}
+      >
+        {isAsked ? "Next run asked for" : "Trace next run"}
+      </button>
+      <Popover
+        text="Trace all"
+        title={cannot ?? "Trace runs of all signatures"}
+        disabled={cannot !== null}
+        kind="dialog"
+        name="Trace runs of all signatures"
+      >
+        {(close) => (
+          <>
+            <h3>Trace all signatures by a rule</h3>
+            <RuleForm store={store} signature={null} present={state.rule} done={close} />
+            <p class="note">A signature with a rule of its own keeps to that.</p>
+          </>
+        )}
+      </Popover>
+    </>
+  );
+}

@@ -1,0 +1,95 @@
+/** The whole monitor: tables, details, and below them the timelines that have been opened. */
+
+import { Message } from "../view/message";
+import { Banners } from "./banner";
+import { Header } from "./header";
+import type { MonitorState } from "./monitor_host";
+import { OpenedTrace } from "./opened_trace";
+import { nothingText } from "./recording";
+import { SessionDetails } from "./session_details";
+import { SignatureDetails } from "./signature_details";
+import { SignatureTable } from "./signature_table";
+import { StatusLine } from "./status_line";
+import type { MonitorStore } from "./store";
+import { TraceTable } from "./trace_table";
+import { useMonitor } from "./use_monitor";
+
+export interface Sizes {
+  /** Of the tables and their details (CSS px); null where they fill the window, or share it with a timeline. */
+  height: number | null;
+  /** Of an opened timeline (CSS px). */
+  timeline: () => number;
+}
+
+/** What the tables have of a window in which there is a timeline, too. */
+const SHARED = "max(40vh, 280px)";
+
+export function Monitor({ store, sizes }: { store: MonitorStore; sizes: Sizes }) {
+  useMonitor(store);
+  const { state, opened } = store;
+  const height = sizes.height === null ? (opened.length > 0 ? SHARED : "100vh") : `${sizes.height}px`;
+  return (
+    <>
+      <section
+        class="panel"
+        data-part="panel"
+        aria-label={`Monitor${state ? ` of ${state.name}` : ""}`}
+        style={{ height }}
+      >
+        {state && <Header store={store} state={state} />}
+        <Banners store={store} state={state} />
+        {state ? <Body store={store} state={state} /> : <Nothing store={store} />}
+        <StatusLine store={store} />
+        {sizes.height !== null && (
+          <div
+            class="grip"
+            data-part="grip"
+            role="separator"
+            aria-label="Height of the monitor"
+            aria-valuenow={sizes.height}
+            tabIndex={0}
+          />
+        )}
+      </section>
+      {opened.map((row) => (
+        <OpenedTrace key={row.trace} store={store} row={row} height={sizes.timeline()} />
+      ))}
+    </>
+  );
+}
+
+function Nothing({ store }: { store: MonitorStore }) {
+  const { who } = store.host;
+  if (store.host.trouble()) return <Message title="There is nothing to show yet" />;
+  return <Message title={`Asking the ${who} …`} progress={{ done: 0, total: 0 }} />;
+}
+
+function Body({ store, state }: { store: MonitorStore; state: MonitorState }) {
+  const { signature } = store;
+  return (
+    <div class="body">
+      <div class="tables">
+        {state.signatures.length > 0 ? (
+          <>
+            <SignatureTable store={store} state={state} />
+            <TraceTable store={store} state={state} />
+          </>
+        ) : (
+          <div class="message" role="status">
+            <h2>{state.problem ? "Nothing to show" : "Nothing has run yet"}</h2>
+            <p>{nothingText(state)}</p>
+          </div>
+        )}
+      </div>
+      {store.panelOpen && (
+        <aside class="details" aria-label="Details">
+          {signature ? (
+            <SignatureDetails key={signature.signature} store={store} state={state} row={signature} />
+          ) : (
+            <SessionDetails store={store} state={state} />
+          )}
+        </aside>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,127 @@
+/**
+ * The one interface between the monitor and whoever has the session: a Jupyter model (monitor.ts) or the server of
+ * `tfvis-nb serve` (serve.ts). Times are epoch milliseconds of the machine that has the file, durations nanoseconds.
+ */
+
+/** What the session's file says, as of one moment. */
+export interface MonitorState {
+  path: string;
+  /** The file's name. */
+  name: string;
+  /** When it was read. */
+  now_ms: number;
+  /** What is traced of all signatures: "", "all", "every 1000" or "slower 3". */
+  rule: string;
+  /** How many processes are asked to trace whatever they run next. */
+  requested: number;
+  /** What is wrong with the file, or ended its recording; "" where nothing is. */
+  problem: string;
+  /** Why there is nothing to read yet; "" where there is something. */
+  waiting: string;
+  /** Those that run, and the last ones. */
+  processes: ProcessRow[];
+  /** Those that took the most time, when there are very many. */
+  signatures: SignatureRow[];
+  signatures_total: number;
+  /** Newest first, not more than some. */
+  traces: TraceRow[];
+  traces_total: number;
+  /** False where nothing can be ordered: the file cannot be written, or is not there. */
+  controllable: boolean;
+}
+
+export interface ProcessRow {
+  process: number;
+  host: string;
+  pid: number;
+  start_ms: number;
+  /** Null while it runs. */
+  end_ms: number | null;
+}
+
+export interface SignatureRow {
+  signature: number;
+  /** "session", or Keras's "train", "test" or "predict". */
+  kind: string;
+  label: string;
+  runs: number;
+  failed: number;
+  /** Null before the first run has ended. */
+  mean_ns: number | null;
+  total_ns: number;
+  longest_ns: number;
+  first_ms: number | null;
+  last_ms: number | null;
+  /** How many processes have run it. */
+  processes: number;
+  traces: number;
+  requested: number;
+  /** Its own rule, which goes before the one for all; "" where it has none. */
+  rule: string;
+  fetches: string[];
+  targets: string[];
+  feeds: string[];
+  options: string;
+  /** Names left out of the three lists. */
+  more: number;
+}
+
+export interface TraceRow {
+  trace: number;
+  signature: number;
+  label: string;
+  process: number;
+  /** Which run of the signature in its process it was, from 1. */
+  run: number;
+  start_ms: number;
+  duration_ns: number;
+  format: string;
+  /** What it takes in the file. */
+  bytes: number;
+}
+
+/** What a session can be asked to do; a signature of null stands for all, or for whichever runs next. */
+export type Command =
+  | { do: "trace_next"; signature: number | null }
+  | RuleCommand
+  | { do: "delete"; traces: number[] };
+
+export type RuleCommand =
+  | { do: "trace_every"; n: number; signature: number | null }
+  | { do: "trace_all"; signature: number | null }
+  | { do: "trace_when"; slower_than: number; signature: number | null }
+  | { do: "trace_none"; signature: number | null };
+
+export type DownloadFormat = "html" | "json" | "parquet";
+
+export interface Opened {
+  title: string;
+  /** The gzip'd container with what is drawn. */
+  drawn: Uint8Array;
+  /** The one with what the details panel shows. */
+  details(): Promise<Uint8Array>;
+}
+
+export interface NamedFile {
+  name: string;
+  content: Blob;
+}
+
+/** Everything that asks rejects with a readable message. */
+export interface MonitorHost {
+  /** Who answers: "kernel" or "server". */
+  readonly who: string;
+  /** What the user is told while an answer takes long. */
+  readonly patience: string;
+  /** Null until there is one. */
+  state(): MonitorState | null;
+  /** Why the state is no longer that of the present, in words; null while it is. */
+  trouble(): string | null;
+  /** Call `changed` whenever the state or the trouble is another. */
+  watch(changed: () => void, signal: AbortSignal): void;
+  command(command: Command): Promise<void>;
+  open(trace: number): Promise<Opened>;
+  download(trace: number, format: DownloadFormat): Promise<NamedFile>;
+  /** A copy of the whole session. */
+  save(): Promise<NamedFile>;
+}

@@ -1,0 +1,103 @@
+/** A trace as a timeline below the tables. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { HeldHost } from "../held_host";
+import { formatDuration, formatExact } from "../model/units";
+import { Message } from "../view/message";
+import { mount } from "../view/mount";
+import { fullMoment } from "./moments";
+import type { Opened, TraceRow } from "./monitor_host";
+import type { MonitorStore } from "./store";
+
+interface OpenedTraceProps {
+  store: MonitorStore;
+  row: TraceRow;
+  /** Of the timeline, in CSS pixels. */
+  height: number;
+}
+
+export function OpenedTrace({ store, row, height }: OpenedTraceProps) {
+  const section = useRef<HTMLElement>(null);
+  const stage = useRef<HTMLDivElement>(null);
+  const [opened, setOpened] = useState<Opened | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const { host, signal } = store;
+  useEffect(() => {
+    let isWanted = true;
+    section.current?.scrollIntoView({ block: "nearest" });
+    const asked = store.attempt(`open ${row.trace}`, "", async () => {
+      try {
+        const answer = await host.open(row.trace);
+        if (isWanted) setOpened(answer);
+      } catch (problem) {
+        // It is said where the timeline would be.
+        if (isWanted) setError(problem instanceof Error ? problem.message : String(problem));
+      }
+    });
+    asked.catch(() => {});
+    return () => {
+      isWanted = false;
+    };
+  }, []);
+  useEffect(() => {
+    if (!opened || !stage.current) return;
+    const shown = new AbortController();
+    const { drawn, details } = opened;
+    const held = new HeldHost(
+      {
+        drawn: async () => drawn,
+        details,
+        make: async (format) => {
+          const { name, content } = await host.download(row.trace, format === "csv" ? "parquet" : format);
+          return { name, bytes: new Uint8Array(await content.arrayBuffer()) };
+        },
+      },
+      { height },
+      ["html", "json"],
+    );
+    const element = stage.current;
+    mount(element, held, AbortSignal.any([signal, shown.signal]), { ownsPage: false }).then((mounted) => {
+      if (shown.signal.aborted) return;
+      Object.assign(element, { tfvis: mounted });
+      section.current?.scrollIntoView({ block: "nearest" });
+      element.shadowRoot?.querySelector<HTMLElement>(".lanes")?.focus({ preventScroll: true });
+    });
+    return () => shown.abort();
+  }, [opened]);
+  const close = () => {
+    const root = section.current?.getRootNode();
+    store.close(row.trace);
+    if (root instanceof ShadowRoot)
+      root.querySelector<HTMLElement>(`[data-part=traces] [data-row="${row.trace}"]`)?.focus();
+  };
+  const named = `${row.label}, run ${formatExact(row.run)}`;
+  return (
+    <section class="opened" ref={section} aria-label={`Timeline of ${named}`} data-trace={row.trace}>
+      <header>
+        {/* What is shown has it in its toolbar. */}
+        {!opened && <b>{named}</b>}
+        <span>
+          {formatDuration(row.duration_ns)} · {fullMoment(row.start_ms)} · process {row.process}
+        </span>
+        <button type="button" aria-label={`Close the timeline of ${named}`} onClick={close}>
+          Close
+        </button>
+      </header>
+      {opened ? (
+        <div class="stage" ref={stage} />
+      ) : (
+        <div class="stage waiting">
+          {error !== null ? (
+            <Message title="This trace cannot be shown" text={error} />
+          ) : (
+            <Message
+              title="Opening the trace …"
+              text={store.isWaiting ? host.patience : ""}
+              progress={{ done: 0, total: 0 }}
+            />
+          )}
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,98 @@
+/** A button that opens something over everything else: the browser closes it at Escape and at a click elsewhere. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+
+interface PopoverProps {
+  /** On the button. */
+  text: string;
+  /** What a screen reader calls the button, where its text does not tell. */
+  label?: string;
+  title?: string;
+  disabled?: boolean;
+  tabIndex?: number;
+  /** What opens: entries to choose from, or a form; it is called `name`. */
+  kind: "menu" | "dialog";
+  name: string;
+  children: (close: () => void) => ComponentChildren;
+}
+
+export function Popover({ text, label, title, disabled, tabIndex, kind, name, children }: PopoverProps) {
+  const id = useId();
+  const button = useRef<HTMLButtonElement>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const [isOpen, setOpen] = useState(false);
+  const close = () => box.current?.hidePopover();
+  useEffect(() => {
+    if (!isOpen) return;
+    box.current?.querySelector<HTMLElement>("[role=menuitem], input:checked, button")?.focus();
+    // It would stay where it is while its button moves away.
+    const listening = new AbortController();
+    const options = { capture: true, signal: listening.signal };
+    const scrolled = (event: Event) => {
+      if (!event.composedPath().includes(box.current as EventTarget)) close();
+    };
+    document.addEventListener("scroll", scrolled, options);
+    box.current?.getRootNode().addEventListener("scroll", scrolled, options);
+    window.addEventListener("resize", close, options);
+    return () => listening.abort();
+  }, [isOpen]);
+  const placed = (event: { newState: string }) => {
+    const opens = event.newState === "open";
+    if (opens && button.current && box.current) place(box.current, button.current.getBoundingClientRect());
+    setOpen(opens);
+  };
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        class="order"
+        popovertarget={id}
+        aria-haspopup={kind}
+        aria-expanded={isOpen}
+        aria-label={label}
+        {...{ title, disabled, tabIndex }}
+      >
+        {text} <span aria-hidden="true">▾</span>
+      </button>
+      <div ref={box} id={id} popover="auto" class="popover" tabIndex={-1} onBeforeToggle={placed}>
+        {isOpen && kind === "menu" && (
+          <div role="menu" aria-label={name} tabIndex={-1} onKeyDown={moveInMenu}>
+            {children(close)}
+          </div>
+        )}
+        {isOpen && kind === "dialog" && (
+          <div role="dialog" aria-label={name}>
+            {children(close)}
+          </div>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** Below the button, or above it where there is more room. Its own size is not known yet. */
+function place(box: HTMLElement, anchor: DOMRect): void {
+  const below = innerHeight - anchor.bottom;
+  const isBelow = below > 260 || below >= anchor.top;
+  const toLeft = anchor.right > 330 || anchor.right > innerWidth / 2;
+  Object.assign(box.style, {
+    top: isBelow ? `${anchor.bottom + 4}px` : "auto",
+    bottom: isBelow ? "auto" : `${innerHeight - anchor.top + 4}px`,
+    right: toLeft ? `${Math.max(innerWidth - anchor.right, 4)}px` : "auto",
+    left: toLeft ? "auto" : `${Math.max(anchor.left, 4)}px`,
+    maxHeight: `${Math.max(isBelow ? below : anchor.top, 120) - 12}px`,
+  });
+}
+
+function moveInMenu(event: KeyboardEvent): void {
+  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+  const entries = [
+    ...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=menuitem]:not(:disabled)"),
+  ];
+  const at = entries.indexOf(event.target as HTMLElement) + (event.key === "ArrowDown" ? 1 : -1);
+  entries[(at + entries.length) % entries.length]?.focus();
+  event.preventDefault();
+  event.stopPropagation();
+}

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { process, state } from "./examples";
+import { nothingText, pendingText, recording, refusal } from "./recording";
+
+const running = state({ processes: [process({}), process({ process: 2, end_ms: 5 })] });
+const ended = state({ processes: [process({ end_ms: 5 })] });
+const absent = state({ waiting: "there is no file a.tfvis yet", controllable: false });
+
+describe("a session", () => {
+  it("waits for its file, then for a job, runs, and ends", () => {
+    expect(recording(absent)).toEqual({ kind: "waiting", text: "Waiting for the file" });
+    expect(recording(state({}))).toEqual({ kind: "waiting", text: "Waiting for a job" });
+    expect(recording(running)).toEqual({ kind: "running", text: "Recording" });
+    const two = state({ processes: [process({}), process({ process: 2 })] });
+    expect(recording(two).text).toBe("Recording · 2 processes");
+    expect(recording(ended).kind).toBe("ended");
+  });
+
+  it("has stopped where something is wrong, whoever still runs", () => {
+    expect(recording({ ...running, problem: "the disk is full" }).kind).toBe("stopped");
+  });
+
+  it("says in words why it lists nothing", () => {
+    expect(nothingText(absent)).toBe("There is no file a.tfvis yet.");
+    expect(nothingText(running)).toContain("first run");
+    expect(nothingText(ended)).toContain("ended before");
+    expect(nothingText(state({}))).toContain("run.tfvis");
+  });
+});
+
+describe("an order", () => {
+  it("tells how many will carry it out, and when nobody can now", () => {
+    expect(pendingText(0, true)).toBe("");
+    expect(pendingText(1, true)).toBe("The next run will be traced");
+    expect(pendingText(4, true)).toContain("in 4 processes");
+    expect(pendingText(1, false)).toContain("when a job records again");
+  });
+
+  it("cannot be given where nobody could find it", () => {
+    expect(refusal(state({}))).toBeNull();
+    expect(refusal(absent)).toContain("no file yet");
+    expect(refusal(state({ controllable: false }))).toContain("only be read");
+  });
+});

@@ -1,0 +1,53 @@
+/** Whether a session is being recorded, in words. */
+
+import { formatCount } from "../model/units";
+import type { MonitorState } from "./monitor_host";
+
+export interface Recording {
+  /** "waiting": nobody has recorded yet. "stopped": something is wrong. */
+  kind: "waiting" | "running" | "ended" | "stopped";
+  text: string;
+}
+
+export function recording(state: MonitorState): Recording {
+  const running = state.processes.filter((row) => row.end_ms === null).length;
+  if (state.problem) return { kind: "stopped", text: "Stopped" };
+  if (state.waiting) return { kind: "waiting", text: "Waiting for the file" };
+  if (running > 0)
+    return {
+      kind: "running",
+      text: running === 1 ? "Recording" : `Recording · ${formatCount(running)} processes`,
+    };
+  if (state.processes.length === 0) return { kind: "waiting", text: "Waiting for a job" };
+  return { kind: "ended", text: "Ended" };
+}
+
+/** What is said of an order that has been given, and not been carried out yet. */
+export function pendingText(requested: number, isRunning: boolean): string {
+  if (requested === 0) return "";
+  if (!isRunning) return "The next run will be traced, when a job records again";
+  return requested === 1
+    ? "The next run will be traced"
+    : `The next run will be traced, in ${formatCount(requested)} processes`;
+}
+
+/** Why nothing can be ordered; null where it can. */
+export function refusal(state: MonitorState): string | null {
+  if (state.controllable) return null;
+  if (state.waiting) return "There is no file yet";
+  return "This file can only be read: nothing can be ordered of its job";
+}
+
+/** What is said where the signatures would be, while there are none. */
+export function nothingText(state: MonitorState): string {
+  if (state.problem) return "Nothing could be read.";
+  if (state.waiting) return `${capital(state.waiting)}.`;
+  const { kind } = recording(state);
+  if (kind === "running") return "A job records; its first run is listed here when it has ended.";
+  if (kind === "ended") return "The job that recorded into this file ended before it had run anything.";
+  return `As soon as a job records into ${state.name}, what it runs is listed here.`;
+}
+
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

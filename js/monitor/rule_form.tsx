@@ -1,0 +1,78 @@
+/** Which runs are traced of themselves: of one signature, or of all. */
+
+import { useState } from "preact/hooks";
+import { isCostly, parseRule, type Rule, type RuleKind, ruleCommand, ruleFault, USUAL } from "./rules";
+import type { MonitorStore } from "./store";
+
+interface RuleFormProps {
+  store: MonitorStore;
+  /** Null for all. */
+  signature: number | null;
+  /** The present rule as the state has it. */
+  present: string;
+  /** Called when it has been sent. */
+  done?: () => void;
+}
+
+const WARNING =
+  "Every run becomes as slow as TensorFlow's tracing makes it, often several times slower, until this is stopped.";
+
+export function RuleForm({ store, signature, present, done }: RuleFormProps) {
+  const before = parseRule(present);
+  const [kind, setKind] = useState<RuleKind>(before.kind);
+  const [values, setValues] = useState({ ...USUAL, [before.kind]: before.value });
+  const rule: Rule = { kind, value: values[kind] };
+  const fault = ruleFault(rule);
+  const isSame = kind === before.kind && rule.value === before.value;
+  const key = `rule ${signature}`;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (fault || isSame) return;
+    store.order(key, ruleCommand(rule, signature));
+    done?.();
+  };
+  const choice = (of: RuleKind, text: string) => (
+    <label>
+      <input type="radio" name="rule" checked={kind === of} onChange={() => setKind(of)} />
+      {text}
+    </label>
+  );
+  const figure = (of: RuleKind, label: string) => (
+    <input
+      type="number"
+      class="field"
+      aria-label={label}
+      min={of === "every" ? 1 : 0}
+      step={of === "every" ? 1 : "any"}
+      value={Number.isNaN(values[of]) ? "" : values[of]}
+      onFocus={() => setKind(of)}
+      onInput={(event) => setValues({ ...values, [of]: event.currentTarget.valueAsNumber })}
+    />
+  );
+  return (
+    <form class="rule" noValidate onSubmit={submit}>
+      {choice("none", "No rule")}
+      <div>
+        {choice("every", "Every")}
+        {figure("every", "Every how many runs")}
+        <span>th run{signature === null && " of each"}</span>
+      </div>
+      <div>
+        {choice("slower", "Runs over")}
+        {figure("slower", "How many times the median")}
+        <span>× the median</span>
+      </div>
+      {choice("all", "Every run")}
+      {fault && <p class="alert">{fault}</p>}
+      {!fault && isCostly(rule) && (
+        <p class="alert">
+          {kind === "slower" && "To know which are slow, all are traced. "}
+          {WARNING}
+        </p>
+      )}
+      <button type="submit" disabled={isSame || fault !== null || store.isPending(key)}>
+        {kind === "none" && !isSame ? "Stop" : "Apply"}
+      </button>
+    </form>
+  );
+}

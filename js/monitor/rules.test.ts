@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import * as rules from "./rules";
+
+const plain = (text: string) => text.replaceAll("\u2009", " ");
+
+describe("a rule as text", () => {
+  it.each([
+    ["", "none", 0],
+    ["all", "all", 0],
+    ["every 1000", "every", 1000],
+    ["slower 2.5", "slower", 2.5],
+    ["every", "none", 0],
+    ["sometimes 3", "none", 0],
+  ] as const)("%j is %s %d", (text, kind, value) => {
+    expect(rules.parseRule(text)).toEqual({ kind, value });
+  });
+
+  it.each([
+    ["all", "every run", "all"],
+    ["every 1000", "every 1 000th run", "every 1 000"],
+    ["slower 2.5", "runs over 2.5× the median", "> 2.5×"],
+    ["", "", ""],
+  ])("%j reads %j, or %j", (text, name, mark) => {
+    const rule = rules.parseRule(text);
+    expect(plain(rules.ruleName(rule))).toBe(name);
+    expect(plain(rules.ruleMark(rule))).toBe(mark);
+  });
+
+  it.each([
+    [1, "1st"],
+    [2, "2nd"],
+    [3, "3rd"],
+    [4, "4th"],
+    [11, "11th"],
+    [12, "12th"],
+    [22, "22nd"],
+    [113, "113th"],
+    [1000, "1 000th"],
+  ])("%d is the %s", (value, text) => {
+    expect(plain(rules.ordinal(value))).toBe(text);
+  });
+});
+
+describe("what a rule costs", () => {
+  it("is paid by every run where every run has to be traced", () => {
+    const costly = ["all", "slower 3", "every 1", "every 2", ""].map((text) =>
+      rules.isCostly(rules.parseRule(text)),
+    );
+    expect(costly).toEqual([true, true, true, false, false]);
+  });
+});
+
+describe("what is typed", () => {
+  it.each([0, -1, 1.5, Number.NaN])("is no number of runs: %d", (value) => {
+    expect(rules.ruleFault({ kind: "every", value })).toContain("whole number");
+  });
+
+  it.each([0, -2, Number.NaN, Number.POSITIVE_INFINITY])("is no factor: %d", (value) => {
+    expect(rules.ruleFault({ kind: "slower", value })).toContain("number such as");
+  });
+
+  it("is taken otherwise", () => {
+    expect(rules.ruleFault({ kind: "every", value: 10 })).toBeNull();
+    expect(rules.ruleFault({ kind: "slower", value: 1.2 })).toBeNull();
+    expect(rules.ruleFault({ kind: "all", value: 0 })).toBeNull();
+  });
+
+  it("becomes a command", () => {
+    expect(rules.ruleCommand({ kind: "every", value: 10 }, 3)).toEqual({
+      do: "trace_every",
+      n: 10,
+      signature: 3,
+    });
+    expect(rules.ruleCommand({ kind: "slower", value: 2 }, null)).toEqual({
+      do: "trace_when",
+      slower_than: 2,
+      signature: null,
+    });
+    expect(rules.ruleCommand({ kind: "all", value: 0 }, 1)).toEqual({ do: "trace_all", signature: 1 });
+    expect(rules.ruleCommand({ kind: "none", value: 0 }, 1)).toEqual({ do: "trace_none", signature: 1 });
+  });
+});

@@ -1,0 +1,67 @@
+/** Rules: which runs are traced of themselves. In a state they are texts such as "every 1000". */
+
+import { formatExact } from "../model/units";
+import type { RuleCommand } from "./monitor_host";
+
+export type RuleKind = "none" | "all" | "every" | "slower";
+
+export interface Rule {
+  kind: RuleKind;
+  /** Of "every" a number of runs, of "slower" a factor; otherwise 0. */
+  value: number;
+}
+
+export const KINDS: readonly RuleKind[] = ["none", "every", "slower", "all"];
+
+/** What a rule begins with in the fields. */
+export const USUAL: Record<RuleKind, number> = { none: 0, all: 0, every: 1000, slower: 3 };
+
+export function parseRule(text: string): Rule {
+  const [kind, value] = text.split(" ");
+  if (kind === "all") return { kind, value: 0 };
+  const number = Number(value);
+  if ((kind === "every" || kind === "slower") && number > 0) return { kind, value: number };
+  return { kind: "none", value: 0 };
+}
+
+/** Whether a rule makes every run as slow as tracing is; whether a run was slow is known when it has been traced. */
+export function isCostly(rule: Rule): boolean {
+  return rule.kind === "all" || rule.kind === "slower" || (rule.kind === "every" && rule.value === 1);
+}
+
+/** "every run", "every 1 000th run", "runs over 3× the median"; "" of none. */
+export function ruleName(rule: Rule): string {
+  if (rule.kind === "all") return "every run";
+  if (rule.kind === "every") return `every ${ordinal(rule.value)} run`;
+  if (rule.kind === "slower") return `runs over ${formatExact(rule.value)}× the median`;
+  return "";
+}
+
+/** The same where there is room for a word or two: "all", "every 1 000", "> 3×". */
+export function ruleMark(rule: Rule): string {
+  if (rule.kind === "all") return "all";
+  if (rule.kind === "every") return `every ${formatExact(rule.value)}`;
+  return rule.kind === "slower" ? `> ${formatExact(rule.value)}×` : "";
+}
+
+/** "1st", "2nd", "11th", "1 000th". */
+export function ordinal(value: number): string {
+  const last = value % 100;
+  const suffix = last > 10 && last < 14 ? "th" : (["th", "st", "nd", "rd"][value % 10] ?? "th");
+  return `${formatExact(value)}${suffix}`;
+}
+
+/** Why a rule cannot be, in words; null of one that can. */
+export function ruleFault(rule: Rule): string | null {
+  if (rule.kind === "every" && !(Number.isInteger(rule.value) && rule.value >= 1))
+    return "Every how many runs? A whole number, from 1 on.";
+  if (rule.kind === "slower" && !(rule.value > 0 && Number.isFinite(rule.value)))
+    return "How many times the median? A number such as 3.";
+  return null;
+}
+
+export function ruleCommand(rule: Rule, signature: number | null): RuleCommand {
+  if (rule.kind === "every") return { do: "trace_every", n: rule.value, signature };
+  if (rule.kind === "slower") return { do: "trace_when", slower_than: rule.value, signature };
+  return { do: rule.kind === "all" ? "trace_all" : "trace_none", signature };
+}

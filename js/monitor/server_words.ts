@@ -1,0 +1,19 @@
+/** What is said between the page and its server that is no JSON. */
+
+/** The name of a file in a header `Content-Disposition`; null where it has none. */
+export function nameIn(header: string): string | null {
+  const encoded = /filename\*=UTF-8''([^;]+)/i.exec(header)?.[1];
+  if (encoded !== undefined) {
+    try {
+      return decodeURIComponent(encoded.trim());
+    } catch {
+      // Malformed; the plain name is there for this.
+    }
+  }
+  return /filename="([^"]*)"/i.exec(header)?.[1] ?? null;
+}
+
+/** How long to wait (ms) before asking again: longer and longer while nobody answers. */
+export function pauseAfter(failures: number): number {
+  return Math.min(1000 * 2 ** Math.min(failures, 5), 10_000);
+}

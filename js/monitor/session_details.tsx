@@ -1,0 +1,72 @@
+/** All about the session: where it is, and who records into it. */
+
+import { formatBytes, formatCount, formatDuration, formatExact } from "../model/units";
+import { runsOf } from "./changes";
+import { ago, fullMoment, moment } from "./moments";
+import type { MonitorState } from "./monitor_host";
+import { recording, refusal } from "./recording";
+import type { MonitorStore } from "./store";
+
+/** A job that is started again and again leaves many behind. */
+const MOST = 50;
+
+export function SessionDetails({ store, state }: { store: MonitorStore; state: MonitorState }) {
+  const now = store.now();
+  const total = state.signatures.reduce((sum, row) => sum + row.total_ns, 0);
+  const bytes = state.traces.reduce((sum, row) => sum + row.bytes, 0);
+  const facts: [string, string][] = [
+    ["File", state.path],
+    ["State", recording(state).text],
+    ["Signatures", formatCount(state.signatures_total)],
+    ["Runs", formatExact(runsOf(state))],
+    ["Total", formatDuration(total)],
+    ["Traces", `${formatCount(state.traces_total)}${bytes > 0 ? ` · ${formatBytes(bytes)}` : ""}`],
+  ];
+  const newest = state.processes.toReversed().slice(0, MOST);
+  return (
+    <>
+      <header>
+        <h2>Session</h2>
+        <button
+          type="button"
+          class="close"
+          aria-label="Close the details"
+          onClick={() => store.closeDetails()}
+        >
+          ×
+        </button>
+      </header>
+      <dl>
+        {facts.map(([term, value]) => (
+          <>
+            <dt>{term}</dt>
+            <dd>{value}</dd>
+          </>
+        ))}
+      </dl>
+      {newest.length > 0 && (
+        <>
+          <h3>
+            Processes <span>{formatCount(state.processes.length)}</span>
+          </h3>
+          <ul class="processes">
+            {newest.map((row) => (
+              <li key={row.process} data-running={row.end_ms === null || undefined}>
+                <b>
+                  {row.process} · {row.host}
+                </b>
+                <span>pid {row.pid}</span>
+                <small title={fullMoment(row.start_ms)}>
+                  {row.end_ms === null
+                    ? `since ${moment(row.start_ms, now)}`
+                    : `${moment(row.start_ms, now)}, ended ${ago(row.end_ms, now)}`}
+                </small>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {refusal(state) && <p class="note">{refusal(state)}.</p>}
+    </>
+  );
+}

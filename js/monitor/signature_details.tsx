@@ -1,0 +1,133 @@
+/** All about one signature: what is asked of it, its figures, what it fetches and is fed. */
+
+import { formatCount, formatDuration, formatExact, formatPercent } from "../model/units";
+import { ago, fullMoment } from "./moments";
+import type { MonitorState, SignatureRow } from "./monitor_host";
+import { pendingText, refusal } from "./recording";
+import { RuleForm } from "./rule_form";
+import { parseRule, ruleName } from "./rules";
+import type { MonitorStore } from "./store";
+
+interface SignatureDetailsProps {
+  store: MonitorStore;
+  state: MonitorState;
+  row: SignatureRow;
+}
+
+export function SignatureDetails({ store, state, row }: SignatureDetailsProps) {
+  const whole = state.signatures.reduce((sum, each) => sum + each.total_ns, 0);
+  const now = store.now();
+  const facts: [term: string, value: string, title?: string][] = [
+    ["Runs", formatExact(row.runs)],
+    ...(row.failed > 0 ? [["Failed", formatExact(row.failed)] as [string, string]] : []),
+    ["Mean", formatDuration(row.mean_ns ?? Number.NaN)],
+    ["Longest", row.runs > 0 ? formatDuration(row.longest_ns) : "–"],
+    ["Total", `${formatDuration(row.total_ns)} · ${formatPercent(whole > 0 ? row.total_ns / whole : 0)}`],
+    ...moments(row, now),
+    ["Processes", formatCount(row.processes)],
+    ["Traces", formatCount(row.traces)],
+  ];
+  return (
+    <>
+      <header>
+        <h2>{row.label}</h2>
+        <button
+          type="button"
+          class="close"
+          aria-label="Close the details"
+          onClick={() => store.closeDetails()}
+        >
+          ×
+        </button>
+      </header>
+      <span class="chip plain">{row.kind}</span>
+      <Orders store={store} state={state} row={row} />
+      <h3>Figures</h3>
+      <dl>
+        {facts.map(([term, value, title]) => (
+          <>
+            <dt>{term}</dt>
+            <dd title={title}>{value}</dd>
+          </>
+        ))}
+      </dl>
+      <Names title="Fetches" names={row.fetches} />
+      <Names title="Runs, without a value" names={row.targets} />
+      <Names title="Feeds" names={row.feeds} />
+      {row.more > 0 && <p class="note">{formatExact(row.more)} more names are not listed.</p>}
+      {row.options && (
+        <>
+          <h3>Options</h3>
+          <pre>{row.options}</pre>
+        </>
+      )}
+    </>
+  );
+}
+
+function moments(row: SignatureRow, now: number): [string, string, string][] {
+  const named: [string, number | null][] = [
+    ["First", row.first_ms],
+    ["Last", row.last_ms],
+  ];
+  return named.flatMap(([term, ms]) => (ms === null ? [] : [[term, ago(ms, now), fullMoment(ms)]]));
+}
+
+function Orders({ store, state, row }: SignatureDetailsProps) {
+  const key = `next ${row.signature}`;
+  const cannot = refusal(state);
+  if (cannot) return <p class="note">{cannot}.</p>;
+  const all = parseRule(state.rule);
+  return (
+    <>
+      <h3>Trace</h3>
+      {row.requested > 0 ? (
+        <div class="pending">
+          <i aria-hidden="true" />
+          <span role="status">{pendingText(row.requested, store.isRunning)}</span>
+          <button
+            type="button"
+            class="small"
+            disabled={store.isPending(key)}
+            onClick={() => store.withdraw(row)}
+          >
+            Withdraw
+          </button>
+        </div>
+      ) : (
+        <button
+          type="button"
+          class="wide"
+          disabled={store.isPending(key)}
+          onClick={() => store.order(key, { do: "trace_next", signature: row.signature })}
+        >
+          Trace its next run
+        </button>
+      )}
+      <h3>Trace by a rule</h3>
+      <RuleForm
+        key={`${row.signature} ${row.rule}`}
+        store={store}
+        signature={row.signature}
+        present={row.rule}
+      />
+      {all.kind !== "none" && row.rule === "" && <p class="note">The rule for all holds: {ruleName(all)}.</p>}
+    </>
+  );
+}
+
+function Names({ title, names }: { title: string; names: string[] }) {
+  if (names.length === 0) return null;
+  return (
+    <>
+      <h3>
+        {title} <span>{formatCount(names.length)}</span>
+      </h3>
+      <ul class="names">
+        {names.map((name) => (
+          <li key={name}>{name}</li>
+        ))}
+      </ul>
+    </>
+  );
+}

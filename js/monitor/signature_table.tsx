@@ -1,0 +1,195 @@
+/** What has been run: one row a signature. */
+
+import { useState } from "preact/hooks";
+import { formatCount, formatDuration, formatPercent } from "../model/units";
+import { ago, fullMoment } from "./moments";
+import type { MonitorState, SignatureRow } from "./monitor_host";
+import { pendingText } from "./recording";
+import { moveAmongRows } from "./row_keys";
+import { parseRule, ruleMark, ruleName } from "./rules";
+import { SortHead } from "./sort_head";
+import { filterSignatures, type SignatureColumn, sortSignatures } from "./sorting";
+import type { MonitorStore } from "./store";
+import { useHeldOrder } from "./use_held_order";
+
+/** Rows shown at first, and more at each click: a job may have thousands of signatures. */
+const PAGE = 100;
+
+const HEADS: [SignatureColumn, title: string, hint: string][] = [
+  ["kind", "Kind", "A session's run, or what Keras does"],
+  ["runs", "Runs", "Runs that have ended"],
+  ["failed", "Failed", "Runs that raised an error"],
+  ["mean_ns", "Mean", "Mean duration of a run"],
+  ["longest_ns", "Longest", "The longest run"],
+  ["total_ns", "Total", "All runs together"],
+  ["last_ms", "Last", "When the last run began"],
+  ["traces", "Traces", "Traces that are kept"],
+];
+
+export function SignatureTable({ store, state }: { store: MonitorStore; state: MonitorState }) {
+  const [most, setMost] = useState(PAGE);
+  const [current, setCurrent] = useState<number | null>(null);
+  const { sort, filter } = store;
+  const found = sortSignatures(filterSignatures(state.signatures, filter), sort);
+  const { shown, place } = useHeldOrder(found, (row) => row.signature, `${sort.by} ${sort.up} ${filter}`);
+  const hasFailed = state.signatures.some((row) => row.failed > 0);
+  const heads = HEADS.filter(([column]) => column !== "failed" || hasFailed);
+  const whole = state.signatures.reduce((sum, row) => sum + row.total_ns, 0);
+  const choose = (chosen: typeof sort) => store.set({ sort: chosen });
+  const rows = shown.slice(0, most);
+  const stop = rows.some((row) => row.signature === current) ? current : rows[0]?.signature;
+  const moved = (row: number) => {
+    setCurrent(row);
+    // Who reads the details of one row reads those of the next.
+    if (store.selected !== null && store.panelOpen) store.select(row);
+  };
+  return (
+    <div
+      class="rows"
+      role="group"
+      ref={place}
+      data-part="signatures"
+      onKeyDown={(event) => moveAmongRows(event, moved)}
+    >
+      <table aria-label="Signatures">
+        <thead>
+          <tr>
+            <SortHead column="label" title="Signature" sort={sort} choose={choose} />
+            {heads.map(([column, title, hint]) => (
+              <SortHead key={column} {...{ column, title, hint, sort, choose }} />
+            ))}
+            <th scope="col" class="c-share">
+              Share
+            </th>
+            <th scope="col" class="c-order">
+              <span class="visually-hidden">Orders</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <Row
+              key={row.signature}
+              {...{ store, row, whole, hasFailed }}
+              isStop={row.signature === stop}
+              focused={() => setCurrent(row.signature)}
+            />
+          ))}
+        </tbody>
+      </table>
+      {found.length > most && (
+        <button type="button" class="more" onClick={() => setMost(most + PAGE)}>
+          {formatCount(found.length - most)} more
+        </button>
+      )}
+      {state.signatures_total > state.signatures.length && (
+        <p class="none">
+          These are the {formatCount(state.signatures.length)} signatures that took the most time, of{" "}
+          {formatCount(state.signatures_total)}.
+        </p>
+      )}
+      {found.length === 0 && state.signatures.length > 0 && (
+        <p class="none">
+          No signature matches.{" "}
+          <button type="button" class="plain" onClick={() => store.set({ filter: "" })}>
+            Show all
+          </button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface RowProps {
+  store: MonitorStore;
+  row: SignatureRow;
+  /** The total of all signatures (ns). */
+  whole: number;
+  hasFailed: boolean;
+  /** Whether the Tab key stops here, as it does at one row of the table. */
+  isStop: boolean;
+  focused: () => void;
+}
+
+function Row({ store, row, whole, hasFailed, isStop, focused }: RowProps) {
+  const isSelected = store.selected === row.signature;
+  const share = whole > 0 ? row.total_ns / whole : 0;
+  return (
+    <tr data-selected={isSelected || undefined}>
+      <td class="c-label">
+        <span class="named">
+          <button
+            type="button"
+            class="row"
+            data-row={row.signature}
+            aria-pressed={isSelected}
+            tabIndex={isStop ? 0 : -1}
+            title={row.label}
+            onFocus={focused}
+            onClick={() => store.select(row.signature)}
+          >
+            {row.label}
+          </button>
+          {row.kind !== "session" && <small class="kind">{row.kind}</small>}
+          <Marks store={store} row={row} />
+        </span>
+      </td>
+      <td class="c-kind">{row.kind}</td>
+      <td class="c-runs">{formatCount(row.runs)}</td>
+      {hasFailed && (
+        <td class={row.failed > 0 ? "c-failed alert" : "c-failed zero"}>{formatCount(row.failed)}</td>
+      )}
+      <td class="c-mean_ns">{formatDuration(row.mean_ns ?? Number.NaN)}</td>
+      <td class="c-longest_ns">{row.runs > 0 ? formatDuration(row.longest_ns) : "–"}</td>
+      <td class="c-total_ns">{formatDuration(row.total_ns)}</td>
+      <td class="c-last_ms" title={row.last_ms === null ? undefined : fullMoment(row.last_ms)}>
+        {row.last_ms === null ? "–" : ago(row.last_ms, store.now())}
+      </td>
+      <td class={row.traces > 0 ? "c-traces" : "c-traces zero"}>{formatCount(row.traces)}</td>
+      <td class="c-share">
+        <span class="share">
+          <i style={{ width: `${100 * share}%` }} />
+        </span>
+        <span class="percent">{formatPercent(share)}</span>
+      </td>
+      <td class="c-order">
+        <TraceNext store={store} row={row} tabIndex={isStop ? 0 : -1} />
+      </td>
+    </tr>
+  );
+}
+
+function Marks({ store, row }: { store: MonitorStore; row: SignatureRow }) {
+  const rule = parseRule(row.rule);
+  return (
+    <>
+      {row.requested > 0 && (
+        <span class="mark" title={pendingText(row.requested, store.isRunning)}>
+          next
+        </span>
+      )}
+      {rule.kind !== "none" && (
+        <span class="mark" title={`Traced: ${ruleName(rule)}`}>
+          {ruleMark(rule)}
+        </span>
+      )}
+    </>
+  );
+}
+
+function TraceNext({ store, row, tabIndex }: { store: MonitorStore; row: SignatureRow; tabIndex: number }) {
+  const key = `next ${row.signature}`;
+  return (
+    <button
+      type="button"
+      class="small"
+      {...{ tabIndex }}
+      aria-label={`Trace the next run of ${row.label}`}
+      title="Trace its next run"
+      disabled={!store.isControllable || row.requested > 0 || store.isPending(key)}
+      onClick={() => store.order(key, { do: "trace_next", signature: row.signature })}
+    >
+      Trace next
+    </button>
+  );
+}

@@ -1,0 +1,33 @@
+/** The line at the bottom: what went wrong, what is waited for, what has come, or else how to get about. */
+
+import { formatDuration, formatExact } from "../model/units";
+import type { MonitorStore } from "./store";
+
+export function StatusLine({ store }: { store: MonitorStore }) {
+  const { notice, failure } = store;
+  const trace = notice?.trace;
+  return (
+    <footer class="status">
+      {failure ? (
+        <span class="failed" role="alert">
+          {failure}
+        </span>
+      ) : (
+        <span class="told" role="status">
+          {store.isWaiting
+            ? store.host.patience
+            : notice &&
+              `${notice.text}${trace ? `: ${trace.label}, run ${formatExact(trace.run)}, ${formatDuration(trace.duration_ns)}` : ""}`}
+        </span>
+      )}
+      {trace && !failure && !store.isWaiting && (
+        <button type="button" class="open" onClick={() => store.open(trace)}>
+          Open
+        </button>
+      )}
+      <span class="hints">
+        <kbd>↑</kbd> <kbd>↓</kbd> rows · <kbd>Enter</kbd> opens · <kbd>/</kbd> filters
+      </span>
+    </footer>
+  );
+}

@@ -1,0 +1,199 @@
+/** The state of one monitor: what the session says, what the user has chosen, what is under way. */
+
+import { save } from "../view/saved_files";
+import { awaited, Rate } from "./changes";
+import { Clock } from "./moments";
+import type {
+  Command,
+  DownloadFormat,
+  MonitorHost,
+  MonitorState,
+  SignatureRow,
+  TraceRow,
+} from "./monitor_host";
+import { parseRule, ruleCommand } from "./rules";
+import type { SignatureColumn, Sort, TraceColumn } from "./sorting";
+
+/** Who has not answered by then is doing something else. */
+const PATIENCE_MS = 1500;
+/** A request that is carried out at once is not worth a line of its own. */
+const LONG_ASKED_MS = 2000;
+
+export interface Notice {
+  text: string;
+  /** The trace that it is about. */
+  trace?: TraceRow;
+}
+
+export class MonitorStore {
+  readonly clock = new Clock();
+  readonly rate = new Rate();
+  state: MonitorState | null = null;
+  sort: Sort<SignatureColumn> = { by: "total_ns", up: false };
+  traceSort: Sort<TraceColumn> = { by: "start_ms", up: false };
+  filter = "";
+  /** The number of the signature that is looked at. */
+  selected: number | null = null;
+  panelOpen = true;
+  /** Whether the details cover the tables, for want of room. */
+  isNarrow = false;
+  /** Traces that are shown as timelines, the last one opened first. */
+  opened: TraceRow[] = [];
+  /** Traces that have come while somebody waited for them. */
+  readonly arrived = new Set<number>();
+  notice: Notice | null = null;
+  failure: string | null = null;
+  /** Whether an answer takes long. */
+  isWaiting = false;
+  /** What has been asked for and is not answered. */
+  readonly #pending = new Set<string>();
+  readonly #listeners = new Set<() => void>();
+  #askedSince: number | null = null;
+
+  constructor(
+    readonly host: MonitorHost,
+    readonly signal: AbortSignal,
+  ) {
+    host.watch(() => this.#take(true), signal);
+    this.#take(false);
+  }
+
+  /** Call `changed` whenever anything here is another. */
+  on(changed: () => void): () => void {
+    this.#listeners.add(changed);
+    return () => this.#listeners.delete(changed);
+  }
+
+  set(values: Partial<Pick<MonitorStore, "sort" | "traceSort" | "filter" | "selected" | "panelOpen">>): void {
+    Object.assign(this, values);
+    this.emit();
+  }
+
+  emit(): void {
+    for (const changed of this.#listeners) changed();
+  }
+
+  /** The time where the file is. */
+  now(): number {
+    return this.clock.now();
+  }
+
+  get signature(): SignatureRow | null {
+    return this.state?.signatures.find((row) => row.signature === this.selected) ?? null;
+  }
+
+  get isRunning(): boolean {
+    return this.state?.processes.some((row) => row.end_ms === null) ?? false;
+  }
+
+  get isControllable(): boolean {
+    return this.state?.controllable ?? false;
+  }
+
+  /** Whether a trace of whatever runs next has been asked for, and nobody has carried that out for a while. */
+  get isLongAsked(): boolean {
+    return this.#askedSince !== null && Date.now() - this.#askedSince > LONG_ASKED_MS;
+  }
+
+  isPending(key: string): boolean {
+    return this.#pending.has(key);
+  }
+
+  /** Look at a signature, or with null at the whole session. */
+  select(signature: number | null): void {
+    this.set({ selected: signature, panelOpen: true });
+  }
+
+  closeDetails(): void {
+    // Where they lie over the tables, what they were about is still to be seen there.
+    if (this.isNarrow || this.selected === null) this.set({ panelOpen: false });
+    else this.set({ selected: null });
+  }
+
+  open(row: TraceRow): void {
+    this.notice = null;
+    if (!this.opened.some((each) => each.trace === row.trace)) this.opened = [row, ...this.opened];
+    this.emit();
+  }
+
+  close(trace: number): void {
+    this.opened = this.opened.filter((row) => row.trace !== trace);
+    this.emit();
+  }
+
+  /** Give an order; `key` tells it from others that may be under way. */
+  order(key: string, command: Command): Promise<void> {
+    return this.attempt(key, "This could not be done", () => this.host.command(command));
+  }
+
+  /** Take back the request for a trace of a signature's next run, and leave its rule as it is. */
+  withdraw(row: SignatureRow): Promise<void> {
+    const { signature } = row;
+    return this.attempt(`next ${signature}`, "This could not be done", async () => {
+      await this.host.command({ do: "trace_none", signature });
+      const rule = parseRule(row.rule);
+      if (rule.kind !== "none") await this.host.command(ruleCommand(rule, signature));
+    });
+  }
+
+  download(row: TraceRow, format: DownloadFormat): Promise<void> {
+    return this.attempt(`download ${row.trace}`, "The file could not be made", async () => {
+      const { name, content } = await this.host.download(row.trace, format);
+      save(name, content);
+    });
+  }
+
+  saveSession(): Promise<void> {
+    return this.attempt("save", "The session could not be saved", async () => {
+      const { name, content } = await this.host.save();
+      save(name, content);
+    });
+  }
+
+  /** Do something that needs an answer; when it fails, or takes long, the user is told. */
+  async attempt(key: string, failed: string, work: () => Promise<void>): Promise<void> {
+    if (this.#pending.has(key)) return;
+    this.#pending.add(key);
+    this.failure = null;
+    this.notice = null;
+    this.emit();
+    const timer = setTimeout(() => {
+      this.isWaiting = true;
+      this.emit();
+    }, PATIENCE_MS);
+    try {
+      await work();
+    } catch (error) {
+      this.failure = `${failed}: ${error instanceof Error ? error.message : String(error)}`;
+    } finally {
+      clearTimeout(timer);
+      this.#pending.delete(key);
+      if (this.#pending.size === 0) this.isWaiting = false;
+      if (!this.signal.aborted) this.emit();
+    }
+  }
+
+  #take(isNew: boolean): void {
+    const before = this.state;
+    const state = this.host.state();
+    if (state && state !== before) {
+      this.state = state;
+      this.clock.seen(state.now_ms, isNew);
+      this.rate.seen(state);
+      this.#tell(before, state);
+      if (state.requested === 0) this.#askedSince = null;
+      else this.#askedSince ??= Date.now();
+    }
+    this.emit();
+  }
+
+  #tell(before: MonitorState | null, state: MonitorState): void {
+    const come = awaited(before, state);
+    for (const row of come) this.arrived.add(row.trace);
+    if (come.length > 0) this.notice = { text: "Traced", trace: come[0] };
+    // What it is about may have been deleted since, here or elsewhere.
+    const about = this.notice?.trace;
+    if (about && !state.traces.some((row) => row.trace === about.trace)) this.notice = null;
+    if (!this.signature) this.selected = null;
+  }
+}

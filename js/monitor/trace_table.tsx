@@ -1,0 +1,179 @@
+/** The traces that are kept, of all signatures or of the one that is looked at. */
+
+import { useState } from "preact/hooks";
+import { formatBytes, formatCount, formatDuration, formatExact } from "../model/units";
+import { ago, fullMoment, moment } from "./moments";
+import type { MonitorState, TraceRow } from "./monitor_host";
+import { moveAmongRows } from "./row_keys";
+import { SortHead } from "./sort_head";
+import { meansOf, ratio, sortTraces, type TraceColumn } from "./sorting";
+import type { MonitorStore } from "./store";
+import { TraceActions } from "./trace_actions";
+import { useHeldOrder } from "./use_held_order";
+
+const PAGE = 100;
+/** From so many times the mean on a run stands out, as a step of a timeline does. */
+const SLOW = 1.3;
+
+const HEADS: [TraceColumn, title: string, hint: string][] = [
+  ["label", "Signature", "What was run"],
+  ["start_ms", "Started", "When the run began"],
+  ["duration_ns", "Duration", "How long the traced run took"],
+  ["ratio", "Of mean", "How many times the mean of its signature; being traced takes time itself"],
+  ["bytes", "Size", "What it takes in the file"],
+  ["process", "Process", "The process that ran it"],
+];
+
+export function TraceTable({ store, state }: { store: MonitorStore; state: MonitorState }) {
+  const [most, setMost] = useState(PAGE);
+  const [current, setCurrent] = useState<number | null>(null);
+  const { traceSort: sort, signature } = store;
+  const means = meansOf(state.signatures);
+  const ofOne = signature
+    ? state.traces.filter((row) => row.signature === signature.signature)
+    : state.traces;
+  const sorted = sortTraces(ofOne, sort, means);
+  const choice = `${sort.by} ${sort.up} ${signature?.signature}`;
+  const { shown, place } = useHeldOrder(sorted, (row) => row.trace, choice);
+  const choose = (chosen: typeof sort) => store.set({ traceSort: chosen });
+  const rows = shown.slice(0, most);
+  const stop = rows.some((row) => row.trace === current) ? current : rows[0]?.trace;
+  const heads = HEADS.filter(([column]) => column !== "label" || !signature);
+  return (
+    <>
+      <Heading store={store} state={state} listed={ofOne.length} />
+      <div
+        class="rows"
+        role="group"
+        ref={place}
+        data-part="traces"
+        onKeyDown={(event) => moveAmongRows(event, setCurrent)}
+      >
+        {rows.length > 0 ? (
+          <table aria-label="Traces" data-one={signature !== null || undefined}>
+            <thead>
+              <tr>
+                <SortHead
+                  column="run"
+                  title="Run"
+                  hint="Which run of its signature it was"
+                  sort={sort}
+                  choose={choose}
+                />
+                {heads.map(([column, title, hint]) => (
+                  <SortHead key={column} {...{ column, title, hint, sort, choose }} />
+                ))}
+                <th scope="col" class="c-actions">
+                  <span class="visually-hidden">What can be done with it</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <Row
+                  key={row.trace}
+                  {...{ store, row }}
+                  times={ratio(row, means)}
+                  hasLabel={!signature}
+                  isStop={row.trace === stop}
+                  focused={() => setCurrent(row.trace)}
+                />
+              ))}
+            </tbody>
+          </table>
+        ) : (
+          <p class="none">{emptyText(state, signature !== null)}</p>
+        )}
+        {sorted.length > most && (
+          <button type="button" class="more" onClick={() => setMost(most + PAGE)}>
+            {formatCount(sorted.length - most)} more
+          </button>
+        )}
+      </div>
+    </>
+  );
+}
+
+function emptyText(state: MonitorState, isOfOne: boolean): string {
+  if (!state.controllable) return "No traces are kept.";
+  const what = isOfOne ? "Trace next asks for one of its next run." : "Trace next run asks for one.";
+  return `No traces are kept. ${what}`;
+}
+
+function Heading({ store, state, listed }: { store: MonitorStore; state: MonitorState; listed: number }) {
+  const { signature } = store;
+  const isCut = state.traces_total > state.traces.length;
+  const whole = signature ? signature.traces : state.traces_total;
+  return (
+    <div class="heading">
+      <h2>Traces</h2>
+      <span class="count">
+        {isCut && listed < whole
+          ? `${formatCount(listed)} of ${formatCount(whole)}: those among the newest ${formatCount(state.traces.length)}`
+          : formatCount(listed)}
+      </span>
+      {signature && (
+        <button
+          type="button"
+          class="small of"
+          aria-label="Show the traces of all signatures"
+          title="Show the traces of all signatures"
+          onClick={() => store.set({ selected: null })}
+        >
+          <span>of {signature.label}</span> ×
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface RowProps {
+  store: MonitorStore;
+  row: TraceRow;
+  /** How many times the mean it took. */
+  times: number | null;
+  hasLabel: boolean;
+  isStop: boolean;
+  focused: () => void;
+}
+
+function Row({ store, row, times, hasLabel, isStop, focused }: RowProps) {
+  const isOpen = store.opened.some((each) => each.trace === row.trace);
+  const now = store.now();
+  return (
+    <tr data-new={store.arrived.has(row.trace) || undefined} data-selected={isOpen || undefined}>
+      <td class="c-run">
+        <button
+          type="button"
+          class="row"
+          data-row={row.trace}
+          aria-expanded={isOpen}
+          aria-label={`Run ${formatExact(row.run)} of ${row.label}`}
+          title="Show its timeline"
+          tabIndex={isStop ? 0 : -1}
+          onFocus={focused}
+          onClick={() => store.open(row)}
+        >
+          {formatExact(row.run)}
+        </button>
+      </td>
+      {hasLabel && (
+        <td class="c-label" title={row.label}>
+          {row.label}
+        </td>
+      )}
+      <td class="c-start_ms" title={fullMoment(row.start_ms)}>
+        {moment(row.start_ms, now)} <small>{ago(row.start_ms, now)}</small>
+      </td>
+      <td class="c-duration_ns">{formatDuration(row.duration_ns)}</td>
+      <td class={times !== null && times >= SLOW ? "c-ratio alert" : "c-ratio"}>
+        {times === null ? "–" : `${times.toFixed(times < 10 ? 2 : 0)}×`}
+      </td>
+      <td class="c-bytes">{formatBytes(row.bytes)}</td>
+      <td class="c-process">{row.process}</td>
+      <td class="c-actions">
+        <TraceActions store={store} row={row} tabIndex={isStop ? 0 : -1} />
+      </td>
+    </tr>
+  );
+}
