@@ -73,7 +73,7 @@ def shares(table: pd.DataFrame) -> dict[tuple[int, str, str], list[int]]:
     return found
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=20))
 def test_every_nanosecond_is_of_one_activity(rows: list[dict[str, Any]]) -> None:
     trace = built(rows)
