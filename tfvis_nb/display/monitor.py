@@ -210,7 +210,7 @@ def monitor(path: str | Path, **options: Any) -> MonitorWidget:
     >>> import tfvis_nb as tv
     >>> shown = tv.monitor("no-such-run.tfvis")
     >>> shown
-    <MonitorWidget no-such-run.tfvis: there is no file no-such-run.tfvis yet; it comes when the job ...>
+    <MonitorWidget there is no file no-such-run.tfvis yet; it comes when the job begins to record>
     >>> shown.close()
     """
     session = SavedSession(path)

@@ -21,12 +21,13 @@ def monitor_line(state: Mapping[str, Any]) -> str:
     >>> from tfvis_nb.stored import SavedSession
     >>> from tfvis_nb.stored.state import session_state
     >>> monitor_line(session_state(SavedSession("no-such-run.tfvis")))
-    'no-such-run.tfvis: there is no file no-such-run.tfvis yet; it comes when the job begins to record'
+    'there is no file no-such-run.tfvis yet; it comes when the job begins to record'
     """
     name = printable(" ".join(state["name"].split()), 80)
-    said = state["waiting"] or state["problem"]
-    if said and not state["signatures"]:
-        return f"{name}: {printable(said, 300)}"
+    if state["waiting"] and not state["problem"]:
+        return printable(state["waiting"], 300)
+    if state["problem"] and not state["signatures"]:
+        return f"{name}: {printable(state['problem'], 300)}"
     running = sum(process["end_ms"] is None for process in state["processes"])
     runs = sum(signature["runs"] for signature in state["signatures"])
     counts = (
