@@ -36,7 +36,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_holds_the_view_and_no_sources(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"tfvis_nb/py.typed", "tfvis_nb/static/widget.js", "tfvis_nb/static/page.js"} <= set(names)
+    bundles = {f"tfvis_nb/static/{name}.js" for name in ("widget", "page", "monitor", "serve")}
+    assert {"tfvis_nb/py.typed", *bundles} <= set(names)
     roots = {name.partition("/")[0] for name in names}
     assert {root for root in roots if not root.endswith(".dist-info")} == {"tfvis_nb"}
     assert [name for name in names if name.endswith((".ts", ".tsx", ".css", ".test.js"))] == []
