@@ -15,7 +15,7 @@ from tfvis_nb.recording import profiler_slot
 from tfvis_nb.recording.eager_calls import CALLS
 
 v1 = tf.compat.v1
-CallbackList = keras.src.callbacks.callback_list.CallbackList
+CallbackList = keras.callbacks.CallbackList
 
 
 @pytest.fixture(autouse=True)

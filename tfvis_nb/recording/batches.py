@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.recording import profiler_slot
-from tfvis_nb.recording.keras_steps import MODULE as CALLBACK_LISTS
 from tfvis_nb.recording.keras_steps import PHASES
 from tfvis_nb.recording.orders import Book, Counted, Order
 from tfvis_nb.recording.profile import Profile
@@ -168,22 +167,29 @@ def keras_callback(session: TraceSession) -> Any:
 def inject_callback(session: TraceSession, replacements: Replacements) -> None:
     """Give every ``fit``, ``evaluate`` and ``predict`` the callback of `session`, if Keras is there."""
     try:
-        module = importlib.import_module(CALLBACK_LISTS)
+        # Keras 2 and 3 have it there; where they define it differs.
+        module = importlib.import_module("keras.callbacks")
     except ImportError:
         return
 
     def making(original: Any) -> Any:
-        def init(callbacks: Any, *args: Any, **kwargs: Any) -> None:
-            original(callbacks, *args, **kwargs)
-            own = any(getattr(callback, "session", None) is session for callback in callbacks.callbacks)
-            if session.recording and not own:
-                callback = keras_callback(session)
-                callback.set_model(kwargs.get("model"))
-                callbacks.callbacks.append(callback)
+        def init(made: Any, callbacks: Any = None, *args: Any, **kwargs: Any) -> None:
+            given = _flat(callbacks)
+            if session.recording and not any(getattr(one, "session", None) is session for one in given):
+                # With the others: Keras 2 looks once, and here, which of them want to hear of batches.
+                given.append(keras_callback(session))
+            original(made, given, *args, **kwargs)
 
         return init
 
     replacements.put(module.CallbackList, "__init__", making)
+
+
+def _flat(callbacks: Any) -> list[Any]:
+    """Return the callbacks that Keras is given, one or lists of lists of them."""
+    if isinstance(callbacks, (list, tuple)):
+        return [one for part in callbacks for one in _flat(part)]
+    return [] if callbacks is None else [callbacks]
 
 
 def _delegate(callback: Any, phase: str) -> None:
