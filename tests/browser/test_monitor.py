@@ -83,6 +83,30 @@ def test_a_cell_that_trains_is_traced_while_it_runs(notebook: OpenNotebook, jupy
     assert book.ask("print(len(recorded.traces), recorded.problem == '')") == "1 True"
 
 
+# As of JupyterLab before 4.4, and with kernels that have one thread for all messages.
+ONE_THREAD = """() => {
+    const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+    kernel.commsOverSubshells = 'disabled';
+}"""
+
+
+def test_a_kernel_that_answers_after_the_cell(notebook: OpenNotebook, jupyter: JupyterServer) -> None:
+    book = notebook([source.replace("NAME", "late") for source in (GRAPH, TRAIN)])
+    book.page.evaluate(ONE_THREAD)
+    book.run(0)
+    monitor = book.monitor(0)
+    book.start(1)
+    monitor.expect_growth("loss")
+    monitor.order("Trace the next run of loss")
+    expect(monitor.region).to_contain_text("The kernel is busy")
+    monitor.expect_growth("loss")
+    assert book.is_running(1)
+    (jupyter.root / "late.stop").touch()
+    expect(book.output(1)).to_contain_text("trained")
+    expect(monitor.region).not_to_contain_text("The kernel is busy")
+    assert book.ask("print(recorded.signatures.set_index('label').loc['loss', 'requested'])") == "1"
+
+
 def watched(notebook: OpenNotebook, path: Path) -> tuple[Notebook, Monitor]:
     book = notebook([f"import tfvis_nb as tv\nshown = tv.monitor({str(path)!r}, height=500)\nshown"])
     book.run_all()
