@@ -16,7 +16,7 @@ from tfvis_nb.reading.xspace_stats import Values
 _LINKS = ("_pt", "_p", "_ct", "_c", "_r", "correlation_id", "group_id")
 _NUMBERS = (
     *("step_num", "tracing_count", "instance_key", "group_key"),
-    *("allocation_bytes", "bytes_allocated", "is_func"),
+    *("allocation_bytes", "bytes_allocated", "addr", "is_func"),
 )
 _TEXTS = ("hlo_op", "tf_function_call")
 _WANTED = frozenset((*_LINKS, *_NUMBERS, *_TEXTS))
@@ -30,7 +30,7 @@ HIDDEN = frozenset(
         "id",
         "parent_id",
         "_src",
-        # What an allocator's heap is like after an event, other every time: the first is in a column.
+        # What an allocator's heap is like after an event, other every time; two of them are columns.
         "bytes_allocated",
         "bytes_available",
         "peak_bytes_in_use",
@@ -138,6 +138,7 @@ def _marks(events: Events, values: Values) -> dict[str, Sparse]:
         "noise": _flag(_named(events, "ThreadpoolListener::")),
         "instance": _instances(values, len(events)),
         "in_use": Sparse(*values.integers("bytes_allocated")),
+        "address": Sparse(*values.integers("addr")),
     }
     starts, stops = (_named(events, f"ThreadpoolListener::{word}Region") for word in ("Start", "Stop"))
     rows = np.flatnonzero(starts | stops)

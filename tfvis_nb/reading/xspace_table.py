@@ -270,6 +270,7 @@ def _nested(parts: Sequence[Part], links: Links, order: np.ndarray, salt: int) -
         ("consumed", ("consumed",), distinct),
         ("instance", ("instance",), np.int64(0)),
         ("in_use_bytes", ("in_use",), np.int64(0)),
+        ("address", ("address",), np.int64(0)),
     ):
         number = np.zeros(int(links.firsts[-1]), np.int64)
         known = np.zeros(len(number), bool)
