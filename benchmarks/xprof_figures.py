@@ -1,0 +1,114 @@
+"""What XProf says of the profiles that the tests read, for `tests/test_xprof_agreement.py`.
+
+XProf has dependencies of its own, so it runs in an environment of its own::
+
+    python -m venv /tmp/xprof && /tmp/xprof/bin/pip install xprof
+    /tmp/xprof/bin/python benchmarks/xprof_figures.py
+
+writes ``tests/xprof_figures.json`` anew: for each profile its step breakdown, and the kernels and ops
+that took most time. Times are those of XProf, in milliseconds and microseconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import json
+import lzma
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parents[1]
+TARGET = HERE / "tests" / "xprof_figures.json"
+
+PROFILES = (
+    "data/cpu_jax.xplane.pb",
+    "data/gpu_tf218_function.xplane.pb.xz",
+    "data/gpu_tf221_worker0.xplane.pb.xz",
+    "data/gpu_tf221_worker1.xplane.pb.xz",
+    "shared/cpu/xspace_tf2_tffunction_train_cpu.xplane.pb",
+    "shared/cpu/xspace_keras_fit_cpu.xplane.pb",
+    "shared/h200/inception_tf2_60steps_gpu.xplane.pb.xz",
+    "shared/h200/input_bound_tf2_gpu.xplane.pb",
+    "shared/h200/jax_train_gpu.xplane.pb",
+    "shared/h200/keras_fit_gpu.xplane.pb",
+    "shared/h200-tf218/keras_fit_gpu.xplane.pb",
+    "shared/third-party/xprof/bert_8gpu_tf24.xplane.pb.xz",
+)
+"""Files of tests/data and of the large collection beside the repository."""
+
+MOST = 40
+"""How many kernels and ops of each are kept: those that took most time."""
+
+TOOLS = ("input_pipeline_analyzer", "kernel_stats", "framework_op_stats")
+
+
+def main() -> int:
+    """Write the file; return 1 where a profile is missing."""
+    folders = {"data": HERE / "tests" / "data", "shared": HERE.parent / "shared" / "traces"}
+    figures: dict[str, Any] = {
+        "xprof": importlib.metadata.version("xprof"),
+        "command": "python benchmarks/xprof_figures.py",
+        "profiles": {},
+    }
+    for name in PROFILES:
+        folder, _, file = name.partition("/")
+        path = folders[folder] / file
+        if not path.is_file():
+            print(f"{path} is missing", file=sys.stderr)
+            return 1
+        figures["profiles"][name] = asked(path)
+        print(name, len(figures["profiles"][name]["steps"]), "steps")
+    TARGET.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def asked(path: Path) -> dict[str, Any]:
+    """Ask XProf of one profile."""
+    convert = importlib.import_module("xprof.convert.raw_to_tool_data")
+    data = path.read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "host.xplane.pb"
+        file.write_bytes(lzma.decompress(data) if path.suffix == ".xz" else data)
+        said = {tool: json.loads(convert.xspace_to_tool_data([str(file)], tool, {})[0]) for tool in TOOLS}
+    steps = [
+        {key: value for key, value in row.items() if key != "tooltip"}
+        for row in rows(said["input_pipeline_analyzer"][1])
+    ]
+    kernels = rows(said["kernel_stats"])
+    ops = rows(said["framework_op_stats"][0])
+    return {
+        "steps": steps,
+        "kernels": {
+            # XProf itself keeps no more than 1000.
+            "all": len(kernels) < 1000,
+            "occurrences": int(sum(row["occurrences"] for row in kernels)),
+            "total_us": round(sum(row["total_duration_us"] for row in kernels), 3),
+        },
+        "device_ops": most(ops, "Device"),
+        "host_ops": most(ops, "Host"),
+    }
+
+
+def rows(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of one of XProf's tables, by the ids of its columns."""
+    names = [column["id"] for column in table["cols"]]
+    return [dict(zip(names, (cell["v"] for cell in row["c"]), strict=True)) for row in table["rows"]]
+
+
+def most(ops: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:
+    """Return the ops of the host or the devices that took most time, without what is not an op."""
+    chosen = [
+        row
+        for row in ops
+        if row["host_or_device"] == where and row["type"] != "IDLE" and row["total_time"] > 0
+    ]
+    chosen.sort(key=lambda row: -float(row["total_time"]))
+    kept = ("type", "operation", "occurrences", "total_time", "total_self_time")
+    return [{key: row[key] for key in kept} for row in chosen[:MOST]]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
