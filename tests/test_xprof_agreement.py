@@ -1,6 +1,6 @@
 """Figures of steps, kernels and ops beside those of XProf.
 
-What XProf said is in ``xprof_figures.json``, with its version; ``benchmarks/xprof_figures.py`` writes it anew.
+What XProf said is in ``xprof_figures.json``; ``benchmarks/xprof_figures.py`` writes it anew.
 """
 
 from __future__ import annotations
