@@ -91,6 +91,43 @@ def test_every_nanosecond_is_of_one_activity(rows: list[dict[str, Any]]) -> None
         assert lengths.tolist() == shares(table)[step, task, device]
 
 
+BY_PRIORITY = {
+    "device_compute_ns": ("kernel", "MatMul", GPU, "stream:1"),
+    "d2h_ns": ("memcpy", "MemcpyD2H", GPU, "memcpy D2H"),
+    "d2d_ns": ("memcpy", "MemcpyD2D", GPU, "memcpy D2D"),
+    "input_ns": ("op", "IteratorGetNext", CPU, "ops"),
+    "communication_ns": ("transfer", "RecvTensor", CPU, "recv"),
+    "launch_ns": ("op", "MatMul", GPU, "ops"),
+    "h2d_ns": ("memcpy", "MemcpyH2D", GPU, "memcpy H2D"),
+    "compile_ns": ("host", "backend_compile", CPU, "python"),
+    "host_compute_ns": ("op", "MatMul", CPU, "ops"),
+    "runtime_ns": ("host", "TFE_Py_Execute", CPU, "python"),
+    "preprocessing_ns": ("host", "Iterator::Prefetch", CPU, "tf_data_iterator_resource/1"),
+    "idle_ns": ("host", "train", CPU, "python"),
+}
+"""One event of each activity, in the order of XProf's EventType, network and collectives in one place."""
+
+
+def test_what_wins_of_what_happens_at_once() -> None:
+    """Each lasts 1 ns longer than what wins over it, and so has 1 ns of its own."""
+    rows = [
+        {
+            "start_ns": 0,
+            "duration_ns": length,
+            "kind": kind,
+            "op": op,
+            "task": TASK,
+            "device": device,
+            "lane": lane,
+        }
+        for length, (kind, op, device, lane) in enumerate(BY_PRIORITY.values(), start=1)
+    ]
+    whole = breakdown(built(rows)).iloc[0]
+    assert whole["step_ns"] == len(BY_PRIORITY)
+    assert {name: whole[name] for name in PARTS} == dict.fromkeys(BY_PRIORITY, 1) | {"unknown_ns": 0}
+    assert (*BY_PRIORITY, "unknown_ns") == PARTS
+
+
 REAL = [
     "cpu_jax.xplane.pb",
     "cpu_tf115_dist.pb.xz",
