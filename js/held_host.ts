@@ -15,7 +15,7 @@ export interface Held {
   drawn(): Promise<Uint8Array>;
   details(): Promise<Uint8Array>;
   /** Makes files of the trace, where somebody can. */
-  make?: (format: ExportFormat) => Promise<{ name: string; bytes: Uint8Array }>;
+  make?: (format: "html" | "json") => Promise<{ name: string; bytes: Uint8Array }>;
 }
 
 export class HeldHost implements Host {
@@ -23,10 +23,10 @@ export class HeldHost implements Host {
   readonly #held: Held;
   readonly #options: Options;
 
-  constructor(held: Held, options: Partial<Options>, exports: readonly ExportFormat[] = []) {
+  constructor(held: Held, options: Partial<Options>) {
     this.#held = held;
     this.#options = { ...DEFAULTS, ...options };
-    this.exports = exports;
+    this.exports = held.make ? ["html", "json"] : [];
   }
 
   drawn(): Promise<Uint8Array> {
@@ -60,7 +60,8 @@ export class HeldHost implements Host {
   watch(): void {}
 
   async export(format: ExportFormat): Promise<{ name: string; bytes: Uint8Array }> {
-    if (!this.#held.make) throw new Error("this page is an export already");
+    // The view writes rows itself.
+    if (!this.#held.make || format === "csv") throw new Error(`nobody here makes ${format}`);
     return this.#held.make(format);
   }
 }

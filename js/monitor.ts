@@ -25,8 +25,6 @@ interface Reply {
   error?: string;
   /** Of a file. */
   name?: string;
-  /** Of a trace. */
-  title?: string;
 }
 
 class KernelHost implements MonitorHost {
@@ -79,8 +77,8 @@ class KernelHost implements MonitorHost {
   }
 
   async open(trace: number): Promise<Opened> {
-    const { reply, buffers } = await this.#ask("open", { trace });
-    return { title: reply.title ?? "", drawn: buffers[0], details: async () => buffers[1] };
+    const { buffers } = await this.#ask("open", { trace });
+    return { drawn: buffers[0], details: async () => buffers[1] };
   }
 
   download(trace: number, format: DownloadFormat): Promise<NamedFile> {
@@ -147,14 +145,10 @@ export default {
         timer = setTimeout(() => model.save_changes(), PAUSE_MS) as unknown as number;
       },
     };
-    const store = mountMonitor(box, new KernelHost(model, view.signal), view.signal, {
-      ownsPage: false,
-      height,
-    });
+    const store = mountMonitor(box, new KernelHost(model, view.signal), view.signal, height);
     const resized = () => store.emit();
     model.on("change:height", resized);
     view.signal.addEventListener("abort", () => model.off("change:height", resized));
-    Object.assign(box, { monitor: store });
     return () => view.abort();
   },
 };

@@ -51,7 +51,7 @@ class ServerHost implements MonitorHost {
   async open(trace: number): Promise<Opened> {
     const part = async (name: string) =>
       new Uint8Array(await (await this.#ask(`api/trace/${trace}/${name}`)).arrayBuffer());
-    return { title: "", drawn: await part("drawn"), details: () => part("details") };
+    return { drawn: await part("drawn"), details: () => part("details") };
   }
 
   download(trace: number, format: DownloadFormat): Promise<NamedFile> {
@@ -115,5 +115,5 @@ const root = document.getElementById("tfvis-root");
 if (root) {
   root.replaceChildren();
   const { signal } = new AbortController();
-  Object.assign(root, { monitor: mountMonitor(root, new ServerHost(signal), signal, { ownsPage: true }) });
+  mountMonitor(root, new ServerHost(signal), signal);
 }

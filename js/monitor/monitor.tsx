@@ -16,7 +16,7 @@ import { useMonitor } from "./use_monitor";
 
 export interface Sizes {
   /** Of the tables and their details (CSS px); null where they fill the window, or share it with a timeline. */
-  height: number | null;
+  height: () => number | null;
   /** Of an opened timeline (CSS px). */
   timeline: () => number;
 }
@@ -27,7 +27,8 @@ const SHARED = "max(40vh, 280px)";
 export function Monitor({ store, sizes }: { store: MonitorStore; sizes: Sizes }) {
   useMonitor(store);
   const { state, opened } = store;
-  const height = sizes.height === null ? (opened.length > 0 ? SHARED : "100vh") : `${sizes.height}px`;
+  const fixed = sizes.height();
+  const height = fixed === null ? (opened.length > 0 ? SHARED : "100vh") : `${fixed}px`;
   return (
     <>
       <section
@@ -40,13 +41,13 @@ export function Monitor({ store, sizes }: { store: MonitorStore; sizes: Sizes })
         <Banners store={store} state={state} />
         {state ? <Body store={store} state={state} /> : <Nothing store={store} />}
         <StatusLine store={store} />
-        {sizes.height !== null && (
+        {fixed !== null && (
           <div
             class="grip"
             data-part="grip"
             role="separator"
             aria-label="Height of the monitor"
-            aria-valuenow={sizes.height}
+            aria-valuenow={fixed}
             tabIndex={0}
           />
         )}

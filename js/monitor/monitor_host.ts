@@ -95,7 +95,6 @@ export type RuleCommand =
 export type DownloadFormat = "html" | "json" | "parquet";
 
 export interface Opened {
-  title: string;
   /** The gzip'd container with what is drawn. */
   drawn: Uint8Array;
   /** The one with what the details panel shows. */

@@ -6,54 +6,51 @@ import { bindSize } from "../input/size_drag";
 import base from "../view/base.css";
 import { styledShadow } from "../view/styled_shadow";
 import { detectTheme, watchTheme } from "../view/theme";
+import { focusRow } from "./focus_row";
 import { Monitor } from "./monitor";
 import type { MonitorHost } from "./monitor_host";
 import { MonitorStore } from "./store";
 import styles from "./styles.css";
 
-export interface MonitorOptions {
-  /** Where the monitor is the whole page: it fills the window. */
-  ownsPage: boolean;
-  /** How high it is otherwise (CSS px), and who remembers what the user makes of that. */
-  height?: { read(): number; write(height: number): void };
+/** How high the monitor is (CSS px), and who remembers what the user makes of that. */
+export interface Height {
+  read(): number;
+  write(height: number): void;
 }
 
 /** Below this width (CSS px) details cover the tables, and do not open by themselves; the style sheet has it too. */
 const NARROW = 900;
 const TIMELINE = 560;
 
-/** Show the monitor of `host` in `element` until `signal` aborts. */
+/** Show the monitor of `host` in `element` until `signal` aborts; without a height it is the whole page. */
 export function mountMonitor(
   element: HTMLElement,
   host: MonitorHost,
   signal: AbortSignal,
-  { ownsPage, height }: MonitorOptions,
+  height?: Height,
 ): MonitorStore {
   const shadow = styledShadow(element, base, styles);
   suppressShortcuts(element);
-  if (!ownsPage) yieldShortcuts(element, signal);
+  if (height) yieldShortcuts(element, signal);
   const root = document.createElement("div");
   root.className = "tfv monitor";
-  if (ownsPage) root.dataset.page = "";
+  if (!height) root.dataset.page = "";
   shadow.append(root);
   const retheme = () => (root.dataset.theme = detectTheme(element));
   retheme();
   watchTheme(retheme, signal);
 
   const store = new MonitorStore(host, signal);
-  const timeline = () => (ownsPage ? Math.max(Math.round(innerHeight * 0.6) - 66, 400) : TIMELINE);
-  const draw = () => {
-    render(
-      <Monitor store={store} sizes={{ height: ownsPage ? null : (height?.read() ?? 480), timeline }} />,
-      root,
-    );
+  const sizes = {
+    height: () => height?.read() ?? null,
+    timeline: () => (height ? TIMELINE : Math.max(Math.round(innerHeight * 0.6) - 66, 400)),
   };
-  draw();
+  render(<Monitor store={store} sizes={sizes} />, root);
   const grip = root.querySelector<HTMLElement>("[data-part=grip]");
   if (grip && height) {
     const write = (size: number) => {
       height.write(size);
-      draw();
+      store.emit();
     };
     bindSize(
       grip,
@@ -61,7 +58,7 @@ export function mountMonitor(
       signal,
     );
   }
-  bindKeys(root, store, signal);
+  bindKeys(root.querySelector<HTMLElement>("[data-part=panel]")!, store, signal);
   watchWidth(root, store, signal);
   signal.addEventListener("abort", () => {
     render(null, root);
@@ -70,20 +67,21 @@ export function mountMonitor(
   return store;
 }
 
-function bindKeys(root: HTMLElement, store: MonitorStore, signal: AbortSignal): void {
+function bindKeys(panel: HTMLElement, store: MonitorStore, signal: AbortSignal): void {
   const pressed = (event: KeyboardEvent) => {
     const target = event.composedPath()[0] as HTMLElement;
     const isTyping = target instanceof HTMLInputElement && ["text", "number"].includes(target.type);
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
     // A popover closes at Escape itself.
-    if (event.key === "Escape" && !target.closest("[popover]") && store.selected !== null)
+    if (event.key === "Escape" && !target.closest("[popover]") && store.selected !== null) {
+      focusRow(target, "signatures", store.selected);
       store.closeDetails();
-    else if (event.key === "/") root.querySelector<HTMLInputElement>(".search input")?.focus();
+    } else if (event.key === "/") panel.querySelector<HTMLInputElement>(".search input")?.focus();
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
-  root.addEventListener("keydown", pressed, { signal });
+  panel.addEventListener("keydown", pressed, { signal });
 }
 
 function watchWidth(root: HTMLElement, store: MonitorStore, signal: AbortSignal): void {

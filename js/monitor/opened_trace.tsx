@@ -5,6 +5,7 @@ import { HeldHost } from "../held_host";
 import { formatDuration, formatExact } from "../model/units";
 import { Message } from "../view/message";
 import { mount } from "../view/mount";
+import { focusRow } from "./focus_row";
 import { fullMoment } from "./moments";
 import type { Opened, TraceRow } from "./monitor_host";
 import type { MonitorStore } from "./store";
@@ -25,7 +26,7 @@ export function OpenedTrace({ store, row, height }: OpenedTraceProps) {
   useEffect(() => {
     let isWanted = true;
     section.current?.scrollIntoView({ block: "nearest" });
-    const asked = store.attempt(`open ${row.trace}`, "", async () => {
+    store.attempt(`open ${row.trace}`, "The trace could not be opened", async () => {
       try {
         const answer = await host.open(row.trace);
         if (isWanted) setOpened(answer);
@@ -34,7 +35,6 @@ export function OpenedTrace({ store, row, height }: OpenedTraceProps) {
         if (isWanted) setError(problem instanceof Error ? problem.message : String(problem));
       }
     });
-    asked.catch(() => {});
     return () => {
       isWanted = false;
     };
@@ -48,12 +48,11 @@ export function OpenedTrace({ store, row, height }: OpenedTraceProps) {
         drawn: async () => drawn,
         details,
         make: async (format) => {
-          const { name, content } = await host.download(row.trace, format === "csv" ? "parquet" : format);
+          const { name, content } = await host.download(row.trace, format);
           return { name, bytes: new Uint8Array(await content.arrayBuffer()) };
         },
       },
       { height },
-      ["html", "json"],
     );
     const element = stage.current;
     mount(element, held, AbortSignal.any([signal, shown.signal]), { ownsPage: false }).then((mounted) => {
@@ -65,14 +64,12 @@ export function OpenedTrace({ store, row, height }: OpenedTraceProps) {
     return () => shown.abort();
   }, [opened]);
   const close = () => {
-    const root = section.current?.getRootNode();
+    focusRow(section.current, "traces", row.trace);
     store.close(row.trace);
-    if (root instanceof ShadowRoot)
-      root.querySelector<HTMLElement>(`[data-part=traces] [data-row="${row.trace}"]`)?.focus();
   };
   const named = `${row.label}, run ${formatExact(row.run)}`;
   return (
-    <section class="opened" ref={section} aria-label={`Timeline of ${named}`} data-trace={row.trace}>
+    <section class="opened" ref={section} aria-label={`Opened trace: ${named}`} data-trace={row.trace}>
       <header>
         {/* What is shown has it in its toolbar. */}
         {!opened && <b>{named}</b>}

@@ -40,5 +40,7 @@ describe("an order", () => {
     expect(refusal(state({}))).toBeNull();
     expect(refusal(absent)).toContain("no file yet");
     expect(refusal(state({ controllable: false }))).toContain("only be read");
+    expect(refusal(state({ problem: "it is damaged", controllable: false }))).toContain("cannot be read");
+    expect(refusal(state({ problem: "the disk is full" }))).toBeNull();
   });
 });

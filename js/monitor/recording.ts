@@ -35,6 +35,7 @@ export function pendingText(requested: number, isRunning: boolean): string {
 export function refusal(state: MonitorState): string | null {
   if (state.controllable) return null;
   if (state.waiting) return "There is no file yet";
+  if (state.problem) return "The file cannot be read";
   return "This file can only be read: nothing can be ordered of its job";
 }
 

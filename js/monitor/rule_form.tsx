@@ -20,8 +20,9 @@ const WARNING =
 export function RuleForm({ store, signature, present, done }: RuleFormProps) {
   const before = parseRule(present);
   const [kind, setKind] = useState<RuleKind>(before.kind);
-  const [values, setValues] = useState({ ...USUAL, [before.kind]: before.value });
-  const rule: Rule = { kind, value: values[kind] };
+  // Texts, or else half a number could not be typed.
+  const [texts, setTexts] = useState({ ...USUAL, [before.kind]: String(before.value) });
+  const rule: Rule = { kind, value: texts[kind].trim() ? Number(texts[kind]) : Number.NaN };
   const fault = ruleFault(rule);
   const isSame = kind === before.kind && rule.value === before.value;
   const key = `rule ${signature}`;
@@ -44,9 +45,9 @@ export function RuleForm({ store, signature, present, done }: RuleFormProps) {
       aria-label={label}
       min={of === "every" ? 1 : 0}
       step={of === "every" ? 1 : "any"}
-      value={Number.isNaN(values[of]) ? "" : values[of]}
+      value={texts[of]}
       onFocus={() => setKind(of)}
-      onInput={(event) => setValues({ ...values, [of]: event.currentTarget.valueAsNumber })}
+      onInput={(event) => setTexts({ ...texts, [of]: event.currentTarget.value })}
     />
   );
   return (

@@ -11,10 +11,8 @@ export interface Rule {
   value: number;
 }
 
-export const KINDS: readonly RuleKind[] = ["none", "every", "slower", "all"];
-
 /** What a rule begins with in the fields. */
-export const USUAL: Record<RuleKind, number> = { none: 0, all: 0, every: 1000, slower: 3 };
+export const USUAL: Record<RuleKind, string> = { none: "0", all: "0", every: "1000", slower: "3" };
 
 export function parseRule(text: string): Rule {
   const [kind, value] = text.split(" ");

@@ -1,6 +1,7 @@
 /** All about one signature: what is asked of it, its figures, what it fetches and is fed. */
 
 import { formatCount, formatDuration, formatExact, formatPercent } from "../model/units";
+import { focusRow } from "./focus_row";
 import { ago, fullMoment } from "./moments";
 import type { MonitorState, SignatureRow } from "./monitor_host";
 import { pendingText, refusal } from "./recording";
@@ -35,7 +36,10 @@ export function SignatureDetails({ store, state, row }: SignatureDetailsProps) {
           type="button"
           class="close"
           aria-label="Close the details"
-          onClick={() => store.closeDetails()}
+          onClick={(event) => {
+            focusRow(event.currentTarget, "signatures", row.signature);
+            store.closeDetails();
+          }}
         >
           ×
         </button>

@@ -38,7 +38,7 @@ export function TraceActions({ store, row, tabIndex }: TraceActionsProps) {
             store.order(key, { do: "delete", traces: [row.trace] });
           }}
         >
-          Delete it
+          Delete
         </button>
         <button type="button" class="small" ref={keep} onClick={() => setAsking(false)}>
           Keep

@@ -24,6 +24,7 @@ class Monitor:
         self.region = host.get_by_role("region", name=re.compile("^Monitor"))
         self.recording = self.region.get_by_role("button", name="show the session and its processes")
         self.banner = self.region.locator(".banner")
+        self.sections = host.get_by_role("region", name=re.compile("^Opened trace"))
         self.details = self.region.get_by_role("complementary", name="Details")
 
     def signature(self, label: str) -> Locator:
@@ -50,5 +51,4 @@ class Monitor:
 
     def opened(self, number: int = 0) -> Timeline:
         """A timeline that was opened below the tables, drawn; the one opened last first."""
-        sections = self.host.get_by_role("region", name=re.compile("^Timeline of"))
-        return Timeline(sections.nth(number).locator(".stage")).wait()
+        return Timeline(self.sections.nth(number).locator(".stage")).wait()

@@ -50,7 +50,8 @@ def front_end() -> Finding:
     """Look for the view, which a checkout of the source has to build first."""
     from tfvis_nb.display.page import bundle_path
 
-    absent = [name for name in ("widget.js", "page.js") if not bundle_path(name).is_file()]
+    bundles = ("widget.js", "page.js", "monitor.js", "serve.js")
+    absent = [name for name in bundles if not bundle_path(name).is_file()]
     if not absent:
         return Finding("view", "built")
     folder = bundle_path("").parent.parent

@@ -1,0 +1,199 @@
+"""The monitor's panel: its tables and keys, orders for one signature, what it says when nobody answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+
+import tfvis_nb as tv
+from tests.browser.monitor import Monitor
+from tests.browser.watched import Watched
+from tests.serving.conftest import METADATA
+from tfvis_nb.serving import MonitorServer
+from tfvis_nb.stored.ledger import Counts
+from tfvis_nb.stored.writer import Recording, Signature, Writer
+
+MS = 1_000_000
+RUNS = {"init": (1, 90 * MS), "train": (4000, 8000 * MS), "evaluate": (20, 200 * MS)}
+NARROW = 500
+SHOW = """state => {
+    Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+}"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A session of three signatures; of ``train`` there are two traces, of ``evaluate`` one."""
+    path = tmp_path / "run.tfvis"
+    writer = Writer(path, keep=None)
+    counted = {}
+    for label, (runs, total) in RUNS.items():
+        number, slot = writer.add_signature(Signature("session", label, f"{label}/fetched:0", "", "images:0"))
+        counted[number] = Counts(runs, 3 if label == "train" else 0, total, 50 * MS, 10**18, 10**18 + 1)
+        writer.count(slot, counted[number])
+        for run in {"train": (1000, 2000), "evaluate": (7,)}.get(label, ()):
+            recorded = Recording("run_metadata", METADATA, run, 10**18 + run, run * 2000)
+            writer.add_trace(number, recorded, None)
+    writer.close(counted)
+    return path
+
+
+@pytest.fixture
+def server(path: Path) -> Iterator[MonitorServer]:
+    with MonitorServer(path) as server:
+        yield server
+
+
+@pytest.fixture
+def monitor(context: BrowserContext, server: MonitorServer) -> Iterator[Monitor]:
+    page = context.new_page()
+    watched = Watched(page, own=server.address)
+    page.goto(server.url)
+    yield monitor_on(page)
+    watched.check()
+
+
+def monitor_on(page: Page) -> Monitor:
+    monitor = Monitor(page.locator("#tfvis-root"))
+    expect(monitor.signature("train")).to_be_visible()
+    return monitor
+
+
+def labels(monitor: Monitor) -> list[str]:
+    return monitor.region.locator("[data-part=signatures] [data-row]").all_inner_texts()
+
+
+def focused(monitor: Monitor) -> Locator:
+    """The row that has the focus."""
+    return monitor.region.locator("[data-row]:focus")
+
+
+def test_rows_are_sorted_and_filtered(monitor: Monitor) -> None:
+    assert labels(monitor) == ["train", "evaluate", "init"]
+    heads = monitor.region.get_by_role("table", name="Signatures").get_by_role("columnheader")
+    mean = heads.filter(has_text="Mean")
+    mean.get_by_role("button").click()
+    expect(mean).to_have_attribute("aria-sort", "descending")
+    monitor.page.mouse.move(0, 0)
+    assert labels(monitor) == ["init", "evaluate", "train"]
+    mean.get_by_role("button").click()
+    expect(mean).to_have_attribute("aria-sort", "ascending")
+    assert labels(monitor) == ["train", "evaluate", "init"]
+    expect(heads.filter(has_text="Failed")).to_be_visible()
+    monitor.page.keyboard.press("/")
+    monitor.page.keyboard.type("fetched ini")
+    expect(monitor.signature("train")).to_have_count(0)
+    assert labels(monitor) == ["init"]
+    monitor.page.keyboard.press("Escape")
+    expect(monitor.signature("train")).to_be_visible()
+
+
+def test_keys_lead_from_row_to_row_and_into_details(monitor: Monitor) -> None:
+    keyboard = monitor.page.keyboard
+    monitor.signature("train").get_by_role("button", name="train", exact=True).focus()
+    keyboard.press("ArrowDown")
+    expect(focused(monitor)).to_have_text("evaluate")
+    expect(monitor.details.get_by_role("heading", name="Session")).to_be_visible()
+    keyboard.press("Enter")
+    expect(monitor.details.get_by_role("heading", name="evaluate")).to_be_visible()
+    expect(monitor.details).to_contain_text("evaluate/fetched:0")
+    expect(monitor.traces).to_have_count(1)
+    keyboard.press("Home")
+    expect(monitor.details.get_by_role("heading", name="train")).to_be_visible()
+    expect(monitor.traces).to_have_count(2)
+    keyboard.press("Escape")
+    expect(monitor.details.get_by_role("heading", name="Session")).to_be_visible()
+    expect(focused(monitor)).to_have_text("train")
+    expect(monitor.traces).to_have_count(3)
+
+
+def test_two_timelines_are_opened_and_closed(monitor: Monitor) -> None:
+    for number in (0, 1):
+        monitor.traces.nth(number).press("Enter")
+        monitor.opened()
+        expect(monitor.sections).to_have_count(number + 1)
+    expect(monitor.traces.nth(1)).to_have_attribute("aria-expanded", "true")
+    monitor.page.get_by_role("button", name="Close the timeline").first.click()
+    expect(monitor.traces.nth(1)).to_have_attribute("aria-expanded", "false")
+    expect(monitor.traces.nth(1)).to_be_focused()
+    expect(monitor.sections).to_have_count(1)
+
+
+def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
+    monitor.signature("train").get_by_role("button", name="train", exact=True).click()
+    form = monitor.details.locator("form")
+    number = form.get_by_role("spinbutton", name="Every how many runs")
+    number.fill("0")
+    expect(form).to_contain_text("A whole number, from 1 on")
+    expect(form.get_by_role("button", name="Apply")).to_be_disabled()
+    number.fill("250")
+    number.press("Enter")
+    expect(monitor.signature("train")).to_contain_text("every 250")
+    with tv.open_session(path) as session:
+        assert session.signatures["rule"].tolist() == ["", "every 250", ""]
+
+        # Nobody records now, and so the request waits.
+        monitor.details.get_by_role("button", name="Trace its next run").click()
+        expect(monitor.details).to_contain_text("will be traced, when a job records again")
+        assert session.signatures["requested"].tolist() == [0, 1, 0]
+        monitor.details.get_by_role("button", name="Withdraw").click()
+        expect(monitor.details.get_by_role("button", name="Trace its next run")).to_be_enabled()
+        assert session.signatures["requested"].tolist() == [0, 0, 0]
+        assert session.signatures["rule"].tolist() == ["", "every 250", ""]
+
+        form.get_by_role("radio", name="No rule").check()
+        form.get_by_role("button", name="Stop").click()
+        expect(monitor.signature("train")).not_to_contain_text("every")
+        assert session.signatures["rule"].eq("").all()
+
+
+def test_it_says_that_nobody_answers_and_goes_on(context: BrowserContext, path: Path) -> None:
+    page = context.new_page()
+    with MonitorServer(path) as server:
+        page.goto(server.url)
+        monitor = monitor_on(page)
+    expect(monitor.banner).to_contain_text("The server does not answer")
+    expect(monitor.signature("train")).to_be_visible()
+    monitor.order("Trace next run")
+    expect(monitor.region.get_by_role("alert").filter(has_text="could not be done")).to_be_visible()
+    with MonitorServer(path, port=server.port, token=server.token):
+        expect(monitor.banner).to_have_count(0)
+    with MonitorServer(path, port=server.port):
+        expect(monitor.banner).to_contain_text("open the whole address that was printed")
+
+
+def test_a_hidden_page_asks_nothing(monitor: Monitor) -> None:
+    page = monitor.page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.evaluate(SHOW, "hidden")
+    page.wait_for_timeout(300)
+    asked.clear()
+    page.wait_for_timeout(2500)
+    assert asked == []
+    with page.expect_request("**/api/state"):
+        page.evaluate(SHOW, "visible")
+
+
+def test_it_follows_the_theme_and_fits_a_narrow_page(chromium: Browser, server: MonitorServer) -> None:
+    with chromium.new_context(viewport={"width": NARROW, "height": 700}, color_scheme="light") as context:
+        page = context.new_page()
+        page.goto(server.url)
+        monitor = monitor_on(page)
+        ground = "element => getComputedStyle(element).backgroundColor"
+        assert monitor.region.evaluate(ground) == "rgb(255, 255, 255)"
+        page.emulate_media(color_scheme="dark")
+        expect(monitor.region).to_have_css("background-color", "rgb(22, 24, 29)")
+        expect(monitor.details).to_have_count(0)
+        monitor.signature("train").get_by_role("button", name="train", exact=True).click()
+        expect(monitor.details.get_by_role("heading", name="train")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
+        monitor.details.get_by_role("button", name="Close the details").click()
+        expect(monitor.traces).to_have_count(2)
+        for part in ("signatures", "traces"):
+            overflow = "rows => rows.scrollWidth - rows.clientWidth"
+            assert monitor.region.locator(f"[data-part={part}]").evaluate(overflow) <= 0
