@@ -36,7 +36,8 @@ function Ordered({ store, state }: { store: MonitorStore; state: MonitorState })
           pendingText(state.requested, store.isRunning)
         ) : (
           <>
-            <b>{capital(ruleName(rule))}</b> {rule.kind === "slower" ? "are" : "is"} kept as a trace
+            <b>{capital(ruleName(rule))}</b>{" "}
+            {rule.kind === "slower" ? "are kept as traces" : "is kept as a trace"}
             {rule.kind === "every" && rule.value > 1 && ", of each signature"}.
             {isSlow && " Each run is as slow as TensorFlow's tracing makes it."}
           </>
