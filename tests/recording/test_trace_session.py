@@ -123,6 +123,19 @@ def test_orders(session: Any, path: Path) -> None:
     assert recorded.traces.loc[1, "run"] == 2
 
 
+def test_orders_before_anything_is_recorded(session: Any, path: Path) -> None:
+    recorded = tv.TraceSession(path)
+    with pytest.raises(FileNotFoundError):
+        tv.open_session(path).trace_every(2)
+    recorded.trace_every(2)
+    recorded.trace_next()
+    assert not recorded.recording
+    with recorded:
+        for _ in range(4):
+            session.run("loss:0")
+    assert recorded.traces["run"].tolist() == [1, 2, 4]
+
+
 def test_only_slow_runs_are_kept(path: Path) -> None:
     with tf.Graph().as_default(), v1.Session() as session, tv.TraceSession(path) as recorded:
         seconds = v1.placeholder(tf.float32, [], name="seconds")

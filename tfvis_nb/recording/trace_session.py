@@ -16,6 +16,7 @@ from tfvis_nb.recording.observer import RunObserver
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.orders import Book, warn_stopped
 from tfvis_nb.recording.replaced import Replacements
+from tfvis_nb.stored.database import connect
 from tfvis_nb.stored.saved import SavedSession
 from tfvis_nb.stored.writer import Writer
 from tfvis_nb.unknown_options import only_known_options
@@ -198,6 +199,11 @@ class TraceSession(SavedSession):
         observer.remove()
         book.close()
         self._problem = book.problem
+
+    def _ordering(self) -> None:
+        # Of a training that does not return, what to trace is said before it begins.
+        if not self.path.exists():
+            connect(self.path, create=True).close()
 
     def _ordered(self) -> None:
         if self._book is not None:

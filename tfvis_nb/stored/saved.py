@@ -132,6 +132,7 @@ class SavedSession:
         ValueError
             If there is no such signature, or several have the label.
         """
+        self._ordering()
         with self._lock:
             self._take_in_abandoned()
             self._request(signature)
@@ -172,6 +173,7 @@ class SavedSession:
 
     def trace_none(self, signature: int | str | None = None) -> None:
         """Withdraw the rule of a signature, or without one all rules and requests."""
+        self._ordering()
         with self._lock, Transaction(self._connected()) as connection:
             number = self._number(signature)
             for table in ("rules", "requests"):
@@ -245,10 +247,14 @@ class SavedSession:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
 
+    def _ordering(self) -> None:
+        """What to do before orders are written: they are for a session that is there."""
+
     def _ordered(self) -> None:
         """What to do when the orders have changed: those who record look for themselves."""
 
     def _rule(self, kind: str, value: float, signature: int | str | None) -> None:
+        self._ordering()
         with self._lock, Transaction(self._connected()) as connection:
             number = self._number(signature)
             connection.execute("INSERT OR REPLACE INTO rules VALUES (?, ?, ?)", (number, kind, value))
