@@ -20,6 +20,8 @@ from tfvis_nb.unknown_options import check_title
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tfvis_nb.display.charts import Charts
+
 
 class Trace:
     """What one or more traced steps recorded.
@@ -129,11 +131,32 @@ class Trace:
         return utilisation(self)
 
     @cached_property
+    def lifetimes(self) -> pd.DataFrame:
+        """One row per allocated buffer; see `tfvis_nb.analysis.tensor_lifetimes.tensor_lifetimes`."""
+        from tfvis_nb.analysis.tensor_lifetimes import tensor_lifetimes
+
+        return tensor_lifetimes(self)
+
+    @cached_property
+    def memory(self) -> pd.DataFrame:
+        """What each allocator had given out over time; see `tfvis_nb.analysis.memory.memory_curve`."""
+        from tfvis_nb.analysis.memory import memory_curve
+
+        return memory_curve(self)
+
+    @cached_property
     def edges(self) -> pd.DataFrame:
         """Which event fed which; see `tfvis_nb.analysis.dataflow.dataflow`."""
         from tfvis_nb.analysis.dataflow import dataflow
 
         return dataflow(self)
+
+    @property
+    def charts(self) -> Charts:
+        """Bokeh charts of the trace; see `tfvis_nb.display.charts.Charts`."""
+        from tfvis_nb.display.charts import Charts
+
+        return Charts(self)
 
     @cached_property
     def steps(self) -> pd.DataFrame:

@@ -1,0 +1,140 @@
+"""Charts: what they draw is what the analyses say, and nothing of a trace is more than text in them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from bokeh.embed import json_item
+from bokeh.models import ColumnDataSource, CustomJS, CustomJSTickFormatter
+from bokeh.plotting import figure
+
+import tfvis_nb as tv
+from tests.real_traces import DATA
+from tfvis_nb import events
+from tfvis_nb.analysis.breakdown import PARTS
+from tfvis_nb.display.charts import CannotSayError, Charts
+from tfvis_nb.display.charts.breakdown import MOST_STEPS
+from tfvis_nb.display.charts.style import ROWS, TIME, shown
+from tfvis_nb.display.charts.time import MOST_POINTS
+
+
+def _source(made: figure) -> ColumnDataSource:
+    found = made.renderers[0].data_source
+    assert isinstance(found, ColumnDataSource)
+    return found
+
+
+def _steps(count: int) -> tv.Trace:
+    columns = {
+        "step": np.arange(count),
+        "start_ns": np.arange(count) * 10_000_000,
+        "duration_ns": np.full(count, 2_000_000) + np.arange(count) * 1000,
+        "kind": ["op"] * count,
+        "op": ["MatMul"] * count,
+        "device": ["/device:CPU:0"] * count,
+    }
+    return tv.Trace(events.build(columns))
+
+
+def test_breakdown_bars_are_the_parts_of_each_step() -> None:
+    trace = _steps(5)
+    data = _source(trace.charts.breakdown()).data
+    whole = trace.breakdown[trace.breakdown["device"].astype(str) == ""]
+    for part in PARTS:
+        drawn = np.asarray(data.get(part.removesuffix("_ns"), np.zeros(5)))
+        assert np.allclose(drawn, whole[part].fillna(0).to_numpy(np.float64) / 1e6)
+    assert list(data["step"]) == [0, 1, 2, 3, 4]
+    assert np.allclose(data["start_ms"], [0, 10, 20, 30, 40])
+
+
+def test_bars_of_many_steps_are_means_that_stand_for_all() -> None:
+    trace = _steps(3 * MOST_STEPS + 7)
+    data = _source(trace.charts.breakdown()).data
+    assert len(data["step"]) <= MOST_STEPS
+    assert data["row"][0] == "steps 0 to 3, mean"
+    assert np.allclose(data["host_compute"][0], (2_000_000 + 1500) / 1e6)
+    assert data["row"][-1].startswith("step")
+
+
+def test_utilisation_is_busy_time_of_all_steps_together() -> None:
+    trace = _steps(4)
+    table = trace.utilisation
+    busy = 100 * table["busy_ns"].sum() / table["step_ns"].sum()
+    assert _source(trace.charts.utilisation()).data["busy"].tolist() == pytest.approx([busy])
+
+
+def test_op_types_add_up_and_the_rest_shares_one_bar() -> None:
+    count = 30
+    columns = {
+        "start_ns": np.arange(count) * 100,
+        "duration_ns": np.arange(1, count + 1) * 1000,
+        "kind": ["op"] * count,
+        "op": [f"Op{number}" for number in range(count)],
+        "device": ["/device:CPU:0"] * count,
+    }
+    data = _source(tv.Trace(events.build(columns)).charts.top_ops()).data
+    assert data["row"][0] == "Op29"
+    assert data["row"][-1] == "12 others"
+    assert float(np.sum(data["total"])) == pytest.approx(sum(range(1, count + 1)) / 1e3)
+    assert int(np.sum(data["count"])) == count
+
+
+def test_steps_and_where_a_tap_leads() -> None:
+    made = _steps(3).charts.steps()
+    source = _source(made)
+    assert source.name == ROWS
+    assert source.data["took"].tolist() == pytest.approx([2.0, 2.001, 2.002])
+    assert source.data["end_ms"].tolist() == pytest.approx([2.0, 12.001, 22.002])
+
+
+def test_memory_follows_the_timeline_and_keeps_its_peak() -> None:
+    trace = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    made = trace.charts.memory()
+    assert made.name == TIME
+    peak = trace.memory["bytes"].max() / 2**20
+    assert max(_source(made).data["mib"]) == pytest.approx(peak)
+    assert len(_source(made).data["ms"]) <= MOST_POINTS + 1
+
+
+def test_transfers_have_their_sizes() -> None:
+    trace = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    made = trace.charts.transfers()
+    sizes = sorted(size for renderer in made.renderers for size in renderer.data_source.data["bytes"])
+    known = trace.transfers
+    known = known[(known["bytes"].fillna(0) > 0) & (known["transfer_ns"].fillna(0) > 0)]
+    assert sizes == sorted(known["bytes"].tolist())
+
+
+def test_what_cannot_be_said_is_said_in_words() -> None:
+    trace = tv.Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))
+    assert "records of allocations" in trace.charts.why_not("memory")
+    with pytest.raises(CannotSayError, match="cannot say, because the trace has no records of allocations"):
+        trace.charts.memory()
+    with pytest.raises(CannotSayError, match="one step only"):
+        trace.charts.steps()
+    empty = tv.Trace(events.build({}, rows=0))
+    assert all(empty.charts.why_not(name) == "the trace holds no events" for name in Charts.NAMES)
+    with pytest.raises(ValueError, match="there is no chart 'memry'"):
+        trace.charts.why_not("memry")
+
+
+@pytest.mark.parametrize("name", ["$$a$$", "\\(x\\)", "\\[y\\]", "$$$$$$"])
+def test_no_text_of_a_trace_is_taken_for_a_formula(name: str) -> None:
+    # BokehJS would fetch MathJax for it.
+    text = shown(name)
+    assert "$$" not in text
+    assert "\\(" not in text
+    assert "\\[" not in text
+
+
+def test_no_chart_needs_eval() -> None:
+    trace = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    for name in Charts.NAMES:
+        if trace.charts.why_not(name):
+            continue
+        made = getattr(trace.charts, name)()
+        assert not list(made.select({"type": CustomJS}))
+        assert not list(made.select({"type": CustomJSTickFormatter}))
+        assert "CustomJS" not in json.dumps(json_item(made))

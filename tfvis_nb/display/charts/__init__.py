@@ -1,0 +1,113 @@
+"""Charts of a trace, in Bokeh: each usable alone in a script or a notebook, all in the dashboard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfvis_nb.analysis.answers import why_not
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+    from tfvis_nb._trace import Trace
+
+
+class CannotSayError(ValueError):
+    """Raised where a trace lacks what a chart shows; the message says what that is."""
+
+
+class Charts:
+    """The charts of one trace; ``trace.charts`` is it.
+
+    Each method returns a ``bokeh.plotting.figure``, made anew: show it by ``bokeh.plotting.show``,
+    save it by ``bokeh.plotting.save``, or change it first.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": ["MatMul"],
+    ...                       "device": ["/device:CPU:0"]})
+    >>> Trace(table).charts.top_ops().title.text
+    'Time by op type (ms, summed over executions)'
+    """
+
+    NAMES = ("breakdown", "utilisation", "top_ops", "memory", "transfers", "steps")
+    """Every chart."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def breakdown(self) -> figure:
+        """Where the time of each step went; see `tfvis_nb.analysis.breakdown.breakdown`."""
+        from tfvis_nb.display.charts.breakdown import breakdown_chart
+
+        self._check("breakdown")
+        return breakdown_chart(self._trace)
+
+    def utilisation(self) -> figure:
+        """How busy each device was; see `tfvis_nb.analysis.utilisation.utilisation`."""
+        from tfvis_nb.display.charts.breakdown import utilisation_chart
+
+        self._check("utilisation")
+        return utilisation_chart(self._trace)
+
+    def top_ops(self) -> figure:
+        """Which op types took most time."""
+        from tfvis_nb.display.charts.ops import top_ops_chart
+
+        self._check("top_ops")
+        return top_ops_chart(self._trace)
+
+    def memory(self) -> figure:
+        """How much memory was given out over time; see `tfvis_nb.analysis.memory.memory_curve`."""
+        from tfvis_nb.display.charts.time import memory_chart
+
+        self._check("memory")
+        return memory_chart(self._trace)
+
+    def transfers(self) -> figure:
+        """How large transfers and copies were, and how long they moved; see `tfvis_nb.Trace.transfers`."""
+        from tfvis_nb.display.charts.time import transfers_chart
+
+        self._check("transfers")
+        return transfers_chart(self._trace)
+
+    def steps(self) -> figure:
+        """How long each step took; see `tfvis_nb.Trace.steps`."""
+        from tfvis_nb.display.charts.time import steps_chart
+
+        self._check("steps")
+        return steps_chart(self._trace)
+
+    def why_not(self, name: str) -> str:
+        """Return why there is no chart of that name for this trace; empty when there is one.
+
+        Raises
+        ------
+        ValueError
+            If there is no such chart.
+        """
+        if name not in self.NAMES:
+            raise ValueError(f"there is no chart {name!r}; the charts are {', '.join(self.NAMES)}")
+        trace = self._trace
+        if trace.events.empty:
+            return "the trace holds no events"
+        if name in ("breakdown", "utilisation", "memory"):
+            return why_not(getattr(trace, name))
+        if name == "transfers" and trace.transfers.empty:
+            return "nothing was received or copied"
+        if name == "steps" and int((trace.steps["step"] >= 0).sum()) < 2:
+            return (
+                "there is one step only" if (trace.steps["step"] >= 0).any() else "no event belongs to a step"
+            )
+        return ""
+
+    def _check(self, name: str) -> None:
+        reason = self.why_not(name)
+        if reason:
+            raise CannotSayError(f"cannot say, because {reason}")

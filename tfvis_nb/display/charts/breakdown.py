@@ -1,0 +1,201 @@
+"""Charts of where steps' time went: their parts, and how busy each device was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.breakdown import PARTS
+from tfvis_nb.display.charts.style import COLOURS, LABELS, ROWS, legend_below, plot, shown
+from tfvis_nb.display.labels import lane_label
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+    from tfvis_nb._trace import Trace
+
+MOST_STEPS = 150
+"""More steps than these are drawn as means of steps that follow each other."""
+
+
+def breakdown_chart(trace: Trace) -> figure:
+    """Return each step as a stacked bar of the parts of `tfvis_nb.analysis.breakdown.breakdown`.
+
+    A trace of several tasks has a bar for each task of a step.
+
+    Parameters
+    ----------
+    trace
+        Any trace with steps.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.breakdown import breakdown_chart
+    >>> table = events.build({"start_ns": [0], "duration_ns": [2_000_000], "kind": ["op"], "op": ["MatMul"]})
+    >>> breakdown_chart(Trace(table)).renderers[0].data_source.data["host_compute"].tolist()
+    [2.0]
+    """
+    table = trace.breakdown
+    whole = table[table["device"].astype(str) == ""].reset_index(drop=True)
+    tasks = list(whole["task"].astype(str).unique())
+    if len(whole) <= 12:
+        return _lying(trace, whole, tasks)
+    return _standing(trace, whole, tasks)
+
+
+def _parts(whole: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Milliseconds of each part that there is any of."""
+    found = {part.removesuffix("_ns"): whole[part].to_numpy(np.float64, na_value=0.0) / 1e6 for part in PARTS}
+    return {name: values for name, values in found.items() if values.any()}
+
+
+def _places(trace: Trace, steps: pd.Series) -> dict[str, list[float]]:
+    known = trace.steps.set_index("step")
+    origin = int(trace.events["start_ns"].iloc[0])
+    return {
+        "start_ms": [(int(known.loc[step, "start_ns"]) - origin) / 1e6 for step in steps],
+        "end_ms": [(int(known.loc[step, "end_ns"]) - origin) / 1e6 for step in steps],
+    }
+
+
+def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
+    """Return few steps as bars from left to right, with their names."""
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    rows = zip(whole["step"], whole["task"].astype(str), strict=True)
+    names = [
+        f"step {step}" + (f" · {lane_label(task, '', '')}" if len(tasks) > 1 else "") for step, task in rows
+    ]
+    parts = _parts(whole)
+    called = [shown(name) for name in names]
+    data: dict[str, Any] = {
+        "row": called,
+        "step": whole["step"].to_numpy(),
+        **parts,
+        **_places(trace, whole["step"]),
+    }
+    source = ColumnDataSource(data, name=ROWS)
+    made = plot(
+        "Where the time of each step went (ms)",
+        height=90 + 26 * max(len(whole), 2),
+        y_range=called[::-1],
+        from_0="x",
+        tools="tap",
+        active_drag=None,
+    )
+    bars = made.hbar_stack(
+        list(parts),
+        y="row",
+        height=0.72,
+        source=source,
+        color=[COLOURS[name] for name in parts],
+        legend_label=[LABELS.get(name, name) for name in parts],
+    )
+    _hovers(made, bars, list(parts), HoverTool)
+    made.ygrid.visible = False
+    legend_below(made)
+    return made
+
+
+def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
+    """Return many steps as thin bars side by side, those of a task each a little lower than the next."""
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    steps = np.sort(whole["step"].unique())
+    size = -(-len(steps) // MOST_STEPS)
+    bins = np.searchsorted(steps, whole["step"].to_numpy()) // size
+    parts = [part for part in PARTS if whole[part].fillna(0).any()]
+    grouped = whole.assign(bin=bins, task=whole["task"].astype(str)).groupby(["bin", "task"], sort=True)
+    means = grouped[parts].mean().fillna(0).reset_index()
+    lowest, highest = grouped["step"].min().to_numpy(), grouped["step"].max().to_numpy()
+    width = 0.8 / len(tasks)
+    place = means["task"].map({task: number for number, task in enumerate(tasks)}).to_numpy()
+    starts, ends = _places(trace, pd.Series(lowest)), _places(trace, pd.Series(highest))
+    called = [
+        f"step {low}" if low == high else f"steps {low} to {high}, mean"
+        for low, high in zip(lowest, highest, strict=True)
+    ]
+    if len(tasks) > 1:
+        called = [
+            f"{name} · {lane_label(task, '', '')}" for name, task in zip(called, means["task"], strict=True)
+        ]
+    names = [part.removesuffix("_ns") for part in parts]
+    source = ColumnDataSource(
+        {
+            "x": lowest + (highest - lowest) / 2 + (place - (len(tasks) - 1) / 2) * width * size,
+            "row": [shown(name) for name in called],
+            "step": lowest,
+            "start_ms": starts["start_ms"],
+            "end_ms": ends["end_ms"],
+            **{name: means[part].to_numpy(np.float64) / 1e6 for name, part in zip(names, parts, strict=True)},
+        },
+        name=ROWS,
+    )
+    made = plot("Where the time of each step went (ms)", height=260, from_0="y")
+    bars = made.vbar_stack(
+        names,
+        x="x",
+        width=width * size,
+        source=source,
+        color=[COLOURS[name] for name in names],
+        legend_label=[LABELS.get(name, name) for name in names],
+    )
+    _hovers(made, bars, names, HoverTool)
+    made.xaxis.axis_label = "step"
+    made.xgrid.visible = False
+    legend_below(made)
+    return made
+
+
+def _hovers(made: figure, bars: Sequence[Any], names: list[str], hover: type) -> None:
+    for bar, name in zip(bars, names, strict=True):
+        tooltips = [("", "@row"), (LABELS.get(name, name), f"@{name}{{0,0.000}} ms")]
+        made.add_tools(hover(renderers=[bar], tooltips=tooltips, visible=False))
+
+
+def utilisation_chart(trace: Trace) -> figure:
+    """Return how busy each device was, over all steps: ``busy_ns`` / ``step_ns``, in percent.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.breakdown import utilisation_chart
+    >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": ["MatMul"],
+    ...                       "device": ["/device:CPU:0"]})
+    >>> utilisation_chart(Trace(table)).renderers[0].data_source.data["busy"].tolist()
+    [100.0]
+    """
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    table = trace.utilisation
+    keys = ["task", "device"]
+    sums = table.groupby(keys, observed=True, sort=False)[["busy_ns", "step_ns"]].sum().reset_index()
+    sums = sums[sums["busy_ns"].notna() & (sums["step_ns"] > 0)]
+    names = [
+        shown(lane_label(str(task), str(device), ""))
+        for task, device in zip(sums["task"], sums["device"], strict=True)
+    ]
+    busy = (100 * sums["busy_ns"] / sums["step_ns"]).to_numpy(np.float64)
+    source = ColumnDataSource({"row": names, "busy": busy, "rest": 100 - busy})
+    made = plot(
+        "How busy each device was (% of the steps)",
+        height=70 + 26 * max(len(names), 2),
+        y_range=list(reversed(names)),
+        x_range=(0, 100),
+        tools="",
+        active_drag=None,
+    )
+    made.hbar_stack(
+        ["busy", "rest"],
+        y="row",
+        height=0.72,
+        source=source,
+        color=[COLOURS["device_compute"], COLOURS["idle"]],
+    )
+    made.add_tools(HoverTool(tooltips=[("", "@row"), ("busy", "@busy{0.0} %")], visible=False))
+    made.ygrid.visible = False
+    return made

@@ -1,0 +1,110 @@
+"""What all charts have in common: colours by activity, sizes, and text that is only text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tfvis_nb.display.labels import printable
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+COLOURS = {
+    "device_compute": "#2f9e77",
+    "d2h": "#d0682f",
+    "d2d": "#c98a63",
+    "h2d": "#e0a030",
+    "input": "#8a9a2b",
+    "communication": "#8a63c9",
+    "launch": "#5b8bd0",
+    "compile": "#b3568a",
+    "host_compute": "#7aa6d8",
+    "runtime": "#9fb4c7",
+    "preprocessing": "#b3a78c",
+    "idle": "#d7dbe1",
+    "unknown": "#c4c8cf",
+    "others": "#aeb4bd",
+}
+"""Activity to colour: those of the timeline, which carry on a light and on a dark ground."""
+
+LABELS = {
+    "device_compute": "device compute",
+    "d2h": "copy D2H",
+    "d2d": "copy D2D",
+    "h2d": "copy H2D",
+    "host_compute": "host compute",
+    "preprocessing": "preprocessing (hidden)",
+}
+"""What a legend calls an activity, where that is not its name."""
+
+TIME = "tfvis-time"
+"""The name of a figure whose x is the time of the run, in milliseconds from the trace's first event."""
+
+ROWS = "tfvis-rows"
+"""The name of a data source whose rows can be found in the timeline."""
+
+_FONT = "11px"
+
+
+def shown(text: str, most: int = 60) -> str:
+    r"""Make a text of a trace fit for a chart, where ``$$`` and ``\(`` would begin a formula.
+
+    BokehJS fetches a library from the network for a formula.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.charts.style import shown
+    >>> shown("$$a$$ \\(b\\)")
+    '$ $a$ $ \\ (b\\ )'
+    """
+    text = re.sub(r"\$(?=\$)", "$ ", printable(text, most))
+    for bracket in "()[]":
+        text = text.replace(f"\\{bracket}", f"\\ {bracket}")
+    return text
+
+
+def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> figure:
+    """Return an empty figure in the house's style; a title says what it shows, and its unit.
+
+    The grounds are clear and the front end sets the colours of texts and grids, as a notebook's
+    theme can change at any time. An axis in `from_0`, ``"x"`` or ``"y"``, begins at 0.
+    """
+    from bokeh.models import DataRange1d
+    from bokeh.models.annotations import Title
+    from bokeh.plotting import figure
+
+    if from_0:
+        options[f"{from_0}_range"] = DataRange1d(start=0, range_padding=0.05)
+    options = {"tools": "tap,xbox_select,xbox_zoom,reset", "active_drag": "xbox_zoom", **options}
+    made = figure(
+        title=Title(text=title, text_font_size="12px"),
+        height=height,
+        sizing_mode="stretch_width",
+        toolbar_location="right",
+        background_fill_color=None,
+        border_fill_color=None,
+        outline_line_color=None,
+        **options,
+    )
+    made.toolbar.logo = None
+    made.toolbar.autohide = True
+    made.min_border_left = 8
+    for axis in (*made.xaxis, *made.yaxis):
+        axis.axis_label_text_font_size = axis.major_label_text_font_size = _FONT
+        axis.axis_label_text_font_style = "normal"
+        axis.minor_tick_line_color = None
+    return made
+
+
+def legend_below(made: figure, *, columns: int = 6) -> None:
+    """Put a figure's legend, if it has one, below it, in the house's style."""
+    for legend in list(made.legend):
+        legend.orientation = "horizontal"
+        legend.ncols = columns
+        legend.label_text_font_size = _FONT
+        legend.background_fill_color = None
+        legend.border_line_color = None
+        legend.update(glyph_width=12, glyph_height=12, spacing=8, padding=0, margin=2, location="top_left")
+        made.center.remove(legend)
+        made.add_layout(legend, "below")

@@ -1,0 +1,173 @@
+"""Charts along the run's time, which follow the timeline: memory, and what moved when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.display.charts.style import COLOURS, ROWS, TIME, legend_below, plot, shown
+from tfvis_nb.display.labels import lane_label
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+    from tfvis_nb._trace import Trace
+
+MOST_POINTS = 4000
+"""Of one curve; of more the highest of each part of the time is kept."""
+
+_PALETTE = ("#2f9e77", "#5b8bd0", "#d0682f", "#8a63c9", "#e0a030", "#c2559d", "#8a9a2b", "#7b828e")
+
+
+def memory_chart(trace: Trace) -> figure:
+    """Return what each allocator had given out over time, in MiB, with its peak marked.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.time import memory_chart
+    >>> table = events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})
+    >>> len(memory_chart(Trace(table)).renderers)
+    0
+    """
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    curve = trace.memory
+    origin = int(trace.events["start_ns"].iloc[0])
+    made = plot("Memory given out by each allocator (MiB)", height=240, from_0="y", name=TIME)
+    keys = ["task", "allocator"]
+    for number, ((task, allocator), rows) in enumerate(curve.groupby(keys, observed=True, sort=True)):
+        colour = _PALETTE[number % len(_PALETTE)]
+        name = shown(lane_label(str(task), "", str(allocator)))
+        kept = _thinned(rows.sort_values("time_ns"))
+        source = ColumnDataSource(
+            {"ms": (kept["time_ns"].to_numpy() - origin) / 1e6, "mib": kept["bytes"].to_numpy() / 2**20}
+        )
+        line = made.step(
+            "ms", "mib", source=source, mode="after", color=colour, line_width=1.5, legend_label=name
+        )
+        peak = rows.iloc[int(rows["bytes"].to_numpy().argmax())]
+        at, size = (int(peak["time_ns"]) - origin) / 1e6, int(peak["bytes"]) / 2**20
+        made.scatter([at], [size], size=7, color=colour, line_color="white")
+        tooltips = [("", name), ("", "@mib{0,0.00} MiB"), ("at", "@ms{0,0.000} ms")]
+        made.add_tools(HoverTool(renderers=[line], tooltips=tooltips, mode="vline", visible=False))
+    made.xaxis.axis_label = "ms since the first event"
+    legend_below(made)
+    return made
+
+
+def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
+    """Keep the highest point of each part of the time, and the last."""
+    if len(rows) <= MOST_POINTS:
+        return rows
+    time = rows["time_ns"].to_numpy()
+    part = (time - time[0]) * MOST_POINTS // max(int(time[-1] - time[0]), 1)
+    highest = rows.groupby(part)["bytes"].idxmax()
+    return pd.concat([rows.loc[highest], rows.tail(1)]).drop_duplicates().sort_values("time_ns")
+
+
+def transfers_chart(trace: Trace) -> figure:
+    """Return each transfer and copy by its size and how long it moved, on logarithmic axes.
+
+    The colour is the direction; those that lie far right and low of the others moved slowly. A tap
+    shows one in the timeline.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.time import transfers_chart
+    >>> columns = {"start_ns": [0], "duration_ns": [2000], "kind": ["memcpy"], "op": ["MemcpyH2D"],
+    ...            "bytes": [4096]}
+    >>> transfers_chart(Trace(events.build(columns))).renderers[0].data_source.data["us"].tolist()
+    [2.0]
+    """
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    table = trace.transfers
+    known = table[(table["bytes"].fillna(0) > 0) & (table["transfer_ns"].fillna(0) > 0)]
+    known = known.nlargest(MOST_POINTS, "duration_ns")
+    origin = int(trace.events["start_ns"].iloc[0])
+    op = trace.events["op"].astype(str).to_numpy()[known["event"].to_numpy()]
+    what = np.where(known["kind"].astype(str) == "transfer", "received", op)
+    colours = {"received": COLOURS["communication"], "MemcpyH2D": COLOURS["h2d"], "MemcpyD2H": COLOURS["d2h"]}
+    made = plot(
+        "Transfers: size and time of moving",
+        height=260,
+        x_axis_type="log",
+        y_axis_type="log",
+        tools="tap,box_zoom,reset",
+        active_drag="box_zoom",
+    )
+    for name in pd.unique(what):
+        rows = known[what == name]
+        start = (rows["start_ns"].to_numpy() - origin) / 1e6
+        source = ColumnDataSource(
+            {
+                "us": rows["transfer_ns"].to_numpy(np.float64) / 1e3,
+                "bytes": rows["bytes"].to_numpy(np.float64),
+                "rate": rows["bandwidth"].to_numpy(np.float64) / 1e9,
+                "tensor": [shown(text) for text in rows["tensor"].fillna("").astype(str)],
+                "start_ms": start,
+                "end_ms": start + rows["duration_ns"].to_numpy() / 1e6,
+            },
+            name=ROWS,
+        )
+        colour = colours.get(name, COLOURS["d2d"])
+        dots = made.scatter(
+            "us", "bytes", source=source, size=6, color=colour, alpha=0.7, legend_label=shown(name)
+        )
+        tooltips = [
+            ("", "@tensor"),
+            ("size", "@bytes{0,0} B"),
+            ("moving", "@us{0,0.0} \N{MICRO SIGN}s"),
+            ("rate", "@rate{0.000} GB/s"),
+        ]
+        made.add_tools(HoverTool(renderers=[dots], tooltips=tooltips, visible=False))
+    made.xaxis.axis_label = "moving (\N{MICRO SIGN}s)"
+    made.yaxis.axis_label = "bytes"
+    legend_below(made)
+    return made
+
+
+def steps_chart(trace: Trace) -> figure:
+    """Return how long each step took, in ms, and the median as a line.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.time import steps_chart
+    >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 6], "kind": ["op"] * 2, "step": [0, 1]})
+    >>> steps_chart(Trace(table)).renderers[0].data_source.data["step"].tolist()
+    [0, 1]
+    """
+    from bokeh.models import ColumnDataSource, HoverTool
+    from bokeh.models.annotations import Span
+
+    table = trace.steps[trace.steps["step"] >= 0]
+    origin = int(trace.events["start_ns"].iloc[0])
+    start = (table["start_ns"].to_numpy() - origin) / 1e6
+    took = table["duration_ns"].to_numpy() / 1e6
+    source = ColumnDataSource(
+        {
+            "step": table["step"].to_numpy(),
+            "took": took,
+            "label": [shown(text) for text in table["label"].fillna("").astype(str)],
+            "start_ms": start,
+            "end_ms": start + took,
+        },
+        name=ROWS,
+    )
+    made = plot("How long each step took (ms)", height=220, from_0="y")
+    bars = made.vbar(x="step", top="took", width=0.8, source=source, color=COLOURS["launch"])
+    made.add_layout(
+        Span(
+            location=float(np.median(took)), dimension="width", line_dash="dashed", line_color=COLOURS["d2h"]
+        )
+    )
+    tooltips = [("step", "@step @label"), ("took", "@took{0,0.000} ms")]
+    made.add_tools(HoverTool(renderers=[bars], tooltips=tooltips, visible=False))
+    made.xaxis.axis_label = "step (dashed: median)"
+    made.xgrid.visible = False
+    return made
