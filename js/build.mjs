@@ -72,6 +72,7 @@ const bundled = (entry, format) =>
       "define.amd": "false",
       // A page holds its whole trace, as the monitor gets it, and so no code that asks a kernel for parts of one.
       HAS_KERNEL: String(entry === "widget"),
+      HAS_PANELS: String(entry === "widget" || entry === "dashboard"),
     },
   });
 

@@ -1,6 +1,9 @@
 /** Set by the build: whether the bundle runs beside a kernel that can be asked. */
 declare const HAS_KERNEL: boolean;
 
+/** Set by the build: whether the timeline of the bundle may stand in a dashboard. */
+declare const HAS_PANELS: boolean;
+
 /** esbuild hands a stylesheet over as text, to be put into the view's shadow root. */
 declare module "*.css" {
   const text: string;

@@ -57,6 +57,8 @@ export interface Answer {
 }
 
 export interface Host {
+  /** Which link this timeline shares with panels beside it (see link.ts); empty or absent where it stands alone. */
+  readonly link?: string;
   /** The gzip'd container with what is drawn. Rejects with a readable message. */
   drawn(progress: (done: number, total: number) => void, signal: AbortSignal): Promise<Uint8Array>;
   /** The gzip'd container with what the details panel shows. */

@@ -31,6 +31,10 @@ class LiveHost implements Host {
 
   constructor(readonly model: AnyModel) {}
 
+  get link(): string {
+    return this.model.get("_link") ?? "";
+  }
+
   async drawn(): Promise<Uint8Array> {
     return this.#bytes("_drawn");
   }

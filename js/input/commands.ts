@@ -104,14 +104,14 @@ export class Commands {
     const step = selected !== null ? store.drawn.step?.[selected] : named;
     if (store.step !== null && step !== undefined && step >= 0 && step !== store.step) store.setStep(step);
     if (selected !== null) {
-      this.#uncover(selected);
+      this.uncover(selected);
       this.reveal(selected);
     } else if (range && (range.end < store.viewport.start || range.start > store.viewport.end))
       this.fitSelection();
   }
 
   /** Show the lane of an event even when it was hidden, filtered out or in a collapsed group. */
-  #uncover(id: number): void {
+  uncover(id: number): void {
     const { store } = this;
     const lane = store.drawn.lane[id];
     if (store.placement.lane(lane)) return;

@@ -16,6 +16,7 @@ import { DetailsPanel } from "./details";
 import { Frame, type FrameTimes } from "./frame";
 import { Help } from "./help";
 import { LaneFilter, LaneLabels } from "./lane_labels";
+import { Linking } from "./linking";
 import { loadRest } from "./loading";
 import { NoLanes } from "./no_lanes";
 import { ProgressBar } from "./progress_bar";
@@ -127,6 +128,7 @@ export function assemble(
   // A selection made in Python is shown, not only outlined somewhere out of view.
   host.watch("selection", () => commands.revealSelection(), signal);
   if (store.selection) commands.revealSelection();
+  if (HAS_PANELS && host.link) new Linking(store, commands, host.link);
   // On a page of its own nothing else can want the keys.
   if (options.ownsPage) {
     commands.focusLanes();

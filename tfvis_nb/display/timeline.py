@@ -66,6 +66,7 @@ class TimelineWidget(anywidget.AnyWidget):
     _selection = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
     _drawn = traitlets.Bytes().tag(sync=True, echo_update=False)
     _details = traitlets.Bytes().tag(sync=True, echo_update=False)
+    _link = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
         self, trace: Trace, *, selection: Any = None, title: str | None = None, **options: Any

@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import { joinLink, type Told } from "./link";
+
+function joined(id: string, signal = new AbortController().signal) {
+  const heard: Told[] = [];
+  return { heard, tell: joinLink(id, (told) => heard.push(told), signal) };
+}
+
+describe("joinLink", () => {
+  it("brings to all others what one says, and not back to it", () => {
+    const [one, two, three] = [joined("a"), joined("a"), joined("a")];
+    one.tell({ kind: "hover", name: "MatMul" });
+    expect(one.heard).toEqual([]);
+    for (const { heard } of [two, three]) expect(heard).toMatchObject([{ kind: "hover", name: "MatMul" }]);
+  });
+
+  it("keeps links apart", () => {
+    const [one, other] = [joined("b"), joined("c")];
+    one.tell({ kind: "ask" });
+    expect(other.heard).toEqual([]);
+  });
+
+  it("ends with the view", () => {
+    const view = new AbortController();
+    const gone = joined("d", view.signal);
+    const other = joined("d");
+    view.abort();
+    other.tell({ kind: "ask" });
+    gone.tell({ kind: "ask" });
+    expect([gone.heard, other.heard]).toEqual([[], []]);
+  });
+
+  it("lets bundles meet that know nothing of each other", () => {
+    const heard = joined("e").heard;
+    const links = (globalThis as unknown as Record<symbol, Map<string, EventTarget>>)[
+      Symbol.for("tfvis_nb.links")
+    ];
+    const detail = { from: "another bundle", kind: "view", start: 1, end: 2 };
+    links.get("e")?.dispatchEvent(new CustomEvent("link", { detail }));
+    expect(heard).toMatchObject([{ kind: "view", start: 1, end: 2 }]);
+  });
+});

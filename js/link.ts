@@ -1,0 +1,51 @@
+/**
+ * How the views of one dashboard tell each other what is looked at: in the browser alone, whatever the kernel does.
+ *
+ * Views come from different bundles (widget.js, panel.js), and so meet at a place of the page that both know by name.
+ */
+
+/** Times in nanoseconds from the trace's first event; events by id; `from` is the sender's own mark. */
+export type Told =
+  /** This part of the run is in view. */
+  | { kind: "view"; start: number; end: number }
+  /** This is selected, and to be shown where it is not; nothing when all is left out. */
+  | {
+      kind: "select";
+      start?: number;
+      end?: number;
+      events?: readonly number[];
+      lanes?: readonly number[];
+      /** Of the one selected event: its node and its op type. */
+      name?: string;
+      op?: string;
+    }
+  /** The pointer is over something of this node, scope or op type; null when it has left it. */
+  | { kind: "hover"; name: string | null; op?: string }
+  /** Somebody new asks what is in view. */
+  | { kind: "ask" };
+
+const PLACE = Symbol.for("tfvis_nb.links");
+const TYPE = "link";
+
+type Meeting = typeof globalThis & { [PLACE]?: Map<string, EventTarget> };
+
+/**
+ * Take part in the link called `id` until `signal` aborts. `hear` gets what others say, never what oneself has said.
+ * Returns what tells the others something.
+ */
+export function joinLink(id: string, hear: (told: Told) => void, signal: AbortSignal): (told: Told) => void {
+  const page = globalThis as Meeting;
+  page[PLACE] ??= new Map();
+  const links = page[PLACE];
+  const link = links.get(id) ?? new EventTarget();
+  links.set(id, link);
+  const from = `${Math.random()}`;
+  const heard = (event: Event) => {
+    const { detail } = event as CustomEvent<Told & { from: string }>;
+    if (detail.from !== from) hear(detail);
+  };
+  link.addEventListener(TYPE, heard, { signal });
+  return (told) => {
+    if (!signal.aborted) link.dispatchEvent(new CustomEvent(TYPE, { detail: { ...told, from } }));
+  };
+}

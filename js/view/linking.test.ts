@@ -1,0 +1,153 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { HeldHost } from "../held_host";
+import { Commands } from "../input/commands";
+import { joinLink, type Told } from "../link";
+import { makeDrawn } from "../model/synthetic";
+import { Linking } from "./linking";
+import { Store } from "./store";
+
+const MS = 1e6;
+let frames: (() => void)[] = [];
+let count = 0;
+
+/** Let the next frame come. */
+function frame(): void {
+  const due = frames;
+  frames = [];
+  for (const draw of due) draw();
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  frames = [];
+  vi.stubGlobal("requestAnimationFrame", (draw: () => void) => frames.push(draw));
+  vi.stubGlobal("cancelAnimationFrame", () => {});
+  // A user who wants no motion: where a view goes, it is at once.
+  vi.stubGlobal("matchMedia", () => ({ matches: true }));
+});
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+/** A timeline of two steps of 10 ms each, and what somebody else on its link hears. */
+function linked() {
+  const drawn = makeDrawn([
+    { start: 0, duration: 10 * MS, name: "net/a", op: "MatMul", step: 0 },
+    { start: 20 * MS, duration: 10 * MS, name: "net/b", op: "Add", step: 1 },
+  ]);
+  drawn.steps = [
+    { step: 0, start: 0, end: 10 * MS, events: 1 },
+    { step: 1, start: 20 * MS, end: 30 * MS, events: 1 },
+  ];
+  const { signal } = new AbortController();
+  const host = new HeldHost({ drawn: vi.fn(), details: vi.fn() }, {});
+  const store = new Store(drawn, host, signal);
+  store.setSize(1000, 300);
+  store.setStep(null);
+  const id = `timeline ${count++}`;
+  const heard: Told[] = [];
+  const commands = new Commands(store, { hint: () => {}, focusLanes: () => {} });
+  new Linking(store, commands, id);
+  const tell = joinLink(id, (told) => heard.push(told), signal);
+  frame();
+  const first = heard.splice(0);
+  return { store, heard, tell, first };
+}
+
+describe("a linked timeline", () => {
+  it("says what it shows when it begins, and to who comes later", () => {
+    const { store, heard, tell, first } = linked();
+    expect(first).toMatchObject([{ kind: "view", ...store.viewport }]);
+    tell({ kind: "ask" });
+    frame();
+    expect(heard).toMatchObject([{ kind: "view", ...store.viewport }]);
+  });
+
+  it("says where it moved once a frame", () => {
+    const { store, heard } = linked();
+    for (let ms = 1; ms < 6; ms++) store.setViewport({ start: ms * MS, end: 20 * MS });
+    expect(heard).toEqual([]);
+    frame();
+    expect(heard).toMatchObject([{ kind: "view", start: 5 * MS, end: 20 * MS }]);
+  });
+
+  it("follows others and does not say it back", () => {
+    const { store, heard, tell } = linked();
+    tell({ kind: "view", start: 2 * MS, end: 4 * MS });
+    frame();
+    expect(store.viewport).toEqual({ start: 2 * MS, end: 4 * MS });
+    // Beyond the run it shows less than it was asked for, and that is no news either.
+    tell({ kind: "view", start: -50 * MS, end: 90 * MS });
+    frame();
+    expect(heard).toEqual([]);
+  });
+
+  it("goes back over a movement of others as a whole", () => {
+    const { store, tell } = linked();
+    const before = store.viewport;
+    for (const start of [1, 2, 3]) tell({ kind: "view", start: start * MS, end: 9 * MS });
+    expect(store.history.back(store.viewport)).toEqual(before);
+  });
+
+  it("changes the step shown where another one is asked for", () => {
+    const { store, tell } = linked();
+    store.setStep(0);
+    tell({ kind: "select", start: 22 * MS, end: 23 * MS });
+    expect(store.step).toBe(1);
+    tell({ kind: "view", start: 5 * MS, end: 25 * MS });
+    expect(store.step).toBeNull();
+  });
+
+  it("selects events and shows the time around them, without an echo", () => {
+    const { store, heard, tell } = linked();
+    tell({ kind: "select", events: [1], start: 20 * MS, end: 30 * MS });
+    expect(store.selection).toEqual({ events: [1] });
+    expect(store.viewport.start).toBeGreaterThan(15 * MS);
+    expect(heard).toEqual([]);
+  });
+
+  it("selects a range on lanes, and only shows one on all of them", () => {
+    const { store, tell } = linked();
+    tell({ kind: "select", start: 1 * MS, end: 2 * MS, lanes: [0] });
+    expect(store.range).toEqual({ start: 1 * MS, end: 2 * MS, lanes: [0], step: null });
+    tell({ kind: "select", start: 3 * MS, end: 4 * MS });
+    expect(store.selection).toBeNull();
+    expect(store.viewport.start).toBeLessThan(3 * MS);
+  });
+
+  it("says what was selected here, once", () => {
+    const { store, heard } = linked();
+    store.select({ events: [1] });
+    store.emit("selection");
+    store.select(null);
+    expect(heard).toMatchObject([
+      { kind: "select", events: [1], name: "net/b", op: "Add" },
+      { kind: "select" },
+    ]);
+  });
+
+  it("says what the pointer is over", () => {
+    const { store, heard } = linked();
+    store.setHover({ id: 0, count: 1, x: 5, y: 5 }, 1);
+    store.setHover({ id: 0, count: 1, x: 6, y: 5 }, 2);
+    store.setHover(null, null);
+    expect(heard).toMatchObject([
+      { kind: "hover", name: "net/a", op: "MatMul" },
+      { kind: "hover", name: null },
+    ]);
+  });
+
+  it("dims what is not called as the pointer elsewhere says, when it rests", () => {
+    const { store, tell } = linked();
+    const { shade } = store.painting;
+    tell({ kind: "hover", name: "MatMul" });
+    expect(store.painting.shade).toBe(shade);
+    vi.advanceTimersByTime(60);
+    expect([...store.painting.shade].map((each) => each >= 128)).toEqual([false, true]);
+    tell({ kind: "hover", name: null });
+    vi.advanceTimersByTime(60);
+    expect(store.painting.shade).toEqual(shade);
+  });
+});

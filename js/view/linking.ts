@@ -1,0 +1,150 @@
+/** The timeline's part in a dashboard: it says what it shows, and follows what is asked for elsewhere. */
+
+import type { Commands } from "../input/commands";
+import { joinLink, type Told } from "../link";
+import { lightMask } from "../model/lit";
+import type { Viewport } from "../model/viewport";
+import type { Store } from "./store";
+import { nameOf, opOf } from "./wording";
+
+/** Views that follow each other this soon are one movement, which Backspace takes back as a whole. */
+const ONE_MOVEMENT_MS = 600;
+/** A pointer that crosses a table lights nothing on its way. */
+const REST_MS = 40;
+
+type Selected = Extract<Told, { kind: "select" }>;
+
+export class Linking {
+  readonly #tell: (told: Told) => void;
+  /** What the others know or have said themselves, and need not be told again. */
+  #view: Viewport | null = null;
+  #selection: string;
+  #hover: number | null = null;
+  #frame = 0;
+  #timer = 0;
+  #movement = { number: 0, at: Number.NEGATIVE_INFINITY };
+
+  constructor(
+    readonly store: Store,
+    readonly commands: Commands,
+    link: string,
+  ) {
+    const { signal } = store;
+    this.#tell = joinLink(link, (told) => this.#hear(told), signal);
+    this.#selection = JSON.stringify(store.host.get("selection"));
+    store.on(["viewport"], () => this.#viewSoon());
+    store.on(["selection"], () => this.#tellSelection());
+    store.on(["hover"], () => this.#tellHover());
+    signal.addEventListener("abort", () => {
+      cancelAnimationFrame(this.#frame);
+      clearTimeout(this.#timer);
+    });
+    this.#viewSoon();
+  }
+
+  #hear(told: Told): void {
+    if (told.kind === "ask") {
+      this.#view = null;
+      this.#viewSoon();
+    } else if (told.kind === "view") this.#follow(told);
+    else if (told.kind === "select") this.#select(told);
+    else {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#light(told.name), REST_MS) as unknown as number;
+    }
+  }
+
+  /** At most once a frame: a gesture changes the view more often than anybody can draw it. */
+  #viewSoon(): void {
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      const { store } = this;
+      const { start, end } = store.viewport;
+      // Aligned steps have times of their own.
+      if (store.aligned || (this.#view?.start === start && this.#view.end === end)) return;
+      this.#view = { start, end };
+      this.#tell({ kind: "view", start, end });
+    });
+  }
+
+  #follow({ start, end }: Viewport): void {
+    const { store } = this;
+    this.#uncover({ start, end });
+    const now = performance.now();
+    if (now - this.#movement.at > ONE_MOVEMENT_MS) this.#movement.number++;
+    this.#movement.at = now;
+    store.setViewport({ start, end }, `link ${this.#movement.number}`);
+    this.#view = store.viewport;
+  }
+
+  /** Show the step that a range of time lies in, or all of them. */
+  #uncover({ start, end }: Viewport): void {
+    const { store } = this;
+    const { bounds } = store;
+    if (!store.aligned && start < bounds.end && end > bounds.start && this.#fits({ start, end })) return;
+    const at = store.run.steps.findIndex((step) => step.step >= 0 && step.start <= start && end <= step.end);
+    if (store.aligned || store.step !== null) store.setStep(at >= 0 && store.step !== null ? at : null);
+  }
+
+  #fits({ start, end }: Viewport): boolean {
+    const { bounds, step } = this.store;
+    const room = (bounds.end - bounds.start) * 0.1;
+    return step === null || (start >= bounds.start - room && end <= bounds.end + room);
+  }
+
+  #select({ events, start, end, lanes }: Selected): void {
+    const { store, commands } = this;
+    const range = start !== undefined && end !== undefined ? { start, end: Math.max(end, start + 1) } : null;
+    if (range) this.#uncover(range);
+    const selection = events?.length
+      ? { events: [...events] }
+      : range && lanes?.length
+        ? { ...range, lanes: [...lanes], step: null }
+        : null;
+    this.#selection = JSON.stringify(selection);
+    store.host.set("selection", selection);
+    store.emit("selection");
+    if (!range) {
+      if (selection) commands.revealSelection();
+      return;
+    }
+    if (store.selected !== null) {
+      commands.uncover(store.selected);
+      commands.keepInSight(store.selected);
+    }
+    commands.show(range);
+  }
+
+  #tellSelection(): void {
+    const { store } = this;
+    const selection = store.host.get("selection");
+    const text = JSON.stringify(selection);
+    if (text === this.#selection) return;
+    this.#selection = text;
+    if (!selection) this.#tell({ kind: "select" });
+    else if ("events" in selection) {
+      const at = selection.events.length === 1 ? store.selected : null;
+      const called = at === null ? {} : { name: nameOf(store, at), op: opOf(store, at) };
+      this.#tell({ kind: "select", events: selection.events, ...called });
+    } else {
+      const { start, end, lanes } = selection;
+      this.#tell({ kind: "select", start, end, ...(lanes && { lanes }) });
+    }
+  }
+
+  #tellHover(): void {
+    const { store } = this;
+    const id = store.hover?.id ?? null;
+    if (id === this.#hover) return;
+    this.#hover = id;
+    if (id === null) this.#tell({ kind: "hover", name: null });
+    else this.#tell({ kind: "hover", name: nameOf(store, id), op: opOf(store, id) });
+  }
+
+  /** Dim everything that is not called so; null gives back what a search has found. */
+  #light(name: string | null): void {
+    const { store } = this;
+    store.painting.dim(name ? lightMask(store.drawn, name) : (store.matches?.mask ?? null));
+    store.emit("paint");
+  }
+}
