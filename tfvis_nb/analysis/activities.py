@@ -150,7 +150,7 @@ def activity(trace: Trace) -> np.ndarray:
         found[np.flatnonzero(is_op & waits)[_eager(events, is_op & waits)]] = NUMBER["runtime"]
     found[is_host & (on_accelerator | beginning(op, _WRAPPER))] = NUMBER["none"]
     found[is_host & containing(events["device"], HOROVOD)] = NUMBER["none"]
-    found[is_host & (_markers(trace, is_host) | _repeats(events, is_op, is_host))] = NUMBER["none"]
+    found[is_host & (_markers(trace, is_host) | repeats(events))] = NUMBER["none"]
     return found
 
 
@@ -166,6 +166,28 @@ def accelerators(events: pd.DataFrame) -> np.ndarray:
     [False, True]
     """
     return containing(events["device"], _ACCELERATOR)
+
+
+def repeats(events: pd.DataFrame) -> np.ndarray:
+    """Tell which host rows repeat ops: TensorFlow 1.14 to 2.3 has an op also by the thread that ran it.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.activities import repeats
+    >>> table = events.build({"start_ns": range(3), "duration_ns": [1] * 3, "kind": ["op", "host", "host"],
+    ...                       "op": ["Mul", "Mul", "Session"], "lane": ["ops", "t/7", "t/7"]})
+    >>> repeats(table).tolist()
+    [False, True, False]
+    """
+    is_host = is_kind(events, "host")
+    ops = is_kind(events, "op") & spread(events["lane"], lambda lane: lane == "ops")
+    if not ops.any() or not is_host.any():
+        return np.zeros(len(events), bool)
+    width = len(events["op"].cat.categories) + 1
+    key = events["task"].cat.codes.to_numpy(np.int64) * width + events["op"].cat.codes.to_numpy()
+    mask: np.ndarray = is_host & np.isin(key, np.unique(key[ops]))
+    return mask
 
 
 def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -244,13 +266,3 @@ def _markers(trace: Trace, is_host: np.ndarray) -> np.ndarray:
         rows = np.flatnonzero(is_host & (trace.events["step"] >= 0).to_numpy())
         marked[rows] = trace.events["name"].iloc[rows].isin(names).to_numpy()
     return marked
-
-
-def _repeats(events: pd.DataFrame, is_op: np.ndarray, is_host: np.ndarray) -> np.ndarray:
-    """Tell which host rows repeat ops: TensorFlow 1.14 to 2.3 has an op also by the thread that ran it."""
-    ops = is_op & (events["lane"] == "ops").to_numpy()
-    if not ops.any() or not is_host.any():
-        return np.zeros(len(events), bool)
-    width = len(events["op"].cat.categories) + 1
-    key = events["task"].cat.codes.to_numpy(np.int64) * width + events["op"].cat.codes.to_numpy()
-    return is_host & np.isin(key, np.unique(key[ops]))

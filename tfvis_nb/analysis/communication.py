@@ -9,10 +9,12 @@ import pandas as pd
 
 from tfvis_nb.analysis.lanes import busy
 
-WAITING = re.compile(
-    r"_(?:Host)?Recv$|(?:Stateful)?PartitionedCall$|RemoteCall$|(?:Stateless)?(?:If|While|Case)$"
-    r"|SymbolicGradient$|IteratorGetNext|Queue\w*Dequeue"
-)
+_CALLED = r"(?:Stateful)?PartitionedCall$|RemoteCall$|(?:Stateless)?(?:If|While|Case)$|SymbolicGradient$"
+
+CALLS = re.compile(_CALLED)
+"""Op types that run from the call of their body to its return; its ops have rows of their own."""
+
+WAITING = re.compile(rf"_(?:Host)?Recv$|{_CALLED}|IteratorGetNext|Queue\w*Dequeue")
 """Op types that run from the call of their body to its return, or to the arrival of a tensor.
 
 What happens meanwhile has rows of its own.

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _INPUTS = r"(?s) = [^ (]+\((?P<inputs>.*)\)$"
-_PARTITIONED = r"^(?P<node>.+?)(?:/_\d+|_S\d+)$"
+PARTITIONED = r"^(?P<node>.+?)(?:/_\d+|_S\d+)$"
+"""What a node is called that sends or receives between two partitions of a graph."""
 
 
 @dataclass
@@ -64,7 +65,7 @@ def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
     which = encoded.indices.to_numpy(zero_copy_only=False)
     control = pc.starts_with(texts, "^").to_numpy(zero_copy_only=False)
     node = pc.replace_substring_regex(texts, r"^\^|:\d+$", "")
-    origin = pc.struct_field(pc.extract_regex(node, _PARTITIONED), "node")
+    origin = pc.struct_field(pc.extract_regex(node, PARTITIONED), "node")
     known = names.cast(pa.large_string())
     node_number = numbers(node, known)
     origin_number = numbers(origin, known)

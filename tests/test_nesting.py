@@ -1,0 +1,157 @@
+"""What lies within what, and self times, against looking at every pair and every nanosecond."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.real_traces import DATA
+from tfvis_nb import events
+from tfvis_nb.analysis.nesting import nests, parents, self_times
+
+LANES = ("python3", "tf_Compute/1", "ops", "stream:7")
+
+Row = tuple[int, int, int]
+ROWS = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 10), st.integers(0, 3)), max_size=25)
+
+
+def table(rows: list[Row], *, longer_first: bool = True) -> pd.DataFrame:
+    rows = sorted(rows, key=lambda row: (row[0], -row[1] if longer_first else 0))
+    start, duration, lane = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
+    return events.build(
+        {
+            "start_ns": start,
+            "duration_ns": duration,
+            "lane": [LANES[number] for number in lane],
+            "kind": [("host", "op", "op", "kernel")[number] for number in lane],
+        },
+        rows=len(rows),
+    )
+
+
+def slow_parents(frame: pd.DataFrame) -> list[int]:
+    """Of all that contain an event, the one that is itself in all the others."""
+    ends = frame["start_ns"] + frame["duration_ns"]
+    rows = list(zip(frame["start_ns"], ends, frame["lane"].astype(str), strict=True))
+
+    def within(inner: int, outer: int) -> bool:
+        (start, end, lane), (first, last, other) = rows[inner], rows[outer]
+        if lane != other or inner == outer or lane in LANES[2:]:
+            return False
+        same = (start, end) == (first, last)
+        return first <= start and end <= last and (not same or outer < inner)
+
+    found = []
+    for event in range(len(rows)):
+        outer = [other for other in range(len(rows)) if within(event, other)]
+        # The one that begins last is the innermost; of two that begin together the shorter, the later row.
+        outer.sort(key=lambda other: (rows[other][0], -rows[other][1], other))
+        found.append(outer[-1] if outer else -1)
+    return found
+
+
+@settings(deadline=None)
+@given(ROWS, st.booleans())
+def test_the_innermost_of_all_that_contain_an_event(rows: list[Row], longer_first: bool) -> None:
+    frame = table(rows, longer_first=longer_first)
+    assert parents(frame).tolist() == slow_parents(frame)
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_self_time_is_what_nothing_directly_within_covers(rows: list[Row]) -> None:
+    frame = table(rows)
+    outer = slow_parents(frame)
+    own, known = self_times(frame)
+    assert known.all()
+    for event, (start, duration) in enumerate(zip(frame["start_ns"], frame["duration_ns"], strict=True)):
+        inner = {
+            moment
+            for other in range(len(frame))
+            if outer[other] == event
+            for moment in range(
+                frame["start_ns"][other], frame["start_ns"][other] + frame["duration_ns"][other]
+            )
+        }
+        assert own[event] == len(set(range(start, start + duration)) - inner)
+
+
+@settings(deadline=None)
+@given(ROWS, st.lists(st.booleans(), min_size=25, max_size=25))
+def test_what_is_not_asked_for_contains_nothing_and_lies_in_nothing(
+    rows: list[Row], chosen: list[bool]
+) -> None:
+    frame = table(rows)
+    among = np.array(chosen[: len(frame)], bool)
+    alone = frame[among].reset_index(drop=True)
+    ids = np.append(np.flatnonzero(among), -1)
+    found = parents(frame, among)
+    assert found[among].tolist() == ids[parents(alone)].tolist()
+    assert (found[~among] == -1).all()
+    assert self_times(frame, among)[0][among].tolist() == self_times(alone)[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "lane", "expected"),
+    [
+        ("op", "ops", False),
+        ("op", "ops_thread", True),
+        ("op", "tf_Compute/3", True),
+        ("host", "ops", True),
+        ("host", "memcpy thread", True),
+        ("collective", "collective", False),
+        ("collective", "collective_ops/2", True),
+        ("collective", "stream:20", False),
+        ("transfer", "recv", False),
+        ("sync", "sync", False),
+        ("kernel", "stream:13", False),
+        ("kernel", "XLA Ops", True),
+        ("memcpy", "memcpy", False),
+        ("memcpy", "memcpy H2D", False),
+        ("memset", "memset", False),
+    ],
+)
+def test_which_lanes_nest(kind: str, lane: str, expected: bool) -> None:
+    frame = events.build({"start_ns": [0], "duration_ns": [1], "kind": [kind], "lane": [lane]})
+    assert nests(frame).tolist() == [expected]
+
+
+def test_the_self_time_of_a_function_in_an_executor_is_not_known() -> None:
+    columns = {
+        "op": ["PartitionedCall", "While", "MatMul", "IteratorGetNext", "PartitionedCall"],
+        "lane": ["ops", "ops", "ops", "ops", "tf_Compute/1"],
+    }
+    frame = events.build({"start_ns": range(5), "duration_ns": [9] * 5, "kind": ["op"] * 5, **columns})
+    assert self_times(frame)[1].tolist() == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("depth", [1000])
+def test_deep_nesting(depth: int) -> None:
+    frame = events.build(
+        {"start_ns": range(depth), "duration_ns": range(2 * depth, 0, -2), "kind": ["host"] * depth}
+    )
+    assert parents(frame).tolist() == list(range(-1, depth - 1))
+    assert self_times(frame)[0].tolist() == [2] * depth
+
+
+@pytest.mark.parametrize("name", ["gpu_tf218_function.xplane.pb.xz", "cpu_tf221_keras_fit.xplane.pb.xz"])
+def test_threads_of_a_profile_add_up_to_what_they_cover(name: str) -> None:
+    trace = tv.read_trace(DATA / name)
+    frame = trace.events.assign(own=self_times(trace.events)[0])
+    threads = frame[nests(frame)].groupby(["task", "device", "lane"], observed=True)["own"].sum()
+    busy = trace.lanes.set_index(["task", "device", "lane"])["busy_ns"]
+    both = pd.DataFrame({"own": threads, "busy": busy}).dropna()
+    assert len(both) > 3
+    # Where calls only overlap, as asynchronous ones do, both have their whole time.
+    assert (both["own"] >= both["busy"]).all()
+    assert (both["own"] == both["busy"]).mean() > 0.8
+
+
+def test_nothing_of_nothing() -> None:
+    nothing = events.build({}, rows=0)
+    assert parents(nothing).tolist() == []
+    assert [column.tolist() for column in self_times(nothing)] == [[], []]

@@ -1,0 +1,204 @@
+"""Statistics of ops against the same counted row by row."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.real_traces import DATA
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.nesting import self_times
+from tfvis_nb.analysis.op_statistics import GROUPINGS, op_statistics
+from tfvis_nb.analysis.sides import SIDES, sides
+
+TASK = "/job:worker/replica:0/task:0"
+CPU, GPU = f"{TASK}/device:CPU:0", f"{TASK}/device:GPU:0"
+PLACES = (
+    ("op", CPU, "ops"),
+    ("op", GPU, "ops"),
+    ("kernel", GPU, "stream:13"),
+    ("host", CPU, "python3"),
+    ("op", CPU, "python3"),
+    ("transfer", CPU, "recv"),
+    ("sync", GPU, "sync"),
+)
+OPS = ("MatMul", "While", "Send", "")
+NAMES = ("a/b/c", "a/b/d", "a", "", "x//y")
+
+Row = tuple[int, int, int, int, int, int]
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 20),
+        st.integers(0, 10),
+        st.integers(0, len(PLACES) - 1),
+        st.integers(0, len(OPS) - 1),
+        st.integers(0, len(NAMES) - 1),
+        st.integers(-1, 1),
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+def trace_of(rows: list[Row]) -> Trace:
+    columns: dict[str, list[Any]] = {
+        "start_ns": [row[0] for row in rows],
+        "duration_ns": [row[1] for row in rows],
+        "task": [TASK for _ in rows],
+        "kind": [PLACES[row[2]][0] for row in rows],
+        "device": [PLACES[row[2]][1] for row in rows],
+        "lane": [PLACES[row[2]][2] for row in rows],
+        "op": [OPS[row[3]] for row in rows],
+        "name": [NAMES[row[4]] for row in rows],
+        "step": [row[5] for row in rows],
+    }
+    return Trace(events.order(events.build(columns))[0])
+
+
+def side_of(frame: pd.DataFrame, event: int) -> str:
+    kind, op = str(frame["kind"][event]), str(frame["op"][event])
+    ops = frame[(frame["kind"] == "op") & (frame["lane"] == "ops")]["op"].tolist()
+    if kind == "sync" or (kind == "host" and op in ops):
+        return "repeated"
+    return {"kernel": "device", "transfer": "network"}.get(kind, "host")
+
+
+@settings(deadline=None)
+@given(ROWS, st.sampled_from(GROUPINGS))
+def test_every_row_of_the_table(rows: list[Row], by: str) -> None:
+    trace = trace_of(rows)
+    frame = trace.events
+    expected: dict[tuple[str, str, str], list[int]] = {}
+    for event in range(len(frame)):
+        label = str(frame["name"][event]).rpartition("/")[0] if by == "scope" else str(frame[by][event])
+        expected.setdefault((label, str(frame["kind"][event]), side_of(frame, event)), []).append(event)
+    table = op_statistics(trace, by)
+    assert why_not(table) == ""
+    assert len(table) == len(expected)
+    own_times, is_known = (column.tolist() for column in self_times(frame))
+    whole = dict.fromkeys(SIDES, 0)
+    for (_, _, side), group in expected.items():
+        whole[side] += sum(own_times[event] for event in group if is_known[event])
+    for found in table.to_dict("records"):
+        group = expected[found[by], found["kind"], found["side"]]
+        durations = frame["duration_ns"][group].tolist()
+        known = [own_times[event] for event in group if is_known[event]]
+        assert (found["count"], found["total_ns"]) == (len(group), sum(durations))
+        assert (found["min_ns"], found["max_ns"]) == (min(durations), max(durations))
+        assert found["longest"] == group[durations.index(max(durations))]
+        assert found["mean_ns"] == pytest.approx(sum(durations) / len(group))
+        assert pd.isna(found["self_ns"]) == (not known)
+        if known:
+            assert found["self_ns"] == sum(known)
+        if known and found["side"] != "repeated" and whole[found["side"]]:
+            assert found["share"] == pytest.approx(sum(known) / whole[found["side"]])
+        else:
+            assert math.isnan(found["share"])
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_the_largest_come_first_on_each_side(rows: list[Row]) -> None:
+    table = op_statistics(trace_of(rows))
+    key = list(
+        zip(
+            [SIDES.index(side) for side in table["side"]],
+            (-table["self_ns"].fillna(-1)).tolist(),
+            (-table["total_ns"]).tolist(),
+            strict=True,
+        )
+    )
+    assert key == sorted(key)
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_steps_add_up_to_all(rows: list[Row]) -> None:
+    trace = trace_of(rows)
+    numbers = trace.steps["step"].tolist()
+    columns = ["count", "total_ns", "self_ns"]
+    keys = ["op", "kind", "side"]
+    each = pd.concat([op_statistics(trace, steps=[number]) for number in numbers])
+    whole = op_statistics(trace, steps=numbers).astype(dict.fromkeys(keys, str))
+    summed = each.astype(dict.fromkeys(keys, str)).groupby(keys)[columns].sum()
+    both = whole.set_index(keys)[columns].sort_index()
+    assert (summed["count"] == both["count"]).all()
+    assert (summed["total_ns"] == both["total_ns"]).all()
+    assert (summed["self_ns"] == both["self_ns"].fillna(0)).all()
+    everything = op_statistics(trace).astype(dict.fromkeys(keys, str))
+    pd.testing.assert_frame_equal(everything, whole)
+
+
+@pytest.mark.parametrize(
+    ("kind", "op", "device", "lane", "expected"),
+    [
+        ("memcpy", "MemcpyH2D", GPU, "memcpy H2D", "device"),
+        ("memset", "Memset", GPU, "memset", "device"),
+        ("kernel", "fusion", "/device:TPU:0", "XLA Ops", "device"),
+        ("collective", "ncclKernel", GPU, "stream:20", "device"),
+        ("collective", "CollectiveReduceV2", GPU, "collective", "network"),
+        ("collective", "CollectiveReduceV2", CPU, "collective_ops/1", "network"),
+        ("transfer", "RecvTensor", GPU, "recv", "network"),
+        ("op", "MatMul", GPU, "ops", "host"),
+        ("host", "launch", CPU, "tf_Compute/1", "host"),
+        ("host", "jit_f", "/device:TPU:0", "XLA Modules", "repeated"),
+        ("sync", "cuStreamSynchronize", GPU, "sync", "repeated"),
+    ],
+)
+def test_where_time_is_spent(kind: str, op: str, device: str, lane: str, expected: str) -> None:
+    columns = {"kind": [kind], "op": [op], "device": [device], "lane": [lane]}
+    frame = events.build({"start_ns": [0], "duration_ns": [1], **columns})
+    assert [SIDES[number] for number in sides(frame)] == [expected]
+
+
+def test_rows_of_host_threads_that_repeat_ops_are_apart_and_have_no_share(data: Path) -> None:
+    trace = tv.read_trace(data / "cpu_tf115_dist.pb.xz")
+    table = op_statistics(trace)
+    repeated = table[table["side"] == "repeated"]
+    assert len(repeated) > 3
+    assert repeated["share"].isna().all()
+    assert (repeated["kind"] == "host").all()
+    host = table[table["side"] == "host"]
+    assert host["share"].sum() == pytest.approx(1)
+    ops = trace.events[(trace.events["kind"] == "op")]
+    assert host[host["kind"] == "op"]["total_ns"].sum() == ops["duration_ns"].sum()
+
+
+@pytest.mark.parametrize("by", GROUPINGS)
+@pytest.mark.parametrize(
+    "name", ["gpu_tf221_mixed.pb.xz", "gpu_tf218_function.xplane.pb.xz", "kineto_rank0.json.xz"]
+)
+def test_nothing_is_lost_on_real_traces(name: str, by: str) -> None:
+    trace = tv.read_trace(DATA / name)
+    table = op_statistics(trace, by)
+    assert table["count"].sum() == len(trace.events)
+    assert table["total_ns"].sum() == trace.events["duration_ns"].sum()
+    for side, rows in table.groupby("side", observed=True):
+        assert rows["share"].sum() == pytest.approx(0 if side == "repeated" else 1)
+
+
+def test_a_launched_kernel_is_not_added_to_its_op(data: Path) -> None:
+    table = op_statistics(tv.read_trace(data / "gpu_tf221_mlp.pb.xz"))
+    assert table[table["op"] == "MatMul"]["kind"].tolist() == ["kernel", "op"]
+
+
+def test_what_it_refuses() -> None:
+    trace = trace_of([(0, 1, 0, 0, 0, 0)])
+    with pytest.raises(ValueError, match="one of op, name, scope, device, not 'lane'"):
+        op_statistics(trace, "lane")
+    with pytest.raises(ValueError, match="there is no step 7"):
+        op_statistics(trace, steps=[0, 7])
+
+
+def test_it_cannot_say_anything_of_nothing() -> None:
+    nothing = op_statistics(Trace(events.build({}, rows=0)), "name")
+    assert why_not(nothing) == "the trace has no events"
+    assert list(nothing) == list(op_statistics(trace_of([(0, 1, 0, 0, 0, 0)]), "name"))
