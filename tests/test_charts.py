@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 from bokeh.embed import json_item
-from bokeh.models import ColumnDataSource, CustomJS, CustomJSTickFormatter, GlyphRenderer
+from bokeh.models import ColumnDataSource, CustomJS, CustomJSTickFormatter
+from bokeh.models.renderers import GlyphRenderer
 from bokeh.plotting import figure
 
 import tfvis_nb as tv
