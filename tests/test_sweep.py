@@ -77,6 +77,7 @@ def test_tiles_cover_their_window_exactly(rows: list[Row], windows: list[tuple[i
     whole = tiled(segments, first, last)
     parts = lengths(whole, GROUPS, LEVELS)
     assert (parts.sum(axis=1) == last - first).all()
+    assert (whole.length > 0).all()
     picture = painted(segments)
     for group in range(GROUPS):
         seen = picture[group, first[group] : last[group]]
