@@ -26,7 +26,8 @@ def _source(made: figure) -> ColumnDataSource:
 
 
 def _sources(made: figure) -> list[ColumnDataSource]:
-    return [renderer.data_source for renderer in made.renderers if isinstance(renderer, GlyphRenderer)]
+    drawn = [renderer.data_source for renderer in made.renderers if isinstance(renderer, GlyphRenderer)]
+    return [source for source in drawn if isinstance(source, ColumnDataSource)]
 
 
 def _steps(count: int) -> tv.Trace:
