@@ -53,7 +53,7 @@ dev: $(DEV_INSTALLED) $(NODE)
 	trap 'kill 0' EXIT; $(NPM) run dev & ANYWIDGET_HMR=1 $(BIN)/jupyter lab notebooks
 
 clean:
-	rm -rf $(VENV) node_modules tfvis_nb/static/*.js dist demo.html
+	rm -rf $(VENV) .venvs node_modules tfvis_nb/static/*.js dist demo.html
 
 $(NODE): package.json package-lock.json
 	$(NPM) ci
