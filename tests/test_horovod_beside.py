@@ -295,6 +295,29 @@ def test_what_is_kept_of_it_elsewhere(trace: tv.Trace, tmp_path: Path) -> None:
     assert again.steps["step"].tolist() == [0, 1]
 
 
+def test_ranks_that_were_kept_by_this_package(tmp_path: Path, trace: tv.Trace) -> None:
+    for rank, file in enumerate(FILES):
+        tv.read_trace(file).to_parquet(tmp_path / f"rank{rank}.parquet")
+    shutil.copy(TIMELINE, tmp_path)
+    kept = tv.read_trace(tmp_path)
+    assert same_rows(kept.events, trace.events)
+    assert kept.graphs == trace.graphs
+    assert len(kept.edges) == len(trace.edges)
+    assert len(kept.arrivals) == 16
+    # Of several steps, each with that of the other rank.
+    several = [tv.read_trace([file, file]) for file in FILES]
+    for rank, each in enumerate(several):
+        each.to_parquet(tmp_path / f"rank{rank}.parquet")
+    both = tv.read_trace([tmp_path / f"rank{rank}.parquet" for rank in (0, 1)])
+    assert both.steps["step"].tolist() == [0, 1]
+    assert both.arrivals.groupby("step").size().tolist() == [16, 16]
+    assert len(both.graphs) == 2
+    # What does not have the same steps is not of the same run.
+    tv.read_trace(FILES[0]).to_parquet(tmp_path / "rank0.parquet")
+    apart = tv.read_trace([tmp_path / f"rank{rank}.parquet" for rank in (0, 1)])
+    assert apart.steps["step"].tolist() == [0, 1, 2]
+
+
 def test_its_lanes_stand_below_those_of_the_ops(trace: tv.Trace) -> None:
     header, events = read_drawn(drawn(trace))
     lanes = [lane["lane"] for lane in header["lanes"] if lane["device"] == HOROVOD]

@@ -1,14 +1,14 @@
-"""Files of several Horovod ranks -> one step with a task for each rank.
+"""Files of several Horovod ranks -> steps with a task for each rank.
 
-Every rank's RunMetadata says ``/job:localhost/replica:0/task:0``. Only the names of the
-files, such as ``rank0_step3.pb``, tell the ranks apart.
+Every rank says ``/job:localhost/replica:0/task:0``. Only the names of the files, such as
+``rank0_step3.pb`` or ``rank0.parquet``, tell the ranks apart.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -41,13 +41,14 @@ def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> 
     Returns
     -------
     list
-        `read`, with a `Trace` for each group; unchanged where no group has enough ranks.
+        `read`, with a `Trace` for each group, whose files have the same steps; unchanged where no group
+        has enough ranks.
     """
-    groups: dict[str, dict[int, int]] = {}
+    groups: dict[tuple[str, tuple[int, ...]], dict[int, int]] = {}
     for place, (item, label) in enumerate(zip(read, labels, strict=True)):
         match = _RANK.search(label)
-        if match and isinstance(item, RecordedStep) and _is_local(item):
-            ranks = groups.setdefault(_RANK.sub("rank", label), {})
+        if match and _is_local(item):
+            ranks = groups.setdefault((_RANK.sub("rank", label), _steps(item)), {})
             ranks.setdefault(int(match[1]), place)
     made: dict[int, Trace] = {}
     gone: set[int] = set()
@@ -59,20 +60,33 @@ def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> 
     return [made.get(place, item) for place, item in enumerate(read) if place not in gone]
 
 
-def _is_local(step: RecordedStep) -> bool:
-    return {where.task for where in step.places} <= {"", _LOCAL}
+def _is_local(item: Any) -> bool:
+    """Tell whether something is of one process that calls itself by no task."""
+    if isinstance(item, RecordedStep):
+        return {where.task for where in item.places} <= {"", _LOCAL}
+    return isinstance(item, Trace) and set(item.events["task"].unique()) == {_LOCAL}
 
 
-def _together(steps: dict[int, Item]) -> Trace:
+def _steps(item: Any) -> tuple[int, ...]:
+    return tuple(sorted(item.events["step"].unique().tolist())) if isinstance(item, Trace) else (0,)
+
+
+def _together(steps: dict[int, Any]) -> Trace:
     traces = []
-    for rank, step in steps.items():
-        assert isinstance(step, RecordedStep)
-        traces.append(_as_task(assemble([step]), _TASK.format(rank)))
+    for rank, item in steps.items():
+        trace = item if isinstance(item, Trace) else assemble([item])
+        traces.append(_as_task(laid_together([trace], ""), _TASK.format(rank)))
+        # Laying together does not.
+        traces[-1].graphs = trace.graphs
     trace = laid_together(traces, "")
-    trace.graphs = [[graph for one in traces for graphs in one.graphs for graph in graphs]]
+    count = max(len(one.graphs) for one in traces)
+    trace.graphs = [
+        [graph for one in traces for graphs in one.graphs[step : step + 1] for graph in graphs]
+        for step in range(count)
+    ]
     # Without the rank, which is a task now.
-    names = [_RANK_AND_DASH.sub("", step.name) for step in steps.values() if isinstance(step, RecordedStep)]
-    trace.step_labels = {0: names[0]} if names[0] else {}
+    labels = {step: _RANK_AND_DASH.sub("", label) for step, label in traces[0].step_labels.items()}
+    trace.step_labels = {step: label for step, label in labels.items() if label}
     trace.notes.insert(0, "ranks were told by the names of the files: rank 0 is " + _TASK.format(0))
     return trace
 
