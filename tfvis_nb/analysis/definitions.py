@@ -5,7 +5,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 
-MODULES: tuple[str, ...] = ("breakdown", "utilisation", "efficiency", "op_statistics", "scope_tree")
+MODULES: tuple[str, ...] = (
+    "breakdown",
+    "utilisation",
+    "efficiency",
+    "op_statistics",
+    "scope_tree",
+    "memory",
+    "memory_use",
+    "tensor_lifetimes",
+)
 """The analyses, by the name of their module; each has ``FIGURES``, figure to definition."""
 
 

@@ -1,4 +1,4 @@
-"""How much memory each allocator gave out over time, and what was alive at the peak.
+"""How much memory each allocator had given out over time, and at most.
 
 TensorFlow's ``timeline.py`` adds up the outputs of ops from the start of the op that made them,
 and so counts a buffer that is handed on from op to op once for each, and variables at every read.
@@ -12,33 +12,39 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb import events as event_table
-from tfvis_nb.analysis.allocations import NEVER, NO_RECORDS, allocations
-from tfvis_nb.analysis.allocations_profiled import memory_events
 from tfvis_nb.analysis.answers import cannot_say, why_not
-from tfvis_nb.analysis.tensor_lifetimes import tensor_lifetimes
+from tfvis_nb.analysis.profiled_allocations import memory_events
+from tfvis_nb.analysis.recorded_allocations import NEVER, bytes_in_use
+from tfvis_nb.analysis.tensor_lifetimes import joined
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
-FIGURES = {
-    "bytes": "Bytes that an allocator had given out: of a RunMetadata what was allocated minus what was freed"
-    " since the step began, without variables, changes within one microsecond added up; of a profile"
-    " bytes_allocated as the allocator says it, with variables.",
+FIGURES: dict[str, str] = {
+    "bytes": "Bytes that an allocator had given out: of a RunMetadata the sum of its allocation records from "
+    "the begin of the step on, without variables, changes within one microsecond added up; of a profile "
+    "bytes_allocated of its allocation events, with variables.",
     "peak_bytes": "The largest of `bytes` of an allocator in a step; of a profile, over all of it.",
     "at_ns": "Epoch nanoseconds at which the peak is reached first.",
-    "share": "Bytes of a buffer divided by those of all that were alive then; the shares add up to 1.",
+    "alive": "Number of buffers allocated at or before the peak and not freed until after it.",
+    "alive_bytes": "Sum of the bytes of the buffers alive at the peak: of a RunMetadata equal to the peak, "
+    "of a profile less by what was allocated before it began.",
+    "in_use_bytes": "The most bytes that the allocator itself said were in use, with variables: of a "
+    "RunMetadata allocator_bytes_in_use at the end of the step's ops, of a profile peak_bytes.",
 }
 
-_CURVE = {"step": "int32", "task": "str", "allocator": "str", "time_ns": "int64", "bytes": "int64"}
+WHERE = ("step", "task", "allocator")
+"""The columns that say which curve a row is of."""
+
+_WHERE = {"step": "int32", "task": "category", "allocator": "category"}
+_CURVE = {**_WHERE, "time_ns": "int64", "bytes": "int64"}
 _PEAKS = {
-    "step": "int32",
-    "task": "str",
-    "allocator": "str",
+    **_WHERE,
     "peak_bytes": "int64",
     "at_ns": "int64",
-    "alive": "int64",
-    "alive_bytes": "int64",
+    "alive": "Int64",
+    "alive_bytes": "Int64",
+    "in_use_bytes": "Int64",
 }
 
 
@@ -53,128 +59,148 @@ def memory_curve(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``step`` (int32; -1 for a profile, whose curve does not begin anew at a step), ``task``,
-        ``allocator``, ``time_ns`` (int64 epoch nanoseconds) and ``bytes`` (int64; from that time on),
-        ordered by step, task, allocator and time. Without rows, and with a reason (see
-        `tfvis_nb.analysis.answers`), when neither was recorded.
+        ``step`` (int32; -1 for a profile, whose curve does not begin anew at a step), ``task`` and
+        ``allocator`` (category), ``time_ns`` (int64 epoch nanoseconds) and ``bytes`` (int64; from that
+        time on), ordered by step, task, allocator and time. `cannot_say` when neither was recorded.
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
     >>> from tfvis_nb.analysis.memory import memory_curve
-    >>> memory_curve(Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))).empty
-    True
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"]})
+    >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
+    >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
+    >>> memory_curve(trace)[["time_ns", "bytes"]].values.tolist()
+    [[1000, 256], [2000, 320], [5000, 64]]
     """
-    buffers = allocations(trace)
-    if buffers is None:
-        return _profiled_curve(trace)
-    events = trace.events
-    row = buffers["event"].to_numpy()
-    made = pd.DataFrame(
-        {
-            "step": events["step"].to_numpy()[row],
-            "task": events["task"].astype(object).to_numpy()[row],
-            "allocator": buffers["allocator"].astype(object),
-            "time_ns": buffers["from_ns"],
-            "bytes": buffers["bytes"],
-        }
-    )
-    ends = (buffers["to_ns"] < NEVER).to_numpy()
-    freed = made[ends].assign(time_ns=buffers["to_ns"][ends], bytes=-buffers["bytes"][ends])
-    keys = ["step", "task", "allocator"]
-    at_once = pd.concat([made, freed]).groupby([*keys, "time_ns"], sort=True)["bytes"].sum()
-    changes = at_once.reset_index()
-    changes["bytes"] = changes.groupby(keys)["bytes"].cumsum()
-    return _typed(changes, _CURVE)
+    buffers = trace.lifetimes
+    tables = []
+    if (buffers["step"] >= 0).any():
+        tables.append(_added_up(buffers[buffers["step"] >= 0]))
+    told = memory_events(trace)
+    if told is not None and told["in_use"].notna().any():
+        tables.append(_told(told))
+    if not tables:
+        reason = "the profile's allocation events do not tell how much is given out"
+        return cannot_say(_CURVE, why_not(buffers) if told is None else reason)
+    return tables[0] if len(tables) == 1 else joined(tables[::-1])
 
 
-def _profiled_curve(trace: Trace) -> pd.DataFrame:
-    table = memory_events(trace)
-    if table is None:
-        return cannot_say(_CURVE, NO_RECORDS)
-    known = table[table["in_use"].notna()]
-    if known.empty:
-        return cannot_say(_CURVE, "the profile's allocation events do not say how much is given out")
-    curve = known.assign(step=-1).rename(columns={"ns": "time_ns"})
-    curve["bytes"] = curve["in_use"]
-    keys = ["step", "task", "allocator", "time_ns"]
-    curve = curve.sort_values(keys, kind="stable").drop_duplicates(keys, keep="last")
-    return _typed(curve, _CURVE)
+def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:
+    """Add up what was allocated and freed."""
+    freed = np.flatnonzero(buffers["to_ns"].notna().to_numpy())
+    row = np.concatenate([np.arange(len(buffers)), freed])
+    size = buffers["bytes"].to_numpy()
+    change = np.concatenate([size, -size[freed]])
+    time = np.concatenate([buffers["from_ns"], buffers["to_ns"].to_numpy(np.int64, na_value=0)[freed]])
+    group = places(buffers)[row]
+    order = np.lexsort((time, group))
+    row, group, time = row[order], group[order], time[order]
+    level = np.cumsum(change[order])
+    begins = np.concatenate([[True], np.diff(group) != 0])
+    before = np.concatenate([[0], level[:-1]])[begins]
+    level -= before[np.cumsum(begins) - 1]
+    last = np.concatenate([begins[1:] | (np.diff(time) != 0), [True]])
+    curve = buffers[list(WHERE)].take(row[last]).reset_index(drop=True)
+    return curve.assign(time_ns=time[last], bytes=level[last])
+
+
+def _told(table: pd.DataFrame) -> pd.DataFrame:
+    """Take what the allocators of a profile said, the last word at each time."""
+    table = table[table["in_use"].notna()].assign(step=np.int32(-1))
+    table = table[[*WHERE, "ns", "in_use"]].rename(columns={"ns": "time_ns", "in_use": "bytes"})
+    group, time = places(table), table["time_ns"].to_numpy()
+    order = np.lexsort((time, group))
+    last = np.concatenate([(np.diff(group[order]) != 0) | (np.diff(time[order]) != 0), [True]])
+    return table.take(order[last]).astype({"bytes": "int64"}).reset_index(drop=True)
 
 
 def memory_peaks(trace: Trace) -> pd.DataFrame:
     """Return the peak of each allocator in each step.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``step``, ``task``, ``allocator``, ``peak_bytes`` and ``at_ns`` (int64); ``alive`` (int64), how
-        many buffers of `alive_at` there are then, and ``alive_bytes`` (int64), their sum: of a
-        ``RunMetadata`` equal to ``peak_bytes``, of a profile less by what was allocated before it
-        began. Without rows, and with a reason, when there is no curve.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory import memory_peaks
-    >>> memory_peaks(Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))).empty
-    True
-    """
-    curve = memory_curve(trace)
-    if why_not(curve):
-        return cannot_say(_PEAKS, why_not(curve))
-    peaks = curve.loc[curve.groupby(["step", "task", "allocator"])["bytes"].idxmax()]
-    peaks = peaks.rename(columns={"time_ns": "at_ns", "bytes": "peak_bytes"}).reset_index(drop=True)
-    lifetimes = tensor_lifetimes(trace)
-    places = peaks[["step", "task", "allocator", "at_ns"]].to_dict("list")
-    alive = [_alive(lifetimes, *place) for place in zip(*places.values(), strict=True)]
-    peaks["alive"] = [int(mask.sum()) for mask in alive]
-    sizes = lifetimes["bytes"].to_numpy()
-    peaks["alive_bytes"] = [int(sizes[mask].sum()) for mask in alive]
-    return _typed(peaks, _PEAKS)
-
-
-def alive_at(trace: Trace, time_ns: int, *, allocator: str, step: int = -1, task: str = "") -> pd.DataFrame:
-    """Return the buffers that were allocated at a time, the largest first.
-
     Parameters
     ----------
     trace
         Any trace with memory records.
-    time_ns
-        Epoch nanoseconds, such as ``at_ns`` of `memory_peaks`.
-    allocator, step, task
-        As in `memory_peaks`; step -1 is that of a profile's curve.
 
     Returns
     -------
     pandas.DataFrame
-        Rows of `tfvis_nb.analysis.tensor_lifetimes.tensor_lifetimes`, and ``share`` (float64) of
-        their bytes.
+        ``step``, ``task``, ``allocator`` as of `memory_curve`; ``peak_bytes`` and ``at_ns`` (int64), the
+        first of several equal ones; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the
+        buffers alive then, NA where those are not known; ``in_use_bytes`` (Int64), NA where the
+        allocator does not count. `cannot_say` when there is no curve.
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory import alive_at
-    >>> table = events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})
-    >>> len(alive_at(Trace(table), 0, allocator="cpu"))
-    0
+    >>> from tfvis_nb.analysis.memory import memory_peaks
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"]})
+    >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
+    >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
+    >>> memory_peaks(trace)[["peak_bytes", "at_ns", "alive"]].values.tolist()
+    [[320, 2000, 2]]
     """
-    lifetimes = tensor_lifetimes(trace)
-    found = lifetimes[_alive(lifetimes, step, task, allocator, time_ns)]
-    found = found.sort_values(["bytes", "from_ns"], ascending=[False, True], ignore_index=True)
-    return found.assign(share=found["bytes"] / max(int(found["bytes"].sum()), 1))
+    curve, buffers = trace.memory, trace.lifetimes
+    if why_not(curve):
+        return cannot_say(_PEAKS, why_not(curve))
+    highest = curve["bytes"].groupby(places(curve)).idxmax().to_numpy()
+    peaks = curve.take(highest).rename(columns={"time_ns": "at_ns", "bytes": "peak_bytes"})
+    peaks = peaks[[*WHERE, "peak_bytes", "at_ns"]].reset_index(drop=True)
+    peak = alive_at_peak(buffers, peaks)
+    unknown = np.full(len(peaks), bool(why_not(buffers)))
+    alive = np.bincount(peak[peak >= 0], minlength=len(peaks))
+    alive_bytes = np.zeros(len(peaks), np.int64)
+    np.add.at(alive_bytes, peak[peak >= 0], buffers["bytes"].to_numpy()[peak >= 0])
+    peaks["alive"] = pd.arrays.IntegerArray(alive, unknown)
+    peaks["alive_bytes"] = pd.arrays.IntegerArray(alive_bytes, unknown.copy())
+    return peaks.assign(in_use_bytes=_most_in_use(trace, peaks))
 
 
-def _alive(lifetimes: pd.DataFrame, step: int, task: str, allocator: str, time_ns: int) -> np.ndarray:
-    mask = (lifetimes["allocator"] == allocator) & (lifetimes["task"] == task)
-    if step >= 0:
-        mask &= lifetimes["step"] == step
-    until = lifetimes["to_ns"].to_numpy(np.int64, na_value=NEVER)
-    alive: np.ndarray = mask.to_numpy(bool) & (lifetimes["from_ns"].to_numpy() <= time_ns) & (until > time_ns)
-    return alive
+def alive_at_peak(buffers: pd.DataFrame, peaks: pd.DataFrame) -> np.ndarray:
+    """Return for each buffer the row of `peaks` at whose time it is alive; -1 where it is at none.
+
+    Parameters
+    ----------
+    buffers
+        Rows of `tfvis_nb.analysis.tensor_lifetimes.tensor_lifetimes`.
+    peaks
+        Rows of `memory_peaks` of the same trace: one of each curve at most.
+    """
+    if buffers.empty or peaks.empty:
+        return np.full(len(buffers), -1)
+    group, of_peak = places(buffers), places(peaks)
+    order = np.argsort(of_peak)
+    found = np.minimum(np.searchsorted(of_peak[order], group), len(order) - 1)
+    peak = order[found]
+    at = peaks["at_ns"].to_numpy()[peak]
+    until = buffers["to_ns"].to_numpy(np.int64, na_value=NEVER)
+    alive = (of_peak[peak] == group) & (buffers["from_ns"].to_numpy() <= at) & (until > at)
+    place: np.ndarray = np.where(alive, peak, -1)
+    return place
 
 
-def _typed(table: pd.DataFrame, columns: dict[str, str]) -> pd.DataFrame:
-    dtypes = {name: event_table.TEXT if dtype == "str" else dtype for name, dtype in columns.items()}
-    return table[list(columns)].astype(dtypes).reset_index(drop=True)
+def _most_in_use(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
+    most = peaks["peak_bytes"].to_numpy(copy=True)
+    unknown = (peaks["step"] >= 0).to_numpy(copy=True)
+    told = bytes_in_use(trace)
+    row = told["event"].to_numpy()
+    events = trace.events[["step", "task"]].take(row).set_axis(told.index)
+    largest = told.assign(**events).groupby(list(WHERE), observed=True)["bytes"].max().to_dict()
+    for place, where in enumerate(zip(*(peaks[name] for name in WHERE), strict=True)):
+        if unknown[place] and where in largest:
+            most[place], unknown[place] = largest[where], False
+    return pd.arrays.IntegerArray(most, unknown)
+
+
+def places(table: pd.DataFrame) -> np.ndarray:
+    """Number the curves that the rows of a table are of, by step, task and allocator; int64.
+
+    Tables of one trace number them alike.
+    """
+    number = table["step"].to_numpy(np.int64) + 1
+    for name in WHERE[1:]:
+        number = number * (len(table[name].cat.categories) + 1) + table[name].cat.codes.to_numpy() + 1
+    return number

@@ -6,33 +6,49 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis.allocations import NEVER, NO_RECORDS, allocations, outputs
-from tfvis_nb.analysis.allocations_profiled import profiled_allocations
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.nested_lists import coded
+from tfvis_nb.analysis.output_buffers import output_buffers
+from tfvis_nb.analysis.profiled_allocations import memory_events, profiled_allocations
+from tfvis_nb.analysis.recorded_allocations import NEVER, recorded_allocations
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
-FIGURES = {
-    "bytes": "Bytes of the buffer as its allocator counts them, not as the op asked for; a buffer that is"
-    " handed on from op to op counts once.",
-    "from_ns": "Epoch nanoseconds, in RunMetadata of microsecond resolution, at which it was allocated.",
-    "to_ns": "Epoch nanoseconds of its last free; missing where it outlived what was recorded, as a variable"
-    " or a fetched value does.",
-    "lifetime_ns": "to_ns - from_ns; on a GPU the host's times, while kernels may still be queued.",
+FIGURES: dict[str, str] = {
+    "bytes": "Bytes of the buffer as its allocator counts them, not as the op asked for; a buffer that is "
+    "handed on from op to op counts once (AllocationRecord.alloc_bytes; allocation_bytes of a profile).",
+    "from_ns": "Epoch nanoseconds at which it was allocated; in a RunMetadata, whole microseconds.",
+    "to_ns": "Epoch nanoseconds at which it was freed; missing where it outlived what was recorded, as a "
+    "variable or a fetched value does.",
+    "lifetime_ns": "to_ns - from_ns; on a GPU by the host's clock, while kernels may still be queued.",
+    "role": "output of its op; temporary when it is none and was freed before its op was done; kept when it "
+    "is none and was not. A profile does not say: allocated.",
 }
+
+NO_RECORDS = (
+    "the trace has no records of allocations: TensorFlow writes them from 1.5 on, of ops, at FULL_TRACE, and "
+    "in profiles of the host"
+)
+"""Why nothing can be said of memory."""
+
+NO_ADDRESSES = "the profile's allocation events do not tell addresses, by which they are paired"
+
+ROLES = ("output", "temporary", "kept", "allocated")
 
 _COLUMNS = {
     "step": "int32",
-    "task": "str",
-    "allocator": "str",
+    "task": "category",
+    "allocator": "category",
     "event": "int64",
     "name": "str",
-    "op": "str",
+    "op": "category",
     "scope": "str",
-    "role": "str",
+    "role": "category",
     "bytes": "int64",
     "from_ns": "int64",
     "to_ns": "Int64",
@@ -52,122 +68,144 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Ordered by ``from_ns``: ``step``, ``task``, ``allocator``; ``event`` (int64, the op that
-        allocated; -1 where it is not known), ``name`` (the tensor, ``node:slot``, or the node of what
-        is no output), ``op`` (type), ``scope`` (of the name, without its last part); ``role``
-        (``output``, or ``temporary`` when freed before its op was done, or ``kept`` when it is no
-        output and was not); ``bytes``, ``from_ns``, ``to_ns``, ``lifetime_ns``; ``aliases``, the other
-        tensors that were forwarded or shared the buffer, joined by ", ". Without rows, and with a reason
-        (see `tfvis_nb.analysis.answers`), when nothing of it was recorded.
+        Ordered by ``from_ns``. ``step`` (int32; -1 in a profile, where buffers live on from step to
+        step), ``task`` and ``allocator`` (category); ``event`` (int64, the op that allocated or, in a
+        profile, the allocation; -1 where a part of a trace does not hold it), ``name`` (str; the
+        tensor, ``node`` or ``node:slot``, or the node of what is no output), ``op`` (category; its
+        type), ``scope`` (str; its name without the last part), ``role`` (category of `ROLES`),
+        ``bytes`` (int64), ``from_ns`` (int64), ``to_ns`` and ``lifetime_ns`` (Int64), ``aliases`` (str;
+        the other tensors that were handed the buffer on, joined by ", "). `cannot_say` when nothing of
+        it was recorded.
 
     Notes
     -----
-    A buffer is an output's when the op's output has its bytes and allocator; of several equal ones the
-    first free slot is taken. Forwarded outputs have no allocation of their own: they belong to the live
-    buffer whose address they have.
+    How allocations and frees are paired: `tfvis_nb.analysis.recorded_allocations`; how buffers
+    and outputs are: `tfvis_nb.analysis.output_buffers`.
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.answers import why_not
     >>> from tfvis_nb.analysis.tensor_lifetimes import tensor_lifetimes
-    >>> table = tensor_lifetimes(Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})))
-    >>> why_not(table)[:38]
-    'the trace has no allocation records: T'
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"], "name": ["net/a"]})
+    >>> records = [{"micros": 1, "bytes": 256}, {"micros": 5, "bytes": -256}]
+    >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
+    >>> tensor_lifetimes(trace)[["name", "scope", "role", "bytes", "lifetime_ns"]].values.tolist()
+    [['net/a', 'net', 'kept', 256, 4000]]
     """
-    buffers = allocations(trace)
+    tables = [table for table in (_recorded(trace), _profiled(trace)) if table is not None]
+    if not tables:
+        return cannot_say(_COLUMNS, NO_ADDRESSES if memory_events(trace) is not None else NO_RECORDS)
+    if len(tables) == 1:
+        return tables[0]
+    return joined(tables).sort_values("from_ns", kind="stable", ignore_index=True)
+
+
+def joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """Lay tables with the same columns behind one another; categories stay categories."""
+    columns = {}
+    for name in tables[0].columns:
+        parts = [table[name] for table in tables]
+        is_category = isinstance(parts[0].dtype, pd.CategoricalDtype)
+        columns[name] = (
+            pd.api.types.union_categoricals(
+                [part.cat.rename_categories([*part.cat.categories]) for part in parts]
+            )
+            if is_category
+            else pd.concat(parts, ignore_index=True)
+        )
+    return pd.DataFrame(columns)
+
+
+def _recorded(trace: Trace) -> pd.DataFrame | None:
+    buffers = recorded_allocations(trace)
     if buffers is None:
-        profiled = profiled_allocations(trace)
-        return cannot_say(_COLUMNS, NO_RECORDS) if profiled is None else profiled[list(_COLUMNS)]
+        return None
     events = trace.events
     row = buffers["event"].to_numpy()
-    name = events["name"].to_numpy()[row].astype(object)
-    done = events["compute_end_ns"].fillna(events["start_ns"] + events["duration_ns"]).to_numpy(np.int64)[row]
-    slot, forwarded = _slots(trace, buffers)
-    is_output = slot >= 0
+    here = events[["step", "task", "name", "op", "start_ns", "duration_ns", "compute_end_ns"]].take(row)
+    end = (here["start_ns"] + here["duration_ns"]).to_numpy()
+    told = here["compute_end_ns"].notna().to_numpy()
+    done = np.where(told, here["compute_end_ns"].to_numpy(np.int64, na_value=0), end)
+    found = output_buffers(trace, buffers)
+    is_output = found.slot >= 0
     # Records are of whole microseconds, rounded down; an op's end is not.
     temporary = ~is_output & (buffers["to_ns"].to_numpy() <= done)
-    tensor = np.where(is_output & (slot > 0), name + ":" + slot.astype(str).astype(object), name)
-    ends = buffers["to_ns"].astype("Int64").where(buffers["to_ns"] < NEVER)
+    names = here["name"].to_numpy(object)
+    later = np.flatnonzero(found.slot > 0)
+    tensors = names.copy()
+    tensors[later] = [f"{names[place]}:{found.slot[place]}" for place in later]
     return pd.DataFrame(
         {
-            "step": events["step"].to_numpy()[row],
-            "task": _text(events["task"].astype(object).to_numpy()[row]),
-            "allocator": _text(buffers["allocator"].astype(object)),
+            "step": here["step"].to_numpy(),
+            "task": here["task"].array,
+            "allocator": buffers["allocator"].array,
             "event": row,
-            "name": _text(tensor),
-            "op": _text(events["op"].astype(object).to_numpy()[row]),
-            "scope": _text([text.rpartition("/")[0] for text in name]),
-            "role": _text(np.select([is_output, temporary], ["output", "temporary"], "kept")),
-            "bytes": buffers["bytes"],
-            "from_ns": buffers["from_ns"],
-            "to_ns": ends,
-            "lifetime_ns": ends - buffers["from_ns"],
-            "aliases": _text(_aliases(trace, buffers, forwarded)),
+            "name": pd.array(tensors, dtype=event_table.TEXT),
+            "op": here["op"].array,
+            "scope": pd.array([name.rpartition("/")[0] for name in names], dtype=event_table.TEXT),
+            "role": _roles(np.select([is_output, temporary], [0, 1], 2)),
+            **_times(buffers),
+            "aliases": pd.array(found.aliases, dtype=event_table.TEXT),
         }
     )
 
 
-def _slots(trace: Trace, buffers: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
-    """Return each buffer's output slot, -1 where it is none, and the outputs without an own buffer."""
-    produced = outputs(trace).sort_values(["event", "slot"], ignore_index=True)
-    keys = ["event", "allocator", "bytes"]
-    # What lives longest is handed on; a buffer that was freed within its op was scratch.
-    made = buffers.assign(allocator=buffers["allocator"].astype(str), place=np.arange(len(buffers)))
-    made = made.sort_values([*keys, "to_ns"], ascending=[True, True, True, False], kind="stable")
-    made["number"] = made.groupby(keys, sort=False).cumcount()
-    produced["number"] = produced.groupby(keys, sort=False).cumcount()
-    matched = produced.merge(made[[*keys, "number", "place"]], on=[*keys, "number"], how="left")
-    own = matched["place"].notna().to_numpy()
-    slot = np.full(len(buffers), -1, np.int64)
-    place = matched["place"][own].to_numpy(np.int64)
-    slot[place] = matched["slot"][own]
-    address = np.zeros(len(buffers), np.uint64)
-    address[place] = matched["ptr"][own]
-    buffers["ptr"] = address
-    return slot, matched[~own & (matched["ptr"] > 0)]
+def _profiled(trace: Trace) -> pd.DataFrame | None:
+    buffers = profiled_allocations(trace)
+    if buffers is None:
+        return None
+    codes = buffers["node"].cat.codes.to_numpy()
+    nodes = [str(node) for node in buffers["node"].cat.categories]
+    count = len(buffers)
+    return pd.DataFrame(
+        {
+            "step": np.full(count, -1, np.int32),
+            "task": buffers["task"].array,
+            "allocator": buffers["allocator"].array,
+            "event": buffers["event"],
+            "name": _taken(nodes, codes),
+            "op": _types(trace, nodes)[codes],
+            "scope": _taken([node.rpartition("/")[0] for node in nodes], codes),
+            "role": _roles(np.full(count, ROLES.index("allocated"))),
+            **_times(buffers),
+            "aliases": _taken([""], np.zeros(count, np.int64)),
+        }
+    )
 
 
-def _aliases(trace: Trace, buffers: pd.DataFrame, forwarded: pd.DataFrame) -> list[str]:
-    """Return the names of the outputs that were forwarded into each buffer."""
-    texts = [""] * len(buffers)
-    if forwarded.empty:
-        return texts
+def _types(trace: Trace, nodes: list[str]) -> pd.Categorical:
+    """Return the op type of each node, by the rows of its runs; empty where it has none."""
     events = trace.events
-    rows = forwarded["event"].to_numpy()
-    start = events["start_ns"].to_numpy()[rows]
-    when = start + events["duration_ns"].to_numpy()[rows]
-    tasks = events["task"].cat.codes.to_numpy()
-    wanted = pd.DataFrame(
-        {
-            "task": tasks[rows],
-            "allocator": forwarded["allocator"].to_numpy(),
-            "ptr": forwarded["ptr"].to_numpy(),
-            "when": when,
-            "start": start,
-            "row": rows,
-            "slot": forwarded["slot"].to_numpy(),
-        }
-    ).sort_values("when", kind="stable")
-    held = pd.DataFrame(
-        {
-            "task": tasks[buffers["event"].to_numpy()],
-            "allocator": buffers["allocator"].astype(str).to_numpy(),
-            "ptr": buffers["ptr"],
-            "when": buffers["from_ns"],
-            "until": buffers["to_ns"],
-            "place": np.arange(len(buffers)),
-        }
+    node = pc.index_in(pa.array(events["name"], pa.large_string()), pa.array(nodes, pa.large_string()))
+    node = node.fill_null(-1).to_numpy(zero_copy_only=False)
+    ran = events["kind"].isin(["op", "kernel"]).to_numpy()
+    rows = np.flatnonzero((node >= 0) & ran)[::-1]
+    event = np.full(len(nodes), -1)
+    event[node[rows]] = rows
+    known = event >= 0
+    types = np.full(len(nodes), "", object)
+    types[known] = events["op"].array.take(event[known]).astype(object)
+    return pd.Categorical(pd.array(types, dtype=event_table.TEXT))
+
+
+def _times(buffers: pd.DataFrame) -> dict[str, object]:
+    start, end = buffers["from_ns"].to_numpy(), buffers["to_ns"].to_numpy()
+    never = end == NEVER
+    return {
+        "bytes": buffers["bytes"],
+        "from_ns": start,
+        "to_ns": pd.arrays.IntegerArray(np.where(never, 0, end), never),
+        "lifetime_ns": pd.arrays.IntegerArray(np.where(never, 0, end - start), never.copy()),
+    }
+
+
+def _roles(codes: np.ndarray) -> pd.Categorical:
+    return coded(codes, list(ROLES))
+
+
+def _taken(texts: list[str], places: np.ndarray) -> pd.api.extensions.ExtensionArray:
+    taken: pd.api.extensions.ExtensionArray = pd.array(
+        pa.array(texts, pa.large_string()).take(pa.array(places)), dtype=event_table.TEXT
     )
-    held = held[held["ptr"] > 0].sort_values("when", kind="stable")
-    found = pd.merge_asof(wanted, held, on="when", by=["task", "allocator", "ptr"])
-    found = found[found["place"].notna() & (found["until"] + 1000 > found["start"])]
-    names = events["name"].to_numpy()
-    for place, row, slot in zip(found["place"].astype(int), found["row"], found["slot"], strict=True):
-        tensor = f"{names[row]}:{slot}" if slot else str(names[row])
-        texts[place] = f"{texts[place]}, {tensor}" if texts[place] else tensor
-    return texts
-
-
-def _text(values: object) -> pd.Series:
-    return pd.Series(pd.array(np.asarray(values, dtype=object), dtype=event_table.TEXT))
+    return taken
