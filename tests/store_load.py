@@ -1,7 +1,8 @@
 """Processes that write a session and others that read it meanwhile, and whether all of it is there then.
 
 ``python -m tests.store_load write|read PATH SECONDS`` is one of them: it prints what it did as
-JSON, and fails at the first thing that is not as it should be.
+JSON, and fails at the first thing that is not as it should be. Those who write go on until all
+others have ended: then every request can be met.
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ from tests.stored_writer import MESSAGES, RUN_NS, write
 from tfvis_nb.stored.packing import unpacked
 
 ROOT = Path(__file__).parents[1]
-LONGER_S = 1.0
-"""How much longer than those who read the writers go on: then every request can be met."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Done:
 
 def load(path: Path, seconds: float, *, writers: int = 2, readers: int = 3) -> Done:
     """Have a new session written and read for some seconds, then look at all that is in it."""
-    kinds = ["write"] * writers + ["read"] * readers
+    kinds = ["read"] * readers + ["write"] * writers
     processes = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.store_load", kind, str(path), str(seconds)],
@@ -74,7 +73,11 @@ def load(path: Path, seconds: float, *, writers: int = 2, readers: int = 3) -> D
         )
         for kind in kinds
     ]
-    printed = [process.communicate(timeout=seconds * 3 + 120) for process in processes]
+    printed = []
+    for number, process in enumerate(processes):
+        if number == readers:
+            _stop(path).touch()
+        printed.append(process.communicate(timeout=seconds * 3 + 120))
     sums: Counter[str] = Counter()
     failures = []
     for kind, process, (said, errors) in zip(kinds, processes, printed, strict=True):
@@ -109,8 +112,12 @@ def load(path: Path, seconds: float, *, writers: int = 2, readers: int = 3) -> D
     )
 
 
-def _write(path: Path, seconds: float) -> dict[str, int]:
-    written, met = write(path, seconds + LONGER_S)
+def _stop(path: Path) -> Path:
+    return path.with_name("stop")
+
+
+def _write(path: Path, _: float) -> dict[str, int]:
+    written, met = write(path, lambda: not _stop(path).exists())
     return {"written": written, "met": met}
 
 

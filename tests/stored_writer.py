@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.real_traces import DATA
@@ -16,8 +17,13 @@ MESSAGES = (METADATA, (DATA / "dist_inproc_ps_2workers_step0.pb").read_bytes())
 RUN_NS = 5
 
 
-def write(path: Path, seconds: float) -> tuple[int, int]:
+def write(path: Path, going: Callable[[], bool]) -> tuple[int, int]:
     """Keep traces of three signatures as fast as it goes, and count each as a run.
+
+    Parameters
+    ----------
+    going
+        Whether to go on; what is asked for by then is done.
 
     Returns
     -------
@@ -28,15 +34,18 @@ def write(path: Path, seconds: float) -> tuple[int, int]:
     signatures = [
         writer.add_signature(Signature("session", f"run {which}", str(which))) for which in range(3)
     ]
-    until, runs, met = time.monotonic() + seconds, 0, 0
+    runs, met = 0, 0
     counts = {}
     asked: list[tuple[int, bool]] = []
-    while time.monotonic() < until or asked:
-        number, slot = signatures[runs % 3]
-        runs += 1
+    while True:
+        last = not going()
         orders = writer.orders()
         if orders is not None:
             asked = orders.requests.get(EVERY, [])
+        if last and not asked:
+            break
+        number, slot = signatures[runs % 3]
+        runs += 1
         done = (runs + 2) // 3
         counts[number] = Counts(done, 0, RUN_NS * done, RUN_NS, 1, runs)
         writer.count(slot, counts[number])
@@ -49,4 +58,5 @@ def write(path: Path, seconds: float) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    print(write(Path(sys.argv[1]), float(sys.argv[2]))[0])  # noqa: T201 - what the test reads
+    until = time.monotonic() + float(sys.argv[2])
+    print(write(Path(sys.argv[1]), lambda: time.monotonic() < until)[0])  # noqa: T201 - what the test reads

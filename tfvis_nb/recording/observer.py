@@ -127,7 +127,7 @@ class RunObserver:
     def _traced(self, counted: Counted, order: Order, run: Callable[[], tuple[Any, bytes]]) -> Any:
         number = counted.begun
         lowered = self._tracer.slot.lowered
-        before = lowered.copy()
+        before = dict(lowered)
         began = time.perf_counter_ns()
         started = time.time_ns()
         try:
@@ -138,7 +138,8 @@ class RunObserver:
         duration = time.perf_counter_ns() - began
         # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
         if metadata[:1] == b"\n" and metadata[1:2] != b"\0":
-            note = "; ".join(f"traced without GPU rows, because {why}" for why in lowered - before)
+            new = [why for why, count in lowered.items() if count > before.get(why, 0)]
+            note = "; ".join(f"traced without GPU rows, because {why}" for why in new)
             recording = Recording("run_metadata", metadata, number, started, duration, note=note)
             self._book.traced(counted, order, recording)
         else:

@@ -1,4 +1,4 @@
-"""How the bytes of a trace lie in a session's file: compressed by zstd."""
+"""How the bytes of a trace lie in a session's file: compressed, as LZ4 and zstd frames, which say so."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from tfvis_nb.reading.errors import TraceFormatError
 
 LARGEST = 1 << 31
 """Bytes of a trace: the most that a protobuf message can have."""
+
+
+SMALL = 1 << 18
+"""Bytes up to which a trace is packed fast rather than tight: its run may take a millisecond."""
+
+_LZ4 = b"\x04\x22\x4d\x18"
 
 
 def packed(data: bytes) -> bytes:
@@ -19,7 +25,8 @@ def packed(data: bytes) -> bytes:
     """
     import pyarrow as pa
 
-    return bytes(pa.Codec("zstd", 1).compress(data, asbytes=True))
+    codec = pa.Codec("lz4") if len(data) <= SMALL else pa.Codec("zstd", 1)
+    return bytes(codec.compress(data, asbytes=True))
 
 
 def unpacked(data: bytes, size: int) -> bytes:
@@ -35,6 +42,7 @@ def unpacked(data: bytes, size: int) -> bytes:
     if not 0 <= size < LARGEST:
         raise TraceFormatError(f"a trace of {size} bytes: the session is damaged")
     try:
-        return bytes(pa.Codec("zstd").decompress(data, decompressed_size=size, asbytes=True))
+        codec = pa.Codec("lz4" if data.startswith(_LZ4) else "zstd")
+        return bytes(codec.decompress(data, decompressed_size=size, asbytes=True))
     except (OSError, ValueError) as error:
         raise TraceFormatError(f"a trace cannot be unpacked, the session is damaged: {error}") from None

@@ -20,6 +20,10 @@ MORE = "runs of more signatures"
 """Stands for all that a process ran after its first `SLOTS`."""
 
 
+WAL_PAGES = 4000
+"""How long the file beside the session gets, 16 MB, before it is moved over; that run waits for the disk."""
+
+
 class Signature(NamedTuple):
     """What tells one kind of run from another.
 
@@ -113,6 +117,7 @@ class Writer:
         self._slots = 0
         self._seen = -1
         self._connection = connect(path, create=True)
+        self._connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
         try:
             with Transaction(self._connection) as connection:
                 started = "INSERT INTO writers(host, pid, started_ns) VALUES (?, ?, ?) RETURNING id"
