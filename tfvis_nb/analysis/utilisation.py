@@ -91,7 +91,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     if here is None or not len(rows):
         return cannot_say(_COLUMNS, "no event of a step is on a device")
     places = len(here.table)
-    ran, computed = _ran(trace, here)
+    ran = ran_on_device(trace, here)
     busy = _union(here, ran, places)
     step = here.last - here.first
     total = _sum(here.place[ran], (here.end - here.start)[ran], places)
@@ -107,8 +107,10 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     last = np.full(places, np.iinfo(np.int64).min)
     np.minimum.at(first, here.place[ran], here.start[ran])
     np.maximum.at(last, here.place[ran], here.end[ran])
+    accelerator = accelerators(trace.events)[here.event]
+    computed = ran & accelerator & is_kind(trace.events, "kernel")[here.event]
     device = np.zeros(places, bool)
-    device[here.place[accelerators(trace.events)[here.event] & ran]] = True
+    device[here.place[accelerator & ran]] = True
     kernel = np.where(device, last - np.where(device, first, 0), 0)
     compute = _union(here, computed, places)
 
@@ -127,19 +129,31 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     return table.loc[rows, list(_COLUMNS)].reset_index(drop=True)
 
 
-def _ran(trace: Trace, here: StepDevices) -> tuple[np.ndarray, np.ndarray]:
-    """Tell which of what counts to a step ran on its device, and which of that is a kernel that computes."""
+def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
+    """Tell which of what counts to a step kept its device busy.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    here
+        What `step_devices` says of it.
+
+    Returns
+    -------
+    numpy.ndarray
+        bool, one entry for each of ``here.event``.
+    """
     events = trace.events
-    accelerator = accelerators(events)
     executor = spread(events["lane"], lambda lane: lane in _EXECUTOR_LANES)
     # An op that the input pipeline runs keeps a CPU busy, its bookkeeping does not.
     pipeline = is_kind(events, "op") & (trace.activity == NUMBER["preprocessing"])
-    ran = np.where(
-        accelerator,
+    mask: np.ndarray = np.where(
+        accelerators(events),
         _one_of(trace.activity, _ON_ACCELERATOR) & ~executor,
         _one_of(trace.activity, _ON_HOST) | pipeline,
     )[here.event]
-    return ran, ran & (is_kind(events, "kernel") & accelerator)[here.event]
+    return mask
 
 
 def _one_of(activity: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
