@@ -26,6 +26,8 @@ from tfvis_nb.analysis.communication import communication
 from tfvis_nb.analysis.horovod_phases import horovod_device
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.reading.chrome_horovod import LANES
+from tfvis_nb.stored.ledger import Counts
+from tfvis_nb.stored.writer import Recording, Signature, Writer
 
 RANKS = ["/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"]
 HOROVOD = f"{RANKS[0]}/device:Horovod"
@@ -316,6 +318,23 @@ def test_ranks_that_were_kept_by_this_package(tmp_path: Path, trace: tv.Trace) -
     tv.read_trace(FILES[0]).to_parquet(tmp_path / "rank0.parquet")
     apart = tv.read_trace([tmp_path / f"rank{rank}.parquet" for rank in (0, 1)])
     assert apart.steps["step"].tolist() == [0, 1, 2]
+
+
+def test_ranks_that_recorded_sessions(tmp_path: Path, trace: tv.Trace) -> None:
+    (tmp_path / "step").mkdir()
+    for rank, file in enumerate(FILES):
+        path = tmp_path / f"rank{rank}.tfvis"
+        writer = Writer(path, keep=None)
+        number, _ = writer.add_signature(Signature("session", "train"))
+        start = int(trace.steps["start_ns"].iloc[0])
+        data = lzma.decompress(file.read_bytes())
+        writer.add_trace(number, Recording("run_metadata", data, 3, start, 5_000), None)
+        writer.close({number: Counts(3, 0, 15_000, 5_000, start, start)})
+        with tv.open_session(path) as session:
+            session.read(1).to_parquet(tmp_path / "step" / f"rank{rank}.parquet")
+    kept = tv.read_trace([tmp_path / "step", TIMELINE])
+    assert same_rows(kept.events, trace.events)
+    assert kept.steps["label"].tolist() == ["train"]
 
 
 def test_its_lanes_stand_below_those_of_the_ops(trace: tv.Trace) -> None:
