@@ -11,6 +11,8 @@ MODULES: tuple[str, ...] = (
     "efficiency",
     "op_statistics",
     "scope_tree",
+    "launch_bound",
+    "launch_gaps",
     "memory",
     "memory_use",
     "tensor_lifetimes",

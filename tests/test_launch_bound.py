@@ -1,0 +1,264 @@
+"""Late launches against the same found event by event and moment by moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.real_traces import DATA
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.launch_bound import PARTS, launch_bound, launch_stretches
+from tfvis_nb.analysis.launch_gaps import NO_DEVICE, NO_LAUNCHES, launch_gaps
+from tfvis_nb.analysis.launch_gaps import PARTS as GAP_PARTS
+from tfvis_nb.analysis.utilisation import utilisation
+
+TASKS = ("/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1")
+
+Kernel = tuple[int, int, int | None, int, int]
+KERNELS = st.lists(
+    st.tuples(
+        st.integers(10, 40),
+        st.integers(0, 6),
+        st.one_of(st.none(), st.integers(0, 15)),
+        st.integers(0, 2),
+        st.integers(0, 1),
+    ),
+    min_size=1,
+    max_size=14,
+)
+Op = tuple[int, int, int, int]
+OPS = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(0, 12), st.integers(0, 2), st.integers(0, 1)), max_size=8
+)
+
+
+def device(number: int) -> tuple[str, str]:
+    """The task and the device: two of one task, one of the other."""
+    task = TASKS[number // 2]
+    return task, f"{task}/device:GPU:{number % 2}"
+
+
+def trace_of(kernels: list[Kernel], ops: list[Op]) -> Trace:
+    rows: list[dict[str, Any]] = []
+    for start, length, ahead, where, step in kernels:
+        task, name = device(where)
+        launch = None if ahead is None else start - ahead
+        rows.append(
+            {"start_ns": start, "duration_ns": length, "task": task, "device": name, "kind": "kernel"}
+            | {"lane": "stream:7", "scheduled_ns": launch, "step": step, "op": f"Op{length}"}
+        )
+    for start, length, where, step in ops:
+        task, name = device(where)
+        rows.append(
+            {"start_ns": start, "duration_ns": length, "task": task, "device": name, "kind": "op"}
+            | {"lane": "ops", "scheduled_ns": None, "step": step, "op": "MatMul"}
+        )
+    table = pd.DataFrame(rows)
+    return Trace(events.order(events.build({str(name): table[name] for name in table}))[0])
+
+
+def on_each_device(trace: Trace) -> Iterator[tuple[tuple[int, str, str], pd.DataFrame]]:
+    frame = trace.events
+    kernels = frame[frame["kind"] == "kernel"]
+    for (step, task, name), rows in kernels.groupby(["step", "task", "device"], observed=True):
+        where = (int(str(step)), str(task), str(name))
+        launch = rows["scheduled_ns"].astype(object).where(rows["scheduled_ns"].notna(), 10**9)
+        yield where, rows.assign(order=launch).sort_values(["start_ns", "order"], kind="stable")
+
+
+def slow_gaps(trace: Trace) -> list[tuple[Any, ...]]:
+    frame = trace.events
+    ops = frame[frame["kind"] == "op"]
+    found: list[tuple[Any, ...]] = []
+    for where, rows in on_each_device(trace):
+        reached = int(rows["start_ns"].iloc[0])
+        for event, row in rows.iterrows():
+            start, launch = row["start_ns"], row["scheduled_ns"]
+            gap = start - reached
+            parts = dict.fromkeys(GAP_PARTS, 0)
+            if pd.isna(launch):
+                parts["unknown_ns"] = gap
+            elif launch < reached:
+                parts["queued_ns"] = gap
+            else:
+                for moment in range(reached, start):
+                    launching = (
+                        (ops["step"] == where[0])
+                        & (ops["task"] == where[1])
+                        & (ops["start_ns"] <= moment)
+                        & (moment < ops["start_ns"] + ops["duration_ns"])
+                    ).any()
+                    name = (
+                        "latency_ns" if moment >= launch else "launching_ns" if launching else "elsewhere_ns"
+                    )
+                    parts[name] += 1
+            if gap > 0:
+                found.append((*where, reached, gap, *parts.values(), event))
+            reached = max(reached, start + row["duration_ns"])
+    return found
+
+
+@settings(deadline=None)
+@given(KERNELS, OPS)
+def test_every_gap_and_what_it_is_due_to(kernels: list[Kernel], ops: list[Op]) -> None:
+    trace = trace_of(kernels, ops)
+    table = launch_gaps(trace)
+    if all(kernel[2] is None for kernel in kernels):
+        assert why_not(table) == NO_LAUNCHES
+        return
+    assert [tuple(row) for row in table.astype(object).to_numpy().tolist()] == slow_gaps(trace)
+
+
+@settings(deadline=None)
+@given(KERNELS, OPS)
+def test_the_parts_of_a_step_add_up_to_it(kernels: list[Kernel], ops: list[Op]) -> None:
+    trace = trace_of(kernels, ops)
+    table = launch_bound(trace)
+    if all(kernel[2] is None for kernel in kernels):
+        assert why_not(table) == NO_LAUNCHES
+        return
+    assert (table[list(PARTS)].sum(axis=1) == table["step_ns"]).all()
+    assert (table[list(PARTS)] >= 0).all(axis=None)
+    gaps = slow_gaps(trace)
+    found = {(row["step"], row["task"], row["device"]): row for row in table.to_dict("records")}
+    for where, rows in on_each_device(trace):
+        row = found.pop(where)
+        mine = [dict(zip(("gap", *GAP_PARTS), gap[4:10], strict=True)) for gap in gaps if gap[:3] == where]
+        busy = {
+            moment
+            for start, length in zip(rows["start_ns"], rows["duration_ns"], strict=True)
+            for moment in range(start, start + length)
+        }
+        step = trace.steps.set_index("step").loc[where[0]]
+        assert row["step_ns"] == step["duration_ns"]
+        assert row["busy_ns"] == len(busy)
+        assert row["before_ns"] == rows["start_ns"].min() - step["start_ns"]
+        assert row["launches"] == len(rows)
+        for part in GAP_PARTS:
+            assert row[part] == sum(gap[part] for gap in mine)
+        late = [gap for gap in mine if gap["launching_ns"] + gap["elsewhere_ns"] + gap["latency_ns"]]
+        assert row["late"] == len(late)
+        if step["duration_ns"]:
+            share = (row["launching_ns"] + row["latency_ns"]) / step["duration_ns"]
+            assert row["launch_share"] == pytest.approx(share)
+    assert not found
+
+
+def slow_stretches(gaps: list[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Of (start, end) of late gaps: all ranges that are mostly late from both ends on, and in no other."""
+
+    def mostly(late: list[tuple[int, int]], start: int, end: int) -> bool:
+        return 2 * sum(last - first for first, last in late) > end - start
+
+    good = [
+        (first, last)
+        for first in range(len(gaps))
+        for last in range(first, len(gaps))
+        # It is least late right before another late gap, and right after one.
+        if all(
+            mostly(gaps[first:place], gaps[first][0], gaps[place][0])
+            and mostly(gaps[place : last + 1], gaps[place - 1][1], gaps[last][1])
+            for place in range(first + 1, last + 1)
+        )
+    ]
+    return {
+        (gaps[first][0], gaps[last][1])
+        for first, last in good
+        if not any((other, end) != (first, last) and other <= first and last <= end for other, end in good)
+    }
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=12))
+def test_stretches_are_all_ranges_that_are_mostly_late(sizes: list[tuple[int, int]]) -> None:
+    now = 10
+    kernels: list[Kernel] = [(10, 0, 0, 0, 0)]
+    gaps: list[tuple[int, int]] = []
+    for gap, busy in sizes:
+        gaps.append((now, now + gap))
+        now += gap
+        kernels.append((now, busy, 0, 0, 0))
+        now += busy
+    trace = trace_of(kernels, [])
+    found = launch_stretches(trace)
+    ranges = set(zip(found["start_ns"], found["start_ns"] + found["duration_ns"], strict=True))
+    assert ranges == slow_stretches(gaps)
+    for row in found.to_dict("records"):
+        end = row["start_ns"] + row["duration_ns"]
+        inside = [(first, last) for first, last in gaps if row["start_ns"] <= first and last <= end]
+        late = sum(last - first for first, last in inside)
+        assert (row["late"], row["late_ns"]) == (len(inside), late)
+        assert row["late_ns"] == row["launching_ns"] + row["latency_ns"] + row["elsewhere_ns"]
+        assert row["share"] == pytest.approx(late / row["duration_ns"])
+        assert row["share"] > 0.5
+        waited: dict[str, int] = {}
+        for first, last in inside:
+            op = next(f"Op{kernel[1]}" for kernel in kernels[1:] if kernel[0] == last)
+            waited[op] = waited.get(op, 0) + last - first
+        assert [waited[op] for op in row["ops"].split(", ")] == sorted(waited.values(), reverse=True)[:3]
+
+
+@settings(deadline=None)
+@given(KERNELS, OPS)
+def test_stretches_hold_every_late_gap_once_and_stay_on_one_device(
+    kernels: list[Kernel], ops: list[Op]
+) -> None:
+    trace = trace_of(kernels, ops)
+    stretches = launch_stretches(trace)
+    if all(kernel[2] is None for kernel in kernels):
+        assert why_not(stretches) == NO_LAUNCHES
+        return
+    assert stretches["late_ns"].is_monotonic_decreasing
+    table = launch_bound(trace)
+    late = [name for name in GAP_PARTS if name not in ("queued_ns", "unknown_ns")]
+    keys = ["step", "task", "device"]
+    summed = stretches.groupby(keys, observed=True)[[*late, "late"]].sum()
+    expected = table[table["late"] > 0].set_index(keys)[[*late, "late"]]
+    pd.testing.assert_frame_equal(summed.sort_index(), expected.sort_index(), check_index_type=False)
+
+
+@pytest.mark.parametrize(
+    "name", ["gpu_tf221_mlp.pb.xz", "gpu_tf221_dist.pb.xz", "gpu_tf218_function.xplane.pb.xz"]
+)
+def test_a_device_is_as_busy_as_utilisation_says(name: str) -> None:
+    trace = tv.read_trace(DATA / name)
+    table = launch_bound(trace)
+    assert len(table)
+    keys = ["step", "task", "device"]
+    both = table.merge(utilisation(trace), on=keys, suffixes=("", "_used"))
+    assert len(both) == len(table)
+    assert (both["busy_ns"] == both["busy_ns_used"]).all()
+
+
+def test_what_has_no_gpu_or_no_launches_cannot_say(data: Path) -> None:
+    host = tv.read_trace(data / "local_mlp_step1.pb")
+    old = tv.read_trace(data / "timeline_tf10_gpu.json")
+    for function in (launch_gaps, launch_bound, launch_stretches):
+        assert why_not(function(host)) == NO_DEVICE
+        assert why_not(function(old)) == NO_LAUNCHES
+        assert why_not(function(Trace(events.build({}, rows=0)))) == NO_DEVICE
+
+
+@pytest.mark.collection("h200/deep4000.pb.xz")
+def test_four_thousand_layers_of_tiny_ops_wait_for_launches(shared: Path) -> None:
+    row = launch_bound(tv.read_trace(shared / "h200/deep4000.pb.xz")).loc[0]
+    assert row["launch_share"] > 0.6
+    assert row["busy_ns"] < 0.1 * row["step_ns"]
+    stretch = launch_stretches(tv.read_trace(shared / "h200/deep4000.pb.xz")).loc[0]
+    assert stretch["late_ns"] > 0.7 * row["step_ns"]
+    assert stretch["ops"].split(", ")[0] == "MatMul"
+
+
+@pytest.mark.collection("h200/mwms_straggler_worker0.xplane.pb")
+def test_a_worker_that_waits_for_another_is_not_bound_by_launching(shared: Path) -> None:
+    table = launch_bound(tv.read_trace(shared / "h200/mwms_straggler_worker0.xplane.pb"))
+    assert (table["launch_share"] < 0.05).all()
+    assert (table["elsewhere_ns"] > 0.8 * table["step_ns"]).all()
