@@ -86,6 +86,28 @@ def test_a_copy_lies_between_producer_and_consumer() -> None:
     assert edges(found) == [(0, 1, "transfer"), (1, 2, "transfer"), (0, 3, "data")]
 
 
+def test_an_input_that_an_op_of_the_gpu_wants_in_host_memory_comes_by_its_copy() -> None:
+    copy = {"tensor": "a", "kind": "memcpy", "device": GPU, "source": GPU, "destination": CPU}
+    found = trace_of(
+        {"detail": "a = Const()", "device": GPU},
+        {"name": "a/_7"} | copy,
+        {"detail": "b = Range(a/_7)", "device": GPU},
+        {"detail": "c = Neg(a)", "device": GPU},
+    )
+    assert edges(found) == [(0, 1, "transfer"), (1, 2, "transfer"), (0, 3, "data")]
+
+
+def test_every_copy_of_a_tensor_to_the_host_has_a_producer_and_consumers(data: Path) -> None:
+    trace = tv.read_trace(data / "gpu_tf221_mixed.pb.xz")
+    copies = trace.events.index[
+        (trace.events["op"] == "MemcpyD2H") & (trace.events["tensor"] != "")
+    ].to_numpy()
+    assert len(copies) > 5
+    moved = trace.edges[trace.edges["kind"] == "transfer"]
+    assert set(copies) <= set(moved["source"])
+    assert set(copies) <= set(moved["target"])
+
+
 def test_names_that_only_look_partitioned() -> None:
     found = trace_of(
         {"detail": "merge = Merge()"}, {"detail": "merge/_13 = Merge()"}, {"detail": "b = Neg(merge/_13)"}

@@ -141,6 +141,7 @@ class _Finder:
         self._add(self._producer(consumer[local], listed.node[local]), consumer[local], kind[local])
         remote = ~local & (listed.origin >= 0)
         arrived = self._arrivals(consumer, listed, remote)
+        arrived |= self._fetched(consumer, listed, remote & ~arrived)
         direct = remote & ~arrived
         self._add(self._producer(consumer[direct], listed.origin[direct]), consumer[direct], kind[direct])
 
@@ -195,6 +196,22 @@ class _Finder:
         source = arrivals.find(key, self.start[consumer[at]])
         arrived[at[source >= 0]] = True
         self._add(source, consumer[at], KINDS.index("transfer"))
+        return arrived
+
+    def _fetched(self, consumer: np.ndarray, listed: Inputs, remote: np.ndarray) -> np.ndarray:
+        """Link copies with ops of the GPU itself that take an input in host memory, called like the copy."""
+        asked, rows = np.flatnonzero(remote & (listed.node >= 0)), self.copied
+        copies = Executions(
+            self._key(self.step[rows], self.task[rows], self.name[rows]),
+            self.end[rows],
+            self.start[rows],
+            rows,
+        )
+        at = consumer[asked]
+        source = copies.find(self._key(self.step[at], self.task[at], listed.node[asked]), self.start[at])
+        self._add(source, at, KINDS.index("transfer"))
+        arrived = np.zeros(len(consumer), bool)
+        arrived[asked[source >= 0]] = True
         return arrived
 
     def device_of(self, column: str) -> np.ndarray:
