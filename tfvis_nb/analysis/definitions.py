@@ -16,6 +16,7 @@ MODULES: tuple[str, ...] = (
     "memory",
     "memory_use",
     "tensor_lifetimes",
+    "findings",
 )
 """The analyses, by the name of their module; each has ``FIGURES``, figure to definition."""
 
