@@ -151,6 +151,13 @@ class Trace:
 
         return dataflow(self)
 
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """What made the steps slow, in words; see `tfvis_nb.analysis.findings.findings`."""
+        from tfvis_nb.analysis.findings import findings
+
+        return findings(self)
+
     @property
     def charts(self) -> Charts:
         """Bokeh charts of the trace; see `tfvis_nb.display.charts.Charts`."""
