@@ -8,16 +8,13 @@ import lzma
 import shutil
 import tarfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.horovod_rows import FILES, RANKS, TEXT, TIMELINE, of_horovod, of_ranks, recorded, same_rows
 from tests.wire_reader import read_drawn
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.activities import NUMBER, activity
@@ -29,60 +26,11 @@ from tfvis_nb.reading.chrome_horovod import LANES
 from tfvis_nb.stored.ledger import Counts
 from tfvis_nb.stored.writer import Recording, Signature, Writer
 
-RANKS = ["/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"]
 HOROVOD = f"{RANKS[0]}/device:Horovod"
-FILES = [DATA / f"horovod_rank{rank}_step3.pb.xz" for rank in (0, 1)]
-TIMELINE = DATA / "horovod_timeline.json.xz"
-TEXT = lzma.decompress(TIMELINE.read_bytes())
 PAIRS = {
     "even": [*(f"hvd/hvd_rank{rank}_step{step}.pb" for rank in (0, 1) for step in (1, 3))],
     "straggler": [*(f"hvd/hvd_straggler_rank{rank}_step{step}.pb" for rank in (0, 1) for step in (2, 3))],
 }
-
-
-def of_horovod(trace: tv.Trace) -> pd.DataFrame:
-    return trace.events[trace.events["device"].astype(str).str.endswith("Horovod")]
-
-
-def of_ranks(trace: tv.Trace) -> pd.DataFrame:
-    return trace.events.drop(of_horovod(trace).index).reset_index(drop=True)
-
-
-def same_rows(one: pd.DataFrame, other: pd.DataFrame) -> bool:
-    """Tell whether tables have the same rows: those that begin together may come in any order."""
-    ordered = [
-        table.astype(object).sort_values(["start_ns", "task", "name", "detail"], ignore_index=True)
-        for table in (one, other)
-    ]
-    return ordered[0].equals(ordered[1])
-
-
-def recorded(text: bytes) -> tuple[int, list[dict[str, Any]]]:
-    """The timeline, read the obvious way: its origin in us, and the bars of all tensors."""
-    events = json.loads(text)
-    tensors = {event["pid"]: event["args"]["name"] for event in events if "name" in event.get("args", {})}
-    (origin,) = [
-        event["args"]["start_time_since_epoch_in_micros"]
-        for event in events
-        if "start_time_since_epoch_in_micros" in event.get("args", {})
-    ]
-    bars: list[dict[str, Any]] = []
-    stacks: dict[int, list[dict[str, Any]]] = {}
-    executions: dict[int, int] = {}
-    for event in events:
-        if event["ph"] == "B":
-            if event["name"].startswith("NEGOTIATE_"):
-                executions[event["pid"]] = executions.get(event["pid"], -1) + 1
-            bar = {
-                "tensor": tensors[event["pid"]],
-                "name": event["name"],
-                "start": event["ts"],
-                "number": executions[event["pid"]],
-            }
-            stacks.setdefault(event["pid"], []).append(bar)
-        elif event["ph"] == "E":
-            bars.append(stacks[event["pid"]].pop() | {"end": event["ts"]})
-    return origin, bars
 
 
 @pytest.fixture(scope="module")
@@ -348,24 +296,6 @@ def test_its_lanes_stand_below_those_of_the_ops(trace: tv.Trace) -> None:
     assert waiting == {f"{RANKS[0]}/device:CPU:0"}
 
 
-@pytest.fixture(scope="module")
-def whole() -> tv.Trace:
-    return tv.read_trace([FILES[0], TEXT])
-
-
-@settings(deadline=None, max_examples=40)
-@given(cut=st.integers(TEXT.index(b"CYCLE_START") + 60, len(TEXT) - 1))
-def test_the_timeline_of_a_job_that_was_killed(whole: tv.Trace, cut: int) -> None:
-    trace = tv.read_trace([FILES[0], TEXT[:cut]])
-    event_table.check(trace.events)
-    assert same_rows(of_ranks(trace), of_ranks(whole))
-    kept = {tuple(row) for row in of_horovod(trace)[["name", "op", "start_ns"]].astype(str).to_numpy()}
-    all_rows = {tuple(row) for row in of_horovod(whole)[["name", "op", "start_ns"]].astype(str).to_numpy()}
-    # What it still negotiated counts to its end, which was not written.
-    assert all(op.startswith("NEGOTIATE_") for _, op, _ in kept - all_rows)
-    assert len(trace.notes) >= 2
-
-
 @pytest.mark.parametrize(
     ("files", "timeline"),
     [
@@ -398,126 +328,6 @@ def test_several_steps_of_real_runs(files: list[str], timeline: str, shared: Pat
     control = trace.edges[(trace.edges["kind"] == "control") & trace.edges["target"].isin(rows.index)]
     tasks = trace.events["task"].to_numpy()[control["source"]]
     assert pd.Series(tasks).value_counts().to_dict() == dict.fromkeys(RANKS, len(own))
-
-
-EPOCH_US = 1_795_214_630_000_000
-PHASES = {"ALLREDUCE": "HorovodAllreduce", "ALLGATHER": "HorovodAllgather"}
-
-
-@st.composite
-def jobs(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Steps of a job of two ranks: when they begin, which are traced, and the collectives of each."""
-    steps = []
-    time = draw(st.integers(0, 50))
-    for _ in range(draw(st.integers(1, 5))):
-        begin = time
-        collectives = []
-        for _ in range(draw(st.integers(0, 4))):
-            arrivals = [time + draw(st.integers(1, 30)) for _ in RANKS]
-            moving = max(arrivals) + draw(st.integers(0, 3))
-            end = moving + draw(st.integers(1, 20))
-            # Two tensors, so that one is used again in a step and in others.
-            name = draw(st.sampled_from(["a", "b"]))
-            collectives.append((name, draw(st.sampled_from(sorted(PHASES))), arrivals, moving, end))
-            time = end + draw(st.integers(1, 5))
-        time += draw(st.integers(1, 9))
-        traced = draw(st.tuples(st.booleans(), st.booleans()))
-        steps.append({"begin": begin, "end": time, "traced": traced, "collectives": collectives})
-        time += draw(st.integers(1, 9))
-    return steps
-
-
-def told(steps: list[dict[str, Any]], negotiated: bool) -> list[dict[str, Any]]:
-    """What rank 0 writes of a job."""
-    events: list[dict[str, Any]] = [
-        {"ph": "M", "name": "process_name", "pid": 0, "args": {"start_time_since_epoch_in_micros": EPOCH_US}},
-        *({"ph": "M", "name": "process_name", "pid": 1 + n, "args": {"name": "ab"[n]}} for n in (0, 1)),
-    ]
-    for step in steps:
-        for name, phase, arrivals, moving, end in step["collectives"]:
-            pid = 1 + "ab".index(name)
-            first, last = min(arrivals), max(arrivals)
-            if negotiated:
-                events.append({"ph": "B", "name": f"NEGOTIATE_{phase}", "pid": pid, "ts": first})
-                events += [
-                    {"ph": "X", "name": str(rank), "pid": pid, "ts": at, "dur": 0}
-                    for at, rank in sorted(zip(arrivals, (0, 1), strict=True))
-                ]
-                events.append({"ph": "E", "pid": pid, "ts": last})
-            events.append({"ph": "B", "name": phase, "pid": pid, "ts": moving})
-            events.append({"ph": "B", "name": f"GLOO_{phase}", "pid": pid, "ts": moving})
-            events += [{"ph": "E", "pid": pid, "ts": end}] * 2
-    return events
-
-
-def traced(steps: list[dict[str, Any]]) -> bytes:
-    """The traces of a job's ranks, a file each, in an archive."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for number, step in enumerate(steps):
-            for rank in (0, 1):
-                rows = [
-                    ("first", "NoOp", step["begin"], step["begin"]),
-                    ("last", "NoOp", step["end"], step["end"]),
-                ]
-                rows += [
-                    (name, PHASES[phase], arrivals[rank], end)
-                    for name, phase, arrivals, _, end in step["collectives"]
-                ]
-                stats = "".join(
-                    f'node_stats {{ node_name: "{name}" timeline_label: "{name} = {op}(x)" '
-                    f"all_start_micros: {EPOCH_US + start} all_end_rel_micros: {end - start} }} "
-                    for name, op, start, end in rows
-                )
-                text = (
-                    f'dev_stats {{ device: "/job:localhost/replica:0/task:0/device:CPU:0" {stats} }}'.encode()
-                )
-                if step["traced"][rank]:
-                    info = tarfile.TarInfo(f"rank{rank}_step{number}.pbtxt")
-                    info.size = len(text)
-                    tar.addfile(info, io.BytesIO(text))
-    return packed.getvalue()
-
-
-@settings(deadline=None, max_examples=60)
-@given(jobs().filter(lambda steps: any(any(step["traced"]) for step in steps)), st.booleans())
-def test_every_collective_of_a_traced_step_is_there_once(
-    steps: list[dict[str, Any]], negotiated: bool
-) -> None:
-    if not any(step["collectives"] for step in steps):
-        return
-    trace = tv.read_trace([traced(steps), json.dumps(told(steps, negotiated)).encode()])
-    event_table.check(trace.events)
-    numbers = {label: step for step, label in trace.step_labels.items()}
-    expected = sorted(
-        (numbers.get(f"step{number}", 0), name, phase, (EPOCH_US + moving) * 1000, (end - moving) * 1000)
-        for number, step in enumerate(steps)
-        for name, phase, _, moving, end in step["collectives"]
-        if any(step["traced"])
-    )
-    rows = of_horovod(trace)
-    moved = rows[rows["lane"] == "collective"]
-    found = moved[["step", "name", "op", "start_ns", "duration_ns"]].astype(object).to_numpy().tolist()
-    assert sorted(map(tuple, found)) == expected
-    assert (rows["lane"] == "negotiate").sum() == (len(expected) if negotiated else 0)
-    assert (rows["lane"] == "rank ready").sum() == (2 * len(expected) if negotiated else 0)
-    assert (rows["lane"] == "activities").sum() == len(expected)
-
-    ops = trace.events[trace.events["kind"] == "collective"]
-    for event in ops.index.tolist():
-        op = ops.loc[event]
-        edges = trace.edges[trace.edges["source"] == event]
-        targets = trace.events.iloc[edges["target"]]
-        assert (targets["name"] == op["name"]).all()
-        assert (targets["step"] == op["step"]).all()
-        own = op["task"] == RANKS[0]
-        waits = ["negotiate"] if negotiated else ["collective"]
-        phases = [*(["negotiate"] if negotiated else []), "collective", "activities"]
-        assert sorted(targets["lane"].astype(str)) == sorted(phases if own else waits)
-        assert set(edges["kind"]) == {"launch" if own else "control"}
-        end = int(op["start_ns"] + op["duration_ns"])
-        # Of several of the same name, those within its own time.
-        assert (targets["start_ns"] + targets["duration_ns"]).max() <= end
 
 
 def test_a_device_name_is_one_of_horovods_only_where_it_ends_so() -> None:
