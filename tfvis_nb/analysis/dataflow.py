@@ -141,7 +141,7 @@ class _Finder:
         self._add(self._producer(consumer[local], listed.node[local]), consumer[local], kind[local])
         remote = ~local & (listed.origin >= 0)
         arrived = self._arrivals(consumer, listed, remote)
-        arrived |= self._fetched(consumer, listed, remote & ~arrived)
+        arrived |= self._fetched(consumer, listed, ~local & ~arrived)
         direct = remote & ~arrived
         self._add(self._producer(consumer[direct], listed.origin[direct]), consumer[direct], kind[direct])
 
@@ -198,9 +198,12 @@ class _Finder:
         self._add(source, consumer[at], KINDS.index("transfer"))
         return arrived
 
-    def _fetched(self, consumer: np.ndarray, listed: Inputs, remote: np.ndarray) -> np.ndarray:
-        """Link copies with ops of the GPU itself that take an input in host memory, called like the copy."""
-        asked, rows = np.flatnonzero(remote & (listed.node >= 0)), self.copied
+    def _fetched(self, consumer: np.ndarray, listed: Inputs, asking: np.ndarray) -> np.ndarray:
+        """Link copies with ops of the GPU itself that take an input in host memory, called like the copy.
+
+        As many copies as executions, in a loop, belong together one by one.
+        """
+        asked, rows = np.flatnonzero(asking & (listed.node >= 0)), self.copied
         copies = Executions(
             self._key(self.step[rows], self.task[rows], self.name[rows]),
             self.end[rows],
@@ -208,7 +211,10 @@ class _Finder:
             rows,
         )
         at = consumer[asked]
-        source = copies.find(self._key(self.step[at], self.task[at], listed.node[asked]), self.start[at])
+        key = self._key(self.step[at], self.task[at], listed.node[asked])
+        taker, _ = pd.factorize(self._key(self.step[at], self.device[at], self.name[at]))
+        paired = copies.paired(key, taker * (len(self.names) + 1) + listed.node[asked], self.start[at])
+        source = np.where(paired >= 0, paired, copies.find(key, self.start[at]))
         self._add(source, at, KINDS.index("transfer"))
         arrived = np.zeros(len(consumer), bool)
         arrived[asked[source >= 0]] = True
