@@ -22,6 +22,8 @@ KNOWN = [
     (["mwms_straggler_worker0.xplane.pb", "mwms_straggler_worker1.xplane.pb"], "late task", "Worker 1"),
     (["deep4000.pb.xz"], "launches", "GPU:0"),
     (["mlp_60steps.tar.xz"], "slow steps", "13, 33 and 53"),
+    (["mixed_sparse_embedding_step0.pb"], "cpu ops", "CPU"),
+    (["mixed_sparse_embedding_step2.pb"], "cpu ops", "CPU"),
 ]
 HEALTHY = ["mlp_step2.pb", "keras_fit_gpu.xplane.pb"]
 COMPILING = "jax_train_gpu.xplane.pb"

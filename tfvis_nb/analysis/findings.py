@@ -12,6 +12,7 @@ from tfvis_nb.analysis.answers import cannot_say, why_not
 from tfvis_nb.analysis.evidence import Finding
 from tfvis_nb.analysis.findings_of_devices import copies, launches
 from tfvis_nb.analysis.findings_of_peers import communication_exposed, late_tasks
+from tfvis_nb.analysis.findings_of_placement import cpu_ops
 from tfvis_nb.analysis.findings_of_steps import compiling, input_wait, slow_steps
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ SEARCHES: tuple[Callable[[Trace], Sequence[Finding]], ...] = (
     input_wait,
     late_tasks,
     communication_exposed,
+    cpu_ops,
     launches,
     copies,
     compiling,

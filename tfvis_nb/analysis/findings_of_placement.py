@@ -1,0 +1,91 @@
+"""A finding on ops that run on a CPU, or ask the host for something, amid the work of a GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.evidence import Finding, percent, span, step_range, step_times
+from tfvis_nb.analysis.lanes import busy
+from tfvis_nb.analysis.placement import cpu_amid_gpu
+
+if TYPE_CHECKING:
+    from tfvis_nb._trace import Trace
+
+LIMIT = 0.05
+"""Part of the time that GPUs are idle during such ops, from which they are told."""
+
+_MOST_OPS = 3
+
+
+def cpu_ops(trace: Trace) -> list[Finding]:
+    """Find ops on a CPU, or with copies to the host, during which the GPU is idle; see `LIMIT`."""
+    table = cpu_amid_gpu(trace)
+    if why_not(table) or table.empty:
+        return []
+    copied = table["to_host"] + table["to_device"]
+    table = table.assign(copies=copied, copied=table["to_host_bytes"] + table["to_device_bytes"])
+    table = table[(copied > 0) | (table["where"].astype(str) == "CPU")]
+    total = int(step_times(trace)["duration_ns"].sum())
+    idle = _idle_meanwhile(trace, table)
+    share = idle / total if total else 0.0
+    if share < LIMIT:
+        return []
+    by_op = table.groupby(table["op"].astype(str))["gpu_idle_ns"].sum().sort_values(ascending=False)
+    events = trace.events
+    longest = table["longest"].tolist()
+    step = int(events["step"].iloc[longest[0]])
+    inside = [event for event in longest if events["step"].iloc[event] == step]
+    rows = events.iloc[inside]
+    start, end = step_range(trace, step)
+    return [
+        Finding(
+            "cpu ops",
+            "Ops on the CPU and copies to the host interrupt the GPU",
+            f"{_listed(by_op)} run on the CPU amid the work of the GPU, or have the host read something of"
+            f" theirs: {int(table['copies'].sum())} copies of together {int(table['copied'].sum()):,} bytes."
+            f" Meanwhile the GPU is idle for {span(idle)}, {percent(share)} of the steps' time.",
+            "Move the preparation of indices and shapes to the input pipeline, replace ops that have no GPU"
+            " kernel (SparseToDense, Unique) by dense ones, and keep shapes static.",
+            share,
+            step,
+            max(int(rows["start_ns"].min()), start),
+            min(int((rows["start_ns"] + rows["duration_ns"]).max()), end),
+            inside,
+        )
+    ]
+
+
+def _idle_meanwhile(trace: Trace, table: pd.DataFrame) -> int:
+    """Return how long no GPU of a task ran anything while at least one of the ops did, in ns.
+
+    That is |O or G| - |G|, with O the union of the ops and G that of what ran on the task's GPUs.
+    """
+    events = trace.events
+    group = events.groupby(["step", "task"], observed=True).ngroup().to_numpy()
+    groups = int(group.max()) + 1
+    start = events["start_ns"].to_numpy()
+    end = start + events["duration_ns"].to_numpy()
+    on_gpu = events["kind"].isin(["kernel", "memcpy", "memset"]).to_numpy() & (events["step"] >= 0).to_numpy()
+    first, last = np.full(groups, np.iinfo("i8").max), np.full(groups, np.iinfo("i8").min)
+    kernels = on_gpu & (events["kind"] == "kernel").to_numpy()
+    np.minimum.at(first, group[kernels], start[kernels])
+    np.maximum.at(last, group[kernels], end[kernels])
+    ops = (events["kind"] == "op").to_numpy() & events["name"].isin(table["name"]).to_numpy()
+    ops &= (end > first[group]) & (start < last[group])
+
+    def union(rows: np.ndarray) -> int:
+        return int(busy(group[rows], start[rows], end[rows], groups).sum())
+
+    return union(ops | on_gpu) - union(on_gpu)
+
+
+def _listed(by_op: pd.Series) -> str:
+    names = [str(name) for name in by_op.index[:_MOST_OPS]]
+    rest = len(by_op) - len(names)
+    if rest:
+        return ", ".join(names) + f" and {rest} other op types"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
