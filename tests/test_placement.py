@@ -197,6 +197,37 @@ def test_executions_of_a_node_are_added_up_and_steps_chosen() -> None:
         cpu_amid_gpu(trace, steps=[2])
 
 
+def test_idle_time_of_ops_at_once_adds_up_to_that_of_any() -> None:
+    late = 1_795_213_909_656_980_317
+    rows = [
+        *AROUND,
+        op(10, 20, "a = Where()", CPU),
+        kernel(22, 3, "k"),
+        op(15, 10, "b = Where()", CPU),
+        op(20, 30, "c = Where()", CPU),
+        op(60, 5, "d = Where()", CPU),
+        op(60, 5, "e = Where()", CPU) | {"step": 1},
+        kernel(50, 2, "k") | {"step": 1},
+        kernel(70, 2, "k") | {"step": 1},
+    ]
+    trace = trace_of(*[row | {"start_ns": row["start_ns"] + late} for row in rows])
+    table = found(trace)
+    assert {name: row["gpu_idle_ns"] for name, row in table.items()} == {
+        "a": 17,
+        "b": 7,
+        "c": 27,
+        "d": 5,
+        "e": 5,
+    }
+    assert {name: row["idle_once_ns"] for name, row in table.items()} == {
+        "a": 17,
+        "b": 0,
+        "c": 20,
+        "d": 5,
+        "e": 5,
+    }
+
+
 def by_label(trace: Trace) -> dict[str, list[int]]:
     """For each node its copies to the host and the GPU, in number and bytes, from what the labels say."""
     frame = trace.events

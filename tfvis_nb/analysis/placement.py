@@ -36,6 +36,8 @@ FIGURES: dict[str, str] = {
     "total_ns": "Sum of the durations of these ops, in ns.",
     "gpu_idle_ns": "The part of total_ns in which nothing ran on any GPU of the task, in ns; two ops at once "
     "count it twice.",
+    "idle_once_ns": "The part of gpu_idle_ns that no other op of the table, begun earlier in the step and task, "
+    "covers, in ns: over all rows the time in which any of the ops ran and no GPU.",
     "to_host": "Number of copies to the host that brought the op its inputs, or that it made itself. What "
     "several ops took as their input counts to the first of them.",
     "to_host_bytes": "Sum of the bytes of these copies, as far as recorded.",
@@ -234,6 +236,12 @@ def _table(trace: Trace, where: np.ndarray, copies: pd.DataFrame, group: np.ndar
     table["total_ns"] = added_up(number, duration[rows])
     idle = duration[rows] - covered(running, group[rows], start[rows], end[rows])
     table["gpu_idle_ns"] = added_up(number, idle)
+    # Rows come by start: what an earlier one of the step and task still covers counts there.
+    reached = pd.Series(end[rows]).groupby(group[rows]).cummax()
+    before = reached.groupby(group[rows]).shift(1, fill_value=np.iinfo(np.int64).min)
+    since = np.maximum(start[rows], before.to_numpy(np.int64))
+    alone = np.maximum(end[rows] - since, 0) - covered(running, group[rows], since, end[rows])
+    table["idle_once_ns"] = added_up(number, alone)
     copy, op = copies["copy"].to_numpy(), copies["op"].to_numpy()
     size = events["bytes"].iloc[copy].to_numpy(np.int64, na_value=0)
     for name, short in zip(_DIRECTIONS, _SHORT, strict=True):
