@@ -1,18 +1,37 @@
-"""What the recorder costs while it records nothing: a `session.run` of 1 ms with and without tfvis_nb."""
+"""What recording costs a run of about 1 ms, beside a bare one and, in the same process, PyPI's tftracer."""
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import shutil
+import statistics
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 
 from benchmarks.table import Row, show
 
-PAIRS = 6
 EXTRA = 0.01
-"""The part of a bare run that the recorder may add outside its block."""
+"""The part of a bare run that the recorder may add while it traces nothing."""
+
+TRACING = 0.10
+"""The part of a run that TensorFlow traces which keeping that trace may add."""
+
+NEEDED = (
+    *("tensorflow-tracer", "flask", "gevent", "werkzeug", "itsdangerous", "click", "blinker"),
+    *("zope.event", "zope.interface", "greenlet", "jinja2", "markupsafe", "six"),
+)
+"""What tftracer's server needs but for TensorFlow, which is there, and Bokeh, which draws."""
+
+Times = dict[str, list[tuple[float, float]]]
+"""Median and mean seconds of a run, by way and round."""
 
 # Each in a process of its own, by turns: a fast minute of the machine must not fall on one of the two alone.
-_RUNS = """
+_AFTER = """
 import statistics, sys, time
 import tensorflow.compat.v1 as tf
 
@@ -24,14 +43,10 @@ total = tf.reduce_sum(values)
 config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
 with tf.Session(config=config) as session:
     session.run(total)
-    if sys.argv[1] == "with":
+    if sys.argv[1] == "after":
         import tfvis_nb
         with tfvis_nb.trace():
             session.run(total)
-    if sys.argv[1] == "counted":
-        import tempfile, tfvis_nb
-        folder = tempfile.TemporaryDirectory()
-        tfvis_nb.inject(folder.name + "/run.tfvis")
     taken = []
     for _ in range(1500):
         start = time.perf_counter()
@@ -41,30 +56,83 @@ print(statistics.median(taken[500:]))
 """
 
 
-def seconds(kind: str) -> float:
-    """Median time of one run in a process ``"with"``, ``"without"`` or ``"counted"`` by tfvis_nb."""
-    run = subprocess.run([sys.executable, "-c", _RUNS, kind], capture_output=True, text=True, check=True)
-    return float(run.stdout.splitlines()[-1])
+def install(folder: Path) -> str:
+    """Install tftracer from PyPI into a folder; return why that failed, or nothing."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
+    try:
+        subprocess.run([*command, *NEEDED], check=True, timeout=300, capture_output=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        return f"not installed: {type(error).__name__}"
+    return ""
+
+
+def printed(command: Sequence[str]) -> str:
+    """Run Python with TensorFlow in it, and return the last line that it printed."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    run = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, check=True, env=environment
+    )
+    return run.stdout.splitlines()[-1]
+
+
+def compared(what: str, times: Times, ours: str, other: str, most: float) -> Row:
+    """Our time beside another, which should not be more than `most` times as long."""
+    pairs = list(zip(times[ours], times[other], strict=True))
+    ratio = statistics.median(one[0] / two[0] for one, two in pairs)
+    mean = statistics.median(one[1] / two[1] for one, two in pairs)
+    ms = {name: statistics.median(median for median, _ in times[name]) * 1e3 for name in (ours, other)}
+    return Row(
+        what,
+        f"{ms[ours]:.3f} ms",
+        f"{other} {ms[other]:.3f} ms",
+        f"{ratio:.3f}x (means {mean:.3f}x)",
+        f"<= {most:.2f}x",
+        ratio <= most,
+    )
 
 
 def main() -> None:
     """Measure and print."""
-    kinds = ("without", "with", "counted")
-    rounds = [[seconds(kind) for kind in kinds] for _ in range(PAIRS)]
-    bare, after, counted = (min(times) for times in zip(*rounds, strict=True))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.recording", description=__doc__)
+    parser.add_argument("--processes", type=int, default=4, help="how often all is measured")
+    count = parser.parse_args().processes
+    pairs = [[float(printed(["-c", _AFTER, kind])) for kind in ("after", "before")] for _ in range(count)]
+    after, before = (min(times) for times in zip(*pairs, strict=True))
+    times: Times = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        peer = Path(scratch, "tftracer")
+        missing = install(peer)
+        for number in range(count):
+            folder = Path(scratch, str(number))
+            folder.mkdir()
+            for part in peer.glob("*"):
+                (folder / part.name).symlink_to(part)
+            for way, found in json.loads(printed(["-m", "benchmarks.recorded_runs", str(folder)])).items():
+                times.setdefault(way, []).extend(found)
+    hook, traced = "MonitoredSession under our hook", "the same, every run traced"
+    rows = [
+        Row(
+            "session.run after a trace",
+            f"{after * 1e3:.3f} ms",
+            f"before one {before * 1e3:.3f} ms",
+            f"{after / before:.3f}x",
+            f"<= {1 + EXTRA:.2f}x",
+            after <= before * (1 + EXTRA),
+        ),
+        compared(hook, times, "tfvis_nb", "bare", 1 + EXTRA),
+        compared(traced, times, "traced by tfvis_nb", "traced", 1 + TRACING),
+    ]
+    if missing:
+        rows.append(Row("tftracer", missing, "", "", "", kept=False))
+    else:
+        rows[2:2] = [
+            compared(hook, times, "tfvis_nb", "tftracer", 1),
+            compared("the same under tftracer's", times, "tftracer", "bare", float("inf")),
+        ]
+        rows.append(compared("the same by tftracer", times, "traced by tftracer", "traced", float("inf")))
     show(
-        f"Recording (best of {PAIRS} processes' medians of 1000 runs)",
-        [
-            Row(
-                f"session.run {when}",
-                f"{ours * 1e3:.3f} ms",
-                f"without tfvis_nb {bare * 1e3:.3f} ms",
-                f"{ours / bare:.3f}x",
-                f"<= {1 + EXTRA:.2f}x",
-                ours <= bare * (1 + EXTRA),
-            )
-            for when, ours in (("after a trace", after), ("counted by a TraceSession", counted))
-        ],
+        f"Recording ({count} processes, 40 rounds of 100 runs each way by turns: median of the ratios)", rows
     )
 
 

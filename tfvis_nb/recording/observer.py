@@ -71,16 +71,19 @@ class RunObserver:
             counted = known.get(key) or self._new(key)
             if counted is None:
                 return original(session, options, feeds, fetches, targets, metadata)
-            arguments = (session, options, feeds, fetches, targets, metadata)
             began = clock()
-            book.look(began)
+            if began >= book.look_at:
+                book.look(began)
+                began = clock()
             counted.begun += 1
-            order = book.order(counted) if counted.wanted else None
-            if order is not None:
-                return self._traced(counted, order, lambda: self._run(original, asked, *arguments))
-            began = clock()
+            if counted.wanted:
+                order = book.order(counted)
+                if order is not None:
+                    arguments = (session, options, feeds, fetches, targets, metadata)
+                    return self._traced(counted, order, lambda: self._run(original, asked, *arguments))
+                began = clock()
             try:
-                result = original(*arguments)
+                result = original(session, options, feeds, fetches, targets, metadata)
             except BaseException:
                 book.failed(counted, None)
                 raise

@@ -8,6 +8,7 @@ import statistics
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tfvis_nb.stored.database import EVERY
@@ -34,9 +35,9 @@ class Counted:
     """A signature, and what this process knows of it."""
 
     number: int
-    slot: int
     signature: Signature
-    counts: Counts = NONE
+    put: Callable[..., None]
+    counts: tuple[int, int, int, int, int, int] = NONE
     begun: int = 0
     recent: deque[int] = field(default_factory=lambda: deque(maxlen=RECENT))
     wanted: bool = False
@@ -67,7 +68,7 @@ class Book:
         self._signatures: dict[tuple[str, ...], Counted] = {}
         self._numbers: dict[int, Counted] = {}
         self._orders = Orders()
-        self._look_at = 0
+        self.look_at = 0
         self._save_at = 0
         self._held: set[int] = set()
         self._claims: set[int] = set()
@@ -85,19 +86,19 @@ class Book:
                     return None
                 found = self._numbers.get(number)
                 if found is None:
-                    found = self._numbers[number] = Counted(number, slot, signature)
+                    found = self._numbers[number] = Counted(number, signature, self._writer.counting(slot))
                     self._signatures[key] = found
                     found.wanted = self._is_wanted(number)
             return found
 
     def look(self, now_ns: int) -> None:
         """Look for orders and save the counts, where it is time to; `now_ns` is of ``perf_counter_ns``."""
-        if now_ns < self._look_at:
+        if now_ns < self.look_at:
             return
         with self._lock:
-            if now_ns < self._look_at or not self.open:
+            if now_ns < self.look_at or not self.open:
                 return
-            self._look_at = now_ns + LOOK_NS
+            self.look_at = now_ns + LOOK_NS
             try:
                 orders = self._writer.orders()
                 if orders is not None:
@@ -112,7 +113,7 @@ class Book:
 
     def look_now(self) -> None:
         """Look for orders before the next run."""
-        self._look_at = 0
+        self.look_at = 0
 
     def order(self, counted: Counted) -> Order | None:
         """Return how the run that begins now is to be traced, or None; to be asked only if it is wanted."""
@@ -130,28 +131,29 @@ class Book:
             return Order(slower_than=value) if kind == "slower" else None
 
     def ran(self, counted: Counted, began_ns: int, duration_ns: int) -> None:
-        """Count a run that began at an epoch time."""
+        """Count a run that began at an epoch time.
+
+        Every run waits for this, with caches full of what it computed: instructions here, not calls.
+        """
         with self._lock:
-            if not self.open:
-                return
-            runs, failed, total, longest, first, last = counted.counts
-            counted.counts = counts = Counts(
-                runs + 1,
-                failed,
-                total + duration_ns,
-                max(duration_ns, longest),
-                first or began_ns,
-                max(began_ns, last),
-            )
-            counted.recent.append(duration_ns)
-            self._writer.count(counted.slot, counts)
+            if self.open:
+                runs, failed, total, longest, first, last = counted.counts
+                runs += 1
+                total += duration_ns
+                longest = max(longest, duration_ns)
+                first = first or began_ns
+                last = max(last, began_ns)
+                counted.counts = runs, failed, total, longest, first, last
+                counted.put(runs, failed, total, longest, first, last, total, runs + failed)
+                counted.recent.append(duration_ns)
 
     def failed(self, counted: Counted, order: Order | None) -> None:
         """Count a run that raised; a request is then for the next one."""
         with self._lock:
             if self.open:
-                counted.counts = counted.counts._replace(failed=counted.counts.failed + 1)
-                self._writer.count(counted.slot, counted.counts)
+                runs, failed, total, *rest = counted.counts
+                counted.counts = Counts(runs, failed + 1, total, *rest)
+                counted.put(*counted.counts, total, runs + failed + 1)
         self.not_traced(order)
 
     def not_traced(self, order: Order | None) -> None:
@@ -203,7 +205,7 @@ class Book:
         self._writer.forget()
 
     def _counts(self) -> dict[int, Counts]:
-        return {number: counted.counts for number, counted in self._numbers.items()}
+        return {number: Counts(*counted.counts) for number, counted in self._numbers.items()}
 
     def _claimed(self, request: int) -> bool:
         if request in self._claims:  # for a run that then failed

@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -206,6 +206,13 @@ class Writer:
                     " (SELECT id FROM traces WHERE signature = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
                     (signature, self._keep),
                 )
+
+    def counting(self, slot: int) -> Callable[..., None]:
+        """Return what notes the counts of the signature in `slot` with no more than one call.
+
+        It takes `Counts`, and `total_ns` and the number of all runs once more.
+        """
+        return self._ledger.putting(slot)
 
     def save_counts(self, counts: Mapping[int, Counts], *, wait: bool) -> None:
         """Write the counts of signatures into the database, unless another process writes just now."""
