@@ -89,3 +89,12 @@ def test_no_transfers(data: Path) -> None:
     found = tv.read_trace(data / "local_mlp_step1.pb").transfers
     assert len(found) == 0
     assert found["wait_ns"].dtype == "Int64"
+
+
+def test_between_unknown_devices_nothing_is_known() -> None:
+    columns = {"start_ns": [0, 10], "duration_ns": [100, 190], "kind": ["transfer"] * 2, "bytes": [50, 100]}
+    table = transfers(events.build(columns))
+    assert table[["wait_ns", "transfer_ns", "bandwidth"]].isna().all(axis=None)
+    ps = "/job:ps/task:0/device:CPU:0"
+    known = transfers(events.build({**columns, "source": [ps, None], "destination": [ps, None]}))
+    assert known["transfer_ns"].tolist() == [100, pd.NA]

@@ -20,6 +20,9 @@ MODULES: tuple[str, ...] = (
     "memory",
     "memory_use",
     "tensor_lifetimes",
+    "transfer_matrix",
+    "bandwidth",
+    "slowest_edges",
     "findings",
 )
 """The analyses, by the name of their module; each has ``FIGURES``, figure to definition."""

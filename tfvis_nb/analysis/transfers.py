@@ -28,7 +28,8 @@ def transfers(events: pd.DataFrame) -> pd.DataFrame:
 
     A receiver handles the tensors of one channel (one task to another) one after the other. In the
     order of their ends, a transfer moves from the end of the one before, and waits until then. A copy
-    waits from its launch to its start, where the launch is known.
+    waits from its launch to its start, where the launch is known. Where a source does not say between
+    which devices a tensor went, neither is known of it.
 
     Parameters
     ----------
@@ -68,23 +69,29 @@ def transfers(events: pd.DataFrame) -> pd.DataFrame:
     waiting = np.where(launched, np.maximum(start - scheduled, 0), 0)
     moving[received] = _moving(table[received])
     waiting[received] = table["duration_ns"].to_numpy()[received] - moving[received]
-    known = received | launched
-    table["wait_ns"] = pd.arrays.IntegerArray(np.where(known, waiting, 0), ~known)
-    table["transfer_ns"] = pd.arrays.IntegerArray(moving, np.zeros(len(moving), bool))
+    nowhere = received & ~(_said(table["source"]) & _said(table["destination"]))
+    unknown = nowhere | ~(received | launched)
+    table["wait_ns"] = pd.arrays.IntegerArray(np.where(unknown, 0, waiting), unknown)
+    table["transfer_ns"] = pd.arrays.IntegerArray(np.where(nowhere, 0, moving), nowhere)
     size = table["bytes"].to_numpy(np.float64, na_value=np.nan)
-    table["bandwidth"] = np.divide(size * 1e9, moving, out=np.full(len(size), np.nan), where=moving > 0)
+    moves = ~nowhere & (moving > 0)
+    table["bandwidth"] = np.divide(size * 1e9, moving, out=np.full(len(size), np.nan), where=moves)
     return table
+
+
+def _said(device: pd.Series) -> np.ndarray:
+    """Tell which rows have a device."""
+    said: np.ndarray = device.notna().to_numpy() & (device != "").to_numpy()
+    return said
 
 
 def _moving(table: pd.DataFrame) -> np.ndarray:
     """Return how long each received tensor moved: from when its channel became free, or its start, on."""
-    names = {column: table[column].cat.categories for column in ("source", "destination")}
-    tasks = {
-        column: pd.Series([task_of(name) for name in names[column]], dtype=object).factorize()[0][
-            table[column].cat.codes
-        ]
-        for column in names
-    }
+    tasks = {}
+    for column in ("source", "destination"):
+        names = [task_of(str(name)) for name in table[column].cat.categories]
+        # What has none has the code -1, which is the last.
+        tasks[column] = np.append(pd.factorize(np.array(names, object))[0], -1)[table[column].cat.codes]
     start, end = table["start_ns"].to_numpy(), (table["start_ns"] + table["duration_ns"]).to_numpy()
     channel = (table["step"].to_numpy(np.int64), tasks["source"], tasks["destination"])
     order = np.lexsort((start, end, *channel))
