@@ -20,6 +20,7 @@ from tfvis_nb.unknown_options import check_title
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tfvis_nb.analysis.walks import Walks
     from tfvis_nb.display.charts import Charts
 
 
@@ -164,6 +165,27 @@ class Trace:
         from tfvis_nb.display.charts import Charts
 
         return Charts(self)
+
+    @cached_property
+    def walks(self) -> Walks:
+        """What every event had to wait for; see `tfvis_nb.analysis.walks.Walks`."""
+        from tfvis_nb.analysis.walks import Walks
+
+        return Walks(self)
+
+    @cached_property
+    def critical_path(self) -> pd.DataFrame:
+        """What each step waited for, moment by moment; see `tfvis_nb.analysis.critical_path.critical_path`."""
+        from tfvis_nb.analysis.critical_path import critical_path
+
+        return critical_path(self)
+
+    @cached_property
+    def gaps(self) -> pd.DataFrame:
+        """When and why each device had nothing to do; see `tfvis_nb.analysis.gaps.idle_gaps`."""
+        from tfvis_nb.analysis.gaps import idle_gaps
+
+        return idle_gaps(self)
 
     @cached_property
     def steps(self) -> pd.DataFrame:

@@ -1,0 +1,46 @@
+"""Bisect many ranges at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+Fits = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Tells, for questions and a place for each, whether that place still fits (bool)."""
+
+
+def last_fitting(begin: np.ndarray, end: np.ndarray, fits: Fits) -> np.ndarray:
+    """Return the last place of each range ``[begin, end)`` that fits, -1 where none does.
+
+    Parameters
+    ----------
+    begin, end
+        The range of each question (int64).
+    fits
+        Of a question, all places up to some one fit, and none after it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.analysis.bisecting import last_fitting
+    >>> values, asked = np.array([1, 4, 9, 2, 3]), np.array([5, 1])
+    >>> begin, end = np.array([0, 3]), np.array([3, 5])
+    >>> last_fitting(begin, end, lambda which, at: values[at] <= asked[which]).tolist()
+    [1, -1]
+    """
+    place = end - 1
+    todo = np.flatnonzero(place >= begin)
+    # Where ranges have one place or two, as most do, the last is often the answer.
+    todo = todo[~fits(todo, place[todo])]
+    low, high = begin[todo] - 1, place[todo]
+    while True:
+        active = np.flatnonzero(high - low > 1)
+        if not len(active):
+            break
+        middle = (low[active] + high[active]) // 2
+        right = fits(todo[active], middle)
+        low[active] = np.where(right, middle, low[active])
+        high[active] = np.where(right, high[active], middle)
+    place[todo] = low
+    return np.where(place >= begin, place, -1)

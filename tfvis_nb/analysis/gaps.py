@@ -1,0 +1,219 @@
+"""Why each device had nothing to do, moment by moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.activities import ACTIVITIES, accelerators
+from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.critical_path import final_events
+from tfvis_nb.analysis.horovod_phases import DEVICE as HOROVOD
+from tfvis_nb.analysis.searching import containing
+from tfvis_nb.analysis.step_devices import StepDevices, step_devices
+from tfvis_nb.analysis.utilisation import ran_on_device
+from tfvis_nb.analysis.walks import WAITS, Pieces
+
+if TYPE_CHECKING:
+    from tfvis_nb._trace import Trace
+
+FIGURES: dict[str, str] = {
+    "gap_ns": "How long a device did nothing, in ns: from the end of what ran on it to the start of the "
+    "next, from the begin of the step to the first, or from the last to the end of the step.",
+    "duration_ns": "The part of a gap that has one cause, in ns; those of a step and device add up to "
+    "idle_ns of its utilisation exactly.",
+    "input": "The step waited for its next batch, or for what the input pipeline does for it, in ns.",
+    "recv wait": "A tensor that the task was to receive was not there yet: another task made it, or had not "
+    "sent it, in ns.",
+    "recv transfer": "Tensors were being received, or a collective moved data, in ns.",
+    "late launch": "The host had not yet launched what came next, or only just, in ns: it executed and "
+    "launched ops.",
+    "dependency on another device": "What came next, or the rest of the step, waited for another device "
+    "or for another task, in ns.",
+    "kernel gap": "What came next was launched in time; the device took this long to go on to it, in ns.",
+    "host": "The host did something else than launching, such as Python, ops on a CPU or compiling, in ns.",
+    "unknown": "Nothing recorded says what was waited for, in ns.",
+}
+"""What the columns and causes of gaps are."""
+
+CAUSES = tuple(FIGURES)[2:]
+"""Every cause; see `FIGURES`."""
+
+_CAUSE = {name: place for place, name in enumerate(CAUSES)}
+_COLUMNS = {
+    "step": "int64",
+    "task": "category",
+    "device": "category",
+    "start_ns": "int64",
+    "duration_ns": "int64",
+    "cause": "category",
+    "cause_event": "int64",
+    "gap": "int64",
+    "gap_ns": "int64",
+}
+_OF_WAIT = {
+    "transfer_wait": "recv wait",
+    "launch_latency": "late launch",
+    "kernel_gap": "kernel gap",
+    "unknown": "unknown",
+}
+_OF_ACTIVITY = {
+    "preprocessing": "input",
+    "input": "input",
+    "runtime": "host",
+    "host_compute": "host",
+    "compile": "host",
+    "none": "host",
+    "launch": "late launch",
+    "communication": "recv transfer",
+}
+
+
+class _Idle(NamedTuple):
+    """Stretches in which a device did nothing: where, from when to when, and what ended it."""
+
+    place: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    event: np.ndarray
+
+
+def idle_gaps(trace: Trace) -> pd.DataFrame:
+    """Return when each device had nothing to do, and why.
+
+    What ended a gap had waited for something: walking back from its start as along a critical path,
+    `tfvis_nb.analysis.walks.Walks.back`, tells what happened during the gap. After the last event of a
+    device that walk begins at the end of the step.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per gap and cause, the longest gap first, in a gap by time: ``step`` (int64), ``task``,
+        ``device`` (category), ``start_ns``, ``duration_ns`` (int64), ``cause`` (category of `CAUSES`),
+        ``cause_event`` (int64 id: what took most of that time), ``gap`` (int64, from 0) and ``gap_ns``
+        (int64). Devices are accelerators, and the CPUs of tasks that have none. `cannot_say` where no
+        device of a step has a row that says what it did.
+
+    Notes
+    -----
+    A device is idle when nothing keeps it busy as `tfvis_nb.analysis.utilisation.utilisation` has it, so
+    all durations of a step and device add up to its ``idle_ns``. Holistic Trace Analysis tells causes of
+    gaps apart by whether a kernel was launched before the one ahead of it ended
+    (``hta/analyzers/breakdown_analysis.py``), as ``late launch`` and ``kernel gap`` here.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.gaps import idle_gaps
+    >>> gpu = "/job:worker/replica:0/task:0/device:GPU:0"
+    >>> table = events.build({
+    ...     "start_ns": [0, 50, 70, 80], "duration_ns": [60, 40, 10, 20], "scheduled_ns": [0, 50, 55, 60],
+    ...     "kind": ["op", "op", "kernel", "kernel"], "op": ["IteratorGetNext", "Sum", "Sum", "Sum"],
+    ...     "name": ["next", "sum", "sum", "sum"], "lane": ["ops", "ops", "stream:1", "stream:1"],
+    ...     "device": ["/job:worker/replica:0/task:0/device:CPU:0", gpu, gpu, gpu],
+    ...     "detail": ["next = IteratorGetNext()", "sum = Sum(next)", "", ""],
+    ... })
+    >>> idle_gaps(Trace(table))[["duration_ns", "cause", "cause_event", "gap_ns"]].values.tolist()
+    [[50, 'input', 0, 70], [20, 'late launch', 2, 70]]
+    """
+    here = step_devices(trace)
+    shown = np.zeros(0, bool) if here is None else _shown(trace, here)
+    if here is None or not shown.any():
+        return cannot_say(_COLUMNS, "what a device did is known of no step")
+    idle = _idle(trace, here, shown)
+    pieces = trace.walks.back(idle.event, idle.end, idle.start)
+    cause = _causes(trace, here, idle, pieces)
+    # Pieces of one cause, one behind the other, are one row; the longest of them names the event.
+    new = np.append(True, (pieces.walk[1:] != pieces.walk[:-1]) | (cause[1:] != cause[:-1]))[: len(cause)]
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], len(new))[: len(first)] - 1
+    group = np.cumsum(new) - 1
+    longest = np.lexsort((pieces.start - pieces.end, group))[first]
+    gap = pieces.walk[first]
+    table = here.table.take(idle.place[gap]).reset_index(drop=True)
+    table["start_ns"] = pieces.start[last]
+    table["duration_ns"] = pieces.end[first] - pieces.start[last]
+    causes = pd.CategoricalDtype(list(CAUSES))
+    table["cause"] = pd.Categorical.from_codes(cause[first].astype(np.int8), dtype=causes)
+    table["cause_event"] = pieces.event[longest]
+    table["gap"] = gap
+    table["gap_ns"] = (idle.end - idle.start)[gap]
+    order = np.lexsort((table["start_ns"], gap, -table["gap_ns"]))
+    return table.take(order).reset_index(drop=True)
+
+
+def _shown(trace: Trace, here: StepDevices) -> np.ndarray:
+    """Tell which places have gaps: accelerators, and the CPU of tasks without any."""
+    device, task = here.table["device"], here.table["task"].cat.codes.to_numpy()
+    accelerator = np.zeros(len(device), bool)
+    accelerator[here.place[accelerators(trace.events)[here.event]]] = True
+    with_accelerator = np.isin(task, task[accelerator])
+    cpu = ~with_accelerator & ~containing(device, HOROVOD) & (device != "").to_numpy()
+    shown: np.ndarray = (accelerator | cpu) & ~here.untraced
+    return shown
+
+
+def _idle(trace: Trace, here: StepDevices, shown: np.ndarray) -> _Idle:
+    """Find the gaps of the places shown, and what ended each."""
+    ran = np.flatnonzero(ran_on_device(trace, here) & shown[here.place] & (here.end > here.start))
+    ran = ran[np.lexsort((-here.end[ran], here.start[ran], here.place[ran]))]
+    place, start = here.place[ran], here.start[ran]
+    first = np.append(True, place[1:] != place[:-1])[: len(ran)]
+    reached = pd.Series(here.end[ran]).groupby(place).cummax().to_numpy(np.int64)
+    free = np.where(first, here.first[place], np.append(0, reached[:-1])[: len(ran)])
+    gaps = np.flatnonzero(free < start)
+    # After its last event, and where there was none, a device is idle until the end of the step.
+    places = np.flatnonzero(shown)
+    until = here.first.copy()
+    np.maximum.at(until, place, reached)
+    tails = places[until[places] < here.last[places]]
+    final = final_events(trace, here.table["step"].to_numpy(np.int64)[tails])
+    return _Idle(
+        np.concatenate([place[gaps], tails]),
+        np.concatenate([free[gaps], until[tails]]),
+        np.concatenate([start[gaps], here.last[tails]]),
+        np.concatenate([here.event[ran[gaps]], final]),
+    )
+
+
+def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: Pieces) -> np.ndarray:
+    """Return the place in `CAUSES` of each piece."""
+    walks = trace.walks
+    times, event = walks.times, pieces.event
+    on_device = times.device[event]
+    of_activity = np.array([_CAUSE[_OF_ACTIVITY.get(name, "unknown")] for name in ACTIVITIES])
+    doing = of_activity[walks.activity[event]]
+    # What is about to begin is late; who launches for a device is late with that.
+    of_wait = np.array([_CAUSE.get(_OF_WAIT.get(wait, ""), -1) for wait in WAITS])
+    waiting = of_wait[np.maximum(pieces.wait, 0)]
+    late = np.where(on_device, _CAUSE["late launch"], doing)
+    running = np.where(on_device, _CAUSE["unknown"], doing)
+    cause = np.where(pieces.wait < 0, running, np.where(waiting < 0, late, waiting))
+    place = idle.place[pieces.walk]
+    other = on_device & (times.place[event] != _codes(trace, here, "device")[place])
+    remote = times.task[event] != _codes(trace, here, "task")[place]
+    cause[other | remote] = _CAUSE["dependency on another device"]
+    received = _after(pieces.walk, times.received[event] & ~remote)
+    cause[remote & received] = _CAUSE["recv wait"]
+    return cause
+
+
+def _after(walk: np.ndarray, mark: np.ndarray) -> np.ndarray:
+    """Tell which pieces come after a marked one of their walk, going back in time."""
+    passed = np.cumsum(mark)
+    first = np.flatnonzero(np.append(True, walk[1:] != walk[:-1])[: len(walk)])
+    before = np.repeat(passed[first] - mark[first], np.diff(np.append(first, len(walk))))
+    return passed > before
+
+
+def _codes(trace: Trace, here: StepDevices, column: str) -> np.ndarray:
+    """Return for each place the number that the event table has for its device or task."""
+    codes = trace.events[column].cat.categories.get_indexer(pd.Index(here.table[column].astype(object)))
+    return np.asarray(codes, np.int64)
