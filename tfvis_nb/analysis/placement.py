@@ -36,8 +36,8 @@ FIGURES: dict[str, str] = {
     "total_ns": "Sum of the durations of these ops, in ns.",
     "gpu_idle_ns": "The part of total_ns in which nothing ran on any GPU of the task, in ns; two ops at once "
     "count it twice.",
-    "idle_once_ns": "The part of gpu_idle_ns that no other op of the table, begun earlier in the step and task, "
-    "covers, in ns: over all rows the time in which any of the ops ran and no GPU.",
+    "idle_once_ns": "The part of gpu_idle_ns that no other op of the table covers that began earlier in the "
+    "step and task, in ns: over all rows the time in which any of the ops ran and no GPU.",
     "to_host": "Number of copies to the host that brought the op its inputs, or that it made itself. What "
     "several ops took as their input counts to the first of them.",
     "to_host_bytes": "Sum of the bytes of these copies, as far as recorded.",
