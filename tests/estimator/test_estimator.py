@@ -106,7 +106,7 @@ def check_training(trace: tv.Trace, *ops: str) -> None:
     # One after the other, and repaired: TensorFlow 2.15 writes the scheduled times wrongly.
     assert (steps["start_ns"].iloc[1:].to_numpy() > steps["end_ns"].iloc[:-1].to_numpy()).all()
     queued = trace.events["start_ns"] - trace.events["scheduled_ns"]
-    assert queued.between(0, int(steps["duration_ns"].max())).all()
+    assert queued.between(0, 10 * 10**9).all()  # unrepaired, they lie millennia apart
     assert any("scheduled times of" in note for note in trace.notes)
     assert (trace.edges["kind"] == "data").sum() > len(steps) * 5
     assert (communication(trace.events)["computation_ns"] > 0).all()
