@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.clock_evidence import Evidence, collectives, transfers
+from tfvis_nb.analysis.record_times import records_moved
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -138,9 +139,10 @@ def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
     for name in _TIMES:
         table[name] = table[name] - offset
     table, before = order(table)
+    nested = records_moved(trace.nested, offset)
     return Trace(
         table,
-        nested=None if trace.nested is None else trace.nested.take(before),
+        nested=None if nested is None else nested.take(before),
         graphs=trace.graphs,
         notes=[*trace.notes, *notes],
         sources=trace.sources,

@@ -88,7 +88,7 @@ def _outputs(trace: Trace) -> pd.DataFrame:
             "event": events,
             "slot": numbers(items, "slot").astype(np.int64),
             "bytes": np.where(got > 0, got, numbers(items, "requested_bytes")),
-            "allocator": words(items, "allocator").astype(object),
+            "allocator": np.asarray(words(items, "allocator"), dtype=object),
             "ptr": numbers(items, "ptr").astype(np.uint64),
         }
     )

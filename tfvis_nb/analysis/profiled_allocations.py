@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _ALLOCATING, _FREEING = _OPS = ("MemoryAllocation", "MemoryDeallocation")
 _ALLOCATOR = re.compile(r"(?:^| )allocator_name=(\S+)")
+# A TPU's allocator has no name.
+_DEVICE = re.compile(r"(?:^| )index_on_host=(\d+)")
 _OP = re.compile(r"(?:^| )tf_op=(\S+)")
 
 
@@ -27,10 +29,10 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
     Returns
     -------
     pandas.DataFrame or None
-        In the order of time: ``event`` (int64), ``task`` and ``allocator`` (category), ``ns`` (int64 epoch
-        nanoseconds), ``is_free`` (bool), ``bytes`` (int64; 0 when freed), ``in_use`` (Int64; bytes that
-        the allocator had given out after it), ``address`` (Int64), ``node`` (category; of the graph, for
-        which the memory is).
+        In the order of time: ``event`` (int64), ``task`` and ``allocator`` (category; ``device 0`` where it
+        has no name), ``ns`` (int64 epoch nanoseconds), ``is_free`` (bool), ``bytes`` (int64; 0 when
+        freed), ``in_use`` (Int64; bytes that the allocator had given out after it), ``address`` (Int64),
+        ``node`` (category; of the graph, for which the memory is).
 
     Examples
     --------
@@ -52,13 +54,13 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
         {
             "event": row,
             "task": events["task"].array.take(row),
-            "allocator": _found(_ALLOCATOR, texts, which),
+            "allocator": _named([_allocator(text) for text in texts], which),
             "ns": events["start_ns"].to_numpy()[row],
             "is_free": codes[row] == freeing,
             "bytes": events["bytes"].array.take(row).to_numpy(np.int64, na_value=0),
             "in_use": _nested(trace, "in_use_bytes", row),
             "address": _nested(trace, "address", row),
-            "node": _found(_OP, texts, which),
+            "node": _named([_first(_OP, text) for text in texts], which),
         }
     )
 
@@ -113,10 +115,19 @@ def _distinct(column: pd.Series, rows: np.ndarray) -> tuple[np.ndarray, list[str
     return which, numbered.dictionary.take(pa.array(used)).to_pylist()
 
 
-def _found(pattern: re.Pattern[str], texts: list[str], which: np.ndarray) -> pd.Categorical:
-    """Search each distinct text once; empty where nothing is found."""
-    matches = [pattern.search(text) for text in texts]
-    places, distinct = pd.factorize(pd.Series([match[1] if match else "" for match in matches], dtype=object))
+def _allocator(text: str) -> str:
+    device = _first(_DEVICE, text)
+    return _first(_ALLOCATOR, text) or (f"device {device}" if device else "")
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.search(text)
+    return match[1] if match else ""
+
+
+def _named(names: list[str], which: np.ndarray) -> pd.Categorical:
+    """Make categories of names that may repeat, and for each row which of them it has."""
+    places, distinct = pd.factorize(pd.Series(names, dtype=object))
     return coded(places[which], distinct.tolist())
 
 

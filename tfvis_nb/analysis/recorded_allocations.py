@@ -26,7 +26,7 @@ _LARGEST = 2**53
 
 
 def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
-    """Return one row per allocated buffer, None when the trace has no allocation records.
+    """Return one row per allocated buffer, None when no allocation is on record.
 
     Each allocation of an op is paired with the op's next free of as many bytes from the same
     allocator, first come first freed. Which of several buffers of one size a free belongs to is not
@@ -75,6 +75,8 @@ def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
     least = pd.Series(np.minimum(alive, 0)).groupby(group).cummin().to_numpy()
     before = np.where(begins, 0, np.roll(least, 1))
     made, freed = np.flatnonzero(change > 0), np.flatnonzero((change < 0) & (least == before))
+    if not len(made):
+        return None
     # The k-th allocation of a group ends with its k-th free.
     number = np.arange(len(made)) - np.searchsorted(group[made], group[made])
     frees = np.bincount(group[freed], minlength=len(first))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.analysis.record_times import records_moved
 
 LONGEST_NS = 2**52
 """The longest time that is drawn as it was."""
@@ -55,7 +56,7 @@ def closer(trace: Trace) -> Trace:
     )
     return Trace(
         events.assign(**moved),
-        nested=trace.nested,
+        nested=records_moved(trace.nested, cut),
         graphs=trace.graphs,
         notes=[*trace.notes, f"{pauses} drawn as one second"],
         title=trace.title,

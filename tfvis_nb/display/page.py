@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import html
-import json
 import re
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -15,47 +11,16 @@ import numpy as np
 from tfvis_nb._trace import Trace
 from tfvis_nb.display.closer import closer, shown_range
 from tfvis_nb.display.fallback import static_html
+from tfvis_nb.display.html_frame import framed
 from tfvis_nb.display.labels import duration_label, one_line, printable
 from tfvis_nb.display.options import DEFAULTS, checked_options
-from tfvis_nb.display.parts import in_range, part_of
+from tfvis_nb.display.parts import in_range, keep_memory, part_of
 from tfvis_nb.display.selection import checked_range, selection_of
 from tfvis_nb.display.wire import drawn as write_drawn
 from tfvis_nb.display.wire_details import details as write_details
 from tfvis_nb.unknown_options import check_title, refuse_unknown
 
 _STATIC = Path(__file__).parent.parent / "static"
-
-# No host may be asked for anything: a page with somebody's graph in it must not be able to tell.
-_PAGE = Template("""\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' blob:; \
-style-src 'unsafe-inline'; img-src data: blob:">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>$title</title>
-<style>
-html, body { margin: 0; height: 100%; }
-body { font: 13px/1.5 system-ui, sans-serif; }
-.tfvis-loading { padding: 12px 16px; }
-</style>
-</head>
-<body>
-<div id="tfvis-root"><p class="tfvis-loading" role="status">Loading the timeline of $summary\u2026</p></div>
-<noscript>
-<p>This page draws its timeline with JavaScript, which is switched off here. A summary:</p>
-$fallback
-</noscript>
-<script type="application/octet-stream" id="tfvis-drawn">$drawn</script>
-<script type="application/octet-stream" id="tfvis-details">$details</script>
-<script type="application/json" id="tfvis-options">$options</script>
-<script>$code</script>
-</body>
-</html>
-""")
-
 
 MAX_BYTES = 50_000_000
 """A larger page is not written unless it is asked for: browsers take long over it, and mail refuses it."""
@@ -133,6 +98,7 @@ def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
     if not len(ids):
         raise ValueError(f"no event overlaps the time range {time_range!r}")
     part = part_of(trace, ids)
+    keep_memory(trace, part, ids)
     whole, origin = len(trace.events), int(trace.events["start_ns"].iloc[0])
     ends = " to ".join(duration_label(max(end - origin, 0)) for end in time_range)
     part.notes = [f"{len(ids):,} of {whole:,} events: those that overlap {ends} of the run", *part.notes]
@@ -152,23 +118,52 @@ def page_text(
     """Fill in the page; `selection` as the front end holds it, the bytes where they are made already."""
     title = trace.title if title is None else title
     values = {**checked_options(options), "selection": selection}
-    if max_bytes is not None and (estimate := estimated_bytes(trace)) > max_bytes * _SURELY:
-        raise _too_large(trace, estimate, max_bytes)
-    drawn = write_drawn(trace, title=title) if drawn is None else drawn
-    details = write_details(trace) if details is None else details
-    size = _in_base64(drawn, details)
-    if max_bytes is not None and size > max_bytes:
-        raise _too_large(trace, size, max_bytes)
-    return _PAGE.substitute(
-        title=html.escape(printable(title, 200) or "Timeline"),
-        summary=html.escape(one_line(trace, title)),
+    parts = packed_parts(trace, title, drawn=drawn, details=details, max_bytes=max_bytes)
+    return framed(
+        what="timeline",
+        title=printable(title, 200) or "Timeline",
+        summary=one_line(trace, title),
         fallback=static_html(trace, title=title),
-        drawn=_base64(drawn),
-        details=_base64(details),
-        # Inside a script element only "<" could end the text.
-        options=json.dumps(values).replace("<", "\\u003c"),
+        parts=parts,
+        options=values,
         code=bundle("page.js"),
     )
+
+
+def packed_parts(
+    trace: Trace,
+    title: str,
+    *,
+    drawn: bytes | None = None,
+    details: bytes | None = None,
+    beside: int = 0,
+    max_bytes: int | None = None,
+) -> dict[str, bytes]:
+    """Return what a page holds of a trace, by name; what is packed already is taken as it is.
+
+    Raises
+    ------
+    PageTooLargeError
+        If with `beside` more bytes the page would be larger than `max_bytes`.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.page import packed_parts
+    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})
+    >>> list(packed_parts(Trace(table), ""))
+    ['drawn', 'details']
+    """
+    if max_bytes is not None and (estimate := estimated_bytes(trace)) > max_bytes * _SURELY:
+        raise _too_large(trace, estimate, max_bytes)
+    parts = {
+        "drawn": write_drawn(trace, title=title) if drawn is None else drawn,
+        "details": write_details(trace) if details is None else details,
+    }
+    size = _in_base64(*parts.values()) + beside
+    if max_bytes is not None and size > max_bytes:
+        raise _too_large(trace, size, max_bytes)
+    return parts
 
 
 def estimated_bytes(trace: Trace) -> int:
@@ -248,7 +243,3 @@ def file_stem(title: str) -> str:
     'step-3-a-b'
     """
     return re.sub(r"[^\w.-]+", "-", title)[:80].strip("-.") or "timeline"
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")

@@ -8,6 +8,8 @@ import pyarrow as pa
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.dataflow import dataflow
+from tfvis_nb.analysis.memory import places
+from tfvis_nb.analysis.recorded_allocations import NEVER
 from tfvis_nb.analysis.recorded_links import LINKS
 
 
@@ -27,6 +29,7 @@ def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) ->
     -------
     Trace
         Its edges are those of the whole with both ends in it, its transfers waited as in the whole.
+        Its memory is what its own events allocated; see `keep_memory`.
 
     Examples
     --------
@@ -58,6 +61,47 @@ def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) ->
     if (kinds == "collective").any():
         part.arrivals = _rows_of(ids, trace.arrivals)
     return part
+
+
+def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
+    """Give a part the memory of the whole while the part lasts, also what other events had allocated.
+
+    Parameters
+    ----------
+    trace, part
+        The whole, and `part_of` it that holds the events `ids`: one at least.
+    ids
+        Event ids in order; int64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.parts import keep_memory, part_of
+    >>> table = events.build({"start_ns": [0, 9000], "duration_ns": [10, 10], "kind": ["op"] * 2})
+    >>> records = [{"micros": 1, "bytes": 64}, {"micros": 12, "bytes": -64}]
+    >>> nested = pa.table({"memory": [[{"allocator": "cpu", "records": records}], []]})
+    >>> trace = Trace(table, nested=nested)
+    >>> part = part_of(trace, np.array([1]))
+    >>> keep_memory(trace, part, np.array([1]))
+    >>> part.memory[["time_ns", "bytes"]].values.tolist(), part.lifetimes["event"].tolist()
+    ([[9000, 64]], [-1])
+    """
+    curve, buffers = trace.memory, trace.lifetimes
+    start = int(part.events["start_ns"].iloc[0])
+    end = int((part.events["start_ns"] + part.events["duration_ns"]).max())
+    if not curve.empty:
+        time = curve["time_ns"].to_numpy()
+        # The last change of a curve before the part is where it stands at the start.
+        until = np.append(time[1:], end)
+        until[np.append(np.diff(places(curve)) != 0, True)] = end
+        kept = curve[(time <= end) & (until > start)]
+        part.memory = kept.assign(time_ns=kept["time_ns"].clip(lower=start)).reset_index(drop=True)
+    if not buffers.empty:
+        freed = buffers["to_ns"].to_numpy("i8", na_value=NEVER)
+        alive = buffers[(buffers["from_ns"] <= end) & (freed > start)]
+        part.lifetimes = alive.assign(event=_places(ids, alive["event"].to_numpy())).reset_index(drop=True)
 
 
 def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:

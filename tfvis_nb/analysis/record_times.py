@@ -1,0 +1,59 @@
+"""Allocation records, which are nested in the events of a trace, moved along with their times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb.analysis.nested_lists import exploded, numbers
+
+
+def records_moved(nested: pa.Table | None, back_ns: np.ndarray) -> pa.Table | None:
+    """Return nested columns whose allocation records are earlier, by so much for each event.
+
+    Records are of whole microseconds, rounded down; they are rounded down again.
+
+    Parameters
+    ----------
+    nested
+        The nested columns of a trace; without records, they are returned as they are.
+    back_ns
+        For each event, by how many nanoseconds its times become less; int64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from tfvis_nb.analysis.record_times import records_moved
+    >>> uses = [{"allocator": "cpu", "records": [{"micros": 9, "bytes": 64}, {"micros": 12, "bytes": -64}]}]
+    >>> moved = records_moved(pa.table({"memory": [uses, None]}), np.array([7500, 0]))
+    >>> [record["micros"] for record in moved["memory"][0].as_py()[0]["records"]]
+    [1, 4]
+    """
+    if nested is None or "memory" not in nested.column_names or not np.any(back_ns):
+        return nested
+    memory = nested["memory"].combine_chunks()
+    events, uses = exploded(memory)
+    if not len(uses) or uses.type.get_field_index("records") < 0:
+        return nested
+    lists = pc.struct_field(uses, "records")
+    owners, records = exploded(lists)
+    micros = numbers(records, "micros") - -(-back_ns[events[owners]] // 1000)
+    moved = _with_field(records, "micros", pa.array(micros))
+    uses = _with_field(uses, "records", _as_lists(lists, moved))
+    place = nested.column_names.index("memory")
+    return nested.set_column(place, "memory", _as_lists(memory, uses))
+
+
+def _with_field(structs: pa.StructArray, name: str, values: pa.Array) -> pa.StructArray:
+    names = [field.name for field in structs.type]
+    columns = [values if field == name else pc.struct_field(structs, field) for field in names]
+    return pa.StructArray.from_arrays(columns, names)
+
+
+def _as_lists(lists: pa.Array, items: pa.Array) -> pa.ListArray:
+    """Lay other items into lists of the same lengths."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, items, mask=pc.is_null(lists))
