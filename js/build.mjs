@@ -1,8 +1,8 @@
 /**
  * Bundles the entries of the front end into tfvis_nb/static:
- * widget.js and monitor.js, ES modules that anywidget imports in a notebook,
- * page.js, a classic script that an exported page carries inside itself, and
- * serve.js, the one of the page that `tfvis-nb serve` sends.
+ * widget.js, panel.js and monitor.js, ES modules that anywidget imports in a
+ * notebook, page.js and dashboard.js, classic scripts that exported pages carry
+ * inside themselves, and serve.js, that of the page that `tfvis-nb serve` sends.
  *
  * `--watch` builds again on every change, with source maps inside the bundles.
  */
@@ -81,6 +81,8 @@ const contexts = await Promise.all([
   bundled("page", "iife"),
   bundled("monitor", "esm"),
   bundled("serve", "iife"),
+  bundled("panel", "esm"),
+  bundled("dashboard", "iife"),
 ]);
 
 if (watch) {

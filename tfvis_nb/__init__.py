@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
+    from tfvis_nb.display.dashboard import Dashboard, show_dashboard
     from tfvis_nb.display.monitor import MonitorWidget, monitor
     from tfvis_nb.display.timeline import TimelineWidget, show_timeline
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     last_trace: RecordedTrace | None
 
 __all__ = [
+    "Dashboard",
     "EmptyTraceError",
     "MonitorWidget",
     "RecordedTrace",
@@ -56,6 +58,7 @@ __all__ = [
     "monitor",
     "open_session",
     "read_trace",
+    "show_dashboard",
     "show_timeline",
     "timeline_visualize",
     "trace",
@@ -63,6 +66,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Dashboard": "tfvis_nb.display.dashboard",
     "EmptyTraceError": "tfvis_nb.reading",
     "MonitorWidget": "tfvis_nb.display.monitor",
     "RecordedTrace": "tfvis_nb.recording",
@@ -78,6 +82,7 @@ _HOMES = {
     "monitor": "tfvis_nb.display.monitor",
     "open_session": "tfvis_nb.stored",
     "read_trace": "tfvis_nb.reading",
+    "show_dashboard": "tfvis_nb.display.dashboard",
     "show_timeline": "tfvis_nb.display.timeline",
     "timeline_visualize": "tfvis_nb.tfvis_timeline",
     "trace": "tfvis_nb.recording",

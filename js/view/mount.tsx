@@ -28,7 +28,7 @@ export async function mount(
   root.dataset.theme = detectTheme(element);
   if (options.ownsPage) root.dataset.page = "";
   shadow.append(root);
-  const resize = () => (root.style.height = options.ownsPage ? "100vh" : `${host.get("height")}px`);
+  const resize = () => (root.style.height = options.ownsPage ? "100%" : `${host.get("height")}px`);
   resize();
   host.watch("height", resize, signal);
   signal.addEventListener("abort", () => {

@@ -1,0 +1,43 @@
+/** Figures of a table's column, written in its unit. */
+import {
+  formatBandwidth,
+  formatBytes,
+  formatDuration,
+  formatExact,
+  formatPercent,
+  formatTime,
+} from "./units";
+
+export type ColumnUnit =
+  | "ns"
+  | "time"
+  | "bytes"
+  | "bytes/s"
+  | "count"
+  | "number"
+  | "share"
+  | "ratio"
+  | "text"
+  | "name";
+
+const UNKNOWN = "–";
+/** A moment is written to the microsecond: enough to find it by. */
+const MOMENT_NS = 1000;
+
+const FORMATS: Record<Exclude<ColumnUnit, "text" | "name">, (value: number) => string> = {
+  ns: formatDuration,
+  time: (value) => formatTime(value, MOMENT_NS),
+  bytes: formatBytes,
+  "bytes/s": formatBandwidth,
+  count: formatExact,
+  number: String,
+  share: formatPercent,
+  ratio: (value) => value.toFixed(2),
+};
+
+/** What a cell says; "–" where it is not known. */
+export function formatCell(value: string | number | null, unit: ColumnUnit): string {
+  if (value === null || (typeof value === "number" && Number.isNaN(value))) return UNKNOWN;
+  if (typeof value === "string" || unit === "text" || unit === "name") return String(value);
+  return FORMATS[unit](value);
+}

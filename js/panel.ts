@@ -1,0 +1,106 @@
+/** The anywidget entry of a dashboard's tabs: their contents are pushed by the kernel as they are computed. */
+
+import type { AnyModel } from "@anywidget/types";
+import type { TabContents } from "./panels/contents";
+import { mountPanels } from "./panels/mount_panels";
+import type { PanelsHost } from "./panels/panels_host";
+
+/** A height that is being dragged reaches the kernel once, this long after the last change. */
+const PAUSE_MS = 150;
+
+interface Reply {
+  kind?: string;
+  id?: string;
+  error?: string;
+}
+
+class KernelHost implements PanelsHost {
+  readonly #read = new Map<number, TabContents>();
+
+  constructor(
+    readonly model: AnyModel,
+    readonly signal: AbortSignal,
+  ) {
+    // Where the cell showed the dashboard within something else, nobody has begun to compute.
+    model.send({ kind: "start" });
+  }
+
+  get titles(): readonly string[] {
+    return this.model.get("_titles");
+  }
+
+  get link(): string {
+    return this.model.get("_link");
+  }
+
+  get bokehVersion(): string {
+    return this.model.get("_bokeh");
+  }
+
+  tab(place: number): TabContents | null {
+    const error: string | undefined = (this.model.get("_errors") as Record<string, string>)[place];
+    if (error) throw new Error(error);
+    const read = this.#read.get(place);
+    const text: string = read ? "" : this.model.get(`_tab_${place}`);
+    if (!text) return read ?? null;
+    const contents = JSON.parse(text) as TabContents;
+    this.#read.set(place, contents);
+    return contents;
+  }
+
+  watch(changed: () => void, signal: AbortSignal): void {
+    this.model.on("change", changed);
+    signal.addEventListener("abort", () => this.model.off("change", changed));
+  }
+
+  bokeh(): Promise<Uint8Array> {
+    return this.#ask("bokeh");
+  }
+
+  /** There is no limit of time: a kernel that runs a cell may answer when that has ended. */
+  #ask(kind: string): Promise<Uint8Array> {
+    // Views of one model hear each other's replies.
+    const id = `${Math.random()}`;
+    return new Promise((resolve, reject) => {
+      const replied = (reply: Reply, views: DataView[]) => {
+        if (reply.kind !== kind || reply.id !== id) return;
+        this.model.off("msg:custom", replied);
+        const [view] = views ?? [];
+        if (reply.error || !view) reject(new Error(reply.error ?? "the kernel sent nothing"));
+        else resolve(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
+      };
+      this.signal.addEventListener("abort", () => this.model.off("msg:custom", replied), { once: true });
+      this.model.on("msg:custom", replied);
+      this.model.send({ kind, id });
+    });
+  }
+}
+
+interface RenderProps {
+  model: AnyModel;
+  el: HTMLElement;
+  /** Given by anywidget 0.11 and later; other hosts call what render returns. */
+  signal?: AbortSignal;
+}
+
+export default {
+  render({ model, el, signal }: RenderProps): () => void {
+    const view = new AbortController();
+    signal?.addEventListener("abort", () => view.abort());
+    const box = document.createElement("div");
+    box.className = "tfvis-nb-panels";
+    box.style.marginTop = "6px";
+    el.append(box);
+    let timer = 0;
+    const height = {
+      read: (): number => model.get("height"),
+      write: (value: number) => {
+        model.set("height", value);
+        clearTimeout(timer);
+        timer = setTimeout(() => model.save_changes(), PAUSE_MS) as unknown as number;
+      },
+    };
+    mountPanels(box, new KernelHost(model, view.signal), view.signal, height);
+    return () => view.abort();
+  },
+};

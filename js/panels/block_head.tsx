@@ -1,0 +1,26 @@
+/** What a block of a tab is called, what its figures are, and why there may be none. */
+
+import { useId } from "preact/hooks";
+
+export function BlockHead({ title, definition }: { title: string; definition: string }) {
+  const id = useId();
+  return (
+    <header>
+      <h3>{title}</h3>
+      {definition && (
+        <>
+          <button type="button" class="about" aria-label={`What ${title} is`} aria-describedby={id}>
+            ?
+          </button>
+          <span id={id} hidden>
+            {definition}
+          </span>
+        </>
+      )}
+    </header>
+  );
+}
+
+export function CannotSay({ reason }: { reason: string }) {
+  return <p class="cannot-say">Cannot say, because {reason}.</p>;
+}

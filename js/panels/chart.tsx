@@ -1,0 +1,103 @@
+/** A chart that BokehJS draws, in the page's colours, linked with the timeline. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { readTokens, watchTheme } from "../view/theme";
+import { BlockHead, CannotSay } from "./block_head";
+import { type BokehViews, loadBokeh } from "./bokeh";
+import { colourChart } from "./chart_colours";
+import { ChartLink } from "./chart_link";
+import type { BokehItem, ChartBlock } from "./contents";
+import type { PanelsHost } from "./panels_host";
+
+interface ChartProps {
+  host: PanelsHost;
+  block: ChartBlock;
+  /** Whether the tab it is in is the one shown. */
+  isShown: boolean;
+}
+
+/** Who has not answered by then is doing something else. */
+const PATIENCE_MS = 1500;
+
+export function Chart({ host, block, isShown }: ChartProps) {
+  const { item, title } = block;
+  return (
+    <section class="block chart" data-wide={block.wide || undefined}>
+      <BlockHead title={title} definition={block.definition} />
+      {item ? <Figure {...{ host, item, title, isShown }} /> : <CannotSay reason={block.cannot_say} />}
+    </section>
+  );
+}
+
+function Figure(props: { host: PanelsHost; item: BokehItem; title: string; isShown: boolean }) {
+  const { host, item, title, isShown } = props;
+  const stage = useRef<HTMLDivElement>(null);
+  const link = useRef<ChartLink | null>(null);
+  const [state, setState] = useState<"loading" | "waiting" | "drawn">("loading");
+  const [error, setError] = useState("");
+  useEffect(() => {
+    const mounted = new AbortController();
+    const patience = setTimeout(() => setState("waiting"), PATIENCE_MS);
+    draw(host, item, stage.current as HTMLElement, mounted.signal)
+      .then((drawn) => {
+        link.current = drawn;
+        if (!mounted.signal.aborted) setState("drawn");
+      })
+      .catch((problem: unknown) => {
+        if (!mounted.signal.aborted) setError(problem instanceof Error ? problem.message : String(problem));
+      })
+      .finally(() => clearTimeout(patience));
+    return () => {
+      clearTimeout(patience);
+      mounted.abort();
+    };
+  }, [item]);
+  useEffect(() => link.current?.setShown(isShown), [isShown, state]);
+  return (
+    <>
+      <div
+        class="stage"
+        ref={stage}
+        role="img"
+        aria-label={title}
+        data-drawn={state === "drawn" || undefined}
+      />
+      {error ? (
+        <p class="failed" role="alert">
+          This chart cannot be drawn: {error}
+        </p>
+      ) : (
+        state !== "drawn" && (
+          <p class="pending" role="status">
+            {state === "waiting"
+              ? "Waiting for the kernel, which sends what draws charts when it can …"
+              : "Drawing …"}
+          </p>
+        )
+      )}
+    </>
+  );
+}
+
+/** Draw it in `stage` until `signal` aborts. */
+async function draw(
+  host: PanelsHost,
+  item: BokehItem,
+  stage: HTMLElement,
+  signal: AbortSignal,
+): Promise<ChartLink | null> {
+  const bokeh = await loadBokeh(host.bokehVersion, () => host.bokeh());
+  if (signal.aborted) return null;
+  const views: BokehViews = await bokeh.embed.embed_item(item, stage);
+  signal.addEventListener("abort", () => views.clear());
+  if (signal.aborted) {
+    views.clear();
+    return null;
+  }
+  const [root] = views.roots;
+  const page = stage.closest<HTMLElement>(".tfv") as HTMLElement;
+  const colour = () => colourChart(root.model, readTokens(page));
+  colour();
+  watchTheme(colour, signal);
+  return new ChartLink(root.model, host.link, signal);
+}

@@ -1,0 +1,157 @@
+/** A chart's part in the link: one along the run's time follows the view and moves it, rows are found in the timeline. */
+
+import { joinLink, type Told } from "../link";
+import type { BokehFigure, BokehModel, BokehSource } from "./bokeh";
+
+/** What display/charts/style.py calls figures along the run's time, and sources whose rows are in the timeline. */
+const TIME = "tfvis-time";
+const ROWS = "tfvis-rows";
+const MS = 1e6;
+/** Charts are drawn by a library that takes its time; while a view moves they follow some times a second. */
+const FOLLOW_MS = 60;
+
+interface View {
+  start: number;
+  end: number;
+}
+
+export class ChartLink {
+  readonly #tell: (told: Told) => void;
+  readonly #times: BokehFigure[] = [];
+  readonly #sources: BokehSource[] = [];
+  /** The latest view, in ms, and whether the chart shows it. */
+  #view: View | null = null;
+  #isStale = false;
+  #timer = 0;
+  /** What follows others must not be told to them. */
+  #isFollowing = false;
+  #isShown = true;
+  #chosen = new Map<BokehSource, number[]>();
+
+  constructor(root: BokehModel, link: string, signal: AbortSignal) {
+    this.#tell = joinLink(link, (told) => this.#hear(told), signal);
+    for (const model of root.references()) {
+      if (model.name === TIME && "x_range" in model) this.#times.push(model as BokehFigure);
+      if (model.name === ROWS && "data" in model) this.#sources.push(model as BokehSource);
+    }
+    for (const { x_range } of this.#times) {
+      const moved = () => this.#moved({ start: x_range.start, end: x_range.end });
+      x_range.change.connect(moved);
+      signal.addEventListener("abort", () => x_range.change.disconnect(moved));
+    }
+    for (const source of this.#sources) this.#bindRows(source, signal);
+    signal.addEventListener("abort", () => clearTimeout(this.#timer));
+    if (this.#times.length) this.#tell({ kind: "ask" });
+  }
+
+  /** A chart that nobody sees follows when it is shown again. */
+  setShown(isShown: boolean): void {
+    this.#isShown = isShown;
+    if (isShown && this.#isStale) this.#follow();
+  }
+
+  #bindRows(source: BokehSource, signal: AbortSignal): void {
+    const tapped = () => this.#tapped(source);
+    const pointed = () => this.#pointed(source);
+    source.selected.change.connect(tapped);
+    source.inspected.change.connect(pointed);
+    signal.addEventListener("abort", () => {
+      source.selected.change.disconnect(tapped);
+      source.inspected.change.disconnect(pointed);
+    });
+  }
+
+  #tapped(source: BokehSource): void {
+    if (this.#isFollowing) return;
+    const { indices } = source.selected;
+    this.#chosen.set(source, [...indices]);
+    const { start_ms, end_ms } = source.data;
+    if (!start_ms || !end_ms || indices.length === 0) return;
+    const start = Math.min(...indices.map((row) => Number(start_ms[row])));
+    const end = Math.max(...indices.map((row) => Number(end_ms[row])));
+    if (Number.isFinite(start) && Number.isFinite(end))
+      this.#tell({ kind: "select", start: start * MS, end: end * MS });
+  }
+
+  #pointed(source: BokehSource): void {
+    if (!source.data.name) return;
+    const [row] = source.inspected.indices;
+    this.#tell({ kind: "hover", name: row === undefined ? null : String(source.data.name[row]) || null });
+  }
+
+  #moved({ start, end }: View): void {
+    if (this.#isFollowing || !(end > start)) return;
+    const known = this.#view;
+    const near = (end - start) * 1e-6;
+    if (known && Math.abs(known.start - start) < near && Math.abs(known.end - end) < near) return;
+    // Before it has been told of any, a chart that lays itself out has not been moved by anybody.
+    if (!known) return;
+    this.#view = { start, end };
+    this.#others({ start, end });
+    this.#tell({ kind: "view", start: start * MS, end: end * MS });
+  }
+
+  /** More than one figure of a panel can be along the time. */
+  #others(view: View): void {
+    this.#quietly(() => {
+      for (const { x_range } of this.#times)
+        if (x_range.start !== view.start || x_range.end !== view.end) x_range.setv({ ...view });
+    });
+  }
+
+  #hear(told: Told): void {
+    if (told.kind === "view") {
+      this.#view = { start: told.start / MS, end: told.end / MS };
+      this.#isStale = this.#times.length > 0;
+      if (this.#isStale && this.#isShown && !this.#timer) {
+        this.#follow();
+        this.#timer = setTimeout(() => {
+          this.#timer = 0;
+          if (this.#isStale && this.#isShown) this.#follow();
+        }, FOLLOW_MS) as unknown as number;
+      }
+    } else if (told.kind === "hover") this.#light(told.name, told.op);
+    else if (told.kind === "select" && told.events) this.#choose(told.name, told.op);
+  }
+
+  #follow(): void {
+    this.#isStale = false;
+    if (this.#view) this.#others(this.#view);
+  }
+
+  /** The rows of what the pointer is over elsewhere; then again those that were chosen. */
+  #light(name: string | null, op: string | undefined): void {
+    for (const source of this.#sources) {
+      const rows = name === null ? [] : rowsOf(source, name, op);
+      this.#setRows(source, rows.length ? rows : (this.#chosen.get(source) ?? []));
+    }
+  }
+
+  #choose(name: string | undefined, op: string | undefined): void {
+    for (const source of this.#sources) {
+      const rows = name === undefined ? [] : rowsOf(source, name, op);
+      this.#chosen.set(source, rows);
+      this.#setRows(source, rows);
+    }
+  }
+
+  #setRows(source: BokehSource, indices: number[]): void {
+    if (String(source.selected.indices) !== String(indices))
+      this.#quietly(() => source.selected.setv({ indices }));
+  }
+
+  #quietly(change: () => void): void {
+    this.#isFollowing = true;
+    try {
+      change();
+    } finally {
+      this.#isFollowing = false;
+    }
+  }
+}
+
+/** The rows that are of a node, or of its op type. */
+function rowsOf(source: BokehSource, name: string, op: string | undefined): number[] {
+  const names = source.data.name ? Array.from(source.data.name) : [];
+  return names.flatMap((each, row) => (each && (each === name || each === op) ? [row] : []));
+}

@@ -1,0 +1,83 @@
+/** What a tab holds, as display/panels writes it. All texts are of traces or about them, and only text. */
+
+import type { ColumnUnit } from "../model/column_units";
+
+/** Where in the timeline something is: times in ns from the first event, events by id, lanes by number. */
+export interface Zoom {
+  start: number;
+  end: number;
+  events?: number[];
+  lanes?: number[];
+}
+
+export interface Column {
+  name: string;
+  label: string;
+  /** Of its figures; times and durations are in ns, times from the trace's first event. */
+  unit: ColumnUnit;
+  definition: string;
+}
+
+/** Null where a figure is not known. */
+export type Cell = string | number | null;
+
+export interface TableBlock {
+  kind: "table";
+  title: string;
+  definition: string;
+  /** Why there is nothing to say, as the rest of "Cannot say, because"; empty where there is. */
+  cannot_say: string;
+  columns: Column[];
+  rows: Cell[][];
+  /** For each row where it is, where it is somewhere. */
+  zoom: (Zoom | null)[];
+  /** How many rows there are, of which `rows` are the first. */
+  total: number;
+  /** The column with what the timeline can light: op types, nodes or scopes; null without one. */
+  light: number | null;
+  /** For each row what it is about, where it needs to be told; empty where no row does. */
+  hints: string[];
+  /** What is shown of a table that is longer. */
+  note: string;
+}
+
+export interface ChartBlock {
+  kind: "chart";
+  title: string;
+  definition: string;
+  cannot_say: string;
+  /** What BokehJS makes the figure of. */
+  item: BokehItem | null;
+  /** Whether it needs all the width: one along the run's time does. */
+  wide: boolean;
+}
+
+export interface BokehItem {
+  doc: unknown;
+  root_id: string;
+  version?: string;
+}
+
+export interface Finding {
+  title: string;
+  text: string;
+  advice: string;
+  /** Of the time of the steps. */
+  share: number | null;
+  zoom: Zoom | null;
+}
+
+export interface FindingsBlock {
+  kind: "findings";
+  items: Finding[];
+  cannot_say: string;
+  /** What was looked for, where nothing was found. */
+  looked_for: string;
+}
+
+export type Block = TableBlock | ChartBlock | FindingsBlock;
+
+export interface TabContents {
+  title: string;
+  blocks: Block[];
+}

@@ -1,0 +1,55 @@
+/** What was found to be worth a look, the most time first, with where it is and what helps. */
+
+import type { Told } from "../link";
+import { formatPercent } from "../model/units";
+import { CannotSay } from "./block_head";
+import type { Finding, FindingsBlock } from "./contents";
+
+export function Findings({ block, tell }: { block: FindingsBlock; tell: (told: Told) => void }) {
+  if (block.cannot_say)
+    return (
+      <section class="block">
+        <CannotSay reason={block.cannot_say} />
+      </section>
+    );
+  if (block.items.length === 0)
+    return (
+      <section class="block findings">
+        <p class="nothing">No finding: {block.looked_for}</p>
+      </section>
+    );
+  return (
+    <section class="block findings">
+      <ol>
+        {block.items.map((finding) => (
+          <Item key={finding.title} finding={finding} tell={tell} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Item({ finding, tell }: { finding: Finding; tell: (told: Told) => void }) {
+  const { title, text, advice, share, zoom } = finding;
+  return (
+    <li>
+      <span class="share">
+        {share !== null && (
+          <>
+            <b>{formatPercent(share)}</b> of the time
+          </>
+        )}
+      </span>
+      <div>
+        <h3>{title}</h3>
+        <p>{text}</p>
+        {advice && <p class="advice">{advice}</p>}
+      </div>
+      {zoom && (
+        <button type="button" aria-label={`Show: ${title}`} onClick={() => tell({ kind: "select", ...zoom })}>
+          Show
+        </button>
+      )}
+    </li>
+  );
+}

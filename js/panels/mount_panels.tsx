@@ -1,0 +1,73 @@
+/** Puts panels into an element. */
+
+import { render } from "preact";
+import { suppressShortcuts, yieldShortcuts } from "../input/jupyter_shortcuts";
+import { bindSize } from "../input/size_drag";
+import { joinLink } from "../link";
+import base from "../view/base.css";
+import { styledShadow } from "../view/styled_shadow";
+import { detectTheme, watchTheme } from "../view/theme";
+import { lighter } from "./lights";
+import { Panels } from "./panels";
+import type { PanelsHost } from "./panels_host";
+import styles from "./styles.css";
+import { bindTips } from "./tips";
+
+/** How high the panels are (CSS px), and who remembers what the user makes of that. */
+export interface Height {
+  read(): number;
+  write(height: number): void;
+}
+
+/** Show the panels of `host` in `element` until `signal` aborts; without a height they take what room there is. */
+export function mountPanels(
+  element: HTMLElement,
+  host: PanelsHost,
+  signal: AbortSignal,
+  height?: Height,
+): void {
+  const shadow = styledShadow(element, base, styles);
+  suppressShortcuts(element);
+  const root = document.createElement("div");
+  root.className = "tfv panels";
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", "Dashboard");
+  if (!height) root.dataset.page = "";
+  shadow.append(root);
+  const retheme = () => (root.dataset.theme = detectTheme(element));
+  retheme();
+  watchTheme(retheme, signal);
+  const tell = joinLink(host.link, lighter(root), signal);
+  const place = document.createElement("div");
+  place.className = "tabs";
+  root.append(place);
+  render(<Panels host={host} tell={tell} signal={signal} />, place);
+  if (height) {
+    yieldShortcuts(element, signal);
+    bindHeight(root, height, signal);
+  }
+  bindTips(root, signal);
+  signal.addEventListener("abort", () => {
+    render(null, place);
+    root.remove();
+  });
+}
+
+function bindHeight(root: HTMLElement, height: Height, signal: AbortSignal): void {
+  const grip = document.createElement("div");
+  grip.className = "grip";
+  grip.tabIndex = 0;
+  grip.setAttribute("role", "separator");
+  grip.setAttribute("aria-label", "Height of the dashboard's tabs");
+  root.append(grip);
+  root.style.height = `${height.read()}px`;
+  const write = (size: number) => {
+    root.style.height = `${size}px`;
+    height.write(size);
+  };
+  bindSize(
+    grip,
+    { axis: "y", direction: 1, least: 160, most: () => 4000, read: () => root.clientHeight, write },
+    signal,
+  );
+}

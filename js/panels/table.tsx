@@ -1,0 +1,168 @@
+/** A table of figures: sortable, each column with its definition, rows that are found in the timeline. */
+
+import type { ComponentChildren } from "preact";
+import { useId, useState } from "preact/hooks";
+import type { Told } from "../link";
+import { formatCell } from "../model/column_units";
+import { moveAmongRows } from "../monitor/row_keys";
+import { ScopedText } from "../view/scoped_text";
+import { BlockHead, CannotSay } from "./block_head";
+import type { Cell, Column, TableBlock } from "./contents";
+import { nextOrder, type Order, ordered } from "./ordering";
+
+interface TableProps {
+  block: TableBlock;
+  tell: (told: Told) => void;
+}
+
+const isText = (column: Column) => column.unit === "text" || column.unit === "name";
+
+export function Table({ block, tell }: TableProps) {
+  const { title, columns, rows } = block;
+  return (
+    <section class="block table" data-wide={columns.length > 7 || undefined}>
+      <BlockHead title={title} definition={block.definition} />
+      {block.cannot_say ? (
+        <CannotSay reason={block.cannot_say} />
+      ) : rows.length === 0 ? (
+        <p class="cannot-say">There is none.</p>
+      ) : (
+        <Rows block={block} tell={tell} />
+      )}
+      {block.note && <p class="more">{block.note}</p>}
+    </section>
+  );
+}
+
+function Rows({ block, tell }: TableProps) {
+  const { columns, rows, zoom, light, hints } = block;
+  const [order, setOrder] = useState<Order | null>(null);
+  const [current, setCurrent] = useState(-1);
+  const places = ordered(rows, order);
+  const stop = current >= 0 && zoom[current] ? current : (places.find((place) => zoom[place]) ?? -1);
+  const show = (place: number) => {
+    const where = zoom[place];
+    if (where) tell({ kind: "select", ...where });
+  };
+  const nameOf = (place: number) => (light === null ? null : String(rows[place][light] ?? "") || null);
+  return (
+    <div
+      class="rows"
+      role="group"
+      aria-label={block.title}
+      onKeyDown={(event) => moveAmongRows(event, setCurrent)}
+    >
+      <table
+        aria-label={block.title}
+        onPointerLeave={() => light !== null && tell({ kind: "hover", name: null })}
+      >
+        <thead>
+          <tr>
+            {columns.map((column, at) => (
+              <Head key={column.name} {...{ column, at, order, setOrder }} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {places.map((place) => (
+            <tr
+              key={place}
+              data-light={nameOf(place) ?? undefined}
+              onPointerEnter={() => light !== null && tell({ kind: "hover", name: nameOf(place) })}
+            >
+              {columns.map((column, at) => {
+                const text = <Figure cell={rows[place][at]} column={column} />;
+                return (
+                  <td key={column.name} class={isText(column) ? "text" : column.unit}>
+                    {at === 0 && zoom[place] ? (
+                      <button
+                        type="button"
+                        class="row"
+                        data-row={place}
+                        tabIndex={place === stop ? 0 : -1}
+                        title={titleOf(rows[place][at])}
+                        onFocus={() => setCurrent(place)}
+                        onClick={() => show(place)}
+                      >
+                        {text}
+                      </button>
+                    ) : at === 0 && hints[place] ? (
+                      <Hinted hint={hints[place]}>{text}</Hinted>
+                    ) : (
+                      text
+                    )}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A button, so that the focus can come to what it means. */
+function Hinted({ hint, children }: { hint: string; children: ComponentChildren }) {
+  const id = useId();
+  return (
+    <>
+      <button type="button" class="hinted" aria-describedby={id}>
+        {children}
+      </button>
+      <span id={id} hidden>
+        {hint}
+      </span>
+    </>
+  );
+}
+
+/** A long name is cut in its cell. */
+function titleOf(cell: Cell): string | undefined {
+  return typeof cell === "string" && cell.length > 20 ? cell : undefined;
+}
+
+interface HeadProps {
+  column: Column;
+  at: number;
+  order: Order | null;
+  setOrder: (order: Order) => void;
+}
+
+function Head({ column, at, order, setOrder }: HeadProps) {
+  const id = useId();
+  const direction = order?.column === at ? (order.up ? "ascending" : "descending") : "none";
+  return (
+    <th scope="col" aria-sort={direction} class={isText(column) ? "text" : undefined}>
+      <button
+        type="button"
+        aria-describedby={id}
+        onClick={() => setOrder(nextOrder(order, at, isText(column)))}
+      >
+        {column.label}
+      </button>
+      <span id={id} hidden>
+        {column.definition}
+      </span>
+    </th>
+  );
+}
+
+function Figure({ cell, column }: { cell: Cell; column: Column }) {
+  const text = formatCell(cell, column.unit);
+  if (column.unit === "name")
+    return (
+      <span class="name" title={titleOf(cell)}>
+        <ScopedText text={text} />
+      </span>
+    );
+  if (column.unit !== "share" || typeof cell !== "number") return <>{text}</>;
+  return (
+    <>
+      <i class="bar" aria-hidden="true">
+        <b style={{ width: `${Math.min(Math.max(cell, 0), 1) * 100}%` }} />
+      </i>
+      <span class="percent">{text}</span>
+    </>
+  );
+}

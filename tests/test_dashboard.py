@@ -1,0 +1,166 @@
+"""The dashboard widget and its page, from Python's side."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from traitlets import TraitError
+
+import tfvis_nb as tv
+from tests.real_traces import DATA
+from tfvis_nb.display import bokehjs, panels, panels_widget
+from tfvis_nb.display.page import PageTooLargeError
+from tfvis_nb.display.panels import tab_names
+from tfvis_nb.display.panels_widget import PanelsWidget
+
+
+@pytest.fixture(scope="module")
+def trace() -> tv.Trace:
+    return tv.read_trace(DATA / "local_mlp_step1.pb")
+
+
+def computed(widget: PanelsWidget) -> list[dict[str, Any]]:
+    """What has been pushed of each tab, once everything has been."""
+    widget.start()
+    assert widget._worker is not None
+    widget._worker.join(60)
+    state = widget.get_state()
+    return [json.loads(state[f"_tab_{place}"] or "null") for place in range(len(state["_titles"]))]
+
+
+def page_part(page: str, name: str) -> bytes:
+    found = re.search(rf'id="tfvis-{name}">([^<]*)<', page)
+    assert found
+    return base64.b64decode(found[1])
+
+
+def test_timeline_and_tabs_share_a_link_of_their_own(trace: tv.Trace) -> None:
+    one, other = tv.show_dashboard(trace), tv.show_dashboard(trace)
+    links = [shown.panels.get_state()["_link"] for shown in (one, other)]
+    assert links == [shown.timeline.get_state()["_link"] for shown in (one, other)]
+    assert len(set(links)) == 2
+    assert tv.show_timeline(trace).get_state()["_link"] == ""
+
+
+def test_tabs_are_pushed_when_they_are_computed(trace: tv.Trace) -> None:
+    shown = tv.show_dashboard(trace)
+    assert shown.panels.get_state()["_tab_0"] == ""
+    contents = computed(shown.panels)
+    assert [each["title"] for each in contents] == tab_names()
+    assert shown.panels.get_state()["_errors"] == {}
+    shown.close()
+
+
+def test_showing_it_begins_to_compute(trace: tv.Trace) -> None:
+    shown = tv.show_dashboard(trace)
+    data, _ = shown._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert "<img" in data["text/html"]
+    assert shown.panels._worker is not None
+    assert len(shown.timeline.get_state()["_details"]) > 0
+    shown.close()
+
+
+def test_a_view_in_another_widget_begins_to_compute(trace: tv.Trace) -> None:
+    shown = tv.show_dashboard(trace)
+    shown.panels._answer(None, {"kind": "start"}, [])
+    assert shown.panels._worker is not None
+    shown.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_tab_that_fails_says_so_and_the_others_are_there(
+    trace: tv.Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compute = panels.tab
+
+    def breaking(trace_: tv.Trace, name: str) -> dict[str, Any]:
+        if name == tab_names()[1]:
+            raise ZeroDivisionError("no ops today")
+        return compute(trace_, name)
+
+    monkeypatch.setattr(panels_widget, "tab", breaking)
+    shown = tv.show_dashboard(trace)
+    contents = computed(shown.panels)
+    assert [each is None for each in contents] == [place == 1 for place in range(len(contents))]
+    assert shown.panels.get_state()["_errors"] == {"1": "ZeroDivisionError: no ops today"}
+
+
+def test_bokehjs_is_sent_when_asked_for(trace: tv.Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[Any, Any]] = []
+    widget = tv.show_dashboard(trace).panels
+    monkeypatch.setattr(widget, "send", lambda content, buffers=None: sent.append((content, buffers)))
+    widget._answer(None, {"kind": "bokeh", "id": "7"}, [])
+    ((said, (code,)),) = sent
+    assert said == {"kind": "bokeh", "id": "7"}
+    assert b"Bokeh" in gzip.decompress(code)
+    assert widget.get_state()["_bokeh"] == bokehjs.version()
+
+
+def test_closing_ends_the_computing(trace: tv.Trace) -> None:
+    shown = tv.show_dashboard(trace)
+    shown.close()
+    shown.panels.start()
+    assert shown.panels._worker is None
+
+
+def test_the_page_holds_everything(trace: tv.Trace, tmp_path: Path) -> None:
+    shown = tv.show_dashboard(trace, group_by="kind", selection=[3])
+    path = shown.to_html(tmp_path / "page.html", title="A & B")
+    assert path == tmp_path / "page.html"
+    page = path.read_text(encoding="utf-8")
+    assert "<title>A &amp; B</title>" in page
+    assert "default-src 'none'" in page
+    assert not re.search(r'(?:src|href)="http', page)
+    packed = json.loads(gzip.decompress(page_part(page, "tabs")))
+    assert packed["bokeh"] == bokehjs.version()
+    assert [each["title"] for each in packed["tabs"]] == tab_names()
+    assert page_part(page, "bokeh") == bokehjs.packed_code()
+    options = json.loads(page.split('id="tfvis-options">')[1].split("<")[0])
+    assert (options["group_by"], options["selection"]) == ("kind", {"events": [3]})
+
+
+def test_the_export_of_the_timeline_is_the_dashboard(trace: tv.Trace) -> None:
+    shown = tv.show_dashboard(trace)
+    name, text = shown.timeline._exported("html")
+    assert (name, 'id="tfvis-tabs"' in text) == ("local_mlp_step1.pb.html", True)
+    assert shown.timeline._exported("csv")[0].endswith(".csv")
+
+
+def test_a_page_over_the_limit_is_not_written(trace: tv.Trace) -> None:
+    with pytest.raises(PageTooLargeError):
+        tv.show_dashboard(trace).to_html(max_bytes=200_000)
+
+
+def test_options_are_the_timelines(trace: tv.Trace) -> None:
+    shown = tv.show_dashboard(trace, height=300, selection=[3])
+    assert shown.timeline.height == 300
+    assert shown.selection.index.tolist() == [3]
+    shown.selection = [4]
+    assert shown.timeline.selection.index.tolist() == [4]
+    with pytest.raises(TypeError, match="did you mean 'color_by'"):
+        tv.show_dashboard(trace, colour_by="op")
+    with pytest.raises(TypeError, match="max_bytes"):
+        shown.to_html(max_byte=3)
+    with pytest.raises(TraitError, match="160 to 4000"):
+        shown.panels.height = 5
+
+
+def test_bokeh_is_loaded_for_charts_alone() -> None:
+    code = f"""
+import sys
+import tfvis_nb as tv
+shown = tv.show_dashboard({str(DATA / "local_mlp_step1.pb")!r})
+assert "bokeh" not in sys.modules
+shown.panels.tabs()
+assert "bokeh.plotting" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

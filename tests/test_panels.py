@@ -1,0 +1,152 @@
+"""What the tabs of a dashboard hold: JSON, with a unit and a definition for every figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.hostile_names import hostile_trace
+from tests.real_traces import DATA
+from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.display.panels import TABS, tab, tab_names
+from tfvis_nb.display.panels.blocks import MOST_ROWS, UNITS, Column, key, table
+from tfvis_nb.display.panels.places import Places
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return read_trace(DATA / "local_mlp_step1.pb")
+
+
+def in_json(value: Any) -> Any:
+    """Through JSON, which has no infinite or undefined numbers, and no types of NumPy."""
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+def tables(found: dict[str, Any]) -> list[dict[str, Any]]:
+    return [block for block in found["blocks"] if block["kind"] == "table"]
+
+
+def column(block: dict[str, Any], name: str) -> list[Any]:
+    at = [each["name"] for each in block["columns"]].index(name)
+    return [row[at] for row in block["rows"]]
+
+
+@pytest.mark.parametrize("name", list(TABS))
+def test_every_figure_has_a_unit_and_a_definition(trace: Trace, name: str) -> None:
+    for block in tables(in_json(tab(trace, name))):
+        assert block["columns"]
+        for each in block["columns"]:
+            assert each["unit"] in UNITS
+            assert each["label"]
+            assert each["definition"].endswith(".")
+        for row in block["rows"]:
+            for cell, each in zip(row, block["columns"], strict=True):
+                kinds = (str,) if each["unit"] in ("text", "name") else (int, float)
+                assert cell is None or isinstance(cell, kinds), each["name"]
+                if each["unit"] == "share" and cell is not None:
+                    assert 0 <= float(cell) <= 1
+        assert len(block["zoom"]) == len(block["rows"]) <= min(block["total"], MOST_ROWS)
+
+
+@pytest.mark.parametrize("name", list(TABS))
+def test_nothing_is_shown_without_saying_why(name: str) -> None:
+    nothing = Trace(events.build({"start_ns": [], "duration_ns": []}))
+    for block in in_json(tab(nothing, name))["blocks"]:
+        assert block["cannot_say"]
+        assert not block.get("rows")
+        assert not block.get("item")
+
+
+@pytest.mark.parametrize("name", list(TABS))
+def test_names_are_texts_and_nothing_more(name: str) -> None:
+    found = tab(hostile_trace(), name)
+    for block in tables(in_json(found)):
+        texts = [cell for row in block["rows"] for cell in row if isinstance(cell, str)]
+        assert all(text.isprintable() for text in texts)
+
+
+def test_rows_are_where_the_timeline_has_them(trace: Trace) -> None:
+    origin = int(trace.events["start_ns"].iloc[0])
+    by_op = next(block for block in tables(tab(trace, "Ops")) if block["title"] == "By op type")
+    for op, zoom in zip(column(by_op, "op"), by_op["zoom"], strict=True):
+        (event,) = zoom["events"]
+        shown = trace.events.loc[event]
+        assert shown["op"] == op
+        start = int(shown["start_ns"]) - origin
+        assert zoom["start"] <= start <= start + int(shown["duration_ns"]) <= zoom["end"]
+    (steps,) = tables(tab(trace, "Steps"))
+    (zoom,) = steps["zoom"]
+    assert zoom == {"start": 0, "end": column(steps, "duration_ns")[0]}
+
+
+def test_the_parts_of_a_step_add_up_to_it(trace: Trace) -> None:
+    found = tables(tab(trace, "Breakdown"))
+    whole = next(block for block in found if block["title"] == "All steps together")
+    assert sum(column(whole, "share")) == pytest.approx(1)
+    step = next(block for block in found if block["title"] == "Step by step")
+    parts = [each["name"] for each in step["columns"] if each["name"] not in ("step", "step_ns")]
+    assert sum(column(step, part)[0] for part in parts) == column(step, "step_ns")[0]
+    assert sum(column(whole, "total_ns")) == column(step, "step_ns")[0]
+
+
+def test_charts_are_whole_items(trace: Trace) -> None:
+    charts = [block for block in tab(trace, "Breakdown")["blocks"] if block["kind"] == "chart"]
+    for chart in charts:
+        item = chart["item"]
+        (root,) = item["doc"]["roots"]
+        assert item["root_id"] == root["id"]
+        assert chart["title"]
+        assert not chart["cannot_say"]
+    assert "eval" not in json.dumps(charts)
+
+
+def test_what_is_not_known_is_no_number() -> None:
+    rows = pd.DataFrame(
+        {
+            "bytes": pd.array([1, None, 3], dtype="Int64"),
+            "rate": [0.5, np.nan, np.inf],
+            "op": pd.Categorical(["a", None, "b"]),
+        }
+    )
+    columns = [Column("bytes", "Size", "bytes", "Its size."), Column("rate", "Rate", "ratio", "How fast.")]
+    made = in_json(table("Sizes", rows, [key("op", "Op"), *columns], light="op"))
+    assert made["rows"] == [["a", 1, 0.5], [None, None, None], ["b", 3, None]]
+    assert made["light"] == 0
+
+
+def test_a_long_table_says_how_much_of_it_is_shown() -> None:
+    rows = pd.DataFrame({"step": range(1000)})
+    made = table("Steps", rows, [key("step", "Step", "number")], order="longest")
+    assert (len(made["rows"]), made["total"]) == (MOST_ROWS, 1000)
+    assert made["note"] == "The 200 longest of 1,000 rows."
+
+
+@pytest.mark.parametrize(("unit", "definition"), [("minutes", "Its length."), ("ns", "")])
+def test_a_column_without_unit_or_definition_is_refused(unit: str, definition: str) -> None:
+    with pytest.raises(ValueError, match="'length' lacks a unit or a definition"):
+        table("Steps", pd.DataFrame({"length": [1]}), [Column("length", "Length", unit, definition)])
+
+
+def test_there_is_no_other_tab(trace: Trace) -> None:
+    assert tab_names() == list(TABS)
+    with pytest.raises(KeyError):
+        tab(trace, "breakdown")
+
+
+def test_an_event_without_length_gets_room_around_it() -> None:
+    zero = Trace(events.build({"start_ns": [7], "duration_ns": [0], "kind": ["op"]}))
+    (zoom,) = Places(zero).of_events(np.array([0]))
+    assert zoom is not None
+    assert zoom["start"] < 0 < zoom["end"]
+
+
+def test_every_tab_of_a_folder_of_modules_is_listed() -> None:
+    folder = Path(tab.__code__.co_filename).parent
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "blocks", "places"}
+    assert set(TABS.values()) == modules

@@ -1,0 +1,209 @@
+"""The dashboard: a timeline, and under it charts and tables that move with it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, overload
+
+import ipywidgets
+import pandas as pd
+import traitlets
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.dashboard_page import dashboard_page
+from tfvis_nb.display.fallback import static_html
+from tfvis_nb.display.labels import one_line
+from tfvis_nb.display.page import MAX_BYTES, file_stem, write_text
+from tfvis_nb.display.panels_widget import PanelsWidget
+from tfvis_nb.display.timeline import TimelineWidget
+from tfvis_nb.unknown_options import check_title, refuse_unknown
+from tfvis_nb.writable import writable
+
+
+class _LinkedTimeline(TimelineWidget):
+    """The timeline of a dashboard: it has a link, and its page is that of the dashboard."""
+
+    page: Callable[[], str]
+
+    @traitlets.default("_link")
+    def _new_link(self) -> str:
+        return uuid.uuid4().hex
+
+    @property
+    def link(self) -> str:
+        return self._link
+
+    @property
+    def shown(self) -> Trace:
+        """The trace with the times that are drawn."""
+        return self._shown
+
+    @property
+    def title(self) -> str:
+        return self._title
+
+    def as_now(self, title: str | None) -> dict[str, Any]:
+        """Return what a page of the dashboard needs of the timeline, as it is set and selected now."""
+        values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
+        packed = self._delivery.packed if title in (None, self._title) else {}
+        return {
+            "title": self._title if title is None else title,
+            "options": values | {"selection": self._selection},
+            **packed,
+        }
+
+    def send_details_soon(self) -> None:
+        """Send what the details show after the cell: a kernel busy with the next ones could not be asked."""
+        if not self._details and not self._delivery.rest:
+            after_cell(self._send_details)
+
+    def _exported(self, form: Any) -> tuple[str, str]:
+        if form == "html":
+            return f"{file_stem(self._title)}.html", self.page()
+        return super()._exported(form)
+
+
+class Dashboard(ipywidgets.VBox):
+    """A trace as a timeline with its analyses: breakdown, ops, transfers, memory, steps.
+
+    Charts and tables are linked with the timeline, also while the kernel is busy: a click on a row
+    shows it in the timeline, charts along the run's time show what the timeline shows.
+
+    Parameters
+    ----------
+    trace
+        What to show.
+    selection, title, **options
+        As of `tfvis_nb.show_timeline`.
+
+    Attributes
+    ----------
+    timeline
+        The `TimelineWidget`; its Export menu writes the whole dashboard as HTML.
+    panels
+        The tabs; ``panels.height`` is theirs in CSS pixels.
+    """
+
+    def __init__(
+        self, trace: Trace, *, selection: Any = None, title: str | None = None, **options: Any
+    ) -> None:
+        self.timeline = _LinkedTimeline(trace, selection=selection, title=title, **options)
+        self.timeline.page = self.to_html
+        self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link)
+        super().__init__([self.timeline, self.panels])
+
+    @property
+    def trace(self) -> Trace:
+        """The trace that is shown."""
+        return self.timeline.trace
+
+    @property
+    def selection(self) -> pd.DataFrame:
+        """What is selected, as of `TimelineWidget.selection`; settable."""
+        return self.timeline.selection
+
+    @selection.setter
+    def selection(self, value: Any) -> None:
+        self.timeline.selection = value
+
+    @overload
+    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
+    @overload
+    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
+    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
+        """Write timeline, charts and tables as one HTML file that opens offline.
+
+        Parameters
+        ----------
+        path
+            Where to write; None to get the text instead.
+        title
+            Of the page; the timeline's own unless given.
+        **options
+            ``max_bytes``, the size that the page may have, 50 MB unless given; None for any size.
+
+        Returns
+        -------
+        pathlib.Path or str
+            The path written, or the text.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an option is unknown or has a value it cannot have, or the page would be
+            larger than ``max_bytes``.
+        OSError
+            If the file cannot be written.
+        """
+        refuse_unknown(options, ["max_bytes"])
+        check_title(title)
+        path = path if path is None else writable(path)
+        text = dashboard_page(
+            self.timeline.shown,
+            self.panels.tabs(),
+            max_bytes=options.get("max_bytes", MAX_BYTES),
+            **self.timeline.as_now(title),
+        )
+        return text if path is None else write_text(path, text)
+
+    def close(self) -> None:
+        """Remove the dashboard from the notebook and free what it holds for it."""
+        self.timeline.close()
+        self.panels.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {one_line(self.trace, self.timeline.title)}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundled: Any = super()._repr_mimebundle_(**kwargs)
+        self.timeline.send_details_soon()
+        after_cell(self.panels.start)
+        data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
+        return {**data, "text/html": static_html(self.trace, title=self.timeline.title)}, metadata
+
+
+def show_dashboard(
+    source: Any, *, selection: Any = None, title: str | None = None, **options: Any
+) -> Dashboard:
+    """Show a trace as a timeline with its analyses; in a notebook, as the last expression of a cell.
+
+    Under the timeline are tabs with charts and tables of where the time went. They come one after
+    the other, computed beside whatever the notebook runs next.
+
+    Parameters
+    ----------
+    source
+        A `Trace`, or anything `tfvis_nb.read_trace` reads.
+    selection, title, **options
+        As of `tfvis_nb.show_timeline`.
+
+    Returns
+    -------
+    Dashboard
+        With ``timeline``, ``selection`` and ``to_html``.
+
+    Raises
+    ------
+    TypeError, ValueError, FileNotFoundError
+        As of `tfvis_nb.show_timeline`.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> from tfvis_nb import events
+    >>> table = events.build({"start_ns": [5], "duration_ns": [2000], "kind": ["op"]})
+    >>> tv.show_dashboard(tv.Trace(table, title="mlp"))
+    <Dashboard mlp: 1 event, 1 device, 1 step, 2.00 \u00b5s>
+    """
+    refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title"])
+    check_title(title)
+    if not isinstance(source, Trace):
+        from tfvis_nb.reading import read_trace
+
+        source = read_trace(source)
+    return Dashboard(source, selection=selection, title=title, **options)

@@ -1,0 +1,77 @@
+"""The tab of ops: which took the time, and in which scopes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfvis_nb.analysis import op_statistics, scope_tree
+from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.display.panels.blocks import MOST_ROWS, chart, figures, key, table
+from tfvis_nb.display.panels.places import Places
+
+if TYPE_CHECKING:
+    from tfvis_nb._trace import Trace
+
+_CHART = "Sum of the durations of each op type's events, by activity; of events at the same time each counts."
+
+
+def blocks(trace: Trace) -> list[dict[str, Any]]:
+    """Return the chart of op types, and tables by op type, node and scope."""
+    return [
+        chart(trace, "top_ops", _CHART),
+        _statistics(trace, "op", "By op type"),
+        _statistics(trace, "name", "By node"),
+        _scopes(trace),
+    ]
+
+
+def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
+    found = op_statistics.op_statistics(trace, by=by)
+    columns = [
+        key(by, "Op" if by == "op" else "Node", "name"),
+        *figures(
+            op_statistics.FIGURES,
+            ("kind", "Kind", "text"),
+            ("self_ns", "Self", "ns"),
+            ("share", "Of its side", "share"),
+            ("total_ns", "Total", "ns"),
+            ("count", "Count", "count"),
+            ("mean_ns", "Mean", "ns"),
+        ),
+    ]
+    found = found[found["side"].astype(str) != "repeated"]
+    # Every side's largest first, whichever has the more.
+    rows = found.sort_values("self_ns", ascending=False, kind="stable", na_position="last")
+    zoom = [] if why_not(found) else Places(trace).of_events(rows["longest"].head(MOST_ROWS))
+    definition = "A click shows the longest event."
+    return table(
+        title,
+        rows,
+        columns,
+        definition=definition,
+        zoom=zoom,
+        light=by,
+        reason=why_not(found),
+        order="largest",
+    )
+
+
+def _scopes(trace: Trace) -> dict[str, Any]:
+    found = scope_tree.scope_tree(trace)
+    columns = [
+        key("scope", "Scope", "name"),
+        *figures(
+            scope_tree.FIGURES,
+            ("device_ns", "Device", "ns"),
+            ("device_share", "Of device", "share"),
+            ("host_ns", "Host", "ns"),
+            ("host_share", "Of host", "share"),
+            ("network_ns", "Network", "ns"),
+            ("events", "Events", "count"),
+        ),
+    ]
+    # The whole is no scope, and single nodes have a table of their own.
+    inner = found.index.isin(found["parent"]) & (found["parent"] >= 0)
+    rows = found[inner].sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
+    reason = why_not(found) or ("" if len(rows) else "no name of a node has scopes")
+    return table("By name scope", rows, columns, light="scope", reason=reason, order="largest")

@@ -1,0 +1,134 @@
+"""The tabs of a dashboard in a notebook cell: computed on a thread after the cell, pushed one by one."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import anywidget
+import traitlets
+
+from tfvis_nb._trace import Trace
+from tfvis_nb.display import bokehjs
+from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.own_thread import answer_on_own_thread
+from tfvis_nb.display.page import bundle, bundle_path
+from tfvis_nb.display.panels import tab, tab_names
+
+HEIGHT = 440
+
+
+class PanelsWidget(anywidget.AnyWidget):
+    """Charts and tables of a trace in tabs, linked with a timeline.
+
+    Parameters
+    ----------
+    trace
+        As the timeline shows it.
+    link
+        What the timeline has as its ``_link``.
+    height
+        In CSS pixels, 160 to 4000; also an attribute that can be set later.
+
+    Raises
+    ------
+    ValueError
+        If the height is none.
+    FileNotFoundError
+        If this is a checkout of the source whose front end is not built.
+    """
+
+    if bundle_path("panel.js").is_file():
+        # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
+        _esm = bundle_path("panel.js")
+
+    height = traitlets.Int(HEIGHT).tag(sync=True)
+    _titles = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    _link = traitlets.Unicode().tag(sync=True)
+    _bokeh = traitlets.Unicode().tag(sync=True)
+    _errors = traitlets.Dict().tag(sync=True, echo_update=False)
+
+    def __init__(self, trace: Trace, *, link: str, height: int = HEIGHT) -> None:
+        # First of all what `close` needs, which is called for a widget that could not be made, too.
+        self._closing = threading.Event()
+        if not hasattr(type(self), "_esm"):
+            bundle("panel.js")
+        timeline_options.checked("height", height)
+        self._trace = trace
+        self._starting = threading.Lock()
+        self._computing = threading.Lock()
+        self._worker: threading.Thread | None = None
+        self._made: dict[str, dict[str, Any]] = {}
+        titles = tab_names()
+        # One trait a tab: what has been pushed of the others is not sent again.
+        texts = {_trait(place): traitlets.Unicode("").tag(sync=True) for place in range(len(titles))}
+        self.add_traits(**texts)
+        super().__init__(height=height, _titles=titles, _link=link, _bokeh=bokehjs.version())
+        answer_on_own_thread(self.comm)
+        self.on_msg(self._answer)
+
+    def start(self) -> None:
+        """Begin to compute the tabs, unless that has begun; returns at once."""
+        with self._starting:
+            if self._worker is None and not self._closing.is_set():
+                # A daemon: nobody waits for a chart to end a process.
+                self._worker = threading.Thread(target=self._push, name="tfvis-nb dashboard", daemon=True)
+                self._worker.start()
+
+    def tabs(self) -> list[dict[str, Any]]:
+        """Compute what has not been computed, and return all tabs."""
+        return [self._tab(title) for title in self._titles]
+
+    def close(self) -> None:
+        """Remove the tabs from the notebook; what is not computed yet will not be."""
+        self._closing.set()
+        super().close()
+
+    def _tab(self, title: str) -> dict[str, Any]:
+        # One at a time: two threads would compute the same tables for both.
+        with self._computing:
+            if title not in self._made:
+                self._made[title] = tab(self._trace, title)
+            return self._made[title]
+
+    def _push(self, place: int = 0) -> None:
+        """Compute one tab after the other, from the one at `place` on."""
+        if self._closing.is_set() or place == len(self._titles):
+            return
+        try:
+            self.set_trait(_trait(place), json.dumps(self._tab(self._titles[place]), allow_nan=False))
+        except Exception as error:
+            # The user looks into the browser, where the traceback is not seen.
+            self._errors = {**self._errors, str(place): f"{type(error).__name__}: {error}"}
+            raise
+        finally:
+            # The other tabs can do without this one.
+            self._push(place + 1)
+
+    def _answer(self, _: Any, content: Any, __: Any) -> None:
+        """Answer a message of the front end; in Jupyter Lab, on a thread of its own."""
+        kind = content.get("kind") if isinstance(content, dict) else None
+        if kind == "start":
+            # A view within another widget, which the cell did not show itself.
+            self.start()
+        elif kind == "bokeh":
+            said = {"kind": kind, "id": content.get("id")}
+            try:
+                code = bokehjs.packed_code()
+            except OSError as error:
+                # The user waits in the browser, where the traceback in the kernel's log is not seen.
+                self.send({**said, "error": str(error)})
+            else:
+                self.send(said, buffers=[code])
+
+    @traitlets.validate("height")
+    def _check_height(self, proposal: Any) -> Any:
+        try:
+            return timeline_options.checked("height", proposal["value"])
+        except ValueError as error:
+            raise traitlets.TraitError(str(error)) from error
+
+
+def _trait(place: int) -> str:
+    return f"_tab_{place}"
