@@ -1,11 +1,16 @@
-"""A job for other processes to watch: ``python -m tests.recording.monitored_job PATH session|keras``."""
+"""A job for other processes to watch: ``python -m tests.recording.monitored_job PATH session|keras``.
 
-import itertools
+It trains until it is killed. After each step it writes down what it has measured itself.
+"""
+
+import json
+import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -14,16 +19,77 @@ import tfvis_nb as tv
 
 v1 = tf.compat.v1
 
+STEP_S = 0.001
+"""How long a step lasts at least."""
 
-def monitored(recorded: tv.TraceSession, told: Path) -> None:
-    """Train in a MonitoredSession until killed, and tell the number of finished steps after each."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        tf.Graph().as_default(),
-    ):
+
+class Told(NamedTuple):
+    """What a job says of the steps that it has finished; times in nanoseconds.
+
+    Attributes
+    ----------
+    finished
+        How many there were.
+    at_least, at_most
+        How long all of them took: parts of them, and they with what is around them.
+    longest
+        How long the longest took, with what is around it.
+    began, last
+        Epoch times before the first and before the last step.
+    """
+
+    finished: int = 0
+    at_least: int = 0
+    at_most: int = 0
+    longest: int = 0
+    began: int = 0
+    last: int = 0
+
+
+class Telling:
+    """Writes down `Told`, each time by one write, which a kill does not cut in two."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path.with_suffix(".part"), os.O_RDWR | os.O_CREAT)
+        self._path = path
+        self.told = Told()
+
+    def step(self, began: int, outer: int, inner: int) -> None:
+        """Note a step that began at an epoch time, and took between two times."""
+        told = self.told
+        self.told = Told(
+            told.finished + 1,
+            told.at_least + inner,
+            told.at_most + outer,
+            max(told.longest, outer),
+            told.began or began,
+            began,
+        )
+        os.pwrite(self._file, json.dumps(self.told).ljust(200).encode(), 0)
+        if told.finished == 0:
+            self._path.with_suffix(".part").rename(self._path)
+
+
+def told(path: Path) -> Told:
+    """Read what a job has written down."""
+    return Told(*json.loads(path.read_text())) if path.exists() else Told()
+
+
+def monitored(recorded: tv.TraceSession, tell: Telling) -> None:
+    """Train in a MonitoredSession."""
+
+    def sleep(value: Any) -> Any:
+        start = time.perf_counter_ns()
+        time.sleep(STEP_S)
+        inner.append(time.perf_counter_ns() - start)
+        return value
+
+    inner: list[int] = []
+    with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default():
         step = v1.train.get_or_create_global_step()
         weights = v1.get_variable("weights", [8, 8], initializer=v1.ones_initializer())
-        loss = tf.reduce_sum(tf.matmul(weights, weights), name="loss")
+        slept = v1.py_func(sleep, [weights], tf.float32, name="slept")
+        loss = tf.reduce_sum(tf.matmul(weights, tf.ensure_shape(slept, [8, 8])), name="loss")
         train = v1.train.GradientDescentOptimizer(1e-6).minimize(loss, global_step=step)
         with v1.train.MonitoredTrainingSession(
             checkpoint_dir=folder,
@@ -31,29 +97,47 @@ def monitored(recorded: tv.TraceSession, told: Path) -> None:
             save_checkpoint_steps=10**9,
             log_step_count_steps=None,
         ) as session:
-            for finished in itertools.count(1):
+            while True:
+                began, start = time.time_ns(), time.perf_counter_ns()
                 session.run(train)
-                told.write_text(str(finished))
-                time.sleep(0.001)
+                tell.step(began, time.perf_counter_ns() - start, inner[-1])
 
 
-def keras_fit(recorded: tv.TraceSession, told: Path) -> None:
-    """Train by Keras until killed."""
+def keras_fit(recorded: tv.TraceSession, tell: Telling) -> None:
+    """Train by Keras."""
     import keras
 
-    class Telling(keras.callbacks.Callback):  # type: ignore[misc]
-        finished = 0
+    class Calling(keras.callbacks.Callback):  # type: ignore[misc] # keras has no types
+        """Calls something before and after each batch."""
+
+        def __init__(self, begin: Callable[[], None], end: Callable[[], None]) -> None:
+            super().__init__()
+            self.begin, self.end = begin, end
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            self.begin()
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-            Telling.finished += 1
-            told.write_text(str(self.finished))
+            self.end()
 
+    clock = time.perf_counter_ns
+    at: dict[str, int] = {}
+    # Callbacks are called in their order, at the beginning and at the end: the recording one is between.
+    before = Calling(
+        lambda: at.update(began=time.time_ns(), outer=clock()), lambda: at.update(inner_end=clock())
+    )
+    after = Calling(
+        lambda: at.update(inner=clock()),
+        lambda: tell.step(at["began"], clock() - at["outer"], at["inner_end"] - at["inner"]),
+    )
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(8, name="hidden")], name="small")
     model.compile("sgd", "mse")
     x, y = np.ones((80, 4), "float32"), np.ones((80, 8), "float32")
-    model.fit(x, y, batch_size=8, epochs=10**6, verbose=0, callbacks=[recorded.keras_callback(), Telling()])
+    callbacks = [before, recorded.keras_callback(), after]
+    model.fit(x, y, batch_size=8, epochs=10**6, verbose=0, callbacks=callbacks)
 
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
-    {"session": monitored, "keras": keras_fit}[sys.argv[2]](tv.TraceSession(path), path.with_suffix(".told"))
+    train = {"session": monitored, "keras": keras_fit}[sys.argv[2]]
+    train(tv.TraceSession(path, keep=None), Telling(path.with_suffix(".told")))

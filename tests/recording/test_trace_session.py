@@ -19,6 +19,7 @@ from tensorflow.python.client.session import BaseSession
 
 import tfvis_nb as tv
 from tests.recording.conftest import CallbackList
+from tests.recording.monitored_job import told
 from tests.recording.work import BATCH, BATCHES, INPUTS, TARGETS, fit
 
 pytestmark = pytest.mark.tensorflow
@@ -231,35 +232,56 @@ def wait(until: Callable[[], Any], seconds: float = 90.0) -> None:
         time.sleep(0.02)
 
 
+STEPS = 2000
+
+
 @pytest.mark.parametrize(
     ("kind", "begins"), [("session", "GradientDescent"), ("keras", "train small")], ids=["session", "keras"]
 )
-def test_a_job_is_watched_and_killed(path: Path, kind: str, begins: str) -> None:
-    told = path.with_suffix(".told")
+def test_a_long_job_is_watched_and_killed(path: Path, kind: str, begins: str) -> None:
+    file = path.with_suffix(".told")
     with job(path, kind) as process:
-        wait(lambda: told.exists() and process.poll() is None)
-        watched = tv.open_session(path)
-        label = next(each for each in counted(watched) if each.startswith(begins))
-        assert watched.processes["end"].isna().all()
-        for number in (1, 2):
-            watched.trace_next(label)
-            wait(lambda number=number: len(watched.traces) == number)  # type: ignore[misc]
-        before = counted(watched)[label][0]
-        wait(lambda: counted(watched)[label][0] > before + 100)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    finished = int(told.read_text() or -1)
-    watched.close()
+        wait(lambda: told(file).finished and process.poll() is None)
+        with tv.open_session(path) as watched:
+            label = next(each for each in counted(watched) if each.startswith(begins))
+            assert watched.processes["end"].isna().all()
+            for number in (1, 2):
+                wait(lambda number=number: told(file).finished > number * STEPS // 3)  # type: ignore[misc]
+                watched.trace_next(label)
+                wait(lambda number=number: len(watched.traces) == number)  # type: ignore[misc]
+                # As of now: while one looks here, the job goes on.
+                before, runs, after = told(file).finished, counted(watched)[label][0], told(file).finished
+                assert before <= runs <= after + 1
+            wait(lambda: told(file).finished >= STEPS)
+            watched.trace_all(label)
+            wait(lambda: len(watched.traces) >= 5)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    end = told(file)
     with tv.open_session(path) as reopened:
         assert reopened.processes["end"].notna().all()
-        runs, traces = counted(reopened)[label]
-        # The write of the number itself may have been what was cut off, and the run before it is counted.
-        assert traces == 2
-        assert finished == -1 or finished <= runs <= finished + 1
-        for trace in reopened.traces.index:
-            assert len(reopened.read(trace).events)
-        if kind == "session":
+        row = reopened.signatures.set_index("label").loc[label]
+        # The last step may have ended without having been written down.
+        more = row["runs"] - end.finished
+        assert more in (0, 1)
+        assert row["failed"] == 0
+        longest = max(end.longest, more * row["longest_ns"])
+        assert end.at_least <= row["total_ns"] <= end.at_most + more * longest
+        assert end.at_least / end.finished <= row["longest_ns"] <= longest
+        assert end.began <= row["first"].value <= end.began + end.longest
+        assert end.last <= row["last"].value <= end.last + 2 * longest
+
+        traces = reopened.traces[reopened.traces["label"] == label]
+        assert traces["run"].iloc[:2].tolist() == sorted(traces["run"].iloc[:2])
+        # From then on every step that has ended has its trace; of that which was written down last, too.
+        assert traces["run"].iloc[-1] >= end.finished
+        if kind == "session":  # one that Keras ran while TensorFlow's profiler was not free has none
+            first = traces["run"].iloc[2]
+            assert first >= STEPS
+            assert traces["run"].iloc[2:].tolist() == list(range(first, traces["run"].iloc[-1] + 1))
             assert len(reopened.signatures) > 4  # of initialisers and of the saver
+        for trace in traces.index:
+            assert len(reopened.read(trace).events)
 
 
 def test_a_folder_that_cannot_be_written_leaves_the_training_alone(
