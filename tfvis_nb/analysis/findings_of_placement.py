@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.evidence import Finding, percent, span, step_range, step_times
-from tfvis_nb.analysis.lanes import busy
 from tfvis_nb.analysis.placement import cpu_amid_gpu
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ def cpu_ops(trace: Trace) -> list[Finding]:
     table = table.assign(copies=copied, copied=table["to_host_bytes"] + table["to_device_bytes"])
     table = table[(copied > 0) | (table["where"].astype(str) == "CPU")]
     total = int(step_times(trace)["duration_ns"].sum())
-    idle = _idle_meanwhile(trace, table)
+    idle = int(table["idle_once_ns"].sum())
     share = idle / total if total else 0.0
     if share < LIMIT:
         return []
@@ -45,11 +43,11 @@ def cpu_ops(trace: Trace) -> list[Finding]:
         Finding(
             "cpu ops",
             "Ops on the CPU and copies to the host interrupt the GPU",
-            f"{_listed(by_op)} run on the CPU amid the work of the GPU, or have the host read something of"
-            f" theirs: {int(table['copies'].sum())} copies of together {int(table['copied'].sum()):,} bytes."
+            f"{_listed(by_op)} work on the CPU amid the kernels of the GPU, in host memory, or copy to the host"
+            f" and back: {int(table['copies'].sum())} copies of together {int(table['copied'].sum()):,} bytes."
             f" Meanwhile the GPU is idle for {span(idle)}, {percent(share)} of the steps' time.",
-            "Move the preparation of indices and shapes to the input pipeline, replace ops that have no GPU"
-            " kernel (SparseToDense, Unique) by dense ones, and keep shapes static.",
+            "Prepare indices and shapes in the input pipeline, keep shapes static, and replace ops whose"
+            " result the host has to read before it can go on (Unique, SparseToDense, Where) by dense ones.",
             share,
             step,
             max(int(rows["start_ns"].min()), start),
@@ -57,30 +55,6 @@ def cpu_ops(trace: Trace) -> list[Finding]:
             inside,
         )
     ]
-
-
-def _idle_meanwhile(trace: Trace, table: pd.DataFrame) -> int:
-    """Return how long no GPU of a task ran anything while at least one of the ops did, in ns.
-
-    That is |O or G| - |G|, with O the union of the ops and G that of what ran on the task's GPUs.
-    """
-    events = trace.events
-    group = events.groupby(["step", "task"], observed=True).ngroup().to_numpy()
-    groups = int(group.max()) + 1
-    start = events["start_ns"].to_numpy()
-    end = start + events["duration_ns"].to_numpy()
-    on_gpu = events["kind"].isin(["kernel", "memcpy", "memset"]).to_numpy() & (events["step"] >= 0).to_numpy()
-    first, last = np.full(groups, np.iinfo("i8").max), np.full(groups, np.iinfo("i8").min)
-    kernels = on_gpu & (events["kind"] == "kernel").to_numpy()
-    np.minimum.at(first, group[kernels], start[kernels])
-    np.maximum.at(last, group[kernels], end[kernels])
-    ops = (events["kind"] == "op").to_numpy() & events["name"].isin(table["name"]).to_numpy()
-    ops &= (end > first[group]) & (start < last[group])
-
-    def union(rows: np.ndarray) -> int:
-        return int(busy(group[rows], start[rows], end[rows], groups).sum())
-
-    return union(ops | on_gpu) - union(on_gpu)
 
 
 def _listed(by_op: pd.Series) -> str:
