@@ -43,9 +43,10 @@ def cpu_ops(trace: Trace) -> list[Finding]:
         Finding(
             "cpu ops",
             "Ops on the CPU and copies to the host interrupt the GPU",
-            f"{_listed(by_op)} work on the CPU amid the kernels of the GPU, in host memory, or copy to the host"
-            f" and back: {int(table['copies'].sum())} copies of together {int(table['copied'].sum()):,} bytes."
-            f" Meanwhile the GPU is idle for {span(idle)}, {percent(share)} of the steps' time.",
+            f"{_listed(by_op)} work on the CPU amid the kernels of the GPU, in host memory, or copy to the"
+            f" host and back: {int(table['copies'].sum())} copies of together"
+            f" {int(table['copied'].sum()):,} bytes. Meanwhile the GPU is idle for {span(idle)},"
+            f" {percent(share)} of the steps' time.",
             "Prepare indices and shapes in the input pipeline, keep shapes static, and replace ops whose"
             " result the host has to read before it can go on (Unique, SparseToDense, Where) by dense ones.",
             share,
