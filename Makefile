@@ -39,6 +39,7 @@ bench: $(INSTALLED) $(VIEW)
 	$(PY) -m benchmarks.reading
 	$(PY) -m benchmarks.profiles
 	$(PY) -m benchmarks.recording
+	$(PY) -m benchmarks.store
 	$(PY) -m benchmarks.page
 	$(PY) -m benchmarks.size
 

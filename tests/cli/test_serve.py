@@ -77,6 +77,16 @@ def test_until_ctrl_c(tmp_path: Path) -> None:
         assert ended(process) == (130, ["tfvis-nb: Ctrl-C ends this, not the job"])
 
 
+def test_a_session_of_tftracer(data: Path, tmp_path: Path) -> None:
+    session = data / "tftracer_session.pickle.gz"
+    with serving(session, "--no-browser", TMPDIR=str(tmp_path)) as (process, url):
+        assert status_at(url) == 303
+        code, (left, *_) = ended(process)
+    assert code == 130
+    assert left == f"tfvis-nb: {session}: 1 of 7 traces was no longer kept by tftracer"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     with serving(path, "--no-browser") as (process, url):
@@ -171,6 +181,8 @@ def test_wrong_arguments(words: list[str], said: str, tmp_path: Path) -> None:
 def test_what_cannot_be_served(tmp_path: Path, data: Path) -> None:
     for words, said in (
         ([data / "local_mlp_step1.pb"], "this is no session of tfvis_nb"),
+        ([data / "pickle_tf221.pickle"], "a pickle, but none of a tftracer session"),
+        ([data / "cpu_tf18_dist.pb.xz"], "neither a session of tfvis_nb nor one of tftracer"),
         ([tmp_path], "is no file; name the .tfvis file of a session"),
         (["r.tfvis", "--token-file", "none"], "none: there is no such file; check the path"),
         (["r.tfvis", "--token-file", tmp_path], "cannot be read: is a directory"),

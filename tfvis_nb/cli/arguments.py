@@ -207,7 +207,7 @@ def _serve(verb: str) -> VerbParser:
   tfvis-nb serve run.tfvis --host 0.0.0.0 --certfile cert.pem --keyfile key.pem --token-file token
 """
     more = (
-        " RUN.tfvis is the file of a TraceSession; it need not be there yet."
+        " RUN.tfvis is the file of a TraceSession, which need not be there yet, or one that tftracer saved."
         "\nOnly this machine can reach it, and only with the address that is printed, which has a token."
     )
     parser = _parser(verb, examples, {"session": "RUN.tfvis"}, more)

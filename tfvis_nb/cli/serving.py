@@ -36,7 +36,11 @@ _ONWARD = """\
 
 def serve_command(arguments: argparse.Namespace) -> int:
     """Serve a session until Ctrl-C."""
-    path = Path(arguments.session).expanduser()
+    with _as_session(Path(arguments.session).expanduser()) as path:
+        return _serve(path, arguments)
+
+
+def _serve(path: Path, arguments: argparse.Namespace) -> int:
     _check_session(path)
     if arguments.keyfile and not arguments.certfile:
         raise UsageError("--keyfile is of no use without --certfile")
@@ -66,6 +70,30 @@ def serve_command(arguments: argparse.Namespace) -> int:
         finally:
             server.stop()
     return 0
+
+
+@contextmanager
+def _as_session(path: Path) -> Iterator[Path]:
+    """Give the path, or that of what is made of a session of tftracer."""
+    from tfvis_nb.reading.errors import TraceFormatError
+    from tfvis_nb.stored.tftracer_sessions import converted, may_be_tftracers
+
+    try:
+        if not path.is_file() or not may_be_tftracers(path):
+            yield path
+            return
+        folder = tempfile.TemporaryDirectory(prefix="tfvis-nb-")
+    except OSError as error:
+        raise Failure(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+    with folder:
+        session = Path(folder.name, f"{path.name}.tfvis")
+        try:
+            notes = converted(path, session)
+        except TraceFormatError as error:
+            raise Failure(str(error)) from None
+        for note in notes:
+            _note(f"{path}: {note}")
+        yield session
 
 
 def _check_session(path: Path) -> None:

@@ -29,6 +29,25 @@ EMPTY = "without events"
 DAMAGED = "damaged"
 
 
+def may_be_tftracers(path: Path) -> bool:
+    """Whether a file begins like a session of tftracer: as a pickle, or compressed.
+
+    Examples
+    --------
+    >>> import pickle, tempfile
+    >>> from pathlib import Path
+    >>> from tfvis_nb.stored.tftracer_sessions import may_be_tftracers
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "session"
+    ...     size = path.write_bytes(pickle.dumps([]))
+    ...     may_be_tftracers(path)
+    True
+    """
+    with path.open("rb") as file:
+        head = file.read(64)
+    return head.startswith((b"\x1f\x8b", b"\xfd7zXZ")) or is_pickle(head)
+
+
 def converted(source: Path, target: Path) -> list[str]:
     r"""Write what a session of tftracer holds into a new file, as one process that recorded it.
 
