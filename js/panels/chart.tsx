@@ -1,6 +1,7 @@
 /** A chart that BokehJS draws, in the page's colours, linked with the timeline. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { formatTime } from "../model/units";
 import { readTokens, watchTheme } from "../view/theme";
 import { BlockHead, CannotSay } from "./block_head";
 import { type BokehViews, loadBokeh } from "./bokeh";
@@ -38,7 +39,13 @@ function Figure(props: { host: PanelsHost; item: BokehItem; title: string; isSho
   useEffect(() => {
     const mounted = new AbortController();
     const patience = setTimeout(() => setState("waiting"), PATIENCE_MS);
-    draw(host, item, stage.current as HTMLElement, mounted.signal)
+    const element = stage.current as HTMLElement;
+    // A picture; this is what it says to those who do not see it.
+    const shown = (start: number, end: number) => {
+      const [from, to] = [start, end].map((time) => formatTime(time, (end - start) / 1000));
+      element.setAttribute("aria-label", `${title}, ${from} to ${to}`);
+    };
+    draw(host, item, element, shown, mounted.signal)
       .then((drawn) => {
         link.current = drawn;
         if (!mounted.signal.aborted) setState("drawn");
@@ -84,6 +91,7 @@ async function draw(
   host: PanelsHost,
   item: BokehItem,
   stage: HTMLElement,
+  shown: (start: number, end: number) => void,
   signal: AbortSignal,
 ): Promise<ChartLink | null> {
   const bokeh = await loadBokeh(host.bokehVersion, () => host.bokeh());
@@ -99,5 +107,5 @@ async function draw(
   const colour = () => colourChart(root.model, readTokens(page));
   colour();
   watchTheme(colour, signal);
-  return new ChartLink(root.model, host.link, signal);
+  return new ChartLink(root.model, host.link, shown, signal);
 }

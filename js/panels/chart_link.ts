@@ -28,7 +28,13 @@ export class ChartLink {
   #isShown = true;
   #chosen = new Map<BokehSource, number[]>();
 
-  constructor(root: BokehModel, link: string, signal: AbortSignal) {
+  /** `shown` hears which part of the run, in ns, a chart along its time shows. */
+  constructor(
+    root: BokehModel,
+    link: string,
+    readonly shown: (start: number, end: number) => void,
+    signal: AbortSignal,
+  ) {
     this.#tell = joinLink(link, (told) => this.#hear(told), signal);
     for (const model of root.references()) {
       if (model.name === TIME && "x_range" in model) this.#times.push(model as BokehFigure);
@@ -97,6 +103,7 @@ export class ChartLink {
       for (const { x_range } of this.#times)
         if (x_range.start !== view.start || x_range.end !== view.end) x_range.setv({ ...view });
     });
+    this.shown(view.start * MS, view.end * MS);
   }
 
   #hear(told: Told): void {

@@ -5,7 +5,7 @@ import { useId, useState } from "preact/hooks";
 import type { Told } from "../link";
 import { formatCell } from "../model/column_units";
 import { moveAmongRows } from "../monitor/row_keys";
-import { ScopedText } from "../view/scoped_text";
+import { shortName } from "../view/wording";
 import { BlockHead, CannotSay } from "./block_head";
 import type { Cell, Column, TableBlock } from "./contents";
 import { nextOrder, type Order, ordered } from "./ordering";
@@ -153,7 +153,7 @@ function Figure({ cell, column }: { cell: Cell; column: Column }) {
   if (column.unit === "name")
     return (
       <span class="name" title={titleOf(cell)}>
-        <ScopedText text={text} />
+        {shortName(text)}
       </span>
     );
   if (column.unit !== "share" || typeof cell !== "number") return <>{text}</>;

@@ -94,6 +94,8 @@ def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> 
         axis.axis_label_text_font_size = axis.major_label_text_font_size = _FONT
         axis.axis_label_text_font_style = "normal"
         axis.minor_tick_line_color = None
+        # Inside they would lie over the bars.
+        axis.major_tick_in = 0
     return made
 
 

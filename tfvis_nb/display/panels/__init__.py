@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
 TABS: Mapping[str, str] = {
+    "Findings": "findings",
     "Breakdown": "breakdown",
     "Ops": "ops",
     "Transfers": "transfers",
     "Memory": "memory",
+    "Critical path": "critical_path",
+    "Gaps": "gaps",
     "Steps": "steps",
 }
 """Title of a tab to the module that has its ``blocks(trace)``; in this order."""
@@ -30,7 +33,7 @@ def tab_names() -> list[str]:
     --------
     >>> from tfvis_nb.display.panels import tab_names
     >>> tab_names()[:2]
-    ['Breakdown', 'Ops']
+    ['Findings', 'Breakdown']
     """
     return list(TABS)
 

@@ -54,6 +54,20 @@ def key(name: str, label: str, unit: str = "text") -> Column:
     return Column(name, label, unit, KEYS[name])
 
 
+def step_key(trace: Trace) -> list[Column]:
+    """Return the column of the step, of a trace that has several: of another it would always say the same.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.panels.blocks import step_key
+    >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 5], "kind": ["op"] * 2, "step": [0, 1]})
+    >>> [column.label for column in step_key(Trace(table))]
+    ['Step']
+    """
+    return [key("step", "Step", "number")] if (trace.steps["step"] >= 0).sum() > 1 else []
+
+
 def figures(definitions: Mapping[str, str], *columns: tuple[str, str, str]) -> list[Column]:
     """Return columns (name, label, unit) with the definitions that their analysis gives them.
 

@@ -10,10 +10,9 @@ import pandas as pd
 from tfvis_nb.analysis import breakdown, efficiency, utilisation
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.breakdown import PARTS
-from tfvis_nb.display.charts.style import LABELS
-from tfvis_nb.display.labels import lane_label
-from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, figures, key, table
+from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
 from tfvis_nb.display.panels.places import Places
+from tfvis_nb.display.panels.wording import activity_label, named
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -41,39 +40,6 @@ def _of(name: str) -> str:
     return f"{name} ({utilisation.FIGURES[name].rstrip('.')}) / {'step_ns'}."
 
 
-def part_label(part: str) -> str:
-    """Return what a part of `tfvis_nb.analysis.breakdown.PARTS` is called.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.panels.breakdown import part_label
-    >>> part_label("h2d_ns"), part_label("idle_ns")
-    ('Copy H2D', 'Idle')
-    """
-    name = part.removesuffix("_ns")
-    label = LABELS.get(name, name)
-    return label[:1].upper() + label[1:]
-
-
-def named(table_: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with tasks and devices called as in the timeline.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from tfvis_nb.display.panels.breakdown import named
-    >>> named(pd.DataFrame({"task": ["/job:worker/task:1"], "device": ["/job:worker/task:1/device:GPU:0"]}))
-           task            device
-    0  worker 1  worker 1 · GPU:0
-    """
-    tasks = table_["task"].astype(str)
-    columns = {"task": [lane_label(task, "", "") or "local" for task in tasks]}
-    if "device" in table_:
-        pairs = zip(tasks, table_["device"].astype(str), strict=True)
-        columns["device"] = [lane_label(task, device, "") for task, device in pairs]
-    return table_.assign(**columns)
-
-
 def _parts(trace: Trace) -> dict[str, Any]:
     """All steps together: one row for each activity that took time."""
     title = "All steps together"
@@ -92,7 +58,7 @@ def _parts(trace: Trace) -> dict[str, Any]:
     parts = sorted((part for part in PARTS if sums[part] > 0), key=lambda part: -sums[part])
     rows = pd.DataFrame(
         {
-            "part": [part_label(part) for part in parts],
+            "part": [activity_label(part) for part in parts],
             "total_ns": [sums[part] for part in parts],
             "share": [sums[part] / total for part in parts],
         }
@@ -104,7 +70,7 @@ def _devices(trace: Trace) -> dict[str, Any]:
     title = "Devices, step by step"
     found = trace.utilisation
     columns = [
-        key("step", "Step", "number"),
+        *step_key(trace),
         key("device", "Device"),
         *figures(
             utilisation.FIGURES,
@@ -136,7 +102,7 @@ def _steps(trace: Trace) -> dict[str, Any]:
         *figures(
             breakdown.FIGURES,
             ("step_ns", "Whole", "ns"),
-            *((part, part_label(part), "ns") for part in shown),
+            *((part, activity_label(part), "ns") for part in shown),
         ),
     ]
     zoom = [] if why_not(found) else Places(trace).of_steps(whole["step"].head(MOST_ROWS))
@@ -149,7 +115,7 @@ def _overlap(trace: Trace) -> dict[str, Any]:
     """How well communication hides behind computing."""
     found = efficiency.scheduling_efficiency(trace)
     columns = [
-        key("step", "Step", "number"),
+        *step_key(trace),
         key("task", "Task"),
         *figures(
             efficiency.FIGURES,

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfvis_nb.analysis import memory, tensor_lifetimes
+from tfvis_nb.analysis import memory, memory_use, tensor_lifetimes
 from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, figures, key, table
-from tfvis_nb.display.panels.breakdown import named
+from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
 from tfvis_nb.display.panels.places import Places
+from tfvis_nb.display.panels.wording import named
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -20,14 +20,19 @@ _ALLOCATOR = Column("allocator", "Allocator", "text", "Who gave the memory out: 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the curve, the peaks, and the buffers that were alive at them."""
-    return [chart(trace, "memory", memory.FIGURES["bytes"]), _peaks(trace), _buffers(trace)]
+    return [
+        chart(trace, "memory", memory.FIGURES["bytes"]),
+        _peaks(trace),
+        _by_op(trace),
+        _buffers(trace),
+    ]
 
 
 def _peaks(trace: Trace) -> dict[str, Any]:
     found = memory.memory_peaks(trace)
     columns = [
         _ALLOCATOR,
-        key("step", "Step", "number"),
+        *step_key(trace),
         key("task", "Task"),
         *figures(
             memory.FIGURES,
@@ -46,6 +51,36 @@ def _peaks(trace: Trace) -> dict[str, Any]:
     return table("Peaks", named(rows), columns, zoom=zoom, reason=why_not(found), order="largest")
 
 
+def _by_op(trace: Trace) -> dict[str, Any]:
+    """What the memory of the highest peak of each allocator was used for."""
+    found = memory_use.memory_by(trace, "op")
+    columns = [
+        key("op", "Op", "name"),
+        _ALLOCATOR,
+        *figures(
+            memory_use.FIGURES,
+            ("bytes", "Bytes", "bytes"),
+            ("share", "Share", "share"),
+            ("count", "Buffers", "count"),
+        ),
+    ]
+    rows = found
+    if not why_not(found):
+        peaks = memory.memory_peaks(trace)
+        where = ["step", "task", "allocator"]
+        highest = peaks.sort_values("peak_bytes", ascending=False).drop_duplicates(where[1:])
+        rows = found.merge(highest[where], on=where).sort_values("bytes", ascending=False, kind="stable")
+    return table(
+        "By op at the highest peak",
+        rows,
+        columns,
+        definition="What the memory was used for when each allocator had given out most, in any step.",
+        light="op",
+        reason=why_not(found),
+        order="largest",
+    )
+
+
 def _buffers(trace: Trace) -> dict[str, Any]:
     """What was alive at any of the peaks, the largest first."""
     found = trace.lifetimes
@@ -53,7 +88,7 @@ def _buffers(trace: Trace) -> dict[str, Any]:
         key("name", "Tensor", "name"),
         key("op", "Op"),
         _ALLOCATOR,
-        key("step", "Step", "number"),
+        *step_key(trace),
         *figures(
             tensor_lifetimes.FIGURES,
             ("bytes", "Size", "bytes"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.analysis import op_statistics, scope_tree
+from tfvis_nb.analysis import op_statistics, placement, scope_tree
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.display.panels.blocks import MOST_ROWS, chart, figures, key, table
 from tfvis_nb.display.panels.places import Places
@@ -22,6 +22,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         _statistics(trace, "op", "By op type"),
         _statistics(trace, "name", "By node"),
         _scopes(trace),
+        _on_cpu(trace),
     ]
 
 
@@ -75,3 +76,36 @@ def _scopes(trace: Trace) -> dict[str, Any]:
     rows = found[inner].sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
     reason = why_not(found) or ("" if len(rows) else "no name of a node has scopes")
     return table("By name scope", rows, columns, light="scope", reason=reason, order="largest")
+
+
+def _on_cpu(trace: Trace) -> dict[str, Any]:
+    found = placement.cpu_amid_gpu(trace)
+    columns = [
+        key("name", "Node", "name"),
+        key("op", "Op"),
+        *figures(
+            placement.FIGURES,
+            ("where", "Where", "text"),
+            ("idle_once_ns", "GPU idle", "ns"),
+            ("total_ns", "Time", "ns"),
+            ("count", "Count", "count"),
+            ("to_host", "Copies to host", "count"),
+            ("to_host_bytes", "Bytes", "bytes"),
+            ("to_device", "Copies to GPU", "count"),
+            ("to_device_bytes", "Bytes", "bytes"),
+        ),
+    ]
+    rows = found.head(MOST_ROWS)
+    zoom = [] if why_not(found) else Places(trace).of_events(rows["longest"])
+    return table(
+        "On a CPU amid a GPU's work",
+        rows,
+        columns,
+        definition="Ops between the first and the last kernel of a step that a CPU ran, or that took copies "
+        "to or from the host.",
+        zoom=zoom,
+        light="name",
+        reason=why_not(found),
+        of=len(found),
+        order="longest",
+    )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.display.lane_order import order_lanes
+
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
@@ -71,8 +73,10 @@ class Places:
             for step in (int(step) for step in steps)
         ]
 
-    def of_ranges(self, starts: np.ndarray, ends: np.ndarray) -> list[dict[str, Any] | None]:
-        """Return ranges of epoch nanoseconds; an end that is missing (0 or less) is that of the trace.
+    def of_ranges(
+        self, starts: np.ndarray, ends: np.ndarray, events: np.ndarray | None = None
+    ) -> list[dict[str, Any] | None]:
+        """Return ranges of epoch nanoseconds, each with an event if given; an end of 0 is that of the trace.
 
         Examples
         --------
@@ -80,11 +84,42 @@ class Places:
         >>> from tfvis_nb import Trace, events
         >>> from tfvis_nb.display.panels.places import Places
         >>> table = events.build({"start_ns": [1000], "duration_ns": [800], "kind": ["op"]})
-        >>> Places(Trace(table)).of_ranges(np.array([1100]), np.array([0]))
-        [{'start': 100, 'end': 800}]
+        >>> Places(Trace(table)).of_ranges(np.array([1100]), np.array([0]), np.array([0]))
+        [{'start': 100, 'end': 800, 'events': [0]}]
         """
         last = int(self._end.max())
-        return [
+        found: list[dict[str, Any] | None] = [
             {"start": int(start) - self.origin, "end": (int(end) if end > 0 else last) - self.origin}
             for start, end in zip(starts, ends, strict=True)
         ]
+        for place, event in zip(found, [] if events is None else events, strict=False):
+            if place is not None and event >= 0:
+                place["events"] = [int(event)]
+        return found
+
+    def of_devices(
+        self, tasks: pd.Series, devices: pd.Series, starts: np.ndarray, ends: np.ndarray
+    ) -> list[dict[str, Any] | None]:
+        """Return ranges of epoch nanoseconds on all lanes of a device each, as the timeline numbers lanes.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from tfvis_nb import Trace, events
+        >>> from tfvis_nb.display.panels.places import Places
+        >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 3], "device": ["GPU:0", "CPU:0"],
+        ...                       "lane": ["stream:1", "ops"]})
+        >>> where = pd.Series([""]), pd.Series(["CPU:0"])
+        >>> Places(Trace(table)).of_devices(*where, np.array([6]), np.array([8]))
+        [{'start': 1, 'end': 3, 'lanes': [1]}]
+        """
+        lanes: dict[tuple[str, str], list[int]] = {}
+        drawn = order_lanes(self._trace.events).table
+        for number, where in enumerate(zip(drawn["task"], drawn["device"], strict=True)):
+            lanes.setdefault(where, []).append(number)
+        found = self.of_ranges(starts, ends)
+        keys = zip(tasks.astype(str), devices.astype(str), strict=True)
+        for place, where in zip(found, keys, strict=True):
+            if place is not None and where in lanes:
+                place["lanes"] = lanes[where]
+        return found

@@ -4,59 +4,86 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.display.labels import lane_label
-from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, key, table
+import pandas as pd
+
+from tfvis_nb.analysis import slowest_edges, transfer_matrix
+from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, figures, step_key, table
 from tfvis_nb.display.panels.places import Places
+from tfvis_nb.display.panels.wording import device_label
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tfvis_nb._trace import Trace
 
 _CHART = "Each transfer and copy by its size and the time it moved; far right and low of others it was slow."
+_ENDS = [
+    Column("source", "From", "text", "The device it came from."),
+    Column("destination", "To", "text", "The device it went to."),
+]
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the chart of transfers, and the longest of them."""
-    return [chart(trace, "transfers", _CHART), _longest(trace)]
+    """Return the chart of transfers, their sums by source and destination, and the slowest of them."""
+    return [chart(trace, "transfers", _CHART), _matrix(trace), _slowest(trace)]
 
 
-def _longest(trace: Trace) -> dict[str, Any]:
-    found = trace.transfers
+def _between(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with its ends called as in the timeline."""
+    return rows.assign(
+        **{end: [device_label(name) for name in rows[end]] for end in ("source", "destination")}
+    )
+
+
+def _matrix(trace: Trace) -> dict[str, Any]:
+    found = transfer_matrix.transfer_matrix(trace)
+    columns = [
+        *_ENDS,
+        *figures(
+            transfer_matrix.FIGURES,
+            ("bytes", "Bytes", "bytes"),
+            ("count", "Count", "count"),
+            ("busy_ns", "Moving", "ns"),
+            ("wait_ns", "Waiting", "ns"),
+            ("bandwidth", "Bandwidth", "bytes/s"),
+        ),
+    ]
+    zoom = [] if why_not(found) else Places(trace).of_events(found["largest"].head(MOST_ROWS))
+    definition = "All transfers and copies between two devices in a row; a click shows the largest one."
+    title = "From where to where"
+    return table(title, _between(found), columns, definition=definition, zoom=zoom, reason=why_not(found))
+
+
+def _slowest(trace: Trace) -> dict[str, Any]:
+    found = slowest_edges.slowest_edges(trace)
     columns = [
         Column("tensor", "Tensor", "name", "What moved: the tensor received, or the node whose copy it was."),
-        key("step", "Step", "number"),
-        Column("source", "From", "text", "The device it came from."),
-        Column("destination", "To", "text", "The device it went to."),
-        Column("bytes", "Size", "bytes", "Bytes moved."),
-        Column("duration_ns", "Duration", "ns", "From its start to its end, in ns."),
-        Column("wait_ns", "Waited", "ns", "The part in which an earlier one was on the channel, in ns."),
-        Column("transfer_ns", "Moved", "ns", "The rest of the duration, in ns."),
-        Column("bandwidth", "Bandwidth", "bytes/s", "Bytes / the time it moved."),
+        *step_key(trace),
+        *_ENDS,
+        *figures(
+            slowest_edges.FIGURES,
+            ("bytes", "Size", "bytes"),
+            ("wait_ns", "Waited", "ns"),
+            ("transfer_ns", "Moved", "ns"),
+            ("bandwidth", "Bandwidth", "bytes/s"),
+        ),
+        Column("consumer_name", "For", "name", slowest_edges.FIGURES["consumer"]),
+        *figures(slowest_edges.FIGURES, ("last_input", "Last input", "text")),
     ]
-    rows = found.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
+    rows = _between(found.head(MOST_ROWS))
+    names = trace.events["name"].take(rows["event"].to_numpy()).astype(str).to_numpy()
+    tensors = rows["tensor"].fillna("").astype(str)
     rows = rows.assign(
-        tensor=_tensors(trace, rows),
-        source=[_device(name) for name in rows["source"]],
-        destination=[_device(name) for name in rows["destination"]],
+        tensor=tensors.where(tensors != "", names),
+        last_input=rows["last_input"].map({True: "yes", False: "no"}),
     )
     zoom = Places(trace).of_events(rows["event"]) if len(rows) else []
-    reason = "" if len(found) else "nothing was received or copied"
     return table(
-        "The longest", rows, columns, zoom=zoom, reason=reason, of=len(found), order="longest", light="tensor"
+        "The slowest",
+        rows,
+        columns,
+        zoom=zoom,
+        light="tensor",
+        reason=why_not(found),
+        of=len(found),
+        order="slowest",
     )
-
-
-def _tensors(trace: Trace, rows: pd.DataFrame) -> list[str]:
-    names = trace.events["name"].take(rows["event"].to_numpy()).astype(str)
-    tensors = rows["tensor"].fillna("").astype(str)
-    return [tensor or name for tensor, name in zip(tensors, names, strict=True)]
-
-
-def _device(name: object) -> str:
-    """Return a device as the timeline calls it; empty where it is not known."""
-    text = str(name)
-    if not text or text == "nan":
-        return ""
-    task, _, _ = text.partition("/device:")
-    return lane_label(task, text, "")
