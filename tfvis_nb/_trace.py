@@ -20,6 +20,7 @@ from tfvis_nb.unknown_options import check_title
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tfvis_nb.analysis.step_devices import StepDevices
     from tfvis_nb.analysis.walks import Walks
     from tfvis_nb.display.charts import Charts
 
@@ -118,6 +119,13 @@ class Trace:
         return activity(self)
 
     @cached_property
+    def step_devices(self) -> StepDevices | None:
+        """What is on which device in which step; see `tfvis_nb.analysis.step_devices.step_devices`."""
+        from tfvis_nb.analysis.step_devices import step_devices
+
+        return step_devices(self)
+
+    @cached_property
     def breakdown(self) -> pd.DataFrame:
         """Where the time of each step went; see `tfvis_nb.analysis.breakdown.breakdown`."""
         from tfvis_nb.analysis.breakdown import breakdown
@@ -175,10 +183,17 @@ class Trace:
 
     @cached_property
     def critical_path(self) -> pd.DataFrame:
-        """What each step waited for, moment by moment; see `tfvis_nb.analysis.critical_path.critical_path`."""
+        """What each step waited for; see `tfvis_nb.analysis.critical_path.critical_path`."""
         from tfvis_nb.analysis.critical_path import critical_path
 
         return critical_path(self)
+
+    @cached_property
+    def slack(self) -> pd.DataFrame:
+        """How much later each event could have ended; see `tfvis_nb.analysis.slack.slack`."""
+        from tfvis_nb.analysis.slack import slack
+
+        return slack(self)
 
     @cached_property
     def gaps(self) -> pd.DataFrame:

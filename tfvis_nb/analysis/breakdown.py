@@ -9,7 +9,6 @@ import pandas as pd
 
 from tfvis_nb.analysis.activities import ACTIVITIES, NUMBER
 from tfvis_nb.analysis.answers import cannot_say
-from tfvis_nb.analysis.step_devices import step_devices
 from tfvis_nb.analysis.sweep import Segments, highest, lengths, tiled
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ class _Swept(NamedTuple):
 
 def _sweep(trace: Trace) -> _Swept | None:
     """Give each moment of each step to one activity, for each task and each device; None without steps."""
-    here = step_devices(trace)
+    here = trace.step_devices
     if here is None:
         return None
     on_device = highest(here.place, here.start, here.end, trace.activity[here.event])

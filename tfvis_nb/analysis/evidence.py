@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pandas as pd
+
+from tfvis_nb.analysis.searching import spread
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -43,6 +46,13 @@ def step_range(trace: Trace, step: int) -> tuple[int, int]:
     """Return start and end of a step, in epoch nanoseconds."""
     row = trace.steps[trace.steps["step"] == step]
     return int(row["start_ns"].to_numpy()[0]), int(row["end_ns"].to_numpy()[0])
+
+
+def of_task(trace: Trace, task: str) -> np.ndarray:
+    """Tell which events are of a task; those of none are of the task that has no name."""
+    tasks = trace.events["task"]
+    mask = spread(tasks, lambda word: word == task)
+    return mask if task else mask | tasks.isna().to_numpy()
 
 
 def task_name(task: str) -> str:

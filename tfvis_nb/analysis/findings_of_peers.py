@@ -8,7 +8,16 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.arrivals import late_ranks
-from tfvis_nb.analysis.evidence import Finding, percent, span, step_range, step_times, task_name, whole_tasks
+from tfvis_nb.analysis.evidence import (
+    Finding,
+    of_task,
+    percent,
+    span,
+    step_range,
+    step_times,
+    task_name,
+    whole_tasks,
+)
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -66,17 +75,13 @@ def _late_to_collectives(trace: Trace) -> list[Finding]:
 
 def _last_at_the_end(trace: Trace) -> list[Finding]:
     events = trace.events
-    job = events["task"].astype(str).str.extract(r"/job:([^/]+)", expand=False)
-    rows = events[(events["step"] >= 0) & job.notna() & (events["kind"] != "host")]
-    ends = (
-        (rows["start_ns"] + rows["duration_ns"])
-        .groupby([rows["step"], job[rows.index], rows["task"].astype(str)])
-        .max()
-        .rename_axis(["step", "job", "task"])
-        .rename("end")
-        .reset_index()
-        .sort_values(["step", "job", "end"], kind="stable")
-    )
+    counted = ((events["step"] >= 0) & (events["kind"] != "host")).to_numpy()
+    rows = events.loc[counted, ["step", "task", "start_ns", "duration_ns"]]
+    end = rows["start_ns"] + rows["duration_ns"]
+    ends = end.groupby([rows["step"], rows["task"]], observed=True).max().rename("end").reset_index()
+    ends["task"] = ends["task"].astype(str)
+    ends["job"] = ends["task"].str.extract(r"/job:([^/]+)", expand=False)
+    ends = ends.dropna(subset=["job"]).sort_values(["step", "job", "end"], kind="stable")
     together = ends.groupby(["step", "job"])
     last = ends[together["task"].transform("size") > 1].groupby(["step", "job"]).tail(2)
     if last.empty:
@@ -125,7 +130,7 @@ def _spends(trace: Trace, task: str) -> str:
 def _events_between(trace: Trace, task: str, start: int, end: int) -> list[int]:
     events = trace.events
     begins = events["start_ns"].to_numpy()
-    inside = (events["task"].astype(str) == task).to_numpy() & (begins < end)
+    inside = of_task(trace, task) & (begins < end)
     rows = np.flatnonzero(inside & (begins + events["duration_ns"].to_numpy() > start))
     order = np.argsort(-events["duration_ns"].to_numpy()[rows], kind="stable")
     return [int(row) for row in rows[order][:_MOST_EVENTS]]
@@ -153,7 +158,7 @@ def communication_exposed(trace: Trace) -> list[Finding]:
     row = own.iloc[int(own["communication_ns"].to_numpy().argmax())].astype(object)
     events = trace.events
     mine = events["kind"].isin(["transfer", "collective"]) & (events["step"] == row["step"])
-    rows = np.flatnonzero(mine.to_numpy() & (events["task"].astype(str) == task).to_numpy())
+    rows = np.flatnonzero(mine.to_numpy() & of_task(trace, task))
     rows = rows[np.argsort(-events["duration_ns"].to_numpy()[rows], kind="stable")][:_MOST_EVENTS]
     start = events["start_ns"].to_numpy()[rows]
     end = start + events["duration_ns"].to_numpy()[rows]

@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.activities import NUMBER, activity
+from tfvis_nb.analysis.activities import NUMBER
 from tfvis_nb.analysis.device_work import device_work
-from tfvis_nb.analysis.evidence import Finding, percent, span, step_range, step_times, task_name, whole_tasks
+from tfvis_nb.analysis.evidence import (
+    Finding,
+    of_task,
+    percent,
+    span,
+    step_range,
+    step_times,
+    task_name,
+    whole_tasks,
+)
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -187,7 +196,7 @@ def _of_step(trace: Trace, part: str, task: str, step: int) -> tuple[int, int]:
 def _longest(trace: Trace, active: str, task: str, step: int) -> tuple[list[int], int, int]:
     """Return the longest events of an activity in a step, and the time of the step."""
     events = trace.events
-    mask = (activity(trace) == NUMBER[active]) & (events["task"].astype(str) == task).to_numpy()
+    mask = (trace.activity == NUMBER[active]) & of_task(trace, task)
     start, end = step_range(trace, step)
     begins = events["start_ns"].to_numpy()
     mask &= (begins < end) & (begins + events["duration_ns"].to_numpy() > start)

@@ -12,7 +12,7 @@ from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.critical_path import final_events
 from tfvis_nb.analysis.horovod_phases import DEVICE as HOROVOD
 from tfvis_nb.analysis.searching import containing
-from tfvis_nb.analysis.step_devices import StepDevices, step_devices
+from tfvis_nb.analysis.step_devices import StepDevices
 from tfvis_nb.analysis.utilisation import ran_on_device
 from tfvis_nb.analysis.walks import WAITS, Pieces
 
@@ -123,7 +123,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     >>> idle_gaps(Trace(table))[["duration_ns", "cause", "cause_event", "gap_ns"]].values.tolist()
     [[50, 'input', 0, 70], [20, 'late launch', 2, 70]]
     """
-    here = step_devices(trace)
+    here = trace.step_devices
     shown = np.zeros(0, bool) if here is None else _shown(trace, here)
     if here is None or not shown.any():
         return cannot_say(_COLUMNS, "what a device did is known of no step")

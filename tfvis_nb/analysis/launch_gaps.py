@@ -11,7 +11,7 @@ from tfvis_nb.analysis.activities import NUMBER, accelerators
 from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.covering import covered
 from tfvis_nb.analysis.sides import SIDES, sides
-from tfvis_nb.analysis.step_devices import StepDevices, step_devices
+from tfvis_nb.analysis.step_devices import StepDevices
 from tfvis_nb.analysis.sweep import Segments, union
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def on_devices(trace: Trace) -> OnDevices | None:
     >>> on_devices(Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))) is None
     True
     """
-    here = step_devices(trace)
+    here = trace.step_devices
     if here is None:
         return None
     events = trace.events

@@ -10,7 +10,7 @@ import pandas as pd
 from tfvis_nb.analysis.activities import NUMBER, accelerators
 from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.searching import is_kind, spread
-from tfvis_nb.analysis.step_devices import StepDevices, step_devices
+from tfvis_nb.analysis.step_devices import StepDevices
 from tfvis_nb.analysis.sweep import lengths, union
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     >>> found.loc["GPU:0", ["busy_ns", "idle_ns", "parallelism", "queueing_ns", "hta_kernel_ns"]].tolist()
     [40.0, 60.0, 1.5, 10.0, 40.0]
     """
-    here = step_devices(trace)
+    here = trace.step_devices
     rows = np.flatnonzero(here.table["device"] != "") if here is not None else np.zeros(0, np.int64)
     if here is None or not len(rows):
         return cannot_say(_COLUMNS, "no event of a step is on a device")
