@@ -23,6 +23,7 @@ MODULES: tuple[str, ...] = (
     "transfer_matrix",
     "bandwidth",
     "slowest_edges",
+    "stragglers",
     "findings",
 )
 """The analyses, by the name of their module; each has ``FIGURES``, figure to definition."""
