@@ -54,18 +54,12 @@ def expected(trace: Trace) -> dict[tuple[int, str], dict[str, float | None]]:
     told = {}
     for (step, device), ran_here in found.items():
         window = windows(trace)[step]
-        gpu_rows = [row for row in rows if row["step"] == step and "GPU" in row["device"]]
-        loose = any(
-            "GPU" in rows[event]["device"]
+        gpu_kinds = {
+            rows[event]["kind"]
             for event, at, _ in counted(trace)
-            if at == step and rows[event]["step"] < 0
-        )
-        blind = (
-            "GPU" in device
-            and not loose
-            and any(row["kind"] == "op" for row in gpu_rows)
-            and all(row["kind"] == "op" for row in gpu_rows)
-        )
+            if at == step and "GPU" in rows[event]["device"]
+        }
+        blind = "GPU" in device and gpu_kinds == {"op"}
         idle, busy = painted(window, [[(start, end) for _, start, end in ran_here]])
         _, compute = painted(window, [[(s, e) for row, s, e in ran_here if row["kind"] == "kernel"]])
         waits = [
