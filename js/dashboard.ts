@@ -5,7 +5,7 @@ import { HeldHost } from "./held_host";
 import type { Options } from "./host";
 import { bindSize } from "./input/size_drag";
 import type { TabContents } from "./panels/contents";
-import { mountPanels } from "./panels/mount_panels";
+import { mountPanels, mountProblem } from "./panels/mount_panels";
 import type { PanelsHost } from "./panels/panels_host";
 import { mount } from "./view/mount";
 
@@ -62,7 +62,11 @@ async function show(root: HTMLElement): Promise<void> {
   const host = Object.assign(new HeldHost(parts, options), { link: LINK });
   const mounted = await mount(timeline, host, signal, { ownsPage: true });
   Object.assign(timeline, { tfvis: mounted });
-  mountPanels(panels, await panelsHost(), signal);
+  try {
+    mountPanels(panels, await panelsHost(), signal);
+  } catch (error) {
+    mountProblem(panels, error instanceof Error ? error.message : String(error), signal);
+  }
 }
 
 const root = document.getElementById("tfvis-root");

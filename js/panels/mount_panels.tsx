@@ -5,6 +5,7 @@ import { suppressShortcuts, yieldShortcuts } from "../input/jupyter_shortcuts";
 import { bindSize } from "../input/size_drag";
 import { joinLink } from "../link";
 import base from "../view/base.css";
+import { Message } from "../view/message";
 import { styledShadow } from "../view/styled_shadow";
 import { detectTheme, watchTheme } from "../view/theme";
 import { lighter } from "./lights";
@@ -26,17 +27,8 @@ export function mountPanels(
   signal: AbortSignal,
   height?: Height,
 ): void {
-  const shadow = styledShadow(element, base, styles);
-  suppressShortcuts(element);
-  const root = document.createElement("div");
-  root.className = "tfv panels";
-  root.setAttribute("role", "region");
-  root.setAttribute("aria-label", "Dashboard");
+  const root = framed(element, signal);
   if (!height) root.dataset.page = "";
-  shadow.append(root);
-  const retheme = () => (root.dataset.theme = detectTheme(element));
-  retheme();
-  watchTheme(retheme, signal);
   const tell = joinLink(host.link, lighter(root), signal);
   const place = document.createElement("div");
   place.className = "tabs";
@@ -51,6 +43,27 @@ export function mountPanels(
     render(null, place);
     root.remove();
   });
+}
+
+/** Say in `element` why there are no panels. */
+export function mountProblem(element: HTMLElement, text: string, signal: AbortSignal): void {
+  const root = framed(element, signal);
+  root.dataset.page = "";
+  render(<Message title="The tabs cannot be shown" text={text} />, root);
+}
+
+function framed(element: HTMLElement, signal: AbortSignal): HTMLElement {
+  const shadow = styledShadow(element, base, styles);
+  suppressShortcuts(element);
+  const root = document.createElement("div");
+  root.className = "tfv panels";
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", "Dashboard");
+  shadow.append(root);
+  const retheme = () => (root.dataset.theme = detectTheme(element));
+  retheme();
+  watchTheme(retheme, signal);
+  return root;
 }
 
 function bindHeight(root: HTMLElement, height: Height, signal: AbortSignal): void {

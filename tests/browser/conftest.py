@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ViewportSize, sync_playwright
 
+from tests.browser.dashboard import Dashboard, OpenDashboard
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook, OpenNotebook
 from tests.browser.timeline import OpenExported, Timeline
@@ -61,6 +62,17 @@ def exported(context: BrowserContext) -> Iterator[OpenExported]:
     yield open_file
     for each in watched:
         each.check()
+
+
+@pytest.fixture
+def exported_dashboard(exported: OpenExported) -> OpenDashboard:
+    """Opens an exported dashboard likewise."""
+
+    def open_file(path: Path) -> Dashboard:
+        page = exported(path).page
+        return Dashboard(page.locator(".tfvis-timeline"), page.locator(".tfvis-panels"))
+
+    return open_file
 
 
 @pytest.fixture(scope="package")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import nbformat
 from playwright.sync_api import Locator, Page
 
+from tests.browser.dashboard import Dashboard
 from tests.browser.monitor import Monitor
 from tests.browser.timeline import Timeline
 
@@ -116,6 +117,11 @@ class Notebook:
     def timelines(self, index: int) -> Locator:
         """All timelines that a cell shows."""
         return self.output(index).locator(".tfvis-nb")
+
+    def dashboard(self, index: int) -> Dashboard:
+        """The dashboard that a cell shows."""
+        output = self.output(index)
+        return Dashboard(output.locator(".tfvis-nb"), output.locator(".tfvis-nb-panels"))
 
     def monitor(self, index: int) -> Monitor:
         """The monitor that a cell shows."""

@@ -152,9 +152,10 @@ class Dashboard(ipywidgets.VBox):
 
     def close(self) -> None:
         """Remove the dashboard from the notebook and free what it holds for it."""
+        # The box goes first: it would look for what is no longer in it.
+        super().close()
         self.timeline.close()
         self.panels.close()
-        super().close()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {one_line(self.trace, self.timeline.title)}>"

@@ -13,7 +13,7 @@ from tfvis_nb.display.lane_order import order_lanes
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
-_ROOM = 4
+_ROOM = 2
 """An event is shown with so many times its length before and after it."""
 _LEAST_NS = 400
 """Room of an event that has hardly any length."""
@@ -44,7 +44,7 @@ class Places:
         >>> from tfvis_nb.display.panels.places import Places
         >>> table = events.build({"start_ns": [1000, 2000], "duration_ns": [9, 800], "kind": ["op"] * 2})
         >>> Places(Trace(table)).of_events([1, -1])
-        [{'start': -2200, 'end': 5000, 'events': [1]}, None]
+        [{'start': -600, 'end': 3400, 'events': [1]}, None]
         """
         return [None if pd.isna(event) or event < 0 else self._of_event(int(event)) for event in events]
 
@@ -108,7 +108,7 @@ class Places:
         >>> from tfvis_nb import Trace, events
         >>> from tfvis_nb.display.panels.places import Places
         >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 3], "device": ["GPU:0", "CPU:0"],
-        ...                       "lane": ["stream:1", "ops"]})
+        ...                       "lane": ["stream:1", "ops"], "kind": ["kernel", "op"]})
         >>> where = pd.Series([""]), pd.Series(["CPU:0"])
         >>> Places(Trace(table)).of_devices(*where, np.array([6]), np.array([8]))
         [{'start': 1, 'end': 3, 'lanes': [1]}]

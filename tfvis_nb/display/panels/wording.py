@@ -70,7 +70,7 @@ def placed(trace: Trace, events: np.ndarray) -> list[str]:
     >>> from tfvis_nb import Trace, events
     >>> from tfvis_nb.display.panels.wording import placed
     >>> columns = {"start_ns": [0], "duration_ns": [1], "lane": ["ops"], "device": ["/device:CPU:0"]}
-    >>> table = events.build(columns)
+    >>> table = events.build({**columns, "kind": ["op"]})
     >>> placed(Trace(table), np.array([0]))
     ['CPU:0 · ops']
     """
