@@ -126,6 +126,16 @@ class Trace:
         return step_devices(self)
 
     @cached_property
+    def self_times(self) -> tuple[np.ndarray, np.ndarray]:
+        """How long each event ran by itself (int64 ns), and where that is known (bool).
+
+        See `tfvis_nb.analysis.nesting.self_times`.
+        """
+        from tfvis_nb.analysis.nesting import self_times
+
+        return self_times(self.events)
+
+    @cached_property
     def breakdown(self) -> pd.DataFrame:
         """Where the time of each step went; see `tfvis_nb.analysis.breakdown.breakdown`."""
         from tfvis_nb.analysis.breakdown import breakdown

@@ -10,7 +10,6 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
-from tfvis_nb.analysis.nesting import self_times
 from tfvis_nb.analysis.searching import spread
 from tfvis_nb.analysis.sides import SIDES, sides
 
@@ -103,10 +102,11 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
     if not len(rows):
         return cannot_say(columns, "the trace has no events")
     events = trace.events
-    own, known = self_times(events)
-    label, labels = _labels(events, by)
+    own, known = trace.self_times
+    labelled = events["name" if by == "scope" else by]
+    label, labels = _labels(labelled if steps is None else labelled.iloc[rows], by)
     kind = spread(events["kind"], lambda word: event_table.KINDS.index(word) if word else 0).astype(np.int64)
-    group, keys = pd.factorize(((label * _KINDS + kind) * len(SIDES) + sides(events))[rows])
+    group, keys = pd.factorize((label * _KINDS + kind[rows]) * len(SIDES) + sides(events)[rows])
     duration = events["duration_ns"].to_numpy(np.int64)
     table = _added_up(rows, group, len(keys), duration, np.where(known, own, 0), known)
     side = keys % len(SIDES)
@@ -149,18 +149,18 @@ def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
     return np.flatnonzero(np.isin(step, wanted))
 
 
-def _labels(events: pd.DataFrame, by: str) -> tuple[np.ndarray, pa.Array]:
+def _labels(column: pd.Series, by: str) -> tuple[np.ndarray, pa.Array]:
     """Return what each event is added up under, as a number and the text of each number."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if by in ("op", "device"):
-        words = pa.array([*(str(word) for word in events[by].cat.categories), ""], pa.large_string())
+        words = pa.array([*(str(word) for word in column.cat.categories), ""], pa.large_string())
         # What has none has the code -1, which is the last; some may have an empty word.
         merged = words.dictionary_encode()
-        codes = np.asarray(merged.indices)[events[by].cat.codes.to_numpy()]
+        codes = np.asarray(merged.indices)[column.cat.codes.to_numpy()]
         return codes.astype(np.int64), merged.dictionary
-    texts = pa.chunked_array(pa.array(events["name"])).combine_chunks()
+    texts = pa.chunked_array(pa.array(column)).combine_chunks()
     names = pc.fill_null(texts.cast(pa.large_string()), "").dictionary_encode()
     codes = np.asarray(names.indices).astype(np.int64)
     if by == "name":
