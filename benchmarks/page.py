@@ -15,7 +15,6 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from benchmarks import traces
 from benchmarks.table import Row, show
 from tfvis_nb import Trace, read_trace
-from tfvis_nb.display.page import bundle
 
 INSTRUMENT = Path(__file__).with_name("frames.js").read_text(encoding="utf-8")
 NAVIGATIONS = 5
@@ -84,7 +83,7 @@ def main() -> None:
 def _sizes(text: str, trace: Trace) -> list[Row]:
     events = len(trace.events)
     drawn, details = (_payload(text, part) for part in ("drawn", "details"))
-    code = len(bundle("page.js").encode())
+    code = _payload(text, "code")
     besides = len(text.encode()) - drawn - details
     what = f"{events:,} events"
     return [
