@@ -24,6 +24,8 @@ MODULES: tuple[str, ...] = (
     "bandwidth",
     "slowest_edges",
     "stragglers",
+    "slow_steps",
+    "compare",
     "findings",
 )
 """The analyses, by the name of their module; each has ``FIGURES``, figure to definition."""

@@ -1,0 +1,183 @@
+"""Two traces beside each other, against the same added up event by event."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.real_traces import DATA
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.breakdown import PARTS
+from tfvis_nb.analysis.compare import compare, compare_activities
+from tfvis_nb.analysis.op_statistics import GROUPINGS, op_statistics
+
+CPU, GPU = "/device:CPU:0", "/device:GPU:0"
+
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "start_ns": st.integers(0, 40),
+            "duration_ns": st.integers(0, 20),
+            "step": st.integers(-1, 2),
+            "kind": st.sampled_from(["op", "kernel", "host"]),
+            "device": st.sampled_from([CPU, GPU]),
+            "lane": st.sampled_from(["ops", "python3"]),
+            "name": st.sampled_from(["a/b", "a/c", "d"]),
+            "op": st.sampled_from(["MatMul", "While", "Add"]),
+        }
+    ),
+    max_size=14,
+)
+
+
+def trace_of(rows: list[dict[str, Any]]) -> Trace:
+    columns = {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+    return Trace(events.order(events.build(columns, rows=len(rows)))[0])
+
+
+def side(trace: Trace, by: str, of: list[int] | None) -> dict[tuple[str, str, str], dict[str, Any]]:
+    rows: list[dict[Any, Any]] = op_statistics(trace, by, of).to_dict("records")
+    return {(row[by], row["kind"], row["side"]): row for row in rows}
+
+
+def known(value: Any) -> Any:
+    return None if pd.isna(value) else value
+
+
+@settings(deadline=None)
+@given(ROWS, ROWS, st.sampled_from(GROUPINGS))
+def test_every_row(rows_a: list[dict[str, Any]], rows_b: list[dict[str, Any]], by: str) -> None:
+    a, b = trace_of(rows_a), trace_of(rows_b)
+    table = compare(a, b, by)
+    assert bool(why_not(table)) == (not rows_a and not rows_b)
+    of_a, of_b = side(a, by, None), side(b, by, None)
+    found: list[dict[Any, Any]] = table.to_dict("records")
+    assert {(row[by], row["kind"], row["side"]) for row in found} == of_a.keys() | of_b.keys()
+    steps = [max(len(set(trace.events["step"]) - {-1}), 1) for trace in (a, b)]
+    for row in found:
+        key = row[by], row["kind"], row["side"]
+        one, other = of_a.get(key), of_b.get(key)
+        for end, there in (("a", one), ("b", other)):
+            assert row[f"count_{end}"] == (there["count"] if there else 0)
+            assert row[f"total_{end}_ns"] == (there["total_ns"] if there else 0)
+            assert known(row[f"mean_{end}_ns"]) == (there["mean_ns"] if there else None)
+            assert known(row[f"self_{end}_ns"]) == (known(there["self_ns"]) if there else 0)
+            assert known(row[f"longest_{end}"]) == (there["longest"] if there else None)
+        assert row["difference_ns"] == row["total_b_ns"] - row["total_a_ns"]
+        selves = known(row["self_a_ns"]), known(row["self_b_ns"])
+        if None in selves:
+            assert pd.isna(row["self_difference_ns"])
+            assert pd.isna(row["step_difference_ns"])
+        else:
+            assert row["self_difference_ns"] == selves[1] - selves[0]
+            assert row["step_difference_ns"] == pytest.approx(selves[1] / steps[1] - selves[0] / steps[0])
+        assert known(row["ratio"]) == (row["total_b_ns"] / row["total_a_ns"] if row["total_a_ns"] else None)
+        change = "longer" if row["difference_ns"] > 0 else "shorter" if row["difference_ns"] < 0 else "same"
+        assert row["change"] == ("added" if one is None else "removed" if other is None else change)
+    assert table["difference_ns"].sum() == b.events["duration_ns"].sum() - a.events["duration_ns"].sum()
+    assert (table["step_difference_ns"].abs().fillna(-1).diff().dropna() <= 0).all()
+
+
+@settings(deadline=None, max_examples=50)
+@given(ROWS.filter(bool), st.data())
+def test_some_steps(rows: list[dict[str, Any]], data: st.DataObject) -> None:
+    trace = trace_of(rows)
+    steps = st.lists(st.sampled_from(trace.steps["step"].tolist()), min_size=1, unique=True)
+    one, other = data.draw(steps), data.draw(steps)
+    table = compare(trace, trace, steps=(one, other))
+    durations = trace.events.groupby("step")["duration_ns"].sum()
+    assert table["difference_ns"].sum() == durations[other].sum() - durations[one].sum()
+    assert table.attrs["steps"] == (len(one), len(other))
+    same = compare(trace, trace, steps=(one[0], one))
+    assert len(one) > 1 or set(same["change"]) == {"same"}
+
+
+@settings(deadline=None, max_examples=50)
+@given(ROWS, ROWS)
+def test_activities_add_up_to_the_steps(rows_a: list[dict[str, Any]], rows_b: list[dict[str, Any]]) -> None:
+    a, b = trace_of(rows_a), trace_of(rows_b)
+    table = compare_activities(a, b)
+    wholes = [trace.breakdown[trace.breakdown["device"] == ""] for trace in (a, b)]
+    assert bool(why_not(table)) == all(whole.empty for whole in wholes)
+    found = table.set_index("activity")
+    for part in PARTS:
+        name = part.removesuffix("_ns")
+        for end, whole in zip("ab", wholes, strict=True):
+            unknown = bool(whole[part].isna().any())
+            time = None if unknown else int(whole[part].sum())
+            # What took no time in both is left out.
+            assert (known(found.loc[name, f"{end}_ns"]) if name in found.index else 0) == time
+    if not table["difference_ns"].isna().any():
+        steps = [int(whole["step_ns"].sum()) for whole in wholes]
+        assert table["difference_ns"].sum() == steps[1] - steps[0]
+
+
+@pytest.mark.collection("h200/mlp_60steps.tar.xz")
+def test_the_step_with_the_larger_batch(shared: Path) -> None:
+    trace = tv.read_trace(shared / "h200" / "mlp_60steps.tar.xz")
+    table = compare(trace, trace, steps=(7, 13))
+    largest = table.iloc[0]
+    # The host searches for a way to multiply matrices of the new size.
+    assert (largest["op"], largest["kind"], largest["change"]) == ("MatMul", "op", "longer")
+    assert trace.events.loc[largest["longest_b"], "duration_ns"] > 20e6
+    kernels = table[(table["op"] == "MatMul") & (table["kind"] == "kernel")].iloc[0]
+    assert kernels["count_a"] == kernels["count_b"] == 23
+    assert 1.5 < kernels["ratio"] < 2.5
+    activities = compare_activities(trace, trace, (7, 13))
+    duration = trace.steps.set_index("step")["duration_ns"]
+    assert activities["difference_ns"].sum() == duration[13] - duration[7]
+    assert activities["activity"].tolist()[:2] == ["launch", "h2d"]
+    scopes = compare(trace, trace, "scope", (7, 13))
+    assert scopes["difference_ns"].sum() == table["difference_ns"].sum()
+
+
+def test_the_same_step_by_two_versions_of_tensorflow() -> None:
+    a, b = (tv.read_trace(DATA / f"gpu_tf{version}_mlp.pb.xz") for version in ("221", "218"))
+    table = compare(a, b, "name")
+    kernels = table[table["side"] == "device"]
+    assert len(kernels) > 20
+    assert (kernels["count_a"] > 0).mean() > 0.9
+    took = [int(trace.steps["duration_ns"].iloc[0]) for trace in (a, b)]
+    assert compare_activities(a, b)["difference_ns"].sum() == took[1] - took[0]
+
+
+def test_tasks_are_matched_by_name_unless_there_is_one() -> None:
+    tasks = [f"/job:worker/task:{number}" for number in range(2)]
+    columns: dict[str, Any] = {"start_ns": [0, 0], "duration_ns": [5, 7], "kind": ["op"] * 2}
+    two = Trace(events.build({**columns, "task": tasks}))
+    one = Trace(events.build({"start_ns": [0], "duration_ns": [9], "kind": ["op"], "task": [tasks[1]]}))
+    nameless = Trace(events.build({"start_ns": [0], "duration_ns": [2], "kind": ["op"]}))
+    found = compare_activities(one, nameless)
+    assert (found["task"].tolist(), found["difference_ns"].tolist()) == ([tasks[1]], [-7])
+    differences = compare_activities(two, one).set_index(["task", "activity"])["difference_ns"]
+    assert differences.to_dict() == {
+        (tasks[0], "host_compute"): -5,
+        (tasks[0], "idle"): -2,
+        (tasks[1], "host_compute"): 2,
+    }
+
+
+def test_wrong_arguments() -> None:
+    trace = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))
+    with pytest.raises(ValueError, match="op, name, scope, device"):
+        compare(trace, trace, "lane")
+    with pytest.raises(ValueError, match="no step 4"):
+        compare(trace, trace, steps=(0, 4))
+    with pytest.raises(ValueError, match="no step 5"):
+        compare_activities(trace, trace, ([5], 0))
+    nothing = Trace(events.build({}, rows=0))
+    assert why_not(compare(nothing, nothing)) == "neither trace has events"
+    assert why_not(compare_activities(nothing, nothing)) == "no event belongs to a step"
+    assert compare(nothing, trace)["change"].tolist() == ["added"]
+    for empty, some in (
+        (compare(nothing, nothing), compare(trace, trace)),
+        (compare_activities(nothing, nothing), compare_activities(trace, trace)),
+    ):
+        assert empty.dtypes.astype(str).to_dict() == some.dtypes.astype(str).to_dict()
