@@ -37,7 +37,7 @@ def windows(trace: Trace) -> dict[int, Interval]:
 
 def counted(trace: Trace) -> Iterator[tuple[int, int, Interval]]:
     """Return each event, a step it counts to, and from when to when."""
-    steps = sorted(windows(trace).items(), key=lambda item: item[1][0])
+    steps = sorted(windows(trace).items(), key=lambda item: (item[1][0], item[0]))
     events = trace.events
     columns = (events[name].tolist() for name in ("step", "start_ns", "duration_ns"))
     for event, (step, start, duration) in enumerate(zip(*columns, strict=True)):

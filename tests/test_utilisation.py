@@ -36,6 +36,8 @@ ROW = st.fixed_dictionaries(
     }
 )
 
+TRACED = {"kernel", "memcpy", "memset"}
+
 
 def expected(trace: Trace) -> dict[tuple[int, str], dict[str, float | None]]:
     """Return the figures of each step and device, counted one by one."""
@@ -54,12 +56,11 @@ def expected(trace: Trace) -> dict[tuple[int, str], dict[str, float | None]]:
     told = {}
     for (step, device), ran_here in found.items():
         window = windows(trace)[step]
-        gpu_kinds = {
-            rows[event]["kind"]
-            for event, at, _ in counted(trace)
-            if at == step and "GPU" in rows[event]["device"]
+        kinds = {
+            (rows[event]["device"], rows[event]["kind"]) for event, at, _ in counted(trace) if at == step
         }
-        blind = "GPU" in device and gpu_kinds == {"op"}
+        ops = {kind for where, kind in kinds if "GPU" in where}
+        blind = "GPU" in device and ops == {"op"} and not {kind for _, kind in kinds} & TRACED
         idle, busy = painted(window, [[(start, end) for _, start, end in ran_here]])
         _, compute = painted(window, [[(s, e) for row, s, e in ran_here if row["kind"] == "kernel"]])
         waits = [

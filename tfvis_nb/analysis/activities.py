@@ -222,7 +222,7 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     end = start + events["duration_ns"].to_numpy(np.int64)
     step = events["step"].to_numpy(np.int64)
     inside = np.flatnonzero(step >= 0)
-    steps = trace.steps[trace.steps["step"] >= 0].sort_values("start_ns")
+    steps = trace.steps[trace.steps["step"] >= 0].sort_values("start_ns", kind="stable")
     loose = np.flatnonzero(step < 0)
     by_time = np.isin(trace.activity[loose], [NUMBER[name] for name in BY_TIME])
     loose = loose[by_time & (end > start)[loose]]

@@ -91,8 +91,10 @@ def step_devices(trace: Trace) -> StepDevices | None:
         }
     )
     accelerator, op = accelerators(events)[event], is_kind(events, "op")[event]
+    # Not every source says on which device a kernel ran.
+    by_tracer = np.any([is_kind(events, kind) for kind in ("kernel", "memcpy", "memset")], axis=0)[event]
     traced = np.zeros(len(keys), bool)
-    traced[whole[place[accelerator & ~op]]] = True
+    traced[whole[place[(accelerator & ~op) | by_tracer]]] = True
     blind = place[accelerator & op]
     blind = blind[~traced[whole[blind]]]
     untraced = np.zeros(len(keys), bool)
