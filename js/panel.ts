@@ -1,12 +1,16 @@
 /** The anywidget entry of a dashboard's tabs: their contents are pushed by the kernel as they are computed. */
 
 import type { AnyModel } from "@anywidget/types";
+import { joinLink } from "./link";
 import type { TabContents } from "./panels/contents";
 import { mountPanels } from "./panels/mount_panels";
 import type { PanelsHost } from "./panels/panels_host";
 
 /** A height that is being dragged reaches the kernel once, this long after the last change. */
 const PAUSE_MS = 150;
+
+/** A timeline that cannot be shown says nothing. */
+const LATEST_START_MS = 20_000;
 
 interface Reply {
   kind?: string;
@@ -21,8 +25,22 @@ class KernelHost implements PanelsHost {
     readonly model: AnyModel,
     readonly signal: AbortSignal,
   ) {
-    // Where the cell showed the dashboard within something else, nobody has begun to compute.
-    model.send({ kind: "start" });
+    this.#startLater();
+  }
+
+  /** Have the tabs computed, once the timeline is drawn: the two would take each other's time. */
+  #startLater(): void {
+    const waiting = new AbortController();
+    this.signal.addEventListener("abort", () => waiting.abort());
+    const start = () => {
+      waiting.abort();
+      clearTimeout(timer);
+      this.model.send({ kind: "start" });
+    };
+    // The first thing that a timeline says is what it shows.
+    joinLink(this.link, ({ kind }) => kind === "view" && start(), waiting.signal);
+    const timer = setTimeout(start, LATEST_START_MS);
+    this.signal.addEventListener("abort", () => clearTimeout(timer));
   }
 
   get titles(): readonly string[] {

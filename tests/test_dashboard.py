@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -59,17 +60,24 @@ def test_tabs_are_pushed_when_they_are_computed(trace: tv.Trace) -> None:
     shown.close()
 
 
-def test_showing_it_begins_to_compute(trace: tv.Trace) -> None:
+def test_showing_it_begins_to_compute_though_no_view_asks(
+    trace: tv.Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(panels_widget, "PATIENCE_S", 0.05)
     shown = tv.show_dashboard(trace)
     data, _ = shown._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data
     assert "<img" in data["text/html"]
+    assert shown.panels._worker is None
+    until = time.monotonic() + 20
+    while shown.panels._worker is None and time.monotonic() < until:
+        time.sleep(0.02)
     assert shown.panels._worker is not None
     assert len(shown.timeline.get_state()["_details"]) > 0
     shown.close()
 
 
-def test_a_view_in_another_widget_begins_to_compute(trace: tv.Trace) -> None:
+def test_a_view_begins_to_compute_when_its_timeline_is_drawn(trace: tv.Trace) -> None:
     shown = tv.show_dashboard(trace)
     shown.panels._answer(None, {"kind": "start"}, [])
     assert shown.panels._worker is not None
@@ -157,6 +165,7 @@ def test_options_are_the_timelines(trace: tv.Trace) -> None:
 def test_bokeh_is_loaded_for_charts_alone() -> None:
     code = f"""
 import sys
+import time
 import tfvis_nb as tv
 shown = tv.show_dashboard({str(DATA / "local_mlp_step1.pb")!r})
 assert "bokeh" not in sys.modules

@@ -163,7 +163,7 @@ class Dashboard(ipywidgets.VBox):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         self.timeline.send_details_soon()
-        after_cell(self.panels.start)
+        after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         return {**data, "text/html": static_html(self.trace, title=self.timeline.title)}, metadata
 

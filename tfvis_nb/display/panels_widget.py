@@ -18,6 +18,10 @@ from tfvis_nb.display.panels import tab, tab_names
 
 HEIGHT = 440
 
+PATIENCE_S = 1.5
+EVENTS_PER_S = 100_000
+"""A timeline is surely drawn after so long, and so many events a second."""
+
 
 class PanelsWidget(anywidget.AnyWidget):
     """Charts and tables of a trace in tabs, linked with a timeline.
@@ -76,6 +80,17 @@ class PanelsWidget(anywidget.AnyWidget):
                 self._worker = threading.Thread(target=self._push, name="tfvis-nb dashboard", daemon=True)
                 self._worker.start()
 
+    def start_later(self) -> None:
+        """Begin to compute the tabs when no view has asked for it some time from now; returns at once.
+
+        A view asks when the timeline is drawn. But a kernel that is busy may not hear it, and the tabs are not to
+        wait for the end of all cells.
+        """
+        patience = PATIENCE_S + len(self._trace.events) / EVENTS_PER_S
+        timer = threading.Timer(patience, self.start)
+        timer.daemon = True
+        timer.start()
+
     def tabs(self) -> list[dict[str, Any]]:
         """Compute what has not been computed, and return all tabs."""
         return [self._tab(title) for title in self._titles]
@@ -110,7 +125,6 @@ class PanelsWidget(anywidget.AnyWidget):
         """Answer a message of the front end; in Jupyter Lab, on a thread of its own."""
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind == "start":
-            # A view within another widget, which the cell did not show itself.
             self.start()
         elif kind == "bokeh":
             said = {"kind": kind, "id": content.get("id")}
