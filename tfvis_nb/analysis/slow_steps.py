@@ -196,7 +196,9 @@ def _add_op(table: pd.DataFrame, trace: Trace, base: int) -> None:
     kind = spread(events["kind"], lambda word: event_table.KINDS.index(word) if word else 0).astype(np.int64)
     words = [*(str(word) for word in events["op"].cat.categories), ""]
     label = (events["op"].cat.codes.to_numpy(np.int64) % len(words)) * len(event_table.KINDS) + kind
-    label, distinct = pd.factorize(label[chosen])
+    # Where nothing works, all steps do as little of something.
+    label, distinct = pd.factorize(np.append(label[chosen], 0))
+    label = label[:-1]
     cell = place[chosen] * len(distinct) + label
     total = np.zeros((len(table), len(distinct)), np.int64)
     np.add.at(total.reshape(-1), cell, own[chosen])
@@ -217,7 +219,8 @@ def _add_op(table: pd.DataFrame, trace: Trace, base: int) -> None:
 
 def _texts(words: Sequence[str], some: np.ndarray) -> pd.Series:
     told = [word if known else "" for word, known in zip(words, some.tolist(), strict=True)]
-    return pd.Series(told, dtype=event_table.TEXT)
+    texts: pd.Series = pd.Series(told, dtype=event_table.TEXT)
+    return texts
 
 
 def _most(more: np.ndarray, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
