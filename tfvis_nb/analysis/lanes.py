@@ -38,20 +38,44 @@ def lanes(events: pd.DataFrame) -> pd.DataFrame:
     >>> lanes(table)[["events", "busy_ns", "end_ns"]].values.tolist()
     [[3, 16, 31]]
     """
-    frame = events[[*_KEYS, "kind"]].assign(
-        start_ns=events["start_ns"], end_ns=events["start_ns"] + events["duration_ns"]
-    )
-    groups = frame.groupby(_KEYS, observed=True, sort=False)
-    number = groups.ngroup().to_numpy()
-    table = groups.agg(events=("start_ns", "size"), start_ns=("start_ns", "min"), end_ns=("end_ns", "max"))
-    table = table.reset_index()
-    table["busy_ns"] = busy(number, frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy(), len(table))
-    kinds = pd.crosstab(number, frame["kind"].astype(object)) if len(table) else pd.DataFrame()
-    most = kinds.idxmax(axis=1).to_numpy() if len(table) else np.array([], object)
-    table["kind"] = pd.Categorical(most, categories=events["kind"].cat.categories)
+    number, first = _numbered(events)
+    start = events["start_ns"].to_numpy(np.int64)
+    end = start + events["duration_ns"].to_numpy(np.int64)
+    table = events[_KEYS].take(first).reset_index(drop=True)
+    table["events"] = np.bincount(number, minlength=len(first))
+    table["start_ns"] = start[first]
+    last = start[first]
+    np.maximum.at(last, number, end)
+    table["end_ns"] = last
+    table["busy_ns"] = busy(number, start, end, len(first))
+    table["kind"] = _most_frequent(events["kind"], number, len(first))
     order = sorted(range(len(table)), key=lambda row: _place(*(str(table[key].iloc[row]) for key in _KEYS)))
     columns = [*_KEYS, "kind", "events", "busy_ns", "start_ns", "end_ns"]
     return table.loc[order, columns].reset_index(drop=True)
+
+
+def _numbered(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of each event's lane, as they come, and the first event of each lane."""
+    key = np.zeros(len(events), np.int64)
+    for column in _KEYS:
+        # What has none has the code -1.
+        key *= len(events[column].cat.categories) + 1
+        key += events[column].cat.codes.to_numpy() + 1
+    number, keys = pd.factorize(key)
+    first = np.zeros(len(keys), np.int64)
+    first[number[::-1]] = np.arange(len(key))[::-1]
+    return number, first
+
+
+def _most_frequent(kind: pd.Series, lane: np.ndarray, lanes: int) -> pd.Categorical:
+    """Return the kind that most events of each lane have; of several the first in the alphabet."""
+    kinds = kind.cat.categories
+    order = np.argsort(np.array(kinds, object))
+    rank = np.argsort(order)
+    width = max(len(kinds), 1)
+    counts = np.bincount(lane * width + rank[kind.cat.codes.to_numpy()], minlength=lanes * width)
+    most = counts.reshape(lanes, width).argmax(axis=1)
+    return pd.Categorical.from_codes(order[most], categories=kinds)
 
 
 def busy(lane: np.ndarray, start: np.ndarray, end: np.ndarray, lanes: int) -> np.ndarray:

@@ -58,7 +58,7 @@ def transfers(events: pd.DataFrame) -> pd.DataFrame:
     """
     kind = events["kind"].astype(object).to_numpy()
     rows = np.flatnonzero((kind == "transfer") | (kind == "memcpy"))
-    table = events.iloc[rows][list(COLUMNS[1:9])].reset_index(drop=True)
+    table = events[list(COLUMNS[1:9])].take(rows).reset_index(drop=True)
     table.insert(0, "event", rows.astype(np.int64))
     table["kind"] = table["kind"].cat.remove_unused_categories()
     received = (table["kind"] == "transfer").to_numpy()
