@@ -19,7 +19,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb.display import bokehjs, panels, panels_widget
 from tfvis_nb.display.page import PageTooLargeError
-from tfvis_nb.display.panels import tab_names
+from tfvis_nb.display.panels import COMPARISON, tab_names
 from tfvis_nb.display.panels_widget import PanelsWidget
 
 
@@ -68,11 +68,10 @@ def test_showing_it_begins_to_compute_though_no_view_asks(
     data, _ = shown._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data
     assert "<img" in data["text/html"]
-    assert shown.panels._worker is None
     until = time.monotonic() + 20
-    while shown.panels._worker is None and time.monotonic() < until:
+    while not shown.panels.get_state()["_tab_0"] and time.monotonic() < until:
         time.sleep(0.02)
-    assert shown.panels._worker is not None
+    assert json.loads(shown.panels.get_state()["_tab_0"])["title"] == tab_names()[0]
     assert len(shown.timeline.get_state()["_details"]) > 0
     shown.close()
 
@@ -90,10 +89,10 @@ def test_a_tab_that_fails_says_so_and_the_others_are_there(
 ) -> None:
     compute = panels.tab
 
-    def breaking(trace_: tv.Trace, name: str) -> dict[str, Any]:
+    def breaking(trace_: tv.Trace, name: str, against: tv.Trace | None) -> dict[str, Any]:
         if name == tab_names()[1]:
             raise ZeroDivisionError("no ops today")
-        return compute(trace_, name)
+        return compute(trace_, name, against)
 
     monkeypatch.setattr(panels_widget, "tab", breaking)
     shown = tv.show_dashboard(trace)
@@ -160,6 +159,13 @@ def test_options_are_the_timelines(trace: tv.Trace) -> None:
         shown.to_html(max_byte=3)
     with pytest.raises(TraitError, match="160 to 4000"):
         shown.panels.height = 5
+
+
+def test_another_trace_has_a_tab(trace: tv.Trace) -> None:
+    shown = tv.show_dashboard(trace, against=DATA / "local_mlp_step1.pb")
+    assert shown.panels.get_state()["_titles"] == [*tab_names(), COMPARISON]
+    assert shown.panels.tabs()[-1]["title"] == COMPARISON
+    shown.close()
 
 
 def test_bokeh_is_loaded_for_charts_alone() -> None:

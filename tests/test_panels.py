@@ -13,7 +13,7 @@ import pytest
 from tests.hostile_names import hostile_trace
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events, read_trace
-from tfvis_nb.display.panels import TABS, tab, tab_names
+from tfvis_nb.display.panels import COMPARISON, TABS, tab, tab_names
 from tfvis_nb.display.panels.blocks import MOST_ROWS, UNITS, Column, key, table
 from tfvis_nb.display.panels.places import Places
 
@@ -37,9 +37,9 @@ def column(block: dict[str, Any], name: str) -> list[Any]:
     return [row[at] for row in block["rows"]]
 
 
-@pytest.mark.parametrize("name", list(TABS))
+@pytest.mark.parametrize("name", [*TABS, COMPARISON])
 def test_every_figure_has_a_unit_and_a_definition(trace: Trace, name: str) -> None:
-    for block in tables(in_json(tab(trace, name))):
+    for block in tables(in_json(tab(trace, name, against=trace))):
         assert block["columns"]
         for each in block["columns"]:
             assert each["unit"] in UNITS
@@ -80,7 +80,7 @@ def test_rows_are_where_the_timeline_has_them(trace: Trace) -> None:
         assert shown["op"] == op
         start = int(shown["start_ns"]) - origin
         assert zoom["start"] <= start <= start + int(shown["duration_ns"]) <= zoom["end"]
-    (steps,) = tables(tab(trace, "Steps"))
+    steps = tables(tab(trace, "Steps"))[0]
     (zoom,) = steps["zoom"]
     assert zoom == {"start": 0, "end": column(steps, "duration_ns")[0]}
 
@@ -135,8 +135,22 @@ def test_a_column_without_unit_or_definition_is_refused(unit: str, definition: s
 
 def test_there_is_no_other_tab(trace: Trace) -> None:
     assert tab_names() == list(TABS)
-    with pytest.raises(KeyError):
-        tab(trace, "breakdown")
+    for name in ("breakdown", COMPARISON):
+        with pytest.raises(KeyError):
+            tab(trace, name)
+
+
+def test_two_traces_are_compared() -> None:
+    def first_op(duration_ns: int) -> Trace:
+        columns = {"start_ns": [0], "duration_ns": [duration_ns], "kind": ["op"], "op": ["MatMul"]}
+        return Trace(events.build({**columns, "device": ["/device:CPU:0"]}), title=f"{duration_ns} ns")
+
+    activities, ops = tables(in_json(tab(first_op(70), COMPARISON, against=first_op(50))))
+    assert column(activities, "activity") == ["Host compute"]
+    assert column(activities, "difference_ns") == [20]
+    assert "first is 50 ns, the second is 70 ns" in activities["definition"]
+    assert column(ops, "change") == ["longer"]
+    assert ops["zoom"][0]["events"] == [0]
 
 
 def test_an_event_without_length_gets_room_around_it() -> None:
@@ -148,5 +162,11 @@ def test_an_event_without_length_gets_room_around_it() -> None:
 
 def test_every_tab_of_a_folder_of_modules_is_listed() -> None:
     folder = Path(tab.__code__.co_filename).parent
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "blocks", "places", "wording"}
+    modules = {path.stem for path in folder.glob("*.py")} - {
+        "__init__",
+        "blocks",
+        "comparison",
+        "places",
+        "wording",
+    }
     assert set(TABS.values()) == modules

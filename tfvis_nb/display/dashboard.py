@@ -77,6 +77,8 @@ class Dashboard(ipywidgets.VBox):
     ----------
     trace
         What to show.
+    against
+        Another trace: a tab says what took longer than in it.
     selection, title, **options
         As of `tfvis_nb.show_timeline`.
 
@@ -89,11 +91,17 @@ class Dashboard(ipywidgets.VBox):
     """
 
     def __init__(
-        self, trace: Trace, *, selection: Any = None, title: str | None = None, **options: Any
+        self,
+        trace: Trace,
+        *,
+        against: Trace | None = None,
+        selection: Any = None,
+        title: str | None = None,
+        **options: Any,
     ) -> None:
         self.timeline = _LinkedTimeline(trace, selection=selection, title=title, **options)
         self.timeline.page = self.to_html
-        self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link)
+        self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
         super().__init__([self.timeline, self.panels])
 
     @property
@@ -169,7 +177,12 @@ class Dashboard(ipywidgets.VBox):
 
 
 def show_dashboard(
-    source: Any, *, selection: Any = None, title: str | None = None, **options: Any
+    source: Any,
+    *,
+    against: Any = None,
+    selection: Any = None,
+    title: str | None = None,
+    **options: Any,
 ) -> Dashboard:
     """Show a trace as a timeline with its analyses; in a notebook, as the last expression of a cell.
 
@@ -180,6 +193,8 @@ def show_dashboard(
     ----------
     source
         A `Trace`, or anything `tfvis_nb.read_trace` reads.
+    against
+        Another one: a tab says what took longer than in it.
     selection, title, **options
         As of `tfvis_nb.show_timeline`.
 
@@ -201,10 +216,15 @@ def show_dashboard(
     >>> tv.show_dashboard(tv.Trace(table, title="mlp"))
     <Dashboard mlp: 1 event, 1 device, 1 step, 2.00 \u00b5s>
     """
-    refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title"])
+    refuse_unknown(options, [*timeline_options.DEFAULTS, "against", "selection", "title"])
     check_title(title)
-    if not isinstance(source, Trace):
-        from tfvis_nb.reading import read_trace
+    other = None if against is None else _trace(against)
+    return Dashboard(_trace(source), against=other, selection=selection, title=title, **options)
 
-        source = read_trace(source)
-    return Dashboard(source, selection=selection, title=title, **options)
+
+def _trace(source: Any) -> Trace:
+    if isinstance(source, Trace):
+        return source
+    from tfvis_nb.reading import read_trace
+
+    return read_trace(source)

@@ -30,6 +30,8 @@ class PanelsWidget(anywidget.AnyWidget):
     ----------
     trace
         As the timeline shows it.
+    against
+        Another trace, to compare it with.
     link
         What the timeline has as its ``_link``.
     height
@@ -53,18 +55,21 @@ class PanelsWidget(anywidget.AnyWidget):
     _bokeh = traitlets.Unicode().tag(sync=True)
     _errors = traitlets.Dict().tag(sync=True, echo_update=False)
 
-    def __init__(self, trace: Trace, *, link: str, height: int = HEIGHT) -> None:
+    def __init__(
+        self, trace: Trace, *, link: str, against: Trace | None = None, height: int = HEIGHT
+    ) -> None:
         # First of all what `close` needs, which is called for a widget that could not be made, too.
         self._closing = threading.Event()
         if not hasattr(type(self), "_esm"):
             bundle("panel.js")
         timeline_options.checked("height", height)
         self._trace = trace
+        self._against = against
         self._starting = threading.Lock()
         self._computing = threading.Lock()
         self._worker: threading.Thread | None = None
         self._made: dict[str, dict[str, Any]] = {}
-        titles = tab_names()
+        titles = tab_names(against)
         # One trait a tab: what has been pushed of the others is not sent again.
         texts = {_trait(place): traitlets.Unicode("").tag(sync=True) for place in range(len(titles))}
         self.add_traits(**texts)
@@ -83,8 +88,8 @@ class PanelsWidget(anywidget.AnyWidget):
     def start_later(self) -> None:
         """Begin to compute the tabs when no view has asked for it some time from now; returns at once.
 
-        A view asks when the timeline is drawn. But a kernel that is busy may not hear it, and the tabs are not to
-        wait for the end of all cells.
+        A view asks when the timeline is drawn. But a kernel that is busy may not hear it, and the tabs
+        are not to wait for the end of all cells.
         """
         patience = PATIENCE_S + len(self._trace.events) / EVENTS_PER_S
         timer = threading.Timer(patience, self.start)
@@ -104,7 +109,7 @@ class PanelsWidget(anywidget.AnyWidget):
         # One at a time: two threads would compute the same tables for both.
         with self._computing:
             if title not in self._made:
-                self._made[title] = tab(self._trace, title)
+                self._made[title] = tab(self._trace, title, self._against)
             return self._made[title]
 
     def _push(self, place: int = 0) -> None:

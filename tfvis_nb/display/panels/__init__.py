@@ -25,9 +25,12 @@ TABS: Mapping[str, str] = {
 }
 """Title of a tab to the module that has its ``blocks(trace)``; in this order."""
 
+COMPARISON = "Compare"
+"""The tab of two traces."""
 
-def tab_names() -> list[str]:
-    """Return the titles of the tabs, in their order.
+
+def tab_names(against: Trace | None = None) -> list[str]:
+    """Return the titles of the tabs, in their order; the last one only where there is another trace.
 
     Examples
     --------
@@ -35,10 +38,10 @@ def tab_names() -> list[str]:
     >>> tab_names()[:2]
     ['Findings', 'Breakdown']
     """
-    return list(TABS)
+    return [*TABS, *([] if against is None else [COMPARISON])]
 
 
-def tab(trace: Trace, name: str) -> dict[str, Any]:
+def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]:
     """Compute what one tab holds.
 
     Parameters
@@ -47,6 +50,8 @@ def tab(trace: Trace, name: str) -> dict[str, Any]:
         As the timeline beside it shows it: times are counted from its first event.
     name
         One of `tab_names`.
+    against
+        Another trace, to compare the first one with.
 
     Returns
     -------
@@ -65,7 +70,11 @@ def tab(trace: Trace, name: str) -> dict[str, Any]:
     >>> from tfvis_nb.display.panels import tab
     >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": ["MatMul"]})
     >>> [block["kind"] for block in tab(Trace(table), "Steps")["blocks"]]
-    ['chart', 'table']
+    ['chart', 'table', 'table', 'table']
     """
+    if name == COMPARISON and against is not None:
+        from tfvis_nb.display.panels import comparison
+
+        return {"title": name, "blocks": comparison.blocks(trace, against)}
     module = importlib.import_module(f"tfvis_nb.display.panels.{TABS[name]}")
     return {"title": name, "blocks": module.blocks(trace)}

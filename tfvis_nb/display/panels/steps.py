@@ -1,4 +1,4 @@
-"""The tab of steps: how long each took."""
+"""The tab of steps: how long each took, what the slow ones did, and which task the others waited for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, key, table
+from tfvis_nb.analysis import slow_steps, stragglers
+from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, figures, key, table
 from tfvis_nb.display.panels.places import Places
+from tfvis_nb.display.panels.wording import activity_label, named
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -16,8 +19,8 @@ _CHART = "Latest end minus earliest start of each step's events; the dashed line
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the chart of steps and each step's figures."""
-    return [chart(trace, "steps", _CHART), _table(trace)]
+    """Return the chart of steps, each step's figures, and of several tasks who came last."""
+    return [chart(trace, "steps", _CHART), _table(trace), _against_median(trace), _late_tasks(trace)]
 
 
 def _table(trace: Trace) -> dict[str, Any]:
@@ -44,3 +47,61 @@ def _table(trace: Trace) -> dict[str, Any]:
     zoom = places.of_steps(rows["step"].head(MOST_ROWS)) if places else []
     reason = "" if len(steps) else "no event belongs to a step"
     return table("Step by step", rows, columns, zoom=zoom, reason=reason, order=order)
+
+
+def _against_median(trace: Trace) -> dict[str, Any]:
+    """What made each step longer or shorter than the median one, the longest first."""
+    found = slow_steps.slow_steps(trace)
+    columns = [
+        key("step", "Step", "number"),
+        *figures(
+            slow_steps.FIGURES,
+            ("excess_ns", "Longer by", "ns"),
+            ("ratio", "Of median", "ratio"),
+            ("work_ns", "Device work", "ns"),
+            ("work_ratio", "Of median", "ratio"),
+            ("activity", "Mostly", "text"),
+            ("activity_ns", "By", "ns"),
+            ("op", "Op", "name"),
+            ("op_ns", "By", "ns"),
+        ),
+    ]
+    rows = found.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
+    rows = rows.assign(activity=[activity_label(name) for name in rows["activity"]])
+    zoom = [] if why_not(found) else Places(trace).of_steps(rows["step"])
+    middle = f", step {found['median_step'].iloc[0]}" if len(found) else ""
+    return table(
+        "Against the median step",
+        rows,
+        columns,
+        definition=f"Each step against the one of median duration{middle}.",
+        zoom=zoom,
+        light="op",
+        reason=why_not(found),
+        of=len(found),
+        order="longest",
+    )
+
+
+def _late_tasks(trace: Trace) -> dict[str, Any]:
+    found = stragglers.late_tasks(trace)
+    columns = [
+        key("task", "Task"),
+        *figures(
+            stragglers.FIGURES,
+            ("kind", "Where", "text"),
+            ("barriers", "Barriers", "count"),
+            ("last", "Last at", "count"),
+            ("awaited_ns", "Awaited", "ns"),
+            ("share", "Share", "share"),
+            ("waited_ns", "Waited", "ns"),
+            ("behind_mean_ns", "Mean behind", "ns"),
+        ),
+    ]
+    return table(
+        "Who the other tasks waited for",
+        named(found),
+        columns,
+        definition="Where tasks wait for one another, which of them came last, and by how much.",
+        reason=why_not(found),
+    )
