@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, overload
 
 import ipywidgets
 import pandas as pd
-import traitlets
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.display import options as timeline_options
@@ -17,54 +14,11 @@ from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard_page import dashboard_page
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.labels import one_line
-from tfvis_nb.display.page import MAX_BYTES, file_stem, write_text
+from tfvis_nb.display.linked_timeline import LinkedTimeline
+from tfvis_nb.display.page import MAX_BYTES, write_text
 from tfvis_nb.display.panels_widget import PanelsWidget
-from tfvis_nb.display.timeline import TimelineWidget
 from tfvis_nb.unknown_options import check_title, refuse_unknown
 from tfvis_nb.writable import writable
-
-
-class _LinkedTimeline(TimelineWidget):
-    """The timeline of a dashboard: it has a link, and its page is that of the dashboard."""
-
-    page: Callable[[], str]
-
-    @traitlets.default("_link")
-    def _new_link(self) -> str:
-        return uuid.uuid4().hex
-
-    @property
-    def link(self) -> str:
-        return self._link
-
-    @property
-    def shown(self) -> Trace:
-        """The trace with the times that are drawn."""
-        return self._shown
-
-    @property
-    def title(self) -> str:
-        return self._title
-
-    def as_now(self, title: str | None) -> dict[str, Any]:
-        """Return what a page of the dashboard needs of the timeline, as it is set and selected now."""
-        values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
-        packed = self._delivery.packed if title in (None, self._title) else {}
-        return {
-            "title": self._title if title is None else title,
-            "options": values | {"selection": self._selection},
-            **packed,
-        }
-
-    def send_details_soon(self) -> None:
-        """Send what the details show after the cell: a kernel busy with the next ones could not be asked."""
-        if not self._details and not self._delivery.rest:
-            after_cell(self._send_details)
-
-    def _exported(self, form: Any) -> tuple[str, str]:
-        if form == "html":
-            return f"{file_stem(self._title)}.html", self.page()
-        return super()._exported(form)
 
 
 class Dashboard(ipywidgets.VBox):
@@ -99,7 +53,7 @@ class Dashboard(ipywidgets.VBox):
         title: str | None = None,
         **options: Any,
     ) -> None:
-        self.timeline = _LinkedTimeline(trace, selection=selection, title=title, **options)
+        self.timeline = LinkedTimeline(trace, selection=selection, title=title, **options)
         self.timeline.page = self.to_html
         self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
         super().__init__([self.timeline, self.panels])

@@ -69,7 +69,7 @@ class PanelsWidget(anywidget.AnyWidget):
         self._computing = threading.Lock()
         self._worker: threading.Thread | None = None
         self._made: dict[str, dict[str, Any]] = {}
-        titles = tab_names(against)
+        titles = self._names()
         # One trait a tab: what has been pushed of the others is not sent again.
         texts = {_trait(place): traitlets.Unicode("").tag(sync=True) for place in range(len(titles))}
         self.add_traits(**texts)
@@ -105,11 +105,19 @@ class PanelsWidget(anywidget.AnyWidget):
         self._closing.set()
         super().close()
 
+    def _names(self) -> list[str]:
+        """Return the titles of the tabs."""
+        return tab_names(self._against)
+
+    def _compute(self, title: str) -> dict[str, Any]:
+        """Return what a tab holds."""
+        return tab(self._trace, title, self._against)
+
     def _tab(self, title: str) -> dict[str, Any]:
         # One at a time: two threads would compute the same tables for both.
         with self._computing:
             if title not in self._made:
-                self._made[title] = tab(self._trace, title, self._against)
+                self._made[title] = self._compute(title)
             return self._made[title]
 
     def _push(self, place: int = 0) -> None:
