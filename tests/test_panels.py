@@ -40,7 +40,8 @@ def column(block: dict[str, Any], name: str) -> list[Any]:
 @pytest.mark.parametrize("name", [*TABS, COMPARISON])
 def test_every_figure_has_a_unit_and_a_definition(trace: Trace, name: str) -> None:
     for block in tables(in_json(tab(trace, name, against=trace))):
-        assert block["columns"]
+        labels = [each["label"] for each in block["columns"]]
+        assert len(set(labels)) == len(labels) > 0
         for each in block["columns"]:
             assert each["unit"] in UNITS
             assert each["label"]
@@ -103,6 +104,10 @@ def test_charts_are_whole_items(trace: Trace) -> None:
         assert item["root_id"] == root["id"]
         assert chart["title"]
         assert not chart["cannot_say"]
+    parts, _ = charts
+    assert {"label": "host compute", "colour": "#7aa6d8"} in parts["legend"]
+    (ops,) = (block for block in tab(trace, "Ops")["blocks"] if block["kind"] == "chart")
+    assert all(entry["label"] and entry["colour"].startswith("#") for entry in ops["legend"])
     assert "eval" not in json.dumps(charts)
 
 

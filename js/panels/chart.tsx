@@ -25,6 +25,16 @@ export function Chart({ host, block, isShown }: ChartProps) {
   return (
     <section class="block chart" data-wide={block.wide || undefined}>
       <BlockHead title={title} definition={block.definition} />
+      {block.legend.length > 0 && (
+        <ul class="legend" aria-label="Colours">
+          {block.legend.map(({ label, colour }) => (
+            <li key={label}>
+              <i style={{ background: colour }} />
+              {label}
+            </li>
+          ))}
+        </ul>
+      )}
       {item ? <Figure {...{ host, item, title, isShown }} /> : <CannotSay reason={block.cannot_say} />}
     </section>
   );

@@ -48,6 +48,8 @@ export interface ChartBlock {
   cannot_say: string;
   /** What BokehJS makes the figure of. */
   item: BokehItem | null;
+  /** What its colours mean. */
+  legend: { label: string; colour: string }[];
   /** Whether it needs all the width: one along the run's time does. */
   wide: boolean;
 }

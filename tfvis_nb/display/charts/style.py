@@ -22,8 +22,8 @@ COLOURS = {
     "host_compute": "#7aa6d8",
     "runtime": "#9fb4c7",
     "preprocessing": "#b3a78c",
-    "idle": "#d7dbe1",
-    "unknown": "#c4c8cf",
+    "idle": "#7f879445",
+    "unknown": "#7f879470",
     "others": "#aeb4bd",
 }
 """Activity to colour: those of the timeline, which carry on a light and on a dark ground."""

@@ -173,6 +173,7 @@ def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
         "definition": definition,
         "cannot_say": charts.why_not(name),
         "item": None,
+        "legend": [],
         "wide": False,
     }
     if block["cannot_say"]:
@@ -185,7 +186,23 @@ def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
     # The page says it above the chart, where it can be selected and read out.
     block["title"] = made.title.text
     made.title.visible = False
-    return block | {"item": json_item(made), "wide": made.name == TIME}
+    legend = _legend(made)
+    return block | {"item": json_item(made), "legend": legend, "wide": made.name == TIME}
+
+
+def _legend(made: Any) -> list[dict[str, str]]:
+    """Take the legend out of a figure: the page writes it, as it knows how wide it is."""
+    found = []
+    for legend in made.legend:
+        legend.visible = False
+        for entry in legend.items:
+            (drawn,) = entry.renderers
+            glyph, rows = drawn.glyph, drawn.data_source.data
+            colour = glyph.fill_color if "fill_color" in glyph.properties() else glyph.line_color
+            # Where rows have colours of their own, the entry stands for one of them.
+            colour = rows[colour][entry.index] if colour in rows else colour
+            found.append({"label": entry.label.value, "colour": colour})
+    return found
 
 
 def _cells(column: pd.Series) -> list[Any]:

@@ -90,9 +90,9 @@ def _on_cpu(trace: Trace) -> dict[str, Any]:
             ("total_ns", "Time", "ns"),
             ("count", "Count", "count"),
             ("to_host", "Copies to host", "count"),
-            ("to_host_bytes", "Bytes", "bytes"),
+            ("to_host_bytes", "Bytes to host", "bytes"),
             ("to_device", "Copies to GPU", "count"),
-            ("to_device_bytes", "Bytes", "bytes"),
+            ("to_device_bytes", "Bytes to GPU", "bytes"),
         ),
     ]
     rows = found.head(MOST_ROWS)

@@ -59,11 +59,11 @@ def _against_median(trace: Trace) -> dict[str, Any]:
             ("excess_ns", "Longer by", "ns"),
             ("ratio", "Of median", "ratio"),
             ("work_ns", "Device work", "ns"),
-            ("work_ratio", "Of median", "ratio"),
+            ("work_ratio", "Work of median", "ratio"),
             ("activity", "Mostly", "text"),
             ("activity_ns", "By", "ns"),
             ("op", "Op", "name"),
-            ("op_ns", "By", "ns"),
+            ("op_ns", "Op by", "ns"),
         ),
     ]
     rows = found.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
