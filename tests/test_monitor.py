@@ -217,6 +217,9 @@ def test_files_of_a_trace_and_of_the_session(path: Path, tmp_path: Path) -> None
     names = {form: answer["name"] for form, (answer, _) in found.items()}
     assert names == {form: f"run-train-run-1.{form}" for form in found}
     assert b'id="tfvis-drawn"' in found["html"][1][0]
+    answer, (page,) = widget.ask("download", trace=1, format="dashboard")
+    assert answer["name"] == "run-train-run-1-dashboard.html"
+    assert b'id="tfvis-tabs"' in page
     assert json.loads(found["json"][1][0])["traceEvents"]
     table = tmp_path / "trace.parquet"
     table.write_bytes(found["parquet"][1][0])
@@ -240,7 +243,7 @@ def test_files_of_a_trace_and_of_the_session(path: Path, tmp_path: Path) -> None
         ("open", {}, "a trace is named by its number, not by 'None'"),
         ("open", {"trace": 99}, "there is no trace 99; it may have been deleted since"),
         ("open", {"trace": 10**30}, "there is no trace 1000"),
-        ("download", {"trace": 1, "format": "pdf"}, "there is no format 'pdf'; the formats are html, json"),
+        ("download", {"trace": 1, "format": "pdf"}, "no format 'pdf'; the formats are html, dashboard, json"),
         ("download", {"trace": 1, "format": ["html"]}, "there is no format"),
         ("download", {"trace": 99, "format": "html"}, "there is no trace 99"),
     ],

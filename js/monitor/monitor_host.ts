@@ -92,7 +92,7 @@ export type RuleCommand =
   | { do: "trace_when"; slower_than: number; signature: number | null }
   | { do: "trace_none"; signature: number | null };
 
-export type DownloadFormat = "html" | "json" | "parquet";
+export type DownloadFormat = "html" | "dashboard" | "json" | "parquet";
 
 export interface Opened {
   /** The gzip'd container with what is drawn. */

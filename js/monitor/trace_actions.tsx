@@ -7,6 +7,7 @@ import type { MonitorStore } from "./store";
 
 const FORMATS: [DownloadFormat, label: string, suffix: string][] = [
   ["html", "Offline page", ".html"],
+  ["dashboard", "Dashboard", ".html"],
   ["json", "Chrome trace", ".json"],
   ["parquet", "Table", ".parquet"],
 ];

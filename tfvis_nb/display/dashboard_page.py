@@ -9,12 +9,15 @@ from typing import Any
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.display import bokehjs
+from tfvis_nb.display.closer import closer
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.html_frame import framed
 from tfvis_nb.display.labels import one_line, printable
-from tfvis_nb.display.page import bundle, packed_parts
+from tfvis_nb.display.options import checked_options
+from tfvis_nb.display.page import MAX_BYTES, bundle, packed_parts
+from tfvis_nb.display.panels import tab, tab_names
 
-_STYLE = """\
+PANES = """\
 #tfvis-root { display: flex; flex-direction: column; }
 .tfvis-timeline { flex: none; min-height: 0; }
 .tfvis-panels { flex: 1 1 0; min-height: 0; }
@@ -23,6 +26,41 @@ _STYLE = """\
 .tfvis-splitter:hover, .tfvis-splitter:focus-visible { background: light-dark(#2563eb, #6ea8fe); outline: 0; }
 @media print { .tfvis-splitter { display: none; } }
 """
+
+
+def html_dashboard(trace: Trace, title: str | None = None, *, max_bytes: int | None = MAX_BYTES) -> str:
+    """Write the dashboard of a trace as one HTML text, its tabs computed here.
+
+    Parameters
+    ----------
+    trace
+        What to show.
+    title
+        Of the page; the trace's own unless given.
+    max_bytes
+        Of the page; None for any size.
+
+    Raises
+    ------
+    tfvis_nb.display.page.PageTooLargeError, FileNotFoundError
+        As of `dashboard_page`.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.dashboard_page import html_dashboard
+    >>> trace = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]}), title="a step")
+    >>> "<title>a step</title>" in html_dashboard(trace)
+    True
+    """
+    shown = closer(trace)
+    return dashboard_page(
+        shown,
+        [tab(shown, name) for name in tab_names()],
+        title=trace.title if title is None else title,
+        options={**checked_options({}), "selection": None},
+        max_bytes=max_bytes,
+    )
 
 
 def dashboard_page(
@@ -80,5 +118,5 @@ def dashboard_page(
         parts=parts | beside,
         options=options,
         code=bundle("dashboard.js"),
-        style=_STYLE,
+        style=PANES,
     )

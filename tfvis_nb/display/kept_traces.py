@@ -11,13 +11,14 @@ from pathlib import Path
 from tfvis_nb._trace import Trace
 from tfvis_nb.display.chrome_trace import chrome_trace_text
 from tfvis_nb.display.closer import closer
+from tfvis_nb.display.dashboard_page import html_dashboard
 from tfvis_nb.display.delivery import MOST_HELD
 from tfvis_nb.display.page import file_stem, html_page
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.display.wire_details import details
 from tfvis_nb.stored.saved import SavedSession
 
-FORMATS = ("html", "json", "parquet")
+FORMATS = ("html", "dashboard", "json", "parquet")
 
 MOST_COPIED = 256_000_000
 """Bytes of a session that a browser is made to hold at once, to save a copy of it."""
@@ -42,7 +43,7 @@ def packed(session: SavedSession, trace: object) -> tuple[str, bytes, bytes]:
 
 
 def file_of(session: SavedSession, trace: object, form: object) -> tuple[str, bytes]:
-    """Return a trace as a file of the format ``"html"``, ``"json"`` or ``"parquet"``: its name and content.
+    """Return a trace as a file of one of `FORMATS`: its name and content.
 
     Raises
     ------
@@ -52,7 +53,10 @@ def file_of(session: SavedSession, trace: object, form: object) -> tuple[str, by
     if form not in FORMATS:
         raise ValueError(f"there is no format {str(form)[:60]!r}; the formats are {', '.join(FORMATS)}")
     found = _read(session, trace)
-    name = f"{file_stem(f'{session.path.stem}-{found.title}')}.{form}"
+    stem = file_stem(f"{session.path.stem}-{found.title}")
+    if form == "dashboard":
+        return f"{stem}-dashboard.html", html_dashboard(found).encode()
+    name = f"{stem}.{form}"
     if form == "html":
         return name, html_page(found).encode()
     if form == "json":
