@@ -25,7 +25,9 @@ from tfvis_nb.analysis.launch_gaps import launch_gaps
 from tfvis_nb.analysis.memory import WHERE, memory_peaks
 from tfvis_nb.analysis.op_statistics import GROUPINGS, op_statistics
 from tfvis_nb.analysis.scope_tree import scope_tree
+from tfvis_nb.analysis.sweep import lengths, union
 from tfvis_nb.analysis.transfer_matrix import transfer_matrix
+from tfvis_nb.analysis.utilisation import ran_on_device
 
 _OTHERS = (".json", ".json.xz", ".json.gz", ".pickle", ".pickle.xz", ".pickle.gz", ".tar.xz")
 KEYS = ["step", "task", "device"]
@@ -142,6 +144,20 @@ def test_causes_of_gaps_are_the_idle_time(trace: Trace) -> None:
     # A CPU beside an accelerator has no gaps.
     of_gpu = idle.index.get_level_values("device").astype(str).str.contains(":GPU:")
     assert set(idle[of_gpu & (idle > 0)].index) <= set(own.index)
+    here = trace.step_devices
+    if here is not None:
+        ran = ran_on_device(trace, here)
+        numbers = here.table.reset_index(names="place")
+        place = table[KEYS].merge(numbers, how="left", on=KEYS)["place"].to_numpy(np.int64)
+        begin, end = table["start_ns"], table["start_ns"] + table["duration_ns"]
+        either = union(
+            *(
+                np.append(*pair)
+                for pair in ((here.place[ran], place), (here.start[ran], begin), (here.end[ran], end))
+            )
+        )
+        covered = lengths(either, len(numbers), 2)[:, 1]
+        assert (covered == here.last - here.first)[np.unique(place)].all()
     gaps = table.groupby("gap").agg(start_ns=("start_ns", "min"), duration_ns=("gap_ns", "first"))
     covers(table, ["gap"], gaps.reset_index())
 
