@@ -153,10 +153,8 @@ def _start(server: MonitorServer, arguments: argparse.Namespace) -> None:
 
 
 def _say(server: MonitorServer, path: Path, arguments: argparse.Namespace) -> None:
-    if arguments.token_file is None:
-        print(server.url, flush=True)  # noqa: T201
-    else:
-        print(server.address, flush=True)  # noqa: T201
+    """Say what there is to know, and the address last: who waits for it may end this at once."""
+    if arguments.token_file is not None:
         _note(f"open it with ?token= and what {arguments.token_file} holds")
     if not path.exists():
         _note(f"{path} is not there yet: waiting for it")
@@ -166,6 +164,7 @@ def _say(server: MonitorServer, path: Path, arguments: argparse.Namespace) -> No
             " and your traces. Give --certfile and --keyfile, or stay at 127.0.0.1 and come by ssh -L"
         )
     _note("Ctrl-C ends this, not the job")
+    print(server.url if arguments.token_file is None else server.address, flush=True)  # noqa: T201
 
 
 def _show(server: MonitorServer) -> None:
