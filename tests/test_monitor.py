@@ -243,7 +243,7 @@ def test_files_of_a_trace_and_of_the_session(path: Path, tmp_path: Path) -> None
         ("open", {}, "a trace is named by its number, not by 'None'"),
         ("open", {"trace": 99}, "there is no trace 99; it may have been deleted since"),
         ("open", {"trace": 10**30}, "there is no trace 1000"),
-        ("download", {"trace": 1, "format": "pdf"}, "there is no format 'pdf'; the formats are html, dashboard"),
+        ("download", {"trace": 1, "format": "pdf"}, "there is no format 'pdf'; the formats are html,"),
         ("download", {"trace": 1, "format": ["html"]}, "there is no format"),
         ("download", {"trace": 99, "format": "html"}, "there is no trace 99"),
     ],
