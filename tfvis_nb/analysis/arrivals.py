@@ -7,6 +7,21 @@ import pandas as pd
 
 from tfvis_nb.analysis.lanes import busy
 
+_RULE = "the rule of Horovod's coordinator (arXiv:1802.05799, section 4)"
+
+FIGURES: dict[str, str] = {
+    "wait_ns": "Latest start over the ranks minus the rank's own start, in ns: the collective begins when "
+    f"all have come, {_RULE}.",
+    "transfer_ns": "The rank's end minus the latest start over the ranks, in ns; with wait_ns it is "
+    "the duration.",
+    "last": "The rank that came last; of late_ranks at how many collectives it was this one.",
+    "spread_ns": "Latest start minus earliest start over the ranks, in ns: the longest wait.",
+    "collectives": "Number of collectives of the rank in the step.",
+    "waited_ns": "Length of the union of the rank's waits in the step, in ns.",
+    "awaited_ns": "Length of the union of the times from the second latest start to the latest, over the "
+    "collectives at which the rank came last, in ns: only it was missing.",
+}
+
 _WHICH = ["step", "name", "op"]
 
 COLUMNS = (

@@ -9,6 +9,19 @@ import pandas as pd
 
 from tfvis_nb.analysis.lanes import busy
 
+FIGURES: dict[str, str] = {
+    "step_ns": "Latest end minus earliest start of the task's events in the step, in ns.",
+    "communication_ns": "|C|: length of the union of tensors received and collectives, in ns.",
+    "computation_ns": "|K|: length of the union of ops, kernels and memsets, without those that wait for a "
+    "tensor, for input or for their body, in ns.",
+    "hidden_ns": "|C and K|: communication behind which something computed, in ns; divided by |C| the "
+    "communication computation overlap of Holistic Trace Analysis (communication_analysis.py).",
+    "exposed_ns": "|C| - |C and K|, in ns: what faster communication could save at most.",
+    "idle_ns": "step_ns - |C or K|, in ns: other in the distributed view of kineto's TensorBoard plugin.",
+    "elapsed_ns": "Latest end minus earliest start of what communicates, in ns: "
+    "communication_elapsed_time of tfvis and tftracer.",
+}
+
 _CALLED = r"(?:Stateful)?PartitionedCall$|RemoteCall$|(?:Stateless)?(?:If|While|Case)$|SymbolicGradient$"
 
 CALLS = re.compile(_CALLED)

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 MODULES: tuple[str, ...] = (
     "breakdown",
     "utilisation",
+    "communication",
     "efficiency",
+    "arrivals",
     "op_statistics",
     "scope_tree",
     "launch_bound",
@@ -20,6 +22,7 @@ MODULES: tuple[str, ...] = (
     "memory",
     "memory_use",
     "tensor_lifetimes",
+    "transfers",
     "transfer_matrix",
     "bandwidth",
     "slowest_edges",

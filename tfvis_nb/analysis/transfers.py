@@ -7,6 +7,17 @@ import pandas as pd
 
 from tfvis_nb.reading.devices import task_of
 
+_TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
+
+FIGURES: dict[str, str] = {
+    "bytes": "The recorded size, in bytes.",
+    "wait_ns": "Of a tensor duration_ns - transfer_ns, of a copy its start minus its launch, at least "
+    "0, in ns.",
+    "transfer_ns": "Of a tensor its end minus the latest of its start and the end before it on its channel, "
+    f"one task to another, in order of ends: {_TICTAC}; of a copy its duration; in ns.",
+    "bandwidth": "bytes / transfer_ns, in bytes per second.",
+}
+
 COLUMNS = (
     "event",
     "step",
