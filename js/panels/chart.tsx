@@ -114,7 +114,8 @@ async function draw(
   }
   const [root] = views.roots;
   const page = stage.closest<HTMLElement>(".tfv") as HTMLElement;
-  const colour = () => colourChart(root.model, readTokens(page));
+  // What is taken out of the page has no colours, and no letters.
+  const colour = () => page.isConnected && colourChart(root.model, readTokens(page));
   colour();
   watchTheme(colour, signal);
   return new ChartLink(root.model, host.link, shown, signal);

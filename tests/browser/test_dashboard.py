@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import BrowserContext, expect
 
 import tfvis_nb
 from tests.browser.dashboard import Dashboard, OpenDashboard
@@ -33,6 +33,15 @@ def test_charts_are_drawn_in_the_page(shown: Dashboard) -> None:
         assert box
         assert box["height"] > 60
         assert chart.locator("canvas").count() > 0
+
+
+def test_another_bokeh_of_the_page_is_left_alone(
+    context: BrowserContext, exported_dashboard: OpenDashboard, page_file: Path
+) -> None:
+    context.add_init_script("window.Bokeh = {version: '0.1', __bokeh__: true}")
+    shown = exported_dashboard(page_file).wait()
+    assert shown.chart("Memory", MEMORY).locator("canvas").count() > 0
+    assert shown.page.evaluate("window.Bokeh.version") == "0.1"
 
 
 def test_a_row_is_found_in_the_timeline_by_pointer_and_by_key(shown: Dashboard) -> None:
