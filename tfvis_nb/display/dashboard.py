@@ -44,6 +44,9 @@ class Dashboard(ipywidgets.VBox):
         The tabs; ``panels.height`` is theirs in CSS pixels.
     """
 
+    # `close` is called for a widget that could not be made, too.
+    _parts: tuple[Any, ...] = ()
+
     def __init__(
         self,
         trace: Trace,
@@ -56,7 +59,8 @@ class Dashboard(ipywidgets.VBox):
         self.timeline = LinkedTimeline(trace, selection=selection, title=title, **options)
         self.timeline.page = self.to_html
         self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
-        super().__init__([self.timeline, self.panels])
+        self._parts = (self.timeline, self.panels)
+        super().__init__(self._parts)
 
     @property
     def trace(self) -> Trace:
@@ -116,8 +120,8 @@ class Dashboard(ipywidgets.VBox):
         """Remove the dashboard from the notebook and free what it holds for it."""
         # The box goes first: it would look for what is no longer in it.
         super().close()
-        self.timeline.close()
-        self.panels.close()
+        for part in self._parts:
+            part.close()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {one_line(self.trace, self.timeline.title)}>"
