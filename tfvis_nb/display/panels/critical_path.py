@@ -83,9 +83,9 @@ def _pieces(trace: Trace) -> dict[str, Any]:
         key("name", "Node", "name"),
         _WHAT,
         *step_key(trace),
-        Column("place", "Where", "text", "The lane of what ran, or of what did not run yet."),
-        Column("start_ns", "At", "time", "When the piece begins, from the trace's first event, in ns."),
         *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns")),
+        Column("start_ns", "At", "time", "When the piece begins, from the trace's first event, in ns."),
+        Column("place", "Where", "text", "The lane of what ran, or of what did not run yet."),
     ]
     zoom = []
     if not why_not(found):
