@@ -3,6 +3,7 @@
  * has the focus arrive here.
  */
 
+import { toggleCritical } from "../view/critical";
 import type { Store } from "../view/store";
 import type { Commands } from "./commands";
 
@@ -38,6 +39,7 @@ export function bindKeyboard(
     ArrowDown: () => commands.stepAcross(1),
     BracketLeft: () => commands.follow(-1),
     BracketRight: () => commands.follow(1),
+    KeyC: () => toggleCritical(store),
     KeyM: (shift) => commands.mark(shift),
     KeyN: (shift) => commands.nextMatch(shift ? -1 : 1),
     PageDown: () => store.scrollTo(store.scroll + store.height * 0.85),

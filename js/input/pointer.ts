@@ -1,5 +1,6 @@
 /** The pointer over the lanes: hover, click, double click, and the three drags. */
 
+import type { Selection } from "../host";
 import { itemAt } from "../model/arrangement";
 import { hitRow } from "../model/raster";
 import { pan, timeAt, type Viewport } from "../model/viewport";
@@ -135,7 +136,7 @@ export class Pointer {
     if (drag.mode === "pan" && event.button === 1) return;
     const hit = this.#hit(x, y);
     if (!hit) {
-      store.select(null);
+      store.select(this.#idle(x, y));
       return;
     }
     const selection = store.selection;
@@ -146,6 +147,18 @@ export class Pointer {
     }
     const others = selection.events.filter((id) => id !== hit.id);
     store.select({ events: others.length < selection.events.length ? others : [hit.id, ...others] });
+  }
+
+  /** The idle stretch of a device at a place in its lanes; null where there is none or it is selected already. */
+  #idle(x: number, y: number): Selection | null {
+    const { store } = this;
+    const at = itemAt(store.arrangement, y + store.scroll);
+    if (at?.item.type !== "lane" || store.aligned) return null;
+    const { lane } = at.item;
+    const time = timeAt(store.viewport, x, store.width);
+    const idle = store.details?.waiting?.stretch(store.drawn.lanes[lane], time);
+    if (!idle || (store.range?.start === idle.start && store.range.end === idle.end)) return null;
+    return { ...idle, lanes: [lane], step: store.stepNumber };
   }
 
   #cancel(): void {

@@ -2,6 +2,7 @@
 import { type Container, oneOf, openContainer, Strings } from "./container";
 import { type Dataflow, type Edge, readDataflow } from "./dataflow";
 import type { Drawn } from "./drawn";
+import { Waiting } from "./waiting";
 import { byEvent, optional, wireRows } from "./wire_rows";
 
 export type { Edge, EdgeKind } from "./dataflow";
@@ -46,6 +47,7 @@ export class Details {
   /** The row of each event in the columns. */
   readonly #rows: Uint32Array;
   readonly #flow: Dataflow;
+  #waiting: Waiting | null = null;
 
   constructor(container: Container, drawn: Drawn) {
     this.#container = container;
@@ -62,6 +64,17 @@ export class Details {
     );
     this.tensorIds = byEvent(oneOf(container, "tensor", this.count, [Uint32Array]), this.#rows);
     this.#flow = readDataflow(container, this.#rows);
+  }
+
+  /** What steps and devices waited for; null where only parts of the trace are here. */
+  get waiting(): Waiting | null {
+    this.#waiting ??= new Waiting(this.#container, this.#rows);
+    return this.#waiting;
+  }
+
+  /** How much later the event could have ended without its step becoming longer. */
+  slack(event: number): number | null {
+    return this.#number("slack", this.#rows[event]);
   }
 
   /** When the event became ready or was launched. */

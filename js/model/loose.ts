@@ -81,6 +81,12 @@ export class LooseDetails implements DetailsView {
     return this.details.tensorIds;
   }
 
+  readonly waiting = null;
+
+  slack(): null {
+    return null;
+  }
+
   scheduled(place: number): number | null {
     const time = this.#of(place, (own) => this.details.scheduled(own), null);
     return time === null ? null : time + this.later;

@@ -10,6 +10,8 @@ import type { Row } from "./rows";
  * more detail; while `part` is set they take the place of the outline's
  * entries that overlap it. The rest is known but in no row. In each of the two
  * blocks entries are ordered by lane, row and start.
+ *
+ * Only a kernel merges, so that bundles without one carry none of what follows from it.
  */
 export interface Merged {
   /** Events of the whole trace. */
@@ -34,17 +36,17 @@ export interface Merged {
 
 /** Events of the trace, however many the browser holds. */
 export function eventCount(drawn: Drawn): number {
-  return drawn.merged ? drawn.merged.total : drawn.count;
+  return HAS_KERNEL && drawn.merged ? drawn.merged.total : drawn.count;
 }
 
 /** The event id of an entry; without merging they are the same. */
 export function eventAt(drawn: Drawn, place: number): number {
-  return drawn.merged ? drawn.merged.events[place] : place;
+  return HAS_KERNEL && drawn.merged ? drawn.merged.events[place] : place;
 }
 
 /** The entry that says all about an event; null when none here does. */
 export function placeOfEvent(drawn: Drawn, event: number): number | null {
-  if (!drawn.merged) return event < drawn.count ? event : null;
+  if (!HAS_KERNEL || !drawn.merged) return event < drawn.count ? event : null;
   // From the end, as what came last is on the screen.
   const place = drawn.merged.events.lastIndexOf(event);
   return place < 0 ? null : place;
@@ -52,7 +54,7 @@ export function placeOfEvent(drawn: Drawn, event: number): number | null {
 
 /** A selection with its events by place instead of id; those that are not here are left out. */
 export function byPlace(drawn: Drawn, selection: Selection | null): Selection | null {
-  if (!drawn.merged || !selection || !("events" in selection)) return selection;
+  if (!HAS_KERNEL || !drawn.merged || !selection || !("events" in selection)) return selection;
   const places = selection.events.map((event) => placeOfEvent(drawn, event));
   const events = places.filter((place) => place !== null);
   return events.length ? { events } : null;
@@ -60,7 +62,7 @@ export function byPlace(drawn: Drawn, selection: Selection | null): Selection | 
 
 /** A selection with its events by id instead of place. */
 export function byEventId(drawn: Drawn, selection: Selection | null): Selection | null {
-  if (!drawn.merged || !selection || !("events" in selection)) return selection;
+  if (!HAS_KERNEL || !drawn.merged || !selection || !("events" in selection)) return selection;
   return { events: selection.events.map((place) => eventAt(drawn, place)) };
 }
 

@@ -1,13 +1,13 @@
 /** Reads what is typed into the search field. */
 
-export type Field = "any" | "name" | "op" | "lane" | "kind";
+export type Field = "any" | "name" | "op" | "lane" | "kind" | "is";
 
 /** Every term must hold: a text found in a field (lower case), or a bound on the duration in ns. */
 export type Term =
   | { type: "text"; field: Field; text: string }
   | { type: "duration"; longer: boolean; inclusive: boolean; ns: number };
 
-const FIELDS: ReadonlySet<string> = new Set<Field>(["name", "op", "lane", "kind"]);
+const FIELDS: ReadonlySet<string> = new Set<Field>(["name", "op", "lane", "kind", "is"]);
 const UNITS: Readonly<Record<string, number>> = {
   ns: 1,
   us: 1e3,
@@ -19,7 +19,7 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 const BOUND = /^([<>])(=?)(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m)$/;
 
-/** The terms of `text`: words parted by spaces, "op:MatMul", "name:…", "lane:…", "kind:…", ">5ms", "<10us". */
+/** The terms of `text`: words parted by spaces, "op:MatMul", "name:…", "lane:…", "kind:…", "is:critical", ">5ms", "<10us". */
 export function parseQuery(text: string): Term[] {
   // "> 1 ms" is one bound, however it is spaced.
   const joined = text.toLowerCase().replace(/([<>]=?)\s*(\d[\d.]*)\s*(ns|us|µs|μs|ms|s|m)\b/g, "$1$2$3");

@@ -84,7 +84,8 @@ function keepTexts(
     tables.push({ hits: textHits(details.strings, text), column: details.tensorIds });
   }
   // One flag an event over all tables, and only then the mask: each loop stays on one column.
-  const found = new Uint8Array(mask.length);
+  const critical = field === "is" && "critical".includes(text) && details?.waiting;
+  const found = critical ? critical.onPath(mask.length) : new Uint8Array(mask.length);
   for (const { hits, column } of tables) {
     if (!hits.includes(1)) continue;
     for (let id = 0; id < found.length; id++) found[id] |= hits[column[id]];

@@ -82,7 +82,7 @@ export function assemble(
   render(<LaneFilter store={store} commands={commands} />, find("filter"));
   render(<DetailsPanel store={store} commands={commands} />, find("details"));
   render(<StatusLine store={store} isMac={isMac} />, find("status"));
-  render(<ProgressBar store={store} />, find("progress"));
+  if (HAS_KERNEL) render(<ProgressBar store={store} />, find("progress"));
   render(<Tooltip store={store} main={main} />, find("tooltip"));
   render(<CursorTime store={store} />, find("cursor"));
   render(<Announcer store={store} />, find("announcer"));

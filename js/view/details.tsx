@@ -7,7 +7,7 @@ import type { Store } from "./store";
 import { useTopics } from "./use_store";
 
 export function DetailsPanel({ store, commands }: { store: Store; commands: Commands }) {
-  useTopics(store, ["selection", "details", "panel", "paint", "layout"]);
+  useTopics(store, ["selection", "details", "panel", "paint", "layout", "search"]);
   if (!store.panelOpen) return null;
   const { selection, selected, range } = store;
   const several = selection && "events" in selection && selection.events.length > 1 ? selection.events : null;

@@ -163,6 +163,12 @@ function timeFacts(store: Store, id: number): Fact[] {
       value: `${formatDuration(start - scheduled)} ${kernel ? "from launch to start" : "from ready to start"}`,
     });
   }
+  const slack = details?.slack(id) ?? null;
+  if (slack !== null)
+    facts.push({
+      term: "Slack",
+      value: slack ? `${formatDuration(slack)} before the step takes longer` : "none: the step waits for it",
+    });
   const compute = details?.compute(id) ?? null;
   if (compute) {
     facts.push({ term: "Kernel call", value: formatDuration(compute.end - compute.start) });
@@ -210,7 +216,7 @@ function placeFacts(store: Store, id: number): Fact[] {
 
 /** The events that share the name of event `id`; null while that is not known. */
 function sameName(store: Store, id: number): { count: number; total: number } | null {
-  if (store.remote) return store.remote.sameName(id);
+  if (HAS_KERNEL && store.remote) return store.remote.sameName(id);
   const ids = store.shown.sameName(id);
   return { count: ids.length, total: ids.reduce((sum, other) => sum + store.drawn.duration[other], 0) };
 }

@@ -26,6 +26,7 @@ const SECTIONS: [string, [string, string][]][] = [
     "Select",
     [
       ["click", "an event; Ctrl adds another"],
+      ["click an idle device", "the gap, and why it is there"],
       ["drag", "a range; its edges stick to events, Alt lets go"],
       ["double click", "zoom to an event, or to everything"],
       ["F, Enter", "zoom to what is selected"],
@@ -40,6 +41,7 @@ const SECTIONS: [string, [string, string][]][] = [
     [
       ["/", "search; Enter next, Shift Enter before"],
       ["N", "next match; Shift N before"],
+      ["C", "the critical path: what the step waited for"],
       ["M", "mark what is selected; Shift M keeps it"],
       ["op: name: lane: kind:", "look only there, as in op:MatMul"],
       [">5ms  <10us", "longer, shorter"],

@@ -5,6 +5,7 @@ import { xAt } from "../model/viewport";
 import { drawArrows } from "./arrows";
 import type { Surface } from "./canvas";
 import { drawClockBands } from "./clock_bands";
+import { drawPath } from "./critical";
 import type { Store } from "./store";
 import type { Tokens } from "./theme";
 import { eachVisibleRow, eachWideBar } from "./visible";
@@ -26,6 +27,7 @@ export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): voi
     context.globalAlpha = 1;
   }
   outlineMatches(surface, store, tokens);
+  drawPath(surface, store, tokens);
   drawArrows(surface, store, tokens);
   const selection = store.selection;
   if (selection && "events" in selection)

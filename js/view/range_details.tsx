@@ -5,10 +5,12 @@ import type { Commands } from "../input/commands";
 import { type RangeStatistics, rangeStatistics } from "../model/statistics";
 import { stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
+import { isCritical } from "./critical";
 import { PanelHeader } from "./event_details";
 import { EventLink } from "./event_lists";
 import { ByOpOrName, StatisticsTable } from "./statistics_table";
 import type { Store } from "./store";
+import { Waits } from "./waits";
 
 type Range = NonNullable<Store["range"]>;
 
@@ -24,7 +26,7 @@ function useStatistics(store: Store, range: Range): RangeStatistics | null {
   const question = `${start} ${end} ${lanes} ${step} ${by}`;
   const [answer, setAnswer] = useState<{ question: string; statistics: RangeStatistics } | null>(null);
   useEffect(() => {
-    if (!remote) return;
+    if (!HAS_KERNEL || !remote) return;
     let isWanted = true;
     // A range that is being dragged is asked for when it rests.
     const timer = setTimeout(async () => {
@@ -87,6 +89,7 @@ export function RangeDetails({ store, commands, range }: { store: Store; command
           {answer ? formatDuration(answer.total) : UNKNOWN} <small>(full durations)</small>
         </dd>
       </dl>
+      <Waits store={store} commands={commands} {...range} isOne />
       <ByOpOrName store={store} />
       <StatisticsTable store={store} commands={commands} rows={answer?.rows ?? null} most={MOST} isFull />
     </>
@@ -98,6 +101,7 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
   const whole = { ...store.bounds, lanes: null, step: store.stepNumber };
   const answer = useStatistics(store, whole);
   const length = whole.end - whole.start;
+  const waits = <Waits store={store} commands={commands} {...whole} />;
   return (
     <>
       <PanelHeader
@@ -124,6 +128,7 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
           </>
         )}
       </dl>
+      {isCritical(store) && waits}
       <h3 title="Frames of the host program contain each other; drag a range to sum them up too">
         Most time
       </h3>
@@ -133,6 +138,7 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
         rows={answer && worked(store, answer.rows)}
         most={FEW}
       />
+      {!isCritical(store) && waits}
       <Notes notes={store.drawn.notes} />
     </>
   );

@@ -20,7 +20,7 @@ export class Shown {
     step: number | null,
   ) {
     const { merged } = drawn;
-    this.rows = merged ? mergedRows(drawn, merged, step) : packLanes(drawn, step);
+    this.rows = HAS_KERNEL && merged ? mergedRows(drawn, merged, step) : packLanes(drawn, step);
     this.rowNumbers = merged ? merged.row : rowNumbers(drawn.count, this.rows);
   }
 

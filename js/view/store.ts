@@ -188,11 +188,12 @@ export class Store extends Said {
   #find(): Matches | null {
     const { searchText: text, remote, drawn, details, step } = this;
     if (!text.trim()) return null;
-    return remote ? remote.matches(text, step) : search(drawn, details, text, step);
+    return HAS_KERNEL && remote ? remote.matches(text, step) : search(drawn, details, text, step);
   }
 
   setDetails(details: DetailsView): void {
     this.details = details;
+    if (this.searchText) this.showMatches();
     this.emit("details");
   }
 

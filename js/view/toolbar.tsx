@@ -5,13 +5,14 @@ import type { Commands } from "../input/commands";
 import { eventCount } from "../model/merged";
 import { stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
+import { isCritical, toggleCritical, whyNoPath } from "./critical";
 import { ExportMenu } from "./export_menu";
 import { SearchBox } from "./search_box";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
 
 export function Toolbar({ store, commands, root }: { store: Store; commands: Commands; root: HTMLElement }) {
-  useTopics(store, ["layout", "panel", "paint"]);
+  useTopics(store, ["layout", "panel", "paint", "details"]);
   const { drawn } = store;
   const tasks = new Set(store.run.lanes.map((lane) => lane.task)).size;
   const facts = [
@@ -42,6 +43,15 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
         title="Group lanes"
         values={{ device: "By device", kind: "By kind", none: "Ungrouped" }}
       />
+      <button
+        type="button"
+        aria-pressed={isCritical(store)}
+        disabled={!!whyNoPath(store)}
+        title={whyNoPath(store) || "What the step waited for, moment by moment (C)"}
+        onClick={() => toggleCritical(store)}
+      >
+        Critical path
+      </button>
       <button type="button" title="Show everything (0)" onClick={() => commands.whole()}>
         Fit
       </button>

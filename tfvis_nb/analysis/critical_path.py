@@ -38,8 +38,8 @@ FIGURES: dict[str, str] = {
     "transfer_wait": "From the end of what made a tensor until it is on its way to who receives it, in ns.",
     "launch_latency": "From the call that launched a kernel or copy until it starts, though its stream is "
     "free, in ns.",
-    "kernel_gap": "From the end of a kernel or copy to the start of the next one of its stream, which was "
-    "launched before, in ns.",
+    "kernel_gap": "From the end of a kernel or copy to the start of the next of its stream, or of one that "
+    "uses what it made, which was launched before, in ns.",
     "queueing": "From when an op was ready until it started, in ns: it waited for a thread.",
     "scheduling": "From the end of what an event waited for until it was ready, or started, in ns.",
     "unknown": "Nothing recorded says what was waited for, in ns.",
@@ -101,13 +101,12 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     steps = trace.steps[trace.steps["step"] >= 0]
     if step is not None:
         steps = steps[steps["step"] == step]
-    walks = trace.walks
-    rows = np.flatnonzero(walks.times.counts & (walks.times.step >= 0))
-    if steps.empty or not len(rows):
+    if steps.empty:
         return cannot_say(
             _COLUMNS, "no event belongs to a step" if step is None else f"there is no step {step}"
         )
     number, first, last = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
+    walks = trace.walks
     pieces = walks.back(final_events(trace, number), last, first)
     # Walks go back in time.
     pieces = Pieces(*(column[np.lexsort((pieces.start, pieces.walk))] for column in pieces))
@@ -154,6 +153,29 @@ def path_lengths(trace: Trace) -> pd.DataFrame:
     return table.take(order).reset_index(drop=True)
 
 
+def path_events(trace: Trace) -> np.ndarray:
+    """Tell which events ran on the critical path of a step (bool, one entry per event).
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.critical_path import path_events
+    >>> table = events.build({"start_ns": [0, 0], "duration_ns": [50, 20], "kind": ["op"] * 2})
+    >>> path_events(Trace(table)).tolist()
+    [True, False]
+    """
+    mask = np.zeros(len(trace.events), bool)
+    path = trace.critical_path
+    if not path.empty:
+        mask[path["event"].to_numpy(np.int64)[~path["category"].isin(WAITS).to_numpy()]] = True
+    return mask
+
+
 def categories(activity: np.ndarray, pieces: Pieces) -> np.ndarray:
     """Return the place in `CATEGORIES` of each piece (int8)."""
     other = len(ACTIVITIES) - 1
@@ -163,8 +185,11 @@ def categories(activity: np.ndarray, pieces: Pieces) -> np.ndarray:
 
 
 def final_events(trace: Trace, steps: np.ndarray) -> np.ndarray:
-    """Return the event of each step that ends last, of several the one that began last (int64 ids)."""
+    """Return the event of each step that ends last, of several the one that began last (int64 ids).
+
+    Rows that repeat others are it only where a step has no other.
+    """
     times = trace.walks.times
-    rows = np.flatnonzero(times.counts & (times.step >= 0))
-    rows = rows[np.lexsort((rows, times.end[rows], times.step[rows]))]
+    rows = np.flatnonzero(times.step >= 0)
+    rows = rows[np.lexsort((rows, times.end[rows], times.counts[rows], times.step[rows]))]
     return rows[np.searchsorted(times.step[rows], steps, "right") - 1]

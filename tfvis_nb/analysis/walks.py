@@ -159,7 +159,7 @@ class Walks:
         # Between release and start lies the moment at which the event was ready, where that is known.
         split = times.known_ready[who] & (begin == times.start[who]) & (reason != KIND["launch"])
         ready = np.where(split, np.clip(times.ready[who], gap, begin), gap)
-        before, waiting = self._waits(who, reason, split)
+        before, waiting = self._waits(who, reason, split, gap)
         # Going back: over, running, ready, and not yet.
         moments = np.maximum(np.stack([end, over, begin, ready, gap], 1), since[of][:, None])
         real = np.flatnonzero(moments[:, :-1] != moments[:, 1:])
@@ -175,7 +175,9 @@ class Walks:
             kind.reshape(-1)[real],
         )
 
-    def _waits(self, who: np.ndarray, reason: np.ndarray, split: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _waits(
+        self, who: np.ndarray, reason: np.ndarray, split: np.ndarray, gap: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return what passes until an event is ready, and from then until its start: places in `WAITS`."""
         of_kind = [WAITS.index(_OF_KIND.get(kind, "scheduling")) for kind in KINDS]
         before = np.array([*of_kind, WAITS.index("unknown")])[reason]
@@ -183,9 +185,12 @@ class Walks:
         top = times.thread[who] & (reason == KIND["thread"])
         before[top] = WAITS.index("unknown")
         before[times.received[who]] = WAITS.index("transfer_wait")
-        after = np.where(times.device[who], WAITS.index("launch_latency"), WAITS.index("queueing"))
-        waiting = np.where(split, after, before)
-        queued = times.device[who] & (reason == KIND["stream"])
+        on_device = times.device[who]
+        after = np.where(on_device, WAITS.index("launch_latency"), WAITS.index("queueing"))
+        # What was launched before is not late for its launch.
+        early = on_device & (times.ready[who] <= gap)
+        waiting = np.where(split & ~(early & (reason == KIND["order"])), after, before)
+        queued = early & ((reason == KIND["stream"]) | (reason == KIND["data"]))
         return before, np.where(queued, WAITS.index("kernel_gap"), waiting)
 
 

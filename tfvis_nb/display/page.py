@@ -14,7 +14,7 @@ from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.html_frame import framed
 from tfvis_nb.display.labels import duration_label, one_line, printable
 from tfvis_nb.display.options import DEFAULTS, checked_options
-from tfvis_nb.display.parts import in_range, keep_memory, part_of
+from tfvis_nb.display.parts import in_range, keep_memory, keep_waits, part_of
 from tfvis_nb.display.selection import checked_range, selection_of
 from tfvis_nb.display.wire import drawn as write_drawn
 from tfvis_nb.display.wire_details import details as write_details
@@ -99,6 +99,7 @@ def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
         raise ValueError(f"no event overlaps the time range {time_range!r}")
     part = part_of(trace, ids)
     keep_memory(trace, part, ids)
+    keep_waits(trace, part, ids)
     whole, origin = len(trace.events), int(trace.events["start_ns"].iloc[0])
     ends = " to ".join(duration_label(max(end - origin, 0)) for end in time_range)
     part.notes = [f"{len(ids):,} of {whole:,} events: those that overlap {ends} of the run", *part.notes]

@@ -104,6 +104,45 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
         part.lifetimes = alive.assign(event=_places(ids, alive["event"].to_numpy())).reset_index(drop=True)
 
 
+def keep_waits(trace: Trace, part: Trace, ids: np.ndarray) -> None:
+    """Give a part what the steps and devices of the whole waited for while the part lasts.
+
+    Parameters
+    ----------
+    trace, part
+        The whole, and `part_of` it that holds the events `ids`: one at least.
+    ids
+        Event ids in order; int64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.parts import keep_waits, part_of
+    >>> table = events.build({"start_ns": [0, 50], "duration_ns": [40, 40], "kind": ["op"] * 2})
+    >>> trace = Trace(table)
+    >>> part = part_of(trace, np.array([1]))
+    >>> keep_waits(trace, part, np.array([1]))
+    >>> part.critical_path[["category", "duration_ns", "event"]].values.tolist()
+    [['host_compute', 40, 0]]
+    """
+    start = int(part.events["start_ns"].iloc[0])
+    end = int((part.events["start_ns"] + part.events["duration_ns"]).max())
+    path = _cut(trace.critical_path, start, end)
+    event = _places(ids, path["event"].to_numpy(np.int64))
+    part.critical_path = path[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
+    gaps = _cut(trace.gaps, start, end)
+    part.gaps = gaps.assign(cause_event=_places(ids, gaps["cause_event"].to_numpy(np.int64)))
+    part.slack = _rows_of(ids, trace.slack)
+
+
+def _cut(table: pd.DataFrame, start: int, end: int) -> pd.DataFrame:
+    """Return what of the pieces of a table lies between two times."""
+    begin = table["start_ns"].clip(lower=start)
+    length = (table["start_ns"] + table["duration_ns"]).clip(upper=end) - begin
+    return table.assign(start_ns=begin, duration_ns=length)[length > 0].reset_index(drop=True)
+
+
 def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
     """Find the edges of some steps, without looking at the others: no edge leaves its step.
 

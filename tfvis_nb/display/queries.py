@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfvis_nb.analysis.critical_path import path_events
 from tfvis_nb.display.categories import CATEGORIES
 from tfvis_nb.display.layout import Layout
 
-_FIELDS = ("name", "op", "lane", "kind")
+_FIELDS = ("name", "op", "lane", "kind", "is")
 _UNITS = {"ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9}
 _BOUND = re.compile(r"([<>])(=?)(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m)")
 _TASK = re.compile(r"^/job:([^/]+)(?:/replica:(\d+))?/task:(\d+)")
@@ -44,7 +45,8 @@ def find(layout: Layout, text: str, step: int | None) -> Found:
     layout
         The trace.
     text
-        Words parted by spaces, ``op:MatMul``, ``name:``, ``lane:`` or ``kind:``, bounds as ``>5ms``.
+        Words parted by spaces, ``op:MatMul``, ``name:``, ``lane:`` or ``kind:``, bounds as ``>5ms``,
+        ``is:critical`` for what is on the critical path of its step.
     step
         Number of the step to look in; None for all.
 
@@ -109,6 +111,8 @@ def _holds(layout: Layout, field: str, text: str) -> np.ndarray:
         found |= _among((f"{word} {_CATEGORY_WORDS.get(word, word)}" for word in CATEGORIES), text)[
             layout.category
         ]
+    if field == "is" and text in "critical":
+        found |= path_events(layout.trace)
     if field == "any":
         tensors = pa.array(layout.trace.events["tensor"], pa.large_string(), from_pandas=True)
         if isinstance(tensors, pa.ChunkedArray):

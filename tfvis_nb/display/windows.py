@@ -132,7 +132,7 @@ class Windows:
                 "count": int(same.sum()),
                 "total": int(trace.events["duration_ns"].to_numpy()[same].sum()),
             }
-        return numbers, [drawn(part), details(part)]
+        return numbers, [drawn(part), details(part, waits=False)]
 
     def _edges_of(self, event: int) -> pd.DataFrame:
         """The edges at one event, whose other ends are in its step."""

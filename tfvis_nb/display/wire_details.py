@@ -20,6 +20,7 @@ from tfvis_nb.display.lane_times import optional_column, signed_column
 from tfvis_nb.display.nested import NestedRows, nested_rows, shape_texts
 from tfvis_nb.display.texts import number_texts, stored_texts
 from tfvis_nb.display.wire import VERSION
+from tfvis_nb.display.wire_waiting import waiting
 
 _NONE = 65535
 _OWN_NAME = "\N{SUBSTITUTE}"
@@ -40,7 +41,7 @@ DATA_TYPES = dict(enumerate(_DATA_TYPE_NAMES, start=1)) | {
 """TensorFlow's ``DataType`` number to name; numbers over 100 are references to a variable of that type."""
 
 
-def details(trace: Trace, lanes: LaneOrder | None = None) -> bytes:
+def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True) -> bytes:
     """Write what the timeline's details panel shows of a trace.
 
     Parameters
@@ -49,6 +50,8 @@ def details(trace: Trace, lanes: LaneOrder | None = None) -> bytes:
         Any trace, also one without events, nested records or edges.
     lanes
         Its lanes in display order, when they are known already.
+    waits
+        Whether to add what steps and devices waited for. It takes the whole of them to tell.
 
     Returns
     -------
@@ -80,6 +83,8 @@ def details(trace: Trace, lanes: LaneOrder | None = None) -> bytes:
     tasks, arrived = _arrivals(trace, rows)
     columns |= arrived
     columns |= _edges(trace, rows)
+    waited, more = waiting(trace, rows) if waits else ({}, {})
+    columns |= more
 
     nested = None if trace.nested is None else trace.nested.take(pa.array(rows))
     outputs = nested_rows(nested, "outputs", len(events))
@@ -98,6 +103,7 @@ def details(trace: Trace, lanes: LaneOrder | None = None) -> bytes:
         "allocators": allocators,
         "dtypes": {str(number): name for number, name in DATA_TYPES.items()},
         "own_name": own_name,
+        **waited,
     }
     return pack(header, columns)
 

@@ -1,0 +1,130 @@
+/** What steps and devices waited for: the pieces of critical paths, and why devices were idle. */
+import { type Container, oneOf } from "./container";
+import type { Lane } from "./drawn";
+import { signed } from "./wire_rows";
+
+/** Stretches of time (ns from the origin), one after the other. */
+export interface Pieces {
+  start: Float64Array;
+  end: Float64Array;
+  /** What ran or was about to, by event id; -1 where it is not here. */
+  event: Int32Array;
+  /** Place in `kinds`. */
+  kind: Uint8Array;
+  /** Each with its definition. */
+  kinds: [name: string, definition: string][];
+}
+
+/** How long pieces of one kind took, and the longest of them. */
+export interface Sum {
+  kind: number;
+  total: number;
+  longest: number;
+}
+
+interface Header {
+  path?: Pieces["kinds"];
+  path_runs?: number;
+  idle?: Pieces["kinds"];
+  idle_places?: [task: string, device: string][];
+}
+
+/** Lanes on which a device's own doing is, by their kind. */
+const ACCELERATED = /^(kernel|mem)/;
+const HOSTED = /^(op|host)/;
+
+export class Waiting {
+  /** Paths step by step, in the order of time; null where there are none. */
+  readonly path: Pieces | null;
+  /** Kinds of pieces of a path below this are the running of their event. */
+  readonly runs: number;
+  /** Idle time, device by device. */
+  readonly idle: Pieces | null;
+  readonly #places: [task: string, device: string][];
+  readonly #place: Uint16Array;
+
+  /** `rows` has the row of each event in the columns. */
+  constructor(container: Container, rows: Uint32Array) {
+    const header = container.header as Header;
+    const event = new Int32Array(rows.length);
+    for (let id = 0; id < rows.length; id++) event[rows[id]] = id;
+    this.path = pieces(container, "path", event, header.path);
+    this.runs = header.path_runs ?? 0;
+    this.idle = pieces(container, "idle", event, header.idle);
+    this.#places = header.idle_places ?? [];
+    this.#place = this.idle ? oneOf(container, "idle_place", null, [Uint16Array]) : new Uint16Array(0);
+  }
+
+  /** 1 for each event that ran on a critical path. */
+  onPath(count: number): Uint8Array {
+    const mask = new Uint8Array(count);
+    this.path?.event.forEach((event, at) => {
+      if (event >= 0 && this.path && this.path.kind[at] < this.runs) mask[event] = 1;
+    });
+    return mask;
+  }
+
+  /** Tells whether a piece of the idle time is of the device of one of `lanes`. */
+  isOf(lanes: readonly Lane[]): (at: number) => boolean {
+    const isOf = this.#places.map(([task, device]) => {
+      const own = /CPU:\d+$/.test(device) ? HOSTED : ACCELERATED;
+      return lanes.some((lane) => lane.task === task && lane.device === device && own.test(lane.kind));
+    });
+    return (at) => isOf[this.#place[at]];
+  }
+
+  /** The whole idle stretch of a lane's device around a time; null where it is busy, or nothing is known. */
+  stretch(lane: Lane, time: number): { start: number; end: number } | null {
+    const { idle } = this;
+    if (!idle) return null;
+    const isOf = this.isOf([lane]);
+    const at = idle.start.findIndex((start, each) => start <= time && idle.end[each] > time && isOf(each));
+    if (at < 0) return null;
+    let first = at;
+    let last = at;
+    while (first > 0 && idle.end[first - 1] === idle.start[first]) first--;
+    while (idle.start[last + 1] === idle.end[last]) last++;
+    return { start: idle.start[first], end: idle.end[last] };
+  }
+}
+
+/** What the pieces between two times are, the longest first; `isCounted` leaves some of them out. */
+export function sums(
+  { start, end, kind, kinds }: Pieces,
+  from: number,
+  to: number,
+  isCounted: (at: number) => boolean = () => true,
+): Sum[] {
+  const found: Sum[] = kinds.map((_, number) => ({ kind: number, total: 0, longest: -1 }));
+  const length = (at: number) => Math.min(end[at], to) - Math.max(start[at], from);
+  for (let at = 0; at < start.length; at++) {
+    if (start[at] >= to || end[at] <= from || !isCounted(at)) continue;
+    const sum = found[kind[at]];
+    sum.total += length(at);
+    if (sum.longest < 0 || length(at) > length(sum.longest)) sum.longest = at;
+  }
+  return found.filter((sum) => sum.longest >= 0).sort((a, b) => b.total - a.total);
+}
+
+function pieces(
+  container: Container,
+  name: string,
+  event: Int32Array,
+  kinds: Pieces["kinds"] | undefined,
+): Pieces | null {
+  if (!kinds) return null;
+  const column = (part: string) => oneOf(container, `${name}_${part}`, null, [Uint32Array, Float64Array]);
+  const [gap, length, row] = [column("gap"), column("length"), column("row")];
+  const start = new Float64Array(length.length);
+  const end = new Float64Array(length.length);
+  const events = new Int32Array(length.length);
+  let time = 0;
+  let at = 0;
+  for (let piece = 0; piece < length.length; piece++) {
+    start[piece] = time + signed(gap, piece);
+    time = end[piece] = start[piece] + length[piece];
+    at += signed(row, piece);
+    events[piece] = event[at] ?? -1;
+  }
+  return { start, end, event: events, kind: oneOf(container, `${name}_kind`, null, [Uint8Array]), kinds };
+}

@@ -1,0 +1,61 @@
+/** The critical path in the picture: its events are what the search finds, and a line goes through them. */
+
+import { firstAbove } from "../model/bisect";
+import { xAt } from "../model/viewport";
+import type { Surface } from "./canvas";
+import type { Store } from "./store";
+import type { Tokens } from "./theme";
+
+const QUERY = "is:critical";
+
+export const isCritical = (store: Store) => store.searchText.includes(QUERY);
+
+/** Why there is no path to be shown; empty where there is one, or the kernel finds it. */
+export function whyNoPath({ details, remote, detailsError }: Store): string {
+  if (remote || details?.waiting?.path) return "";
+  return details ? "Nothing here belongs to a step" : (detailsError ?? "Loading the rest …");
+}
+
+/** Light up the critical path, or no longer; what else is searched for stays. */
+export function toggleCritical(store: Store): void {
+  if (whyNoPath(store)) return;
+  const text = store.searchText.replace(QUERY, "").trim();
+  store.setSearch(isCritical(store) ? text : `${QUERY} ${text}`.trim());
+}
+
+/** A line through the path's events in the order of time, up and down from lane to lane. */
+export function drawPath({ context, width }: Surface, store: Store, tokens: Tokens): void {
+  const waiting = store.details?.waiting;
+  // Aligned steps have times of their own.
+  if (!waiting?.path || !isCritical(store) || store.aligned) return;
+  const { start, end, event, kind } = waiting.path;
+  const { viewport } = store;
+  const x = (time: number) => Math.min(Math.max(xAt(viewport, time, width), -9), width + 9);
+  const pixel = (viewport.end - viewport.start) / width;
+  const pen = new Path2D();
+  let isDown = false;
+  let at = firstAbove(end, viewport.start);
+  for (; at < start.length && start[at] < viewport.end; ) {
+    const top = event[at] < 0 || kind[at] >= waiting.runs ? null : store.placement.top(event[at]);
+    // Nothing leads from one step's path to the next one's, nor to what is folded away.
+    if (start[at] !== end[at - 1]) isDown = false;
+    if (top !== null) {
+      // Under the names on the bars.
+      const y = top - store.scroll + 15;
+      if (isDown) pen.lineTo(x(start[at]), y);
+      else pen.moveTo(x(start[at]), y);
+      pen.lineTo(x(end[at]), y);
+      isDown = true;
+    } else if (kind[at] < waiting.runs) isDown = false;
+    // What is over before the next pixel begins cannot be told apart.
+    at = Math.max(at + 1, firstAbove(end, end[at] + pixel / 2));
+  }
+  for (const [colour, line] of [
+    [tokens.ground, 4],
+    [tokens.selection, 1.8],
+  ] as const) {
+    context.strokeStyle = colour;
+    context.lineWidth = line;
+    context.stroke(pen);
+  }
+}

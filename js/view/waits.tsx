@@ -1,0 +1,92 @@
+/** What a step waited for and why devices were idle, in sums; each leads to the longest of its pieces. */
+
+import type { Commands } from "../input/commands";
+import { formatDuration } from "../model/units";
+import { type Pieces, type Sum, sums } from "../model/waiting";
+import { isCritical } from "./critical";
+import { EventLink } from "./event_lists";
+import type { Store } from "./store";
+
+interface WaitsProps {
+  store: Store;
+  commands: Commands;
+  start: number;
+  end: number;
+  /** Null for all lanes. */
+  lanes: readonly number[] | null;
+  /** Whether to name the event that is behind most of it. */
+  isOne?: boolean;
+}
+
+export function Waits({ store, commands, start, end, lanes, isOne = false }: WaitsProps) {
+  const waiting = store.details?.waiting;
+  // Aligned steps have times of their own.
+  if (!waiting || store.aligned) return null;
+  const { path, idle } = waiting;
+  const chosen = store.drawn.lanes.filter((lane) => lanes === null || lanes.includes(lane.id));
+  const idled = idle ? sums(idle, start, end, waiting.isOf(chosen)) : [];
+  const cause = idle && idled.length > 0 ? idle.event[idled[0].longest] : -1;
+  return (
+    <>
+      {path && isCritical(store) && (
+        <Table
+          title="Critical path"
+          pieces={path}
+          rows={sums(path, start, end)}
+          choose={(at) => {
+            if (path.event[at] >= 0) commands.visit(path.event[at]);
+            commands.show({ start: path.start[at], end: path.end[at] }, 1);
+          }}
+        />
+      )}
+      {idle && idled.length > 0 && (
+        <Table
+          title="Why devices were idle"
+          pieces={idle}
+          rows={idled}
+          choose={(at) => {
+            const lane = chosen.find((each) => waiting.isOf([each])(at));
+            const range = { start: idle.start[at], end: idle.end[at] };
+            store.select({ ...range, lanes: lane ? [lane.id] : null, step: store.stepNumber });
+            commands.show(range, 0.3);
+          }}
+        />
+      )}
+      {isOne && cause >= 0 && <EventLink store={store} commands={commands} id={cause} />}
+    </>
+  );
+}
+
+function Table({
+  title,
+  pieces,
+  rows,
+  choose,
+}: {
+  title: string;
+  pieces: Pieces;
+  rows: Sum[];
+  choose: (at: number) => void;
+}) {
+  const whole = rows.reduce((sum, row) => sum + row.total, 0);
+  return (
+    <section aria-label={title}>
+      <h3>{title}</h3>
+      <table>
+        <tbody>
+          {rows.map(({ kind, total, longest }) => (
+            <tr key={kind} title={pieces.kinds[kind][1]}>
+              <td>
+                <button type="button" onClick={() => choose(longest)}>
+                  {pieces.kinds[kind][0]}
+                </button>
+              </td>
+              <td>{formatDuration(total)}</td>
+              <td>{((100 * total) / whole).toFixed(1)} %</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
