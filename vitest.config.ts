@@ -2,6 +2,6 @@ import { defineConfig } from "vitest/config";
 
 // What is tested here has no document; what has one is tested in a real browser, by tests/browser.
 export default defineConfig({
-  define: { HAS_KERNEL: "true" },
+  define: { HAS_KERNEL: "true", OWNS_PAGE: "false" },
   test: { include: ["js/**/*.test.ts"], environment: "node" },
 });

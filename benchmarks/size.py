@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Playwright, sync_playwright
 
 from benchmarks import traces
+from benchmarks.live import DRAWN, TIMELINE, jupyter, opened, seen_after
 from benchmarks.peers import PEERS, Peers
 from benchmarks.table import Row, show
 from benchmarks.watching import Felt, frame_interval, launched, tab_memory
-from tests.browser.jupyter_server import JupyterServer
-from tests.browser.notebook import Notebook
 from tfvis_nb import Trace, read_trace
 from tfvis_nb.display.page import PageTooLargeError
 
@@ -28,30 +26,6 @@ INTERVAL = 20.0
 """Milliseconds between frames (95th percentile)."""
 SETTLES_MS = 3000
 
-_READ = """
-import sys
-sys.path.insert(0, {root!r})
-from benchmarks import traces
-from tfvis_nb import read_trace, show_timeline
-trace = read_trace({path!r})
-trace = traces.repeated(trace, {times}) if {times} > 1 else trace
-print(len(trace.events))
-"""
-_SHOW = "widget = show_timeline(trace)\nwidget"
-
-# From the command to the frame after the one that drew.
-_PICTURE = """async () => {
-    const panel = window.jupyterapp.shell.currentWidget;
-    panel.content.activeCellIndex = 1;
-    panel.content.deselectAll();
-    const began = performance.now();
-    const frame = () => new Promise(requestAnimationFrame);
-    window.jupyterapp.commands.execute('notebook:run-cell');
-    const drawn = () => document.querySelector('.tfvis-nb')?.shadowRoot?.querySelector('[data-drawn]');
-    while (!drawn()) await frame();
-    await frame();
-    return (performance.now() - began) / 1000;
-}"""
 _WHOLE = "() => document.querySelector('.tfvis-nb').tfvis.store.notice === null"
 _FOCUS = "() => document.querySelector('.tfvis-nb').shadowRoot.querySelector('[data-part=lanes]').focus()"
 _SEEN = """() => new Promise((done) => {
@@ -97,33 +71,13 @@ def _traces(folder: Path, sizes: Sequence[int]) -> Iterator[tuple[Path, int]]:
 
 
 def _live(playwright: Playwright, folder: Path, path: Path, times: int) -> Felt:
-    with _jupyter(folder) as server:
-        browser = launched(playwright)
-        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
-        root = str(Path(__file__).parent.parent)
-        book = Notebook(
-            page, server, "size.ipynb", [_READ.format(root=root, path=str(path), times=times), _SHOW]
-        )
-        book.run(0)
-        picture = float(page.evaluate(_PICTURE))
+    with jupyter(folder) as server, opened(playwright, server, path, times, TIMELINE) as (browser, page):
+        (picture,) = seen_after(page, DRAWN)
         page.wait_for_function(_WHOLE, timeout=120_000)
         page.wait_for_timeout(SETTLES_MS)
         page.evaluate(_FOCUS)
         interval = frame_interval(page)
-        felt = Felt(picture, interval, tab_memory(browser))
-        browser.close()
-        return felt
-
-
-@contextmanager
-def _jupyter(folder: Path) -> Iterator[JupyterServer]:
-    with tempfile.TemporaryDirectory(dir=folder) as name:
-        server = JupyterServer(Path(name))
-        try:
-            yield server
-        finally:
-            server.end_kernels()
-            server.close()
+        return Felt(picture, interval, tab_memory(browser))
 
 
 def _page(playwright: Playwright, folder: Path, trace: Trace) -> Felt | str:

@@ -72,7 +72,8 @@ const bundled = (entry, format) =>
       "define.amd": "false",
       // A page holds its whole trace, as the monitor gets it, and so no code that asks a kernel for parts of one.
       HAS_KERNEL: String(entry === "widget"),
-      HAS_PANELS: String(entry === "widget" || entry === "dashboard"),
+      HAS_PANELS: String(["widget", "dashboard", "comparison"].includes(entry)),
+      OWNS_PAGE: String(["page", "dashboard", "comparison"].includes(entry)),
     },
   });
 
@@ -83,6 +84,7 @@ const contexts = await Promise.all([
   bundled("serve", "iife"),
   bundled("panel", "esm"),
   bundled("dashboard", "iife"),
+  bundled("comparison", "iife"),
 ]);
 
 if (watch) {

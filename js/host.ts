@@ -40,6 +40,8 @@ export type Question =
   | { kind: "window"; start: number; end: number; bucket: number; text: string; step: number | null }
   /** All about these events, by id. */
   | { kind: "events"; events: number[] }
+  /** The memory of each allocator. */
+  | { kind: "memory" }
   | { kind: "search"; text: string; step: number | null }
   | {
       kind: "statistics";
@@ -56,9 +58,19 @@ export interface Answer {
   buffers: Uint8Array[];
 }
 
+/** Of a timeline that stands above or below another one, at the same times: see view/pairing.ts. */
+export interface Pair {
+  /** 0 of the upper one, 1 of the lower one. */
+  side: number;
+  /** The time that both show at least (ns). */
+  extent: number;
+}
+
 export interface Host {
   /** Which link this timeline shares with panels beside it (see link.ts); empty or absent where it stands alone. */
   readonly link?: string;
+  /** Empty or absent where it is not compared. */
+  readonly pair?: Partial<Pair>;
   /** The gzip'd container with what is drawn. Rejects with a readable message. */
   drawn(progress: (done: number, total: number) => void, signal: AbortSignal): Promise<Uint8Array>;
   /** The gzip'd container with what the details panel shows. */

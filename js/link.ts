@@ -18,9 +18,17 @@ export type Told =
       /** Of the one selected event: its node and its op type. */
       name?: string;
       op?: string;
+      /** And its category, for a timeline whose events have other numbers: see pairing.ts. */
+      category?: string;
+      /** The lanes by what they are called, for one that has others. */
+      places?: readonly string[];
+      /** The events of the upper and of the lower one of two timelines. */
+      sides?: readonly (readonly number[])[];
     }
   /** The pointer is over something of this node, scope or op type; null when it has left it. */
   | { kind: "hover"; name: string | null; op?: string }
+  /** How wide the parts beside the lanes are (CSS lengths): of two timelines, lanes stand above each other. */
+  | { kind: "frame"; panelOpen: boolean; labels: string; details: string }
   /** Somebody new asks what is in view. */
   | { kind: "ask" };
 

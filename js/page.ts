@@ -10,7 +10,7 @@ if (root) {
   root.replaceChildren();
   const options = JSON.parse(textOf("tfvis-options")) as Partial<Options>;
   const parts = { drawn: () => embedded("tfvis-drawn"), details: () => embedded("tfvis-details") };
-  mount(root, new HeldHost(parts, options), new AbortController().signal, { ownsPage: true }).then(
-    (mounted) => Object.assign(root, { tfvis: mounted }),
+  mount(root, new HeldHost(parts, options), new AbortController().signal).then((mounted) =>
+    Object.assign(root, { tfvis: mounted }),
   );
 }

@@ -1,7 +1,7 @@
 /** The anywidget entry: the timeline in a Jupyter output, its data and options held by the kernel's model. */
 
 import type { AnyModel } from "@anywidget/types";
-import type { Answer, ExportFormat, Host, Options, Question } from "./host";
+import type { Answer, ExportFormat, Host, Options, Pair, Question } from "./host";
 import { mount } from "./view/mount";
 
 /** Changes that come in quick succession (a dragged range) reach the kernel once, this long after the last. */
@@ -33,6 +33,10 @@ class LiveHost implements Host {
 
   get link(): string {
     return this.model.get("_link") ?? "";
+  }
+
+  get pair(): Partial<Pair> {
+    return this.model.get("_pair") ?? {};
   }
 
   async drawn(): Promise<Uint8Array> {
@@ -160,7 +164,7 @@ export default {
     const box = document.createElement("div");
     box.className = "tfvis-nb";
     el.append(box);
-    mount(box, new LiveHost(model), view.signal, { ownsPage: false }).then((mounted) => {
+    mount(box, new LiveHost(model), view.signal).then((mounted) => {
       Object.assign(box, { tfvis: mounted });
     });
     return () => view.abort();

@@ -7,23 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
+from tests.made_steps import ROW, any_trace, built, op
 from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.critical_path import CATEGORIES, critical_path, path_events, path_lengths
 from tfvis_nb.analysis.slack import slack
 from tfvis_nb.analysis.walks import WAITS
-
-TASK = "/job:worker/replica:0/task:{}"
-GPU = TASK.format(0) + "/device:GPU:0"
-CPU = TASK.format(0) + "/device:CPU:0"
 
 
 class Graph:
@@ -113,60 +108,6 @@ def test_slack_is_how_much_longer_an_op_can_take(graph: Graph) -> None:
         assert graph.makespan({op_of[event]: int(spare) + 1}) > whole
 
 
-ROW = st.fixed_dictionaries(
-    {
-        "start_ns": st.integers(0, 60),
-        "duration_ns": st.integers(0, 20),
-        "step": st.integers(-1, 1),
-        "task": st.sampled_from([TASK.format(0), TASK.format(1)]),
-        "place": st.sampled_from(
-            [
-                ("op", "ops", "CPU:0"),
-                ("op", "ops", "GPU:0"),
-                ("kernel", "stream:1", "GPU:0"),
-                ("memcpy", "memcpy D2H", "GPU:0"),
-                ("transfer", "recv", "CPU:0"),
-                ("collective", "collective", "CPU:0"),
-                ("host", "python3", "CPU:0"),
-                ("host", "tf_Compute/1", "CPU:0"),
-                ("sync", "sync", "GPU:0"),
-            ]
-        ),
-        "name": st.sampled_from("abcd"),
-        "op": st.sampled_from(["MatMul", "IteratorGetNext", "ExecutorState::Process", "_Recv"]),
-        "inputs": st.lists(st.sampled_from(["a", "b", "^c", "d/_1"]), max_size=2),
-        "ready": st.one_of(st.none(), st.integers(0, 60)),
-        "launch": st.one_of(st.none(), st.integers(1, 3)),
-        "produced": st.one_of(st.none(), st.integers(1, 3)),
-        "consumed": st.one_of(st.none(), st.integers(1, 3)),
-    }
-)
-
-
-def any_trace(rows: list[dict[str, Any]]) -> Trace:
-    """Events of all kinds at any times: they overlap, wait in circles, end before they are ready."""
-    rows = sorted(rows, key=lambda row: (row["start_ns"], -row["duration_ns"]))
-    columns: dict[str, Any] = {
-        name: [row[name] for row in rows]
-        for name in ("start_ns", "duration_ns", "step", "task", "name", "op")
-    }
-    columns |= {name: [row["place"][at] for row in rows] for at, name in enumerate(("kind", "lane"))}
-    columns["device"] = [f"{row['task']}/device:{row['place'][2]}" for row in rows]
-    columns["tensor"] = [
-        f"edge_1_{row['name']}" if row["place"][0] in ("transfer", "memcpy") else "" for row in rows
-    ]
-    columns["source"] = columns["destination"] = columns["device"]
-    columns["detail"] = [f"{row['name']} = {row['op']}({', '.join(row['inputs'])})" for row in rows]
-    columns["scheduled_ns"] = pd.array([row["ready"] for row in rows], "Int64")
-    nested = pa.table(
-        {
-            name: pa.array([row[name] for row in rows], pa.int64())
-            for name in ("launch", "produced", "consumed")
-        }
-    )
-    return Trace(events.build(columns), nested=nested)
-
-
 def check_tiles(trace: Trace) -> None:
     """Every step is covered from its begin to its end, once; the parts add up."""
     path = trace.critical_path
@@ -224,206 +165,6 @@ def test_paths_of_real_traces_cover_their_steps(path: Path) -> None:
     lit = path_events(trace)
     assert lit.sum() <= len(lit)
     assert set(trace.critical_path["category"].unique()) <= set(CATEGORIES)
-
-
-def built(rows: list[dict[str, Any]]) -> Trace:
-    """A trace of rows with what they have; a kind, an op's lane and its CPU unless said otherwise."""
-    rows = sorted(rows, key=lambda row: (row["start_ns"], -row["duration_ns"]))
-    defaults = {
-        "kind": "op",
-        "lane": "ops",
-        "device": CPU,
-        "task": TASK.format(0),
-        "name": "",
-        "op": "MatMul",
-        "detail": "",
-    }
-    names = sorted({name for row in rows for name in row} | set(defaults))
-    columns: dict[str, Any] = {name: [row.get(name, defaults.get(name)) for row in rows] for name in names}
-    numbers = {name: columns.pop(name) for name in ("launch", "produced", "consumed") if name in columns}
-    for name in ("source", "destination", "tensor"):
-        if name in columns:
-            columns[name] = [value or "" for value in columns[name]]
-    if "scheduled_ns" in columns:
-        columns["scheduled_ns"] = pd.array(columns["scheduled_ns"], "Int64")
-    nested = (
-        pa.table({name: pa.array(values, pa.int64()) for name, values in numbers.items()})
-        if numbers
-        else None
-    )
-    return Trace(events.build(columns), nested=nested)
-
-
-def told(trace: Trace) -> list[tuple[int, str, str]]:
-    """Of each piece of the path how long it is, what it is, and the name of its event."""
-    path = trace.critical_path
-    names = trace.events["name"].iloc[path["event"]]
-    return [
-        (int(length), str(category), str(name))
-        for length, category, name in zip(path["duration_ns"], path["category"], names, strict=True)
-    ]
-
-
-def op(name: str, start: int, duration: int, *inputs: str, **more: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "start_ns": start,
-        "duration_ns": duration,
-        "detail": f"{name} = Op({', '.join(inputs)})",
-        **more,
-    }
-
-
-def kernel(name: str, start: int, duration: int, launched: int, **more: Any) -> dict[str, Any]:
-    row = {"name": name, "start_ns": start, "duration_ns": duration, "scheduled_ns": launched}
-    return {**row, "kind": "kernel", "lane": "stream:1", "device": GPU, **more}
-
-
-def test_kernels_wait_for_their_launch_or_for_their_stream() -> None:
-    trace = built(
-        [
-            op("a", 0, 30, device=GPU),
-            op("b", 30, 30, "a", device=GPU),
-            kernel("a", 20, 100, 10),
-            kernel("b", 125, 25, 50),
-        ]
-    )
-    assert told(trace) == [
-        (10, "launch", "a"),
-        (10, "launch_latency", "a"),
-        (100, "device_compute", "a"),
-        (5, "kernel_gap", "b"),
-        (25, "device_compute", "b"),
-    ]
-    late = built(
-        [
-            op("a", 0, 30, device=GPU),
-            op("b", 200, 30, "a", device=GPU),
-            kernel("a", 20, 100, 10),
-            kernel("b", 225, 25, 215),
-        ]
-    )
-    assert told(late)[-3:] == [(15, "launch", "b"), (10, "launch_latency", "b"), (25, "device_compute", "b")]
-
-
-def test_an_op_waits_for_the_copy_that_it_launched() -> None:
-    copy = kernel("where", 40, 50, 20, kind="memcpy", lane="memcpy D2H", op="MemcpyD2H")
-    trace = built([op("where", 0, 100, device=GPU), copy])
-    assert told(trace) == [
-        (20, "launch", "where"),
-        (20, "launch_latency", "where"),
-        (50, "d2h", "where"),
-        (10, "launch", "where"),
-    ]
-
-
-def test_turns_of_an_executors_thread_are_seen_by_their_stamps() -> None:
-    trace = built(
-        [
-            op("a", 0, 10_000, scheduled_ns=0),
-            op("b", 10_300, 50_000, scheduled_ns=9_980),
-            op("c", 60_900, 10_000, "a", scheduled_ns=60_270),
-        ]
-    )
-    assert [name for _, category, name in told(trace) if category == "host_compute"] == ["a", "b", "c"]
-    assert told(trace)[-2:] == [(600, "queueing", "c"), (10_000, "host_compute", "c")]
-
-
-def test_ranks_wait_for_the_last_of_a_collective() -> None:
-    def rank(number: int, start: int) -> dict[str, Any]:
-        task = TASK.format(number)
-        shared = {"kind": "collective", "lane": "collective", "task": task, "device": f"{task}/device:CPU:0"}
-        return op("sum", start, 100 - start, f"grad{number}", op="CollectiveReduce", **shared)
-
-    def gradient(number: int, length: int) -> dict[str, Any]:
-        task = TASK.format(number)
-        return op(f"grad{number}", 0, length, task=task, device=f"{task}/device:CPU:0")
-
-    trace = built([gradient(0, 20), gradient(1, 80), rank(0, 20), rank(1, 80), op("end", 100, 10, "sum")])
-    assert told(trace) == [
-        (80, "host_compute", "grad1"),
-        (20, "communication", "sum"),
-        (10, "host_compute", "end"),
-    ]
-    spare = trace.slack.set_index("event")["slack_ns"]
-    names = trace.events["name"].tolist()
-    assert spare[names.index("grad0")] == 60
-    assert spare[names.index("grad1")] == 0
-
-
-def test_tensors_wait_for_their_maker_and_for_their_channel() -> None:
-    ps = "/job:ps/replica:0/task:0"
-    sent = {"task": ps, "device": f"{ps}/device:CPU:0"}
-
-    def received(name: str, start: int, end: int) -> dict[str, Any]:
-        return {
-            "kind": "transfer", "lane": "recv", "op": "RecvTensor", "name": name, "tensor": f"edge_1_{name}",
-            "source": f"{ps}/device:CPU:0", "destination": CPU, "start_ns": start, "duration_ns": end - start,
-        }  # fmt: skip
-
-    trace = built(
-        [
-            op("w1", 0, 10, **sent),
-            op("w2", 0, 12, **sent),
-            received("w1", 15, 60),
-            received("w2", 16, 100),
-            op("use", 105, 20, "w1_S1", "w2_S2"),
-        ]
-    )
-    assert told(trace) == [
-        (10, "host_compute", "w1"),
-        (5, "transfer_wait", "w1"),
-        (45, "communication", "w1"),
-        (40, "communication", "w2"),
-        (5, "scheduling", "use"),
-        (20, "host_compute", "use"),
-    ]
-
-
-def test_calls_wait_for_what_they_hand_to_other_threads() -> None:
-    def host(name: str, start: int, end: int, lane: str = "python3", **more: Any) -> dict[str, Any]:
-        return {
-            "kind": "host",
-            "lane": lane,
-            "name": name,
-            "op": name,
-            "start_ns": start,
-            "duration_ns": end - start,
-            **more,
-        }
-
-    trace = built(
-        [
-            host("train", 0, 100),
-            host("Run", 10, 95),
-            host("FunctionRun", 20, 25, produced=1),
-            host("ExecutorState::Process", 30, 50, "tf_Compute/1", consumed=1),
-            host("ExecutorState::Process", 60, 90, "tf_Compute/2", consumed=1),
-        ]
-    )
-    assert [(length, name) for length, _, name in told(trace)] == [
-        (10, "train"),
-        (10, "Run"),
-        (5, "FunctionRun"),
-        (5, "ExecutorState::Process"),
-        (20, "ExecutorState::Process"),
-        (10, "ExecutorState::Process"),
-        (30, "ExecutorState::Process"),
-        (5, "Run"),
-        (5, "train"),
-    ]
-    assert "used" in why_not(trace.slack)
-
-
-def test_graphs_know_inputs_that_labels_lack() -> None:
-    # A GraphDef of two nodes, a and b, where b comes after a.
-    graph = b"".join(b"\n" + bytes([len(node)]) + node for node in (b"\n\x01a", b"\n\x01b\x1a\x02^a"))
-    rows = {"name": ["x", "a", "b"], "detail": ["x = Op()", "a = Op()", "b = Op()"]}
-    columns = {"start_ns": [0, 0, 50], "duration_ns": [45, 40, 10], "kind": ["op"] * 3, "lane": ["ops"] * 3}
-    trace = Trace(events.build({**columns, **rows}), graphs=[[graph]])
-    assert [name for _, category, name in told(trace) if category == "host_compute"] == ["a", "b"]
-    damaged = Trace(trace.events, graphs=[[graph[:-1]]])
-    assert [name for _, category, name in told(damaged) if category == "host_compute"] == ["x", "b"]
 
 
 def test_steps_that_are_not_there() -> None:

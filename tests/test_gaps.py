@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
+from tests.made_steps import CPU, GPU, ROW, TASK, any_trace, built, kernel, op
 from tests.real_traces import name_of, step_stats_files, xspace_files
-from tests.test_critical_path import CPU, GPU, ROW, TASK, any_trace, built, kernel, op
 from tfvis_nb import Trace
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.gaps import CAUSES

@@ -38,9 +38,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_holds_the_view_and_no_sources(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    bundles = {
-        f"tfvis_nb/static/{name}.js" for name in ("widget", "page", "monitor", "serve", "panel", "dashboard")
-    }
+    views = ("widget", "page", "monitor", "serve", "panel", "dashboard", "comparison")
+    bundles = {f"tfvis_nb/static/{name}.js" for name in views}
     assert {"tfvis_nb/py.typed", *bundles} <= set(names)
     roots = {name.partition("/")[0] for name in names}
     assert {root for root in roots if not root.endswith(".dist-info")} == {"tfvis_nb"}

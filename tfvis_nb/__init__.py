@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
+    from tfvis_nb.display.comparison import Comparison, show_comparison
     from tfvis_nb.display.dashboard import Dashboard, show_dashboard
     from tfvis_nb.display.monitor import MonitorWidget, monitor
     from tfvis_nb.display.timeline import TimelineWidget, show_timeline
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     last_trace: RecordedTrace | None
 
 __all__ = [
+    "Comparison",
     "Dashboard",
     "EmptyTraceError",
     "MonitorWidget",
@@ -58,6 +60,7 @@ __all__ = [
     "monitor",
     "open_session",
     "read_trace",
+    "show_comparison",
     "show_dashboard",
     "show_timeline",
     "timeline_visualize",
@@ -66,6 +69,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Comparison": "tfvis_nb.display.comparison",
     "Dashboard": "tfvis_nb.display.dashboard",
     "EmptyTraceError": "tfvis_nb.reading",
     "MonitorWidget": "tfvis_nb.display.monitor",
@@ -82,6 +86,7 @@ _HOMES = {
     "monitor": "tfvis_nb.display.monitor",
     "open_session": "tfvis_nb.stored",
     "read_trace": "tfvis_nb.reading",
+    "show_comparison": "tfvis_nb.display.comparison",
     "show_dashboard": "tfvis_nb.display.dashboard",
     "show_timeline": "tfvis_nb.display.timeline",
     "timeline_visualize": "tfvis_nb.tfvis_timeline",

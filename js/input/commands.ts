@@ -73,7 +73,7 @@ export class Commands {
   clear(): void {
     const { store } = this;
     if (store.searchText) store.setSearch("");
-    else if (store.selection) store.select(null);
+    else if (store.selection || store.moment) store.select(null);
     else if (store.marks.length) {
       store.marks = [];
       store.emit("selection");
@@ -206,7 +206,7 @@ export class Commands {
   #firstVisible(): number | null {
     const { store } = this;
     for (const item of store.arrangement.items) {
-      if (item.type === "group" || item.y + item.height < store.scroll) continue;
+      if (item.type !== "lane" || item.y + item.height < store.scroll) continue;
       for (const row of item.rows) {
         const at = row.end.findIndex(
           (end, index) => end >= store.viewport.start && row.start[index] <= store.viewport.end,

@@ -4,6 +4,7 @@ import type { Selection } from "../host";
 import { itemAt } from "../model/arrangement";
 import { hitRow } from "../model/raster";
 import { pan, timeAt, type Viewport } from "../model/viewport";
+import { showMemory } from "../view/memory_details";
 import type { Store } from "../view/store";
 import type { Commands } from "./commands";
 
@@ -95,7 +96,9 @@ export class Pointer {
     const to = Math.max(drag.y, y) + store.scroll;
     const lanes = store.arrangement.items
       .filter((item) => item.y < to && item.y + item.height > from)
-      .flatMap((item) => (item.type === "lane" ? [item.lane] : item.collapsed ? item.lanes : []));
+      .flatMap((item) =>
+        item.type === "lane" ? [item.lane] : item.type === "group" && item.collapsed ? item.lanes : [],
+      );
     const edges = [drag.x, x]
       .map((edge, index) =>
         free ? timeAt(store.viewport, edge, store.width) : this.#snap(edge, index ? y : drag.y),
@@ -136,7 +139,10 @@ export class Pointer {
     if (drag.mode === "pan" && event.button === 1) return;
     const hit = this.#hit(x, y);
     if (!hit) {
-      store.select(this.#idle(x, y));
+      const item = itemAt(store.arrangement, y + store.scroll)?.item;
+      if (item?.type === "memory")
+        showMemory(store, { track: item.track, time: timeAt(store.viewport, x, store.width) });
+      else store.select(this.#idle(x, y));
       return;
     }
     const selection = store.selection;

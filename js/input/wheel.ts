@@ -12,7 +12,7 @@ const PAUSE_MS = 350;
 export function bindWheel(
   element: HTMLElement,
   store: Store,
-  options: { ownsPage: boolean; scrollTo: (top: number) => void; hint: () => void },
+  options: { scrollTo: (top: number) => void; hint: () => void },
 ): void {
   let gesture = 0;
   let last = 0;
@@ -50,10 +50,10 @@ export function bindWheel(
       }
       const root = element.getRootNode();
       const focused = root instanceof ShadowRoot && root.activeElement !== null;
-      if (options.ownsPage || focused) {
+      if (OWNS_PAGE || focused) {
         const before = store.scroll;
         options.scrollTo(before + dy);
-        if (store.scroll !== before || options.ownsPage) event.preventDefault();
+        if (store.scroll !== before || OWNS_PAGE) event.preventDefault();
         if (store.scroll !== before) return;
       }
       if (!hasZoomed) options.hint();

@@ -20,7 +20,6 @@ const lanes = [
 // One event a lane, but two that overlap in lane 3 and none in lane 6.
 const made: Made[] = [0, 1, 2, 3, 3, 4, 5].map((lane) => ({ start: lane, duration: 50, lane }));
 const drawn = makeDrawn(made, lanes);
-const rows = packLanes(drawn, null);
 
 function arranged(options: Partial<ArrangeOptions>, of = drawn): Arrangement {
   const all = {
@@ -29,8 +28,9 @@ function arranged(options: Partial<ArrangeOptions>, of = drawn): Arrangement {
     hidden: new Set<string>(),
     pinned: [],
     filter: "",
+    tracks: [],
   };
-  return arrange(of, rows, { ...all, ...options });
+  return arrange(of, packLanes(of, null), { ...all, ...options });
 }
 
 /** One line an item: "worker 1 > GPU:0 > copy H2D" by indents. */
@@ -38,7 +38,9 @@ function outline(arrangement: Arrangement): string[] {
   return arrangement.items.map((item) =>
     item.type === "group"
       ? `${"  ".repeat(item.level)}${item.collapsed ? "+" : "-"} ${item.label} (${item.events})`
-      : `    ${[item.context, item.label].filter(Boolean).join(" | ")}${item.pinned ? " pinned" : ""}`,
+      : item.type === "memory"
+        ? `    ${[item.context, item.track.allocator].filter(Boolean).join(" | ")}: memory`
+        : `    ${[item.context, item.label].filter(Boolean).join(" | ")}${item.pinned ? " pinned" : ""}`,
   );
 }
 
@@ -89,14 +91,7 @@ describe("arrange", () => {
       [0, 1, 2].map((lane) => ({ start: lane, duration: 5, lane })),
       one,
     );
-    const options = {
-      groupBy: "device" as const,
-      collapsed: new Set<string>(),
-      hidden: new Set<string>(),
-      pinned: [],
-      filter: "",
-    };
-    expect(outline(arrange(local, packLanes(local, null), options))).toEqual([
+    expect(outline(arranged({}, local))).toEqual([
       "- worker 1 · CPU:0 (1)",
       "    ops",
       "- worker 1 · GPU:0 (2)",
@@ -132,7 +127,7 @@ describe("arrange", () => {
       }
       expect(height).toBe(y);
       const shown = items.flatMap((item) =>
-        item.type === "lane" ? [item.lane] : item.collapsed ? item.lanes : [],
+        item.type === "lane" ? [item.lane] : item.type === "group" && item.collapsed ? item.lanes : [],
       );
       expect(new Set(shown).size).toBe(shown.length);
       for (const lane of shown) expect(options.hidden.has(key(lane))).toBe(false);

@@ -3,6 +3,7 @@ import { type Clock, commonClock } from "./clocks";
 import type { Drawn, Lane } from "./drawn";
 import { type Group, type GroupBy, groupLanes } from "./groups";
 import { isLaneCalled, laneLabel, placeLabel } from "./labels";
+import type { Track } from "./memory";
 import type { Row } from "./rows";
 
 export type { GroupBy } from "./groups";
@@ -11,6 +12,7 @@ export const GROUP_HEIGHT = 22;
 export const ROW_HEIGHT = 17;
 /** Room below the last row of each lane. */
 export const LANE_PAD = 4;
+const MEMORY_HEIGHT = 38;
 
 export interface GroupItem {
   type: "group";
@@ -43,7 +45,18 @@ export interface LaneItem {
   pinned: boolean;
 }
 
-export type Item = GroupItem | LaneItem;
+/** The memory of an allocator. */
+export interface MemoryItem {
+  type: "memory";
+  key: string;
+  track: Track;
+  /** Where it is, when no group above says so; else "". */
+  context: string;
+  y: number;
+  height: number;
+}
+
+export type Item = GroupItem | LaneItem | MemoryItem;
 
 export interface Arrangement {
   items: Item[];
@@ -60,6 +73,8 @@ export interface ArrangeOptions {
   pinned: readonly string[];
   /** Words that the lane's task, device and name must all contain, in full or short spelling. */
   filter: string;
+  /** Memory of allocators, below the lanes of their devices. */
+  tracks: readonly Track[];
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -83,10 +98,20 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     items.push({ type: "lane", key, lane: lane.id, label, context, y, height, rows: rows[lane.id], pinned });
     y += height;
   };
+  const tracks = options.tracks.filter(
+    (track) =>
+      !options.hidden.has(trackKey(track)) &&
+      isLaneCalled({ ...track, lane: `${track.allocator} memory` }, words),
+  );
+  const addTrack = (track: Track, context: string) => {
+    items.push({ type: "memory", key: trackKey(track), track, context, y, height: MEMORY_HEIGHT });
+    y += MEMORY_HEIGHT;
+  };
   const addGroup = (group: Group, level: 0 | 1, around: Clock | null) => {
     if (options.hidden.has(group.key)) return;
     const lanes = lanesOf(group, options.hidden).filter((lane) => isShown(lane) && !pins.has(laneKey(lane)));
-    if (lanes.length === 0) return;
+    const own = tracks.filter((track) => [group, ...group.groups].some(({ key }) => key === groupKey(track)));
+    if (lanes.length + own.length === 0) return;
     const collapsed = options.collapsed.has(group.key);
     const { key, label, path } = group;
     const events = lanes.reduce((sum, lane) => sum + countEvents(rows[lane.id]), 0);
@@ -110,6 +135,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     for (const inner of group.groups) addGroup(inner, 1, common);
     const direct = new Set(group.lanes);
     for (const lane of lanes) if (direct.has(lane)) addLane(lane, group.context(lane), false);
+    for (const track of own) if (groupKey(track) === group.key) addTrack(track, "");
   };
   const byKey = new Map(drawn.lanes.map((lane) => [laneKey(lane), lane]));
   for (const key of pins) {
@@ -123,8 +149,13 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   } else {
     for (const group of groupLanes(drawn.lanes, options.groupBy)) addGroup(group, 0, null);
   }
+  for (const track of tracks)
+    if (options.groupBy !== "device" || !track.device) addTrack(track, placeLabel(track.task, track.device));
   return { items, height: y };
 }
+
+const groupKey = ({ task, device }: Track) => `${task}\0${device}`;
+const trackKey = (track: Track) => `memory\0${groupKey(track)}\0${track.allocator}`;
 
 /** What is at `y` (CSS px from the top), and which of a lane's rows; null above, below and when there is nothing. */
 export function itemAt(arrangement: Arrangement, y: number): { item: Item; row: number } | null {
@@ -138,7 +169,7 @@ export function itemAt(arrangement: Arrangement, y: number): { item: Item; row: 
     else high = middle - 1;
   }
   const item = items[low];
-  if (item.type === "group") return { item, row: 0 };
+  if (item.type !== "lane") return { item, row: 0 };
   return { item, row: Math.min(Math.floor((y - item.y) / ROW_HEIGHT), item.rows.length - 1) };
 }
 

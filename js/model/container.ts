@@ -1,8 +1,9 @@
 /** Opens the byte container in which Python sends a trace: gzip around a JSON header and binary columns. */
 import { type Column, decodeColumn, type Encoding, isEncoding, itemBytes } from "./columns";
+import { Strings } from "./strings";
 
 export type { Column } from "./columns";
-export { Strings } from "./strings";
+export { Strings };
 
 export interface Container {
   header: Record<string, unknown>;
@@ -72,6 +73,14 @@ export function oneOf<C extends Constructor>(
     throw new Error(`column "${name}" has an unexpected type (${column.constructor.name})`);
   }
   return column as InstanceType<C>;
+}
+
+/** The table of texts in a container. */
+export function stringsIn(container: Container): Strings {
+  return new Strings(
+    oneOf(container, "strings_bytes", null, [Uint8Array]),
+    oneOf(container, "strings_offsets", null, [Uint32Array]),
+  );
 }
 
 /** The same numbers with at least 16 bits an item. */

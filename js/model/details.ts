@@ -1,7 +1,8 @@
 /** The part of a trace that is looked up when asked for: times apart, tensors, inputs, memory. */
-import { type Container, oneOf, openContainer, Strings } from "./container";
+import { type Container, oneOf, openContainer, type Strings, stringsIn } from "./container";
 import { type Dataflow, type Edge, readDataflow } from "./dataflow";
 import type { Drawn } from "./drawn";
+import { readTracks, type Track } from "./memory";
 import { Waiting } from "./waiting";
 import { byEvent, optional, wireRows } from "./wire_rows";
 
@@ -41,6 +42,8 @@ export class Details {
   readonly strings: Strings;
   /** Text number of each event's tensor name. */
   readonly tensorIds: Uint32Array;
+  /** The memory of each allocator. */
+  readonly tracks: Track[];
   readonly #container: Container;
   readonly #header: Header;
   readonly #drawn: Drawn;
@@ -58,12 +61,10 @@ export class Details {
       throw new Error(`the details are of ${this.count} events, but ${drawn.count} are drawn`);
     }
     this.#rows = wireRows(drawn.lane, drawn.lanes.length);
-    this.strings = new Strings(
-      oneOf(container, "strings_bytes", null, [Uint8Array]),
-      oneOf(container, "strings_offsets", null, [Uint32Array]),
-    );
+    this.strings = stringsIn(container);
     this.tensorIds = byEvent(oneOf(container, "tensor", this.count, [Uint32Array]), this.#rows);
     this.#flow = readDataflow(container, this.#rows);
+    this.tracks = readTracks(container, this.strings);
   }
 
   /** What steps and devices waited for; null where only parts of the trace are here. */

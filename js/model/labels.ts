@@ -1,6 +1,9 @@
 /** Short names for tasks, devices and lanes, as people say them. */
 import type { Lane } from "./drawn";
 
+/** What a lane is called. */
+type Called = Pick<Lane, "task" | "device" | "lane">;
+
 const TASK = /^\/job:([^/]+)(?:\/replica:(\d+))?\/task:(\d+)/;
 
 /** "/job:worker/replica:0/task:1" is "worker 1"; a local or unknown task is "". */
@@ -34,7 +37,7 @@ export function placeLabel(task: string, device: string): string {
 }
 
 /** All that a lane is called, in full and short spelling and lower case, to look for words in. */
-export function laneWords({ task, device, lane }: Lane): string {
+export function laneWords({ task, device, lane }: Called): string {
   return [task, device, lane, taskLabel(task), deviceLabel(device), laneLabel(lane)].join(" ").toLowerCase();
 }
 
@@ -42,7 +45,7 @@ export function laneWords({ task, device, lane }: Lane): string {
  * Whether a lane is called by all `words` (lower case). A number is one only as a word of the short spelling:
  * in "/job:worker/replica:0/task:1" the 0 says nothing of worker 0.
  */
-export function isLaneCalled(lane: Lane, words: readonly string[]): boolean {
+export function isLaneCalled(lane: Called, words: readonly string[]): boolean {
   const { task, device, lane: name } = lane;
   const short = [taskLabel(task), deviceLabel(device), laneLabel(name)].join(" ").toLowerCase().split(" ");
   return words.every((word) => (/^\d+$/.test(word) ? short.includes(word) : laneWords(lane).includes(word)));

@@ -82,6 +82,7 @@ export class LooseDetails implements DetailsView {
   }
 
   readonly waiting = null;
+  readonly tracks = [];
 
   slack(): null {
     return null;

@@ -55,7 +55,7 @@ export function OpenedTrace({ store, row, height }: OpenedTraceProps) {
       { height },
     );
     const element = stage.current;
-    mount(element, held, AbortSignal.any([signal, shown.signal]), { ownsPage: false }).then((mounted) => {
+    mount(element, held, AbortSignal.any([signal, shown.signal])).then((mounted) => {
       if (shown.signal.aborted) return;
       Object.assign(element, { tfvis: mounted });
       section.current?.scrollIntoView({ block: "nearest" });

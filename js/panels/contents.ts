@@ -8,6 +8,8 @@ export interface Zoom {
   end: number;
   events?: number[];
   lanes?: number[];
+  /** Under two timelines, the events of the upper and of the lower one. */
+  sides?: number[][];
 }
 
 export interface Column {

@@ -33,7 +33,7 @@ export function arrivalFacts({ store, commands, id }: EventProps): Fact[] {
 
 /** The row of the same collective on the rank that came last; null where it is not at hand. */
 function lastArrived(store: Store, id: number, task: string): number | null {
-  if (store.remote) return null;
+  if (HAS_KERNEL && store.remote) return null;
   const { drawn } = store;
   const category = categoryOf(store, id);
   const isIt = (other: number) =>

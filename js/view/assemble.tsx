@@ -19,6 +19,7 @@ import { LaneFilter, LaneLabels } from "./lane_labels";
 import { Linking } from "./linking";
 import { loadRest } from "./loading";
 import { NoLanes } from "./no_lanes";
+import { Pairing } from "./pairing";
 import { ProgressBar } from "./progress_bar";
 import { Skeleton } from "./skeleton";
 import { StatusLine } from "./status_line";
@@ -36,11 +37,6 @@ export interface Mounted {
   locate(event: number): { x: number; y: number } | null;
 }
 
-export interface MountOptions {
-  /** True where the timeline is the whole page and may take the wheel. */
-  ownsPage: boolean;
-}
-
 /** Toolbar, overview, ruler, status line and borders (CSS px). */
 const AROUND_LANES = 38 + 38 + 22 + 26 + 2;
 const STEP_STRIP = 34;
@@ -53,7 +49,6 @@ export function assemble(
   root: HTMLElement,
   element: HTMLElement,
   store: Store,
-  options: MountOptions,
   outline: Outline | null,
 ): Mounted {
   const { signal, host, drawn } = store;
@@ -62,10 +57,15 @@ export function assemble(
   root.setAttribute("aria-label", `Timeline${drawn.title ? ` of ${drawn.title}` : ""}`);
   const description = `${formatCount(eventCount(drawn))} events in ${drawn.lanes.length} lanes over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
   render(<Skeleton description={description} />, root);
-  if (!options.ownsPage) {
+  if (!OWNS_PAGE) {
     const strip = drawn.steps.length > 1 ? STEP_STRIP : 0;
-    const needed = Math.max(AROUND_LANES + strip + store.arrangement.height + 12, LEAST);
-    root.style.height = `${Math.min(host.get("height"), needed)}px`;
+    const fitted = () => {
+      const needed = Math.max(AROUND_LANES + strip + store.arrangement.height + 12, LEAST);
+      return Math.min(host.get("height"), needed);
+    };
+    root.style.height = `${fitted()}px`;
+    // The details bring rows of memory.
+    store.on(["details"], () => (root.style.height = `${Math.max(fitted(), root.clientHeight)}px`));
   }
   const find = (name: string) => root.querySelector<HTMLElement>(`[data-part="${name}"]`)!;
   const main = find("main");
@@ -95,15 +95,14 @@ export function assemble(
   const focusSearch = () => root.querySelector<HTMLInputElement>(".search input")?.focus();
   bindKeyboard(lanes, root, store, commands, focusSearch);
   bindWheel(lanes, store, {
-    ownsPage: options.ownsPage,
     scrollTo: (top) => store.scrollTo(top),
     hint: () => hint(`${isMac ? "⌘" : "Ctrl"} + wheel zooms · click, then the wheel scrolls the lanes`),
   });
   bindRuler(find("ruler"), store, commands);
   bindScroll(scroller, store);
-  bindSizes(root, main, find, store, options);
+  bindSizes(root, main, find, store);
 
-  if (!options.ownsPage) yieldShortcuts(element, signal);
+  if (!OWNS_PAGE) yieldShortcuts(element, signal);
 
   const retheme = () => {
     root.dataset.theme = detectTheme(element);
@@ -128,9 +127,13 @@ export function assemble(
   // A selection made in Python is shown, not only outlined somewhere out of view.
   host.watch("selection", () => commands.revealSelection(), signal);
   if (store.selection) commands.revealSelection();
-  if (HAS_PANELS && host.link) new Linking(store, commands, host.link);
+  if (HAS_PANELS && host.link) {
+    const { side } = host.pair ?? {};
+    if (side === undefined) new Linking(store, commands, host.link);
+    else new Pairing(store, commands, host.link, side, root);
+  }
   // On a page of its own nothing else can want the keys.
-  if (options.ownsPage) {
+  if (OWNS_PAGE) {
     commands.focusLanes();
     // Nobody has moved the focus yet, so there is none to point out.
     lanes.dataset.quiet = "";
@@ -171,7 +174,6 @@ function bindSizes(
   main: HTMLElement,
   find: (name: string) => HTMLElement,
   store: Store,
-  options: MountOptions,
 ): void {
   const { signal, host } = store;
   const column = (name: string, fallback: number) => ({
@@ -188,7 +190,7 @@ function bindSizes(
     { axis: "x", direction: -1, least: 200, most: () => root.clientWidth * 0.6, ...column("--details", 318) },
     signal,
   );
-  if (options.ownsPage) find("grip").remove();
+  if (OWNS_PAGE) find("grip").remove();
   else
     bindSize(
       find("grip"),

@@ -6,6 +6,7 @@ import type { Row } from "../model/rows";
 import type { Tick } from "../model/ticks";
 import { xAt } from "../model/viewport";
 import { abgr, type Surface } from "./canvas";
+import { drawMemory } from "./memory_track";
 import { Names } from "./names";
 import type { Store } from "./store";
 import type { Tokens } from "./theme";
@@ -43,15 +44,18 @@ export class Bars {
         if (item.collapsed) this.#preview(store, item.lanes, top + 5, strip, nsPerPixel, ratio);
         continue;
       }
-      item.rows.forEach((row, index) => {
-        const y = top + 1 + index * ROW_HEIGHT;
-        if (y < surface.height && y + BAR > 0) this.#row(store, row, y, nsPerPixel, ratio);
-      });
+      const isLane = item.type === "lane";
+      if (isLane)
+        item.rows.forEach((row, index) => {
+          const y = top + 1 + index * ROW_HEIGHT;
+          if (y < surface.height && y + BAR > 0) this.#row(store, row, y, nsPerPixel, ratio);
+        });
       const bottom = top + item.height;
-      const rule = abgr(item.pinned ? tokens.line : tokens.grid);
+      const rule = abgr(isLane && item.pinned ? tokens.line : tokens.grid);
       this.#pixels.fill(rule, this.#at(bottom - 1, ratio), this.#at(bottom - 1, ratio) + width);
     }
     context.putImageData(this.#image, 0, 0);
+    drawMemory(surface, store, tokens);
     this.#names.draw(surface, store, tokens);
   }
 

@@ -30,5 +30,5 @@ export function drawClockBands(surface: Surface, store: Store, tokens: Tokens, c
 /** The clock of what is drawn in a lane, or in the header of a folded group. */
 function clockOf(item: Item, lanes: readonly Lane[]): Clock | null {
   if (item.type === "lane") return lanes[item.lane].clock ?? null;
-  return item.collapsed ? commonClock(item.lanes.map((id) => lanes[id])) : null;
+  return item.type === "group" && item.collapsed ? commonClock(item.lanes.map((id) => lanes[id])) : null;
 }

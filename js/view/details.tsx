@@ -2,6 +2,7 @@
 
 import type { Commands } from "../input/commands";
 import { EventDetails } from "./event_details";
+import { MemoryDetails } from "./memory_details";
 import { Overview, RangeDetails, SeveralDetails } from "./range_details";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
@@ -12,13 +13,15 @@ export function DetailsPanel({ store, commands }: { store: Store; commands: Comm
   const { selection, selected, range } = store;
   const several = selection && "events" in selection && selection.events.length > 1 ? selection.events : null;
   return (
-    <aside class="details" aria-label="Details" data-lm-suppress-shortcuts="true">
+    <aside class="details" aria-label="Details">
       {several ? (
         <SeveralDetails store={store} commands={commands} events={several} />
       ) : selected !== null ? (
         <EventDetails store={store} commands={commands} id={selected} />
       ) : range ? (
         <RangeDetails store={store} commands={commands} range={range} />
+      ) : store.moment ? (
+        <MemoryDetails store={store} commands={commands} {...store.moment} />
       ) : (
         <Overview store={store} commands={commands} />
       )}

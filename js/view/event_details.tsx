@@ -42,7 +42,7 @@ export function PanelHeader({
           class="close"
           aria-label="Close the details"
           onClick={() => {
-            if (store.selection) store.select(null);
+            if (store.selection || store.moment) store.select(null);
             else store.setPanel({ panelOpen: false });
           }}
         >
@@ -175,7 +175,7 @@ function timeFacts(store: Store, id: number): Fact[] {
     const overhead = drawn.duration[id] - (compute.end - compute.start);
     if (overhead > 0) facts.push({ term: "Executor", value: `${formatDuration(overhead)} around the call` });
   }
-  const step = store.bounds.end - store.bounds.start;
+  const step = store.whole.end - store.whole.start;
   if (drawn.duration[id] > 0.0005 * step)
     facts.push({
       term: "Step share",

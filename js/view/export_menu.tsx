@@ -28,7 +28,7 @@ export function ExportMenu({ store, root }: { store: Store; root: HTMLElement })
     [
       "Rows of the selection",
       ".csv",
-      store.remote ? made("csv") : async () => save(`${name}.csv`, selectedRows(store)),
+      HAS_KERNEL && store.remote ? made("csv") : async () => save(`${name}.csv`, selectedRows(store)),
     ],
   ];
   if (store.host.exports.includes("html")) items.push(["Offline page", ".html", made("html")]);

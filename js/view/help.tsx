@@ -85,7 +85,7 @@ export function Help({ store }: { store: Store }) {
       <div class="help" role="dialog" aria-modal="true" aria-labelledby="tfv-help">
         <header>
           <h2 id="tfv-help">Keys and gestures</h2>
-          <button type="button" ref={close} data-lm-suppress-shortcuts="true" onClick={shut}>
+          <button type="button" ref={close} onClick={shut}>
             Close
           </button>
         </header>

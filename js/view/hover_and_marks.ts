@@ -1,4 +1,7 @@
-/** What the pointer is over, and the intervals that were measured. */
+/** What the pointer is over, what was clicked that is no event, and the intervals that were measured. */
+
+import type { Moment } from "./memory_details";
+import { Said } from "./said";
 
 export interface Hover {
   id: number;
@@ -14,4 +17,20 @@ export interface Mark {
   start: number;
   end: number;
   kept: boolean;
+}
+
+export class HoverAndMarks extends Said {
+  hover: Hover | null = null;
+  /** The time under the pointer, or null when it is elsewhere. */
+  cursor: number | null = null;
+  /** Where an allocator's memory was looked at last, unless something else was selected since. */
+  moment: Moment | null = null;
+  marks: Mark[] = [];
+
+  setHover(hover: Hover | null, cursor: number | null = this.cursor): void {
+    if (hover === null && this.hover === null && cursor === this.cursor) return;
+    this.hover = hover;
+    this.cursor = cursor;
+    this.emit("hover");
+  }
 }

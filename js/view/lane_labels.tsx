@@ -1,10 +1,11 @@
 /** The column at the left: groups that fold, lanes that can be pinned and hidden. Only what is in view is in the DOM. */
 
 import type { Commands } from "../input/commands";
-import type { GroupItem, LaneItem } from "../model/arrangement";
+import type { GroupItem, Item, LaneItem } from "../model/arrangement";
 import { clockSentence, clockText, commonClock, shortClockText } from "../model/clocks";
 import { placeLabel } from "../model/labels";
 import { formatCount } from "../model/units";
+import { MemoryLabel } from "./memory_label";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
 
@@ -31,6 +32,8 @@ export function LaneLabels({ store }: { store: Store }) {
       {visible.map((item) =>
         item.type === "group" ? (
           <GroupLabel key={`g ${item.key}`} store={store} item={item} top={item.y - scroll} />
+        ) : item.type === "memory" ? (
+          <MemoryLabel key={item.key} store={store} item={item} />
         ) : (
           <LaneLabel
             key={`l ${item.key}`}
@@ -63,7 +66,6 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
       data-level={item.level}
       data-sticky={sticky ? "" : undefined}
       data-full={isFull ? "" : undefined}
-      data-lm-suppress-shortcuts="true"
       style={{ top: `${top}px` }}
       title={clock ? `${item.path}\n${clock.told}` : item.path}
       aria-expanded={!item.collapsed}
@@ -113,16 +115,22 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
         >
           ⇧
         </button>
-        <button
-          type="button"
-          aria-label={`Hide ${called}`}
-          title="Hide this lane"
-          onClick={() => store.lanes.hide(item.key)}
-        >
-          ×
-        </button>
+        <HideLane store={store} item={item} called={called} />
       </span>
     </div>
+  );
+}
+
+export function HideLane({ store, item, called }: { store: Store; item: Item; called: string }) {
+  return (
+    <button
+      type="button"
+      aria-label={`Hide ${called}`}
+      title="Hide this lane"
+      onClick={() => store.lanes.hide(item.key)}
+    >
+      ×
+    </button>
   );
 }
 
@@ -138,7 +146,6 @@ export function LaneFilter({ store, commands }: { store: Store; commands: Comman
         placeholder="Filter lanes"
         title="Type to show only some lanes, for instance: worker 1 copy"
         spellcheck={false}
-        data-lm-suppress-shortcuts="true"
         value={filter}
         onInput={(event) => store.setOption("lane_filter", event.currentTarget.value)}
         onKeyDown={(event) => {

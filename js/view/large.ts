@@ -2,10 +2,12 @@
 
 import type { Commands } from "../input/commands";
 import { firstAtLeast } from "../model/bisect";
+import { openContainer, stringsIn } from "../model/container";
 import { type DetailsView, readDetails } from "../model/details";
 import { readDrawn } from "../model/drawn";
 import { type Entries, readEntries } from "../model/entries";
 import { LooseDetails, looseEntries, type SameName, type WholeNumbers } from "../model/loose";
+import { readTracks } from "../model/memory";
 import { eventAt, placeOfEvent } from "../model/merged";
 import { compose, joined, type Outline, type Part } from "../model/outline";
 import type { Matches } from "../model/search";
@@ -52,6 +54,7 @@ export class Large implements Remote {
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
     this.#consider();
     this.#look();
+    if (outline.rest === "windows") this.#remember();
   }
 
   matches(text: string, step: number | null): Matches | null {
@@ -141,6 +144,14 @@ export class Large implements Remote {
     }
     this.#asked = null;
     if (answer) this.#consider();
+  }
+
+  async #remember(): Promise<void> {
+    const answer = await this.asking.ask({ kind: "memory" });
+    if (!answer || this.signal.aborted) return;
+    const container = await openContainer(answer.buffers[0]);
+    const tracks = readTracks(container, stringsIn(container));
+    if (tracks.length) this.store.setTracks(tracks);
   }
 
   #show(details: DetailsView | null): void {

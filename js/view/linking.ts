@@ -12,13 +12,13 @@ const ONE_MOVEMENT_MS = 600;
 /** A pointer that crosses a table lights nothing on its way. */
 const REST_MS = 40;
 
-type Selected = Extract<Told, { kind: "select" }>;
+export type Selected = Extract<Told, { kind: "select" }>;
 
 export class Linking {
-  readonly #tell: (told: Told) => void;
+  protected readonly tell: (told: Told) => void;
   /** What the others know or have said themselves, and need not be told again. */
   #view: Viewport | null = null;
-  #selection: string;
+  protected known: string;
   #hover: number | null = null;
   #frame = 0;
   #timer = 0;
@@ -30,10 +30,10 @@ export class Linking {
     link: string,
   ) {
     const { signal } = store;
-    this.#tell = joinLink(link, (told) => this.#hear(told), signal);
-    this.#selection = JSON.stringify(store.host.get("selection"));
+    this.tell = joinLink(link, (told) => this.hear(told), signal);
+    this.known = JSON.stringify(store.host.get("selection"));
     store.on(["viewport"], () => this.#viewSoon());
-    store.on(["selection"], () => this.#tellSelection());
+    store.on(["selection"], () => this.tellSelection());
     store.on(["hover"], () => this.#tellHover());
     signal.addEventListener("abort", () => {
       cancelAnimationFrame(this.#frame);
@@ -42,13 +42,13 @@ export class Linking {
     this.#viewSoon();
   }
 
-  #hear(told: Told): void {
+  protected hear(told: Told): void {
     if (told.kind === "ask") {
       this.#view = null;
       this.#viewSoon();
     } else if (told.kind === "view") this.#follow(told);
-    else if (told.kind === "select") this.#select(told);
-    else {
+    else if (told.kind === "select") this.select(told);
+    else if (told.kind === "hover") {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#light(told.name), REST_MS) as unknown as number;
     }
@@ -63,7 +63,7 @@ export class Linking {
       // Aligned steps have times of their own.
       if (store.aligned || (this.#view?.start === start && this.#view.end === end)) return;
       this.#view = { start, end };
-      this.#tell({ kind: "view", start, end });
+      this.tell({ kind: "view", start, end });
     });
   }
 
@@ -92,7 +92,7 @@ export class Linking {
     return step === null || (start >= bounds.start - room && end <= bounds.end + room);
   }
 
-  #select({ events, start, end, lanes }: Selected): void {
+  protected select({ events, start, end, lanes }: Selected): void {
     const { store, commands } = this;
     const range = start !== undefined && end !== undefined ? { start, end: Math.max(end, start + 1) } : null;
     if (range) this.#uncover(range);
@@ -101,7 +101,7 @@ export class Linking {
       : range && lanes?.length
         ? { ...range, lanes: [...lanes], step: null }
         : null;
-    this.#selection = JSON.stringify(selection);
+    this.known = JSON.stringify(selection);
     store.host.set("selection", selection);
     store.emit("selection");
     if (!range) {
@@ -115,20 +115,20 @@ export class Linking {
     commands.show(range);
   }
 
-  #tellSelection(): void {
+  protected tellSelection(): void {
     const { store } = this;
     const selection = store.host.get("selection");
     const text = JSON.stringify(selection);
-    if (text === this.#selection) return;
-    this.#selection = text;
-    if (!selection) this.#tell({ kind: "select" });
+    if (text === this.known) return;
+    this.known = text;
+    if (!selection) this.tell({ kind: "select" });
     else if ("events" in selection) {
       const at = selection.events.length === 1 ? store.selected : null;
       const called = at === null ? {} : { name: nameOf(store, at), op: opOf(store, at) };
-      this.#tell({ kind: "select", events: selection.events, ...called });
+      this.tell({ kind: "select", events: selection.events, ...called });
     } else {
       const { start, end, lanes } = selection;
-      this.#tell({ kind: "select", start, end, ...(lanes && { lanes }) });
+      this.tell({ kind: "select", start, end, ...(lanes && { lanes }) });
     }
   }
 
@@ -137,8 +137,8 @@ export class Linking {
     const id = store.hover?.id ?? null;
     if (id === this.#hover) return;
     this.#hover = id;
-    if (id === null) this.#tell({ kind: "hover", name: null });
-    else this.#tell({ kind: "hover", name: nameOf(store, id), op: opOf(store, id) });
+    if (id === null) this.tell({ kind: "hover", name: null });
+    else this.tell({ kind: "hover", name: nameOf(store, id), op: opOf(store, id) });
   }
 
   /** Dim everything that is not called so; null gives back what a search has found. */

@@ -55,7 +55,7 @@ export class Minimap {
     const bins = Math.max(1, Math.min(surface.element.width, 2000));
     const whole = this.#whole;
     const lanes = store.arrangement.items.flatMap((item) =>
-      item.type === "lane" ? [item.lane] : item.collapsed ? item.lanes : [],
+      item.type === "lane" ? [item.lane] : item.type === "group" && item.collapsed ? item.lanes : [],
     );
     const { busy, peak } = activity(
       store.drawn,

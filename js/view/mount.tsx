@@ -6,7 +6,7 @@ import { suppressShortcuts } from "../input/jupyter_shortcuts";
 import { openContainer } from "../model/container";
 import { type Drawn, drawnIn } from "../model/drawn";
 import { compose, type Outline, outlineIn } from "../model/outline";
-import { assemble, type Mounted, type MountOptions } from "./assemble";
+import { assemble, type Mounted } from "./assemble";
 import base from "./base.css";
 import { Message } from "./message";
 import { Store } from "./store";
@@ -15,20 +15,15 @@ import styles from "./styles.css";
 import { detectTheme } from "./theme";
 
 /** Show the timeline of `host` in `element` until `signal` aborts. */
-export async function mount(
-  element: HTMLElement,
-  host: Host,
-  signal: AbortSignal,
-  options: MountOptions,
-): Promise<Mounted | null> {
+export async function mount(element: HTMLElement, host: Host, signal: AbortSignal): Promise<Mounted | null> {
   const shadow = styledShadow(element, base, styles);
-  suppressShortcuts(element);
+  if (!OWNS_PAGE) suppressShortcuts(element);
   const root = document.createElement("div");
   root.className = "tfv";
   root.dataset.theme = detectTheme(element);
-  if (options.ownsPage) root.dataset.page = "";
+  if (OWNS_PAGE) root.dataset.page = "";
   shadow.append(root);
-  const resize = () => (root.style.height = options.ownsPage ? "100%" : `${host.get("height")}px`);
+  const resize = () => (root.style.height = OWNS_PAGE ? "100%" : `${host.get("height")}px`);
   resize();
   host.watch("height", resize, signal);
   signal.addEventListener("abort", () => {
@@ -62,5 +57,5 @@ export async function mount(
     return null;
   }
   const store = new Store(drawn, host, signal);
-  return assemble(root, element, store, options, outline);
+  return assemble(root, element, store, outline);
 }

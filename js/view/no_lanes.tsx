@@ -13,7 +13,6 @@ export function NoLanes({ store, commands }: { store: Store; commands: Commands 
       <p>{filter ? `No lane contains “${filter}”.` : "All lanes are hidden."}</p>
       <button
         type="button"
-        data-lm-suppress-shortcuts="true"
         onClick={() => {
           store.setOption("lane_filter", "");
           store.lanes.unhideAll();

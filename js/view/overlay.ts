@@ -6,6 +6,7 @@ import { drawArrows } from "./arrows";
 import type { Surface } from "./canvas";
 import { drawClockBands } from "./clock_bands";
 import { drawPath } from "./critical";
+import { drawLevels } from "./memory_track";
 import type { Store } from "./store";
 import type { Tokens } from "./theme";
 import { eachVisibleRow, eachWideBar } from "./visible";
@@ -26,6 +27,7 @@ export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): voi
     context.fillRect(Math.round(xAt(store.viewport, store.cursor, surface.width)), 0, 1, surface.height);
     context.globalAlpha = 1;
   }
+  drawLevels(surface, store, tokens);
   outlineMatches(surface, store, tokens);
   drawPath(surface, store, tokens);
   drawArrows(surface, store, tokens);
@@ -65,7 +67,7 @@ function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: numbe
   for (let at = firstEndingAfter(store, ids, store.viewport.start); at < ids.length && lit < MOST_LIT; at++) {
     const other = ids[at];
     if (store.drawn.start[other] > store.viewport.end) {
-      if (store.drawn.merged) continue;
+      if (HAS_KERNEL && store.drawn.merged) continue;
       break;
     }
     const place =
@@ -83,7 +85,7 @@ function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: numbe
 /** Starts are in order but ends are not: step back over a few that may still reach into view. */
 function firstEndingAfter(store: Store, ids: Uint32Array, time: number): number {
   // Entries of a merged trace are not in the order of time, and few.
-  if (store.drawn.merged) return 0;
+  if (HAS_KERNEL && store.drawn.merged) return 0;
   let low = 0;
   let high = ids.length;
   while (low < high) {
@@ -125,7 +127,7 @@ function drawRange(surface: Surface, store: Store, tokens: Tokens): void {
     }
   context.globalAlpha = 1;
   for (const x of [x0, x1]) context.fillRect(Math.round(x) - 0.5, 0, 1, surface.height);
-  label(surface, tokens, (x0 + x1) / 2, 4, formatDuration(range.end - range.start), tokens.accent, x1 - x0);
+  flag(surface, tokens, (x0 + x1) / 2, 4, formatDuration(range.end - range.start), tokens.accent, x1 - x0);
 }
 
 function drawMark(surface: Surface, store: Store, tokens: Tokens, start: number, end: number): void {
@@ -142,7 +144,7 @@ function drawMark(surface: Surface, store: Store, tokens: Tokens, start: number,
   }
   context.stroke();
   context.setLineDash([]);
-  label(
+  flag(
     surface,
     tokens,
     (x0 + x1) / 2,
@@ -154,7 +156,7 @@ function drawMark(surface: Surface, store: Store, tokens: Tokens, start: number,
 }
 
 /** A small flag with a length on it, kept inside the picture. */
-function label(
+export function flag(
   surface: Surface,
   tokens: Tokens,
   middle: number,

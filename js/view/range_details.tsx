@@ -39,7 +39,7 @@ function useStatistics(store: Store, range: Range): RangeStatistics | null {
     };
   }, [remote, question]);
   const own = useMemo(
-    () => (remote ? null : rangeStatistics(store.drawn, range, by)),
+    () => (HAS_KERNEL && remote ? null : rangeStatistics(store.drawn, range, by)),
     [remote ?? store.drawn, question],
   );
   return own ?? (answer?.question === question ? answer.statistics : null);
@@ -98,7 +98,7 @@ export function RangeDetails({ store, commands, range }: { store: Store; command
 
 /** What the panel says while nothing is selected: the step in short, and what was noted while reading. */
 export function Overview({ store, commands }: { store: Store; commands: Commands }) {
-  const whole = { ...store.bounds, lanes: null, step: store.stepNumber };
+  const whole = { ...store.whole, lanes: null, step: store.stepNumber };
   const answer = useStatistics(store, whole);
   const length = whole.end - whole.start;
   const waits = <Waits store={store} commands={commands} {...whole} />;

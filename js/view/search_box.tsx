@@ -39,7 +39,6 @@ export function SearchBox({ store, commands }: { store: Store; commands: Command
         placeholder="Search ops, tensors, lanes"
         title="Words, or op:MatMul  lane:stream  kind:kernel  >5ms  <10us"
         spellcheck={false}
-        data-lm-suppress-shortcuts="true"
         value={text}
         onInput={(event) => type(event.currentTarget.value)}
         onKeyDown={(event) => {

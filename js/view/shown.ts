@@ -21,7 +21,7 @@ export class Shown {
   ) {
     const { merged } = drawn;
     this.rows = HAS_KERNEL && merged ? mergedRows(drawn, merged, step) : packLanes(drawn, step);
-    this.rowNumbers = merged ? merged.row : rowNumbers(drawn.count, this.rows);
+    this.rowNumbers = HAS_KERNEL && merged ? merged.row : rowNumbers(drawn.count, this.rows);
   }
 
   levels(row: Row): RowLevels {

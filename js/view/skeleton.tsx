@@ -20,7 +20,6 @@ export function Skeleton({ description }: { description: string }) {
             role="application"
             aria-roledescription="timeline"
             aria-label={description}
-            data-lm-suppress-shortcuts="true"
           >
             <div class="scroll" data-part="scroll" tabIndex={-1}>
               <div style={{ width: "1px" }} />

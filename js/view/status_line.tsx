@@ -11,7 +11,7 @@ export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
   const wait = waitColour(store.painting.theme);
   const byKind = store.host.get("color_by") === "kind";
   return (
-    <footer class="status" data-lm-suppress-shortcuts="true">
+    <footer class="status">
       <span class="legend" role="group" aria-label="Legend">
         {legend.map((entry) => {
           const query = entry.category

@@ -77,7 +77,6 @@ export function StepStrip({ store }: { store: Store }) {
         aria-valuemax={steps.length - 1}
         aria-valuenow={Math.max(place, 0)}
         aria-valuetext={valueText(store, figures, noun)}
-        data-lm-suppress-shortcuts="true"
         onClick={(event) => {
           const bar = barAt(event);
           if (bar) show(bar.told);
@@ -112,7 +111,6 @@ export function StepStrip({ store }: { store: Store }) {
         class="step-told"
         data-long={noun !== null ? "" : undefined}
         title="Show this step"
-        data-lm-suppress-shortcuts="true"
         onClick={() => show(told)}
       >
         <strong>

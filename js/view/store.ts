@@ -5,6 +5,7 @@ import { Aligned } from "../model/aligned";
 import { type Arrangement, arrange } from "../model/arrangement";
 import type { DetailsView } from "../model/details";
 import type { Drawn } from "../model/drawn";
+import type { Track } from "../model/memory";
 import { byEventId, byPlace } from "../model/merged";
 import type { Theme } from "../model/palette";
 import { Placement } from "../model/placement";
@@ -12,19 +13,20 @@ import type { Row } from "../model/rows";
 import { type Matches, search } from "../model/search";
 import { isSparse } from "../model/step_bars";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
-import type { Hover, Mark } from "./hover_and_marks";
+import { HoverAndMarks } from "./hover_and_marks";
 import { LaneChoices } from "./lane_choices";
 import { Painting } from "./painting";
 import type { Remote } from "./remote";
-import { Said } from "./said";
 import { Shown } from "./shown";
 
 /** More aligned steps than these begin folded. */
 const FEW_STEPS = 4;
 
-export class Store extends Said {
+export class Store extends HoverAndMarks {
   details: DetailsView | null = null;
   detailsError: string | null = null;
+  /** The memory of each allocator, once it is known; in the run's times. */
+  tracks: readonly Track[] = [];
   /** Answers what the browser cannot, where it holds only parts of the trace. */
   remote: Remote | null = null;
   step: number | null = null;
@@ -34,10 +36,6 @@ export class Store extends Said {
   placement!: Placement;
   /** Counts the arrangements made. */
   revision = 0;
-  hover: Hover | null = null;
-  /** The time under the pointer, or null when it is elsewhere. */
-  cursor: number | null = null;
-  marks: Mark[] = [];
   matches: Matches | null = null;
   searchText = "";
   painting: Painting;
@@ -85,10 +83,17 @@ export class Store extends Said {
   }
 
   /** The times the present step or the whole run spans. */
-  get bounds(): Viewport {
+  get whole(): Viewport {
     const step = this.step === null ? null : this.drawn.steps[this.step];
     const range = step ? { start: step.start, end: step.end } : { start: 0, end: this.drawn.span };
     return range.end > range.start ? range : { start: range.start, end: range.start + 1 };
+  }
+
+  /** The times that can be looked at: also of the shorter one of two timelines all that the longer one has. */
+  get bounds(): Viewport {
+    const { start, end } = this.whole;
+    const isRun = this.step === null && !this.aligned;
+    return { start, end: Math.max(end, (isRun && this.host.pair?.extent) || 0) };
   }
 
   /** The number of the step shown, or null; `step` is its place in the list. */
@@ -131,6 +136,7 @@ export class Store extends Said {
 
   /** Draw other data of the same steps and lanes, and keep everything that the user has set up. */
   replace(drawn: Drawn, details: DetailsView | null): void {
+    if (!HAS_KERNEL) return;
     // More of the same merged trace has no other lanes, rows or overview; frames should not wait for those.
     const isPart = drawn.merged !== null && this.#drawn.merged !== null && details === this.details;
     this.#drawn = drawn;
@@ -161,6 +167,7 @@ export class Store extends Said {
       hidden: this.lanes.hidden,
       pinned: this.lanes.pinned,
       filter: this.host.get("lane_filter"),
+      tracks: this.aligned ? [] : this.tracks,
     });
     this.placement = new Placement(this.drawn, this.arrangement, this.shown.rowNumbers, this.step);
     this.scrollTo(this.scroll);
@@ -194,7 +201,13 @@ export class Store extends Said {
   setDetails(details: DetailsView): void {
     this.details = details;
     if (this.searchText) this.showMatches();
+    if (details.tracks.length) this.setTracks(details.tracks);
     this.emit("details");
+  }
+
+  setTracks(tracks: readonly Track[]): void {
+    this.tracks = tracks;
+    this.rearrange();
   }
 
   setViewport(viewport: Viewport, gesture: string | null = null): void {
@@ -204,17 +217,11 @@ export class Store extends Said {
   }
 
   select(selection: Selection | null): void {
+    this.moment = null;
     const inRun = this.aligned ? this.aligned.toRun(selection) : selection;
     this.host.set("selection", byEventId(this.drawn, inRun));
     if (selection) this.panelOpen = true;
     this.emit("selection");
-  }
-
-  setHover(hover: Hover | null, cursor: number | null = this.cursor): void {
-    if (hover === null && this.hover === null && cursor === this.cursor) return;
-    this.hover = hover;
-    this.cursor = cursor;
-    this.emit("hover");
   }
 
   setSize(width: number, height: number): void {

@@ -17,6 +17,7 @@ export interface Tokens {
   font: string;
 }
 
+const dark = () => matchMedia("(prefers-color-scheme: dark)");
 const probe = () => document.createElement("canvas").getContext("2d");
 
 /** A CSS colour of any notation as "#rrggbb"; canvas contexts normalise what they are given. */
@@ -39,6 +40,7 @@ function luminance(hex: string): number {
  * plain pages mark the root element or leave it to the system's preference.
  */
 export function detectTheme(host: Element): Theme {
+  if (OWNS_PAGE) return ofSystem();
   const style = getComputedStyle(host);
   const ground =
     style.getPropertyValue("--jp-layout-color0") || style.getPropertyValue("--vscode-editor-background");
@@ -46,7 +48,11 @@ export function detectTheme(host: Element): Theme {
   if (document.querySelector("html.dark, body.dark, html[theme=dark], [data-theme=dark], body.vscode-dark"))
     return "dark";
   if (document.querySelector("html.light, body.light, html[theme=light], [data-theme=light]")) return "light";
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  return ofSystem();
+}
+
+function ofSystem(): Theme {
+  return dark().matches ? "dark" : "light";
 }
 
 /** Read the tokens of `root`, whose data-theme says which theme it has. */
@@ -71,11 +77,12 @@ export function readTokens(root: HTMLElement): Tokens {
 
 /** Call `changed` whenever the page's theme may have changed. */
 export function watchTheme(changed: () => void, signal: AbortSignal): void {
+  dark().addEventListener("change", changed, { signal });
+  if (OWNS_PAGE) return;
   const observer = new MutationObserver(changed);
   const attributes = ["class", "style", "theme", "data-theme", "data-jp-theme-light", "data-jp-theme-name"];
   for (const element of [document.documentElement, document.body])
     observer.observe(element, { attributes: true, attributeFilter: attributes });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed, { signal });
   // JupyterLab swaps its theme's style sheet after it has changed the attribute, and its colours come with the sheet.
   const sheets = new MutationObserver(changed);
   sheets.observe(document.head, { childList: true });

@@ -16,12 +16,12 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
   const { drawn } = store;
   const tasks = new Set(store.run.lanes.map((lane) => lane.task)).size;
   const facts = [
-    formatDuration(store.bounds.end - store.bounds.start),
+    formatDuration(store.whole.end - store.whole.start),
     `${formatCount(store.step === null ? eventCount(drawn) : store.run.steps[store.step].events)} events`,
     ...(tasks > 1 ? [`${tasks} tasks`] : []),
   ];
   return (
-    <header class="toolbar" data-lm-suppress-shortcuts="true">
+    <header class="toolbar">
       {drawn.title && (
         <span class="title" title={drawn.title}>
           {drawn.title}

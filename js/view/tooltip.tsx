@@ -57,7 +57,7 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
       )}
       {hover.count > 1 && (
         <p>
-          {drawn.merged
+          {HAS_KERNEL && drawn.merged
             ? `the longest of ${formatCount(hover.count)} events; zoom in`
             : `and ${formatCount(hover.count - 1)} more in this pixel; zoom in to tell them apart`}
         </p>

@@ -9,7 +9,7 @@ export function eachVisibleRow(store: Store, visit: (row: Row, top: number, item
   for (const item of store.arrangement.items) {
     const top = item.y - store.scroll;
     if (top >= store.height) break;
-    if (item.type === "group" || top + item.height <= 0) continue;
+    if (item.type !== "lane" || top + item.height <= 0) continue;
     item.rows.forEach((row, index) => {
       const y = top + 1 + index * ROW_HEIGHT;
       if (y < store.height && y > -15) visit(row, y, item);

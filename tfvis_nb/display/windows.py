@@ -19,6 +19,7 @@ from tfvis_nb.display.range_statistics import range_statistics
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.display.wire_details import details
 from tfvis_nb.display.wire_entries import lit_entries, outline_bytes, part_bytes
+from tfvis_nb.display.wire_memory import memory_bytes
 
 OUTLINE_BUCKETS = 2**15
 """An outline has at least this many buckets of time, unless that makes too many entries."""
@@ -73,6 +74,8 @@ class Windows:
             ids = found.events.astype("u4").tobytes()
             lit = lit_entries(self.outline, found.hits).tobytes()
             return {"count": len(found.events)}, [ids, lit]
+        if kind == "memory":
+            return {}, [memory_bytes(self._layout.trace)]
         if kind == "statistics":
             keys = ("start", "end", "lanes", "step", "by")
             return range_statistics(self._layout, *(question[key] for key in keys)), []

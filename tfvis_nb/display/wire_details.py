@@ -20,6 +20,7 @@ from tfvis_nb.display.lane_times import optional_column, signed_column
 from tfvis_nb.display.nested import NestedRows, nested_rows, shape_texts
 from tfvis_nb.display.texts import number_texts, stored_texts
 from tfvis_nb.display.wire import VERSION
+from tfvis_nb.display.wire_memory import memory_tracks, name_columns
 from tfvis_nb.display.wire_waiting import waiting
 
 _NONE = 65535
@@ -91,9 +92,11 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
     allocators, memory = _memory(nested, len(events))
     shapes = shape_texts(outputs.fields["shape"]) if "shape" in outputs.fields else outputs.texts("shape")
     own_name, labels = _labels(events)
-    (tensor, label, shape), texts = number_texts([events["tensor"], labels, shapes])
+    tracks, allocated, held = memory_tracks(trace) if waits else ([], {}, events["tensor"].iloc[:0])
+    (tensor, label, shape, name), texts = number_texts([events["tensor"], labels, shapes, held])
     columns["tensor"] = Column(tensor, "delta-shuffle")
     columns["detail"] = Column(label, "delta-shuffle")
+    columns |= allocated | name_columns(tracks, name)
     columns |= _outputs(outputs) | {"output_shape": Column(shape)} | memory | stored_texts(texts)
     header = {
         "version": VERSION,
@@ -103,6 +106,7 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
         "allocators": allocators,
         "dtypes": {str(number): name for number, name in DATA_TYPES.items()},
         "own_name": own_name,
+        "tracks": tracks,
         **waited,
     }
     return pack(header, columns)

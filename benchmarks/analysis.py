@@ -1,0 +1,174 @@
+"""Every analysis of a large trace, and a dashboard in a live JupyterLab beside the timeline alone."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Playwright, sync_playwright
+
+from benchmarks import traces
+from benchmarks.live import DASHBOARD, DRAWN, FIRST_TAB, TIMELINE, jupyter, opened, seen_after
+from benchmarks.reading import best
+from benchmarks.table import Row, show
+from tests.browser.jupyter_server import JupyterServer
+from tfvis_nb import Trace, read_trace, show_dashboard, show_timeline
+from tfvis_nb.analysis.bandwidth import bandwidth
+from tfvis_nb.analysis.communication import communication
+from tfvis_nb.analysis.compare import compare, compare_activities
+from tfvis_nb.analysis.critical_path import path_lengths
+from tfvis_nb.analysis.efficiency import scheduling_efficiency
+from tfvis_nb.analysis.launch_bound import launch_bound, launch_stretches
+from tfvis_nb.analysis.launch_gaps import launch_gaps
+from tfvis_nb.analysis.memory import memory_peaks
+from tfvis_nb.analysis.memory_use import memory_by
+from tfvis_nb.analysis.op_statistics import op_statistics
+from tfvis_nb.analysis.placement import cpu_amid_gpu
+from tfvis_nb.analysis.scope_tree import scope_tree
+from tfvis_nb.analysis.slow_steps import slow_steps
+from tfvis_nb.analysis.slowest_edges import slowest_edges
+from tfvis_nb.analysis.stragglers import stragglers
+from tfvis_nb.analysis.transfer_matrix import transfer_matrix
+from tfvis_nb.display.panels import tab, tab_names
+
+ANALYSES: dict[str, Callable[[Trace], object]] = {
+    "activities": lambda trace: trace.activity,
+    "steps": lambda trace: trace.steps,
+    "breakdown": lambda trace: trace.breakdown,
+    "utilisation": lambda trace: trace.utilisation,
+    "communication": lambda trace: communication(trace.events),
+    "efficiency": scheduling_efficiency,
+    "op_statistics, by op": op_statistics,
+    "op_statistics, by name": lambda trace: op_statistics(trace, "name"),
+    "scope_tree": scope_tree,
+    "launch_bound": launch_bound,
+    "launch_bound, stretches": launch_stretches,
+    "launch_gaps": launch_gaps,
+    "placement": cpu_amid_gpu,
+    "dataflow": lambda trace: trace.edges,
+    "critical_path": path_lengths,
+    "slack": lambda trace: trace.slack,
+    "gaps": lambda trace: trace.gaps,
+    "tensor_lifetimes": lambda trace: trace.lifetimes,
+    "memory": memory_peaks,
+    "memory_use": memory_by,
+    "transfers": lambda trace: trace.transfers,
+    "transfer_matrix": transfer_matrix,
+    "bandwidth": bandwidth,
+    "slowest_edges": slowest_edges,
+    "arrivals": lambda trace: trace.arrivals,
+    "stragglers": stragglers,
+    "slow_steps": slow_steps,
+    "compare": lambda trace: compare(trace, trace),
+    "compare, activities": lambda trace: compare_activities(trace, trace),
+    "findings": lambda trace: trace.findings,
+}
+"""One after the other of one trace: what several need is counted to the first of them."""
+
+RUNS = 3
+ALL = 5.0
+"""Seconds: all analyses of a trace of about 800 000 events."""
+MORE = 1.0
+"""Seconds by which a dashboard may be later than its timeline alone would be."""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--no-notebook", action="store_true", help="leave out what takes a JupyterLab")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        paths = [traces.large(folder), traces.profile(folder)]
+        for path in paths:
+            _analyses(path)
+        if not arguments.no_notebook:
+            with sync_playwright() as playwright, jupyter(folder) as server:
+                for path in paths:
+                    _opening(playwright, server, path)
+
+
+def _analyses(path: Path) -> None:
+    trace = read_trace(path)
+    runs = [_once(trace) for _ in range(RUNS)]
+    quickest = min(runs, key=lambda run: sum(run.values()))
+    rows = [Row(what, f"{taken * 1e3:.0f} ms", "", "", "", kept=True) for what, taken in quickest.items()]
+    rows.append(_bound("all of them", sum(quickest.values()), ALL))
+    tabs = best(lambda: _tabs(_fresh(trace)), RUNS)
+    rows.append(Row("all tabs of the dashboard, alone", f"{tabs:.2f} s", "", "", "", kept=True))
+    show(f"Analyses of {len(trace.events):,} events (the best of {RUNS} runs)", rows)
+
+
+def _once(trace: Trace) -> dict[str, float]:
+    """The seconds that each analysis takes of a trace of which nothing is known yet."""
+    trace = _fresh(trace)
+    taken = {}
+    for what, analysis in ANALYSES.items():
+        start = time.perf_counter()
+        analysis(trace)
+        taken[what] = time.perf_counter() - start
+    return taken
+
+
+def _fresh(trace: Trace) -> Trace:
+    """The same trace without what has been computed of it."""
+    return Trace(
+        trace.events,
+        nested=trace.nested,
+        graphs=trace.graphs,
+        title=trace.title,
+        step_labels=trace.step_labels,
+        clock_bounds=trace.clock_bounds,
+    )
+
+
+def _tabs(trace: Trace) -> None:
+    for name in tab_names():
+        tab(trace, name)
+
+
+def _opening(playwright: Playwright, server: JupyterServer, path: Path) -> None:
+    """Show a trace in fresh notebooks, by turns as a timeline and as a dashboard."""
+    trace = read_trace(path)
+    calls = [
+        best(lambda shown=shown: shown(_fresh(trace)).close(), RUNS)  # type: ignore[misc]
+        for shown in (show_timeline, show_dashboard)
+    ]
+    alone, within, tabs = [], [], []
+    for _ in range(RUNS):
+        with opened(playwright, server, path, 1, TIMELINE) as (_, page):
+            alone += seen_after(page, DRAWN)
+        with opened(playwright, server, path, 1, DASHBOARD) as (_, page):
+            drawn, first = seen_after(page, DRAWN, FIRST_TAB)
+        within.append(drawn)
+        tabs.append(first)
+    first_tab = statistics.median(tabs)
+    show(
+        f"A dashboard of {len(trace.events):,} events (calls: best, in a notebook: median, of {RUNS})",
+        [
+            _later("call of show_dashboard", calls[1], "show_timeline", calls[0]),
+            _later("first picture", statistics.median(within), "timeline alone", statistics.median(alone)),
+            Row("first tab", f"{first_tab:.2f} s", "", "", "", kept=True),
+        ],
+    )
+
+
+def _later(what: str, measured: float, against: str, theirs: float) -> Row:
+    more = measured - theirs
+    kept = more <= MORE
+    return Row(
+        what, f"{measured:.2f} s", f"{against} {theirs:.2f} s", f"{more:+.2f} s", f"<= +{MORE:g} s", kept
+    )
+
+
+def _bound(what: str, measured: float, bound: float) -> Row:
+    ratio = measured / bound
+    return Row(what, f"{measured:.2f} s", "", f"{ratio:.2f} of it", f"<= {bound:g} s", ratio <= 1)
+
+
+if __name__ == "__main__":
+    main()

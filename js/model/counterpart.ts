@@ -1,0 +1,35 @@
+/** The event of one trace that is what a given one is in another. */
+import type { Drawn } from "./drawn";
+
+/** An event as another trace knows it, and when it begins: nanoseconds from the origin. */
+export interface Described {
+  name: string;
+  op: string;
+  category: string;
+  start: number;
+}
+
+/** The event of the same node, op type and category that begins nearest to the same time; null without one. */
+export function counterpart(drawn: Drawn, { name, op, category, start }: Described): number | null {
+  const opNumber = drawn.ops.indexOf(op);
+  const kind = drawn.categories.indexOf(category);
+  if (opNumber < 0 || kind < 0) return null;
+  const isNamed = new Map<number, boolean>();
+  const hasName = (text: number) => {
+    const known = isNamed.get(text) ?? drawn.names.get(text) === name;
+    isNamed.set(text, known);
+    return known;
+  };
+  let found: number | null = null;
+  let least = Number.POSITIVE_INFINITY;
+  for (let id = 0; id < drawn.count; id++) {
+    if (drawn.op[id] !== opNumber || drawn.category[id] !== kind || !hasName(drawn.name[id])) continue;
+    // An entry that stands for several events is none of them.
+    if (HAS_KERNEL && drawn.merged && drawn.merged.count[id] > 1) continue;
+    const apart = Math.abs(drawn.start[id] - start);
+    if (apart >= least) continue;
+    least = apart;
+    found = id;
+  }
+  return found;
+}

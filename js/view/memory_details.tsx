@@ -1,0 +1,74 @@
+/** What lay in an allocator's memory at a time, the largest first. */
+
+import type { Commands } from "../input/commands";
+import { aliveAt, levelAt, type Track } from "../model/memory";
+import { formatBytes, formatCount, formatTime } from "../model/units";
+import { PanelHeader } from "./event_details";
+import { ScopedText } from "./scoped_text";
+import type { Store } from "./store";
+
+/** A track, and a time in nanoseconds from the origin. */
+export interface Moment {
+  track: Track;
+  time: number;
+}
+
+interface MemoryProps extends Moment {
+  store: Store;
+  commands: Commands;
+}
+
+const MOST = 20;
+
+/** Show what lay in an allocator's memory. */
+export function showMemory(store: Store, moment: Moment): void {
+  store.select(null);
+  store.moment = moment;
+  store.setPanel({ panelOpen: true });
+}
+
+export function MemoryDetails({ store, commands, track, time }: MemoryProps) {
+  const { sizes, events } = track;
+  const alive = aliveAt(track, time);
+  const level = levelAt(track, time);
+  const others = alive.slice(0, MOST).reduce((rest, buffer) => rest - sizes[buffer], level);
+  return (
+    <>
+      <PanelHeader store={store} title={track.allocator} />
+      <dl>
+        <dt>Given out</dt>
+        <dd>
+          {formatBytes(level)} <small>of {formatBytes(track.peak)} at the peak</small>
+        </dd>
+        <dt>At</dt>
+        <dd>{formatTime(time - store.bounds.start, 1)}</dd>
+      </dl>
+      <h3>{formatCount(alive.length)} buffers</h3>
+      <ul class="links">
+        {alive.slice(0, MOST).map((buffer) => (
+          <li key={buffer}>
+            <button
+              type="button"
+              class="link"
+              disabled={!events[buffer]}
+              onClick={() => commands.visitEvent(events[buffer] - 1)}
+            >
+              <b>
+                <ScopedText text={track.name(buffer) || "(no name)"} />
+              </b>{" "}
+              <small>{formatBytes(sizes[buffer])}</small>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {others > 0 && (
+        <p
+          class="unlinked"
+          title="Smaller ones, and what was allocated before the recording, such as variables"
+        >
+          {formatBytes(others)} of others
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,35 @@
+/** The label of an allocator's memory: how much it had given out at the cursor, and at most. */
+
+import type { MemoryItem } from "../model/arrangement";
+import { levelAt } from "../model/memory";
+import { formatBytes } from "../model/units";
+import { HideLane } from "./lane_labels";
+import { showMemory } from "./memory_details";
+import type { Store } from "./store";
+import { useTopics } from "./use_store";
+
+export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem }) {
+  useTopics(store, ["hover"], () => store.cursor);
+  const { track, context } = item;
+  const { cursor } = store;
+  return (
+    <div class="label" style={{ top: `${item.y - store.scroll}px`, height: `${item.height}px` }}>
+      <button
+        type="button"
+        class="text"
+        title={`Memory given out by ${track.allocator}\nClick for what it was at the peak`}
+        onClick={() => showMemory(store, { track, time: track.at })}
+      >
+        {context && <span class="context">{context}</span>}
+        <b>{track.allocator}</b>
+        <small>
+          {cursor === null ? "peak " : `${formatBytes(levelAt(track, cursor))} of `}
+          {formatBytes(track.peak)}
+        </small>
+      </button>
+      <span class="tools">
+        <HideLane store={store} item={item} called={track.allocator} />
+      </span>
+    </div>
+  );
+}

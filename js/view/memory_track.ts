@@ -1,0 +1,65 @@
+/** The memory of an allocator in the picture: a filled curve with its peak marked, and its height at the cursor. */
+
+import type { MemoryItem } from "../model/arrangement";
+import { firstAbove } from "../model/bisect";
+import { levelAt } from "../model/memory";
+import { formatBytes } from "../model/units";
+import { xAt } from "../model/viewport";
+import type { Surface } from "./canvas";
+import { flag } from "./overlay";
+import type { Store } from "./store";
+import type { Tokens } from "./theme";
+
+/** Room above the curve (CSS px). */
+const ABOVE = 5;
+
+/** `y` gives the height of so many bytes in the picture. */
+function eachTrack(store: Store, visit: (item: MemoryItem, y: (level: number) => number) => void): void {
+  for (const item of store.arrangement.items) {
+    const bottom = item.y - store.scroll + item.height - 1;
+    if (item.type === "memory" && bottom > 0 && bottom - item.height < store.height)
+      visit(item, (level) => bottom - (level / item.track.peak) * (item.height - ABOVE));
+  }
+}
+
+/** Of each pixel the most that was given out in it. */
+export function drawMemory({ context, width }: Surface, store: Store, tokens: Tokens): void {
+  const { start, end } = store.viewport;
+  eachTrack(store, ({ track }, y) => {
+    const { times, levels } = track;
+    const pen = new Path2D();
+    let at = firstAbove(times, start) - 1;
+    pen.moveTo(-2, y(0));
+    // A little further than can be seen, where the curve comes down.
+    for (let x = 0; x < width + 2; ) {
+      let high = levels[at] ?? 0;
+      pen.lineTo(x, y(high));
+      for (const until = start + (++x / width) * (end - start); times[at + 1] < until; )
+        high = Math.max(high, levels[++at]);
+      pen.lineTo(x - 0.5, y(high));
+    }
+    pen.lineTo(width + 9, y(0));
+    context.fillStyle = context.strokeStyle = tokens.accent;
+    context.globalAlpha = 0.28;
+    context.fill(pen);
+    context.globalAlpha = context.lineWidth = 1;
+    context.stroke(pen);
+    context.fillStyle = tokens.selection;
+    context.fillRect(xAt(store.viewport, track.at, width) - 2, y(track.peak) - 3, 5, 5);
+  });
+}
+
+/** What was given out at the cursor, and the time whose buffers are listed. */
+export function drawLevels(surface: Surface, store: Store, tokens: Tokens): void {
+  const { context, width } = surface;
+  const { cursor, moment, viewport } = store;
+  eachTrack(store, ({ track, height }, y) => {
+    if (moment?.track === track) {
+      context.fillStyle = tokens.selection;
+      context.fillRect(xAt(viewport, moment.time, width), y(0) - height, 1, height);
+    }
+    if (cursor === null) return;
+    const text = formatBytes(levelAt(track, cursor));
+    flag(surface, tokens, xAt(viewport, cursor, width) + 40, y(0) - 19, text, tokens.accent, 0);
+  });
+}

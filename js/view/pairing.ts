@@ -1,0 +1,123 @@
+/** A timeline's part in a comparison: what stands above or below it is at the same time and of the same width. */
+
+import type { Commands } from "../input/commands";
+import type { Told } from "../link";
+import { counterpart } from "../model/counterpart";
+import { byEventId } from "../model/merged";
+import { Linking, type Selected } from "./linking";
+import type { Store } from "./store";
+import { categoryOf, nameOf, opOf } from "./wording";
+
+type Frame = Extract<Told, { kind: "frame" }>;
+
+export class Pairing extends Linking {
+  /** What the other one knows, or has said itself. */
+  #frame = "";
+
+  constructor(
+    store: Store,
+    commands: Commands,
+    link: string,
+    /** 0 of the upper one, 1 of the lower one. */
+    readonly side: number,
+    readonly root: HTMLElement,
+  ) {
+    super(store, commands, link);
+    store.on(["panel", "selection", "viewport"], () => this.#tellFrame());
+    // The other one may have been there before, and have been moved since.
+    this.tell({ kind: "ask" });
+  }
+
+  protected override hear(told: Told): void {
+    if (told.kind === "frame") this.#fit(told);
+    else super.hear(told);
+    if (told.kind === "ask") {
+      this.#frame = "";
+      this.#tellFrame();
+    }
+  }
+
+  /** Select here what is there; times are the same, but events and lanes have other numbers. */
+  protected override select(told: Selected): void {
+    const { store, commands, side } = this;
+    const selection = this.#here(told);
+    this.known = JSON.stringify(selection);
+    store.host.set("selection", selection);
+    store.emit("selection");
+    const { selected } = store;
+    if (selected !== null) {
+      commands.uncover(selected);
+      commands.keepInSight(selected);
+    }
+    // One goes there, and the other follows.
+    const { start, end } = told;
+    if (told.sides && side === 0 && start !== undefined && end !== undefined) commands.show({ start, end });
+  }
+
+  #here({ sides, events, name, op, category, places, start, end }: Selected) {
+    const { store, side } = this;
+    if (sides) return sides[side]?.length ? { events: [...sides[side]] } : null;
+    if (start === undefined) return null;
+    if (events) {
+      const described = name !== undefined && op !== undefined && category !== undefined;
+      const at = described ? counterpart(store.run, { name, op, category, start }) : null;
+      return at === null ? null : byEventId(store.run, { events: [at] });
+    }
+    const lanes = store.run.lanes.filter((lane) => places?.includes(calledLane(lane))).map(({ id }) => id);
+    if (end === undefined || (places && !lanes.length)) return null;
+    return { start, end, lanes: places ? lanes : null, step: null };
+  }
+
+  protected override tellSelection(): void {
+    const { store } = this;
+    const selection = store.host.get("selection");
+    const text = JSON.stringify(selection);
+    if (text === this.known) return;
+    this.known = text;
+    // Aligned steps have times of their own.
+    if (!selection || store.aligned) this.tell({ kind: "select" });
+    else if ("events" in selection) {
+      const at = selection.events.length === 1 ? store.selected : null;
+      if (at === null) this.tell({ kind: "select" });
+      else
+        this.tell({
+          kind: "select",
+          events: selection.events,
+          start: store.drawn.start[at],
+          name: nameOf(store, at),
+          op: opOf(store, at),
+          category: categoryOf(store, at),
+        });
+    } else {
+      const { start, end, lanes } = selection;
+      const places = lanes?.map((lane) => calledLane(store.run.lanes[lane]));
+      this.tell({ kind: "select", start, end, ...(places && { places }) });
+    }
+  }
+
+  #tellFrame(): void {
+    const { style } = this.root;
+    const frame: Frame = {
+      kind: "frame",
+      panelOpen: this.store.panelOpen,
+      labels: style.getPropertyValue("--labels"),
+      details: style.getPropertyValue("--details"),
+    };
+    const text = JSON.stringify(frame);
+    if (text === this.#frame) return;
+    this.#frame = text;
+    this.tell(frame);
+  }
+
+  #fit({ kind, panelOpen, labels, details }: Frame): void {
+    this.#frame = JSON.stringify({ kind, panelOpen, labels, details });
+    const { style } = this.root;
+    if (labels) style.setProperty("--labels", labels);
+    if (details) style.setProperty("--details", details);
+    if (panelOpen !== this.store.panelOpen) this.store.setPanel({ panelOpen });
+  }
+}
+
+function calledLane({ task, device, lane }: { task: string; device: string; lane: string }): string {
+  return JSON.stringify([task, device, lane]);
+}

@@ -1,0 +1,228 @@
+"""Two timelines that are compared: they move together, on a page of their own and in a notebook."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+import tfvis_nb
+from tests.browser.dashboard import Dashboard
+from tests.browser.notebook import Notebook, OpenNotebook
+from tests.browser.timeline import OpenExported
+from tests.hostile_names import HOSTILE, hostile_trace
+
+DATA = Path(__file__).parent.parent / "data"
+OLD, NEW = (DATA / f"gpu_tf{version}_mlp.pb.xz" for version in ("218", "221"))
+STEPS = DATA / "gpu_tf218_function.xplane.pb.xz"
+
+LANES = "host => host.shadowRoot.querySelector('[data-part=lanes]').getBoundingClientRect()"
+
+
+class Both:
+    """Drives a comparison: ``a`` is the upper timeline with the tabs, ``b`` the lower one."""
+
+    def __init__(self, timelines: Locator, panels: Locator) -> None:
+        self.a, self.b = (Dashboard(timelines.nth(number), panels) for number in range(2))
+        self.page = panels.page
+
+    def wait(self) -> "Both":
+        self.a.wait()
+        self.b.wait()
+        return self
+
+    def lanes(self) -> list[tuple[float, float]]:
+        """From where to where the lanes of both reach, in CSS pixels."""
+        boxes = [each.timeline.host.evaluate(LANES) for each in (self.a, self.b)]
+        return [(box["x"], box["width"]) for box in boxes]
+
+    def same(self) -> list[float]:
+        """What both rulers show, once that is the same and at rest."""
+        shown = self.a.settled(self.a.ruler)
+        assert self.b.settled(self.b.ruler) == pytest.approx(shown, abs=1e-6)
+        return shown
+
+
+def on_page(exported: OpenExported, path: Path) -> Both:
+    page = exported(path).page
+    return Both(page.locator(".tfvis-timeline"), page.locator(".tfvis-panels"))
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tfvis_nb.show_comparison(OLD, NEW).to_html(tmp_path_factory.mktemp("page") / "page.html")
+
+
+@pytest.fixture
+def shown(exported: OpenExported, page_file: Path) -> Both:
+    return on_page(exported, page_file).wait()
+
+
+def test_both_begin_at_the_left_and_show_the_longer_one(shown: Both) -> None:
+    start, end = shown.same()
+    assert start < 0
+    spans = [tfvis_nb.read_trace(path).steps["duration_ns"].max() / 1e6 for path in (OLD, NEW)]
+    assert end == pytest.approx(max(spans), rel=0.02)
+    assert shown.lanes()[0] == shown.lanes()[1]
+    # Each has its own length in its toolbar.
+    texts = [each.timeline.root.locator(".toolbar").inner_text() for each in (shown.a, shown.b)]
+    assert [letter in text for letter, text in zip("AB", texts, strict=True)] == [True, True]
+    assert texts[0].split("\n")[1] != texts[1].split("\n")[1]
+
+
+@pytest.mark.parametrize("moved", ["a", "b"])
+def test_a_zoom_in_one_moves_the_other(shown: Both, moved: str) -> None:
+    one = getattr(shown, moved)
+    before = shown.same()
+    box = one.timeline.lanes.bounding_box()
+    assert box
+    shown.page.mouse.move(box["x"] + box["width"] / 3, box["y"] + 20)
+    shown.page.keyboard.down("Control")
+    shown.page.mouse.wheel(0, -600)
+    shown.page.keyboard.up("Control")
+    one.moved(one.ruler, before)
+    zoomed = shown.same()
+    assert zoomed[1] - zoomed[0] < (before[1] - before[0]) * 0.7
+    one.timeline.lanes.focus()
+    shown.page.keyboard.press("d")
+    one.moved(one.ruler, zoomed)
+    panned = shown.same()
+    assert panned[0] > zoomed[0]
+    assert panned[1] - panned[0] == pytest.approx(zoomed[1] - zoomed[0], rel=0.01)
+    shown.page.keyboard.press("f")
+    one.moved(one.ruler, panned)
+    assert shown.same() == pytest.approx(before, abs=1e-3)
+
+
+def test_the_same_op_is_selected_in_both(shown: Both) -> None:
+    trace = tfvis_nb.read_trace(OLD)
+    event = int(trace.events[(trace.events["op"] == "MatMul") & (trace.events["kind"] == "op")].index[0])
+    name = str(trace.events.loc[event, "name"])
+    before = shown.same()
+    shown.a.timeline.click(event)
+    for each in (shown.a, shown.b):
+        expect(each.timeline.title).to_have_text(name)
+    assert shown.same() == pytest.approx(before, abs=1e-6)
+    durations = [each.timeline.expect_fact("Duration") for each in (shown.a, shown.b)]
+    assert durations[0] != durations[1]
+    shown.b.timeline.lanes.focus()
+    shown.page.keyboard.press("Escape")
+    expect(shown.a.timeline.title).not_to_have_text(name)
+
+
+def test_lanes_stay_above_each_other(shown: Both) -> None:
+    before = shown.lanes()
+    shown.a.timeline.root.get_by_role("button", name="Details", exact=True).click()
+    expect(shown.b.timeline.details).to_have_count(0)
+    wider = shown.lanes()
+    assert wider[0] == wider[1]
+    assert wider[0][1] > before[0][1] + 200
+    handle = shown.b.timeline.root.get_by_role("separator", name="Width of the labels")
+    handle.focus()
+    for _ in range(4):
+        shown.page.keyboard.press("ArrowRight")
+    shown.page.wait_for_function(
+        f"([host, x]) => ({LANES})(host).x > x + 60",
+        arg=[shown.a.timeline.host.element_handle(), wider[0][0]],
+    )
+    moved = shown.lanes()
+    assert moved[0] == moved[1]
+
+
+def test_a_row_shows_the_longest_event_of_both(shown: Both) -> None:
+    table = shown.a.table("Ops", "Differences by op")
+    before = shown.same()
+    row = table.locator("tbody tr").filter(has_text="MatMul").first
+    row.locator("td").nth(3).click(force=True)
+    shown.a.moved(shown.a.ruler, before)
+    shown.same()
+    for each in (shown.a, shown.b):
+        expect(each.timeline.title).to_contain_text("MatMul")
+        assert each.timeline.host.evaluate("host => host.tfvis.store.selection.events.length") == 1
+    # What is under the pointer in one timeline is lit in the table, and what is of a row in both timelines.
+    row.locator("td").nth(3).hover(force=True)
+    dimmed = "host => host.tfvis.store.painting.shade.filter((each) => each >= 128).length > 0"
+    for each in (shown.a, shown.b):
+        shown.page.wait_for_function(dimmed, arg=each.timeline.host.element_handle())
+
+
+def test_the_lines_between_move(shown: Both) -> None:
+    for name, each in (("upper", shown.a), ("lower", shown.b)):
+        line = shown.page.get_by_role("separator", name=f"Height of the {name} timeline", exact=True)
+        before = each.timeline.host.bounding_box()
+        line.focus()
+        for _ in range(5):
+            shown.page.keyboard.press("ArrowUp")
+        after = each.timeline.host.bounding_box()
+        assert before
+        assert after
+        assert after["height"] == pytest.approx(before["height"] - 80, abs=2)
+
+
+def test_steps_of_one_trace(exported: OpenExported, tmp_path: Path) -> None:
+    trace = tfvis_nb.read_trace(STEPS)
+    steps = [step for step in trace.steps["step"].tolist() if step >= 0][:2]
+    path = tfvis_nb.show_comparison(trace, steps=(steps[0], steps[1])).to_html(tmp_path / "page.html")
+    shown = on_page(exported, path).wait()
+    start, end = shown.same()
+    durations = trace.steps.set_index("step")["duration_ns"][steps] / 1e6
+    assert start < 0
+    assert end == pytest.approx(durations.max(), rel=0.05)
+    expect(shown.a.timeline.root.locator(".toolbar")).to_contain_text(f"step {steps[0]}")
+    whole = shown.a.table("Activities", "As a whole")
+    expect(whole.locator("tbody tr").first).to_contain_text("Duration")
+
+
+def test_hostile_texts_are_shown_and_run_nothing(exported: OpenExported, tmp_path: Path) -> None:
+    path = tfvis_nb.show_comparison(hostile_trace(), NEW).to_html(tmp_path / "page.html")
+    shown = on_page(exported, path).wait()
+    rows = shown.a.table("Nodes", "Differences by node").locator("tbody tr", has_text="removed")
+    expect(rows).to_have_count(len(HOSTILE))
+
+
+def test_a_page_without_one_of_its_traces_says_so(
+    exported: OpenExported, page_file: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.html"
+    whole = page_file.read_text(encoding="utf-8")
+    broken.write_text(whole.replace('id="tfvis-drawn-1"', 'id="other"'), encoding="utf-8")
+    shown = on_page(exported, broken)
+    expect(shown.b.timeline.host.get_by_role("alert")).to_contain_text("tfvis-drawn-1 is missing")
+    shown.a.wait()
+
+
+def test_in_a_notebook_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
+    show = f"shown = tfvis_nb.show_comparison({str(OLD)!r}, {str(NEW)!r})\nshown"
+    book = notebook(["import tfvis_nb", show, "import time\ntime.sleep(40)"])
+    book.start(0)
+    book.start(1)
+    book.start(2)
+    shown = in_cell(book, 1)
+    before = shown.same()
+    assert shown.lanes()[0] == shown.lanes()[1]
+    shown.b.timeline.lanes.focus()
+    shown.page.keyboard.press("w")
+    shown.b.moved(shown.b.ruler, before)
+    shown.same()
+    shown.a.table("Ops", "Differences by op")
+    assert book.is_running(2)
+
+
+def test_python_knows_what_was_selected_in_both(notebook: OpenNotebook) -> None:
+    show = f"shown = tfvis_nb.show_comparison({str(OLD)!r}, {str(NEW)!r})\nshown"
+    book = notebook(["import tfvis_nb", show])
+    book.run_all()
+    shown = in_cell(book, 1)
+    before = shown.same()
+    row = shown.a.table("Ops", "Differences by op").locator("tbody tr").filter(has_text="MatMul").first
+    row.locator("td").nth(3).click(force=True)
+    shown.a.moved(shown.a.ruler, before)
+    shown.same()
+    ops = "print(*shown.a.selection['op'], *shown.b.selection['op'])"
+    book.wait_until(lambda: book.ask(ops).strip() == "MatMul MatMul")
+    book.ask("shown.close()")
+    expect(book.timelines(1)).to_have_count(0)
+
+
+def in_cell(book: Notebook, index: int) -> Both:
+    output = book.output(index)
+    return Both(output.locator(".tfvis-nb"), output.locator(".tfvis-nb-panels")).wait()

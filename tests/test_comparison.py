@@ -1,0 +1,228 @@
+"""The comparison of two timelines, from Python's side."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tfvis_nb as tv
+from tests.real_traces import DATA
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis.compare import compare
+from tfvis_nb.display.compared import compared
+from tfvis_nb.display.comparison_tabs import TABS
+from tfvis_nb.display.labels import printable
+from tfvis_nb.display.page import PageTooLargeError
+from tfvis_nb.display.panels.blocks import LONGEST_TEXT
+
+
+@pytest.fixture(scope="module")
+def two() -> tuple[Trace, Trace]:
+    older, newer = (tv.read_trace(DATA / f"gpu_tf{version}_mlp.pb.xz") for version in ("218", "221"))
+    return older, newer
+
+
+@pytest.fixture(scope="module")
+def steps() -> Trace:
+    return tv.read_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+
+
+def page_part(page: str, name: str) -> bytes:
+    found = re.search(rf'id="tfvis-{name}">([^<]*)<', page)
+    assert found
+    return base64.b64decode(found[1])
+
+
+def tables(shown: tv.Comparison) -> dict[str, dict[str, Any]]:
+    blocks = [block for tab in shown.panels.tabs() for block in tab["blocks"]]
+    return {block["title"]: block for block in blocks}
+
+
+def heads(shown: tv.Comparison) -> list[str]:
+    return [column["label"] for column in tables(shown)["Differences by op"]["columns"]]
+
+
+def test_both_share_a_link_and_an_extent(two: tuple[Trace, Trace]) -> None:
+    shown, another = tv.show_comparison(*two), tv.show_comparison(*two)
+    links = {part.get_state()["_link"] for part in (shown.a, shown.b, shown.panels)}
+    assert len(links) == 1
+    assert links != {another.a.get_state()["_link"]}
+    pairs = [timeline.get_state()["_pair"] for timeline in (shown.a, shown.b)]
+    assert [pair["side"] for pair in pairs] == [0, 1]
+    spans = [int(trace.steps["duration_ns"].max()) for trace in two]
+    assert {pair["extent"] for pair in pairs} == {max(spans)}
+    assert shown.children == (shown.a, shown.b, shown.panels)
+    assert tv.show_timeline(two[0]).get_state().get("_pair", {}) == {}
+
+
+def test_the_table_is_that_of_compare(two: tuple[Trace, Trace]) -> None:
+    shown = tv.show_comparison(*two)
+    assert [tab["title"] for tab in shown.panels.tabs()] == list(TABS)
+    block = tables(shown)["Differences by op"]
+    names = [column["name"] for column in block["columns"]]
+    found = compare(*two)
+    pd.testing.assert_frame_equal(found, shown.differences())
+    found = found[found["side"] != "repeated"]
+    assert block["total"] == len(found)
+    first = dict(zip(names, block["rows"][0], strict=True))
+    for name in ("op", "kind", "self_difference_ns"):
+        assert first[name] == found[name].iloc[0]
+    for row, zoom in zip(found.to_dict("records"), block["zoom"], strict=True):
+        for side, longest in zip(zoom["sides"], (row["longest_a"], row["longest_b"]), strict=True):
+            assert side == ([] if pd.isna(longest) else [longest])
+
+
+def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
+    numbers = [step for step in steps.steps["step"].tolist() if step >= 0][:2]
+    shown = tv.show_comparison(steps, steps=(numbers[0], numbers[1]))
+    duration = steps.steps.set_index("step")["duration_ns"]
+    for timeline, number in zip((shown.a, shown.b), numbers, strict=True):
+        assert timeline.trace.events["start_ns"].iloc[0] == steps.steps.set_index("step")["start_ns"][number]
+        assert set(timeline.trace.events["step"]) == {number}
+        assert f"step {number}" in timeline.title
+    whole = tables(shown)["As a whole"]
+    assert [row[1:4] for row in whole["rows"] if row[0] == "Duration"] == [
+        [duration[numbers[0]], duration[numbers[1]], duration[numbers[1]] - duration[numbers[0]]]
+    ]
+    activities = tables(shown)["By activity"]
+    place = [column["name"] for column in activities["columns"]].index("difference_ns")
+    assert sum(row[place] for row in activities["rows"]) == duration[numbers[1]] - duration[numbers[0]]
+
+
+def test_rows_lead_to_events_of_the_steps(steps: Trace) -> None:
+    numbers = [step for step in steps.steps["step"].tolist() if step >= 0][:2]
+    shown = tv.show_comparison(steps, steps=(numbers[0], numbers[1]))
+    block = tables(shown)["Differences by node"]
+    name, kind = (
+        place for place, column in enumerate(block["columns"]) if column["name"] in ("name", "kind")
+    )
+    seen = 0
+    for row, zoom in zip(block["rows"], block["zoom"], strict=True):
+        for timeline, found in zip((shown.a, shown.b), zoom["sides"], strict=True):
+            for event in found:
+                told = timeline.trace.events.loc[event]
+                assert (printable(told["name"], LONGEST_TEXT), told["kind"]) == (row[name], row[kind])
+                start = told["start_ns"] - timeline.trace.events["start_ns"].iloc[0]
+                assert zoom["start"] <= start <= zoom["end"]
+                seen += 1
+    assert seen > 20
+
+
+def test_a_step_has_what_happens_while_it_lasts() -> None:
+    columns = {
+        "start_ns": [0, 5, 10, 12, 30, 40],
+        "duration_ns": [8, 30, 20, 1, 5, 5],
+        "kind": ["op"] * 6,
+        "step": [0, -1, 1, -1, 1, -1],
+        "name": list("abcdef"),
+        "detail": ["a = A()", "b = B()", "c = C(a)", "d = D()", "e = E(c)", "f = F()"],
+    }
+    trace = Trace(events.build(columns), title="run", step_labels={1: "train 9"})
+    side = compared(trace, 1)
+    assert side.shown.events["name"].tolist() == ["c", "d", "e"]
+    assert side.shown.steps[["step", "label"]].to_dict("list") == {"step": [1], "label": ["train 9"]}
+    assert side.shown.edges.to_dict("list") == {"source": [0], "target": [2], "kind": ["data"]}
+    assert side.ids.tolist() == [2, 3, 4]
+    assert side.places(np.array([4, 0, 2])).tolist() == [2, -1, 0]
+    assert (side.title, side.span_ns) == ("run, step 1 (train 9)", 25)
+    assert compared(trace, None).shown is trace
+    assert compared(trace, None, "mine").title == "mine"
+    with pytest.raises(ValueError, match="no step 2; there are steps 0 to 1"):
+        compared(trace, 2)
+    with pytest.raises(ValueError, match="no step -1"):
+        compared(trace, -1)
+
+
+def test_the_page_holds_both(two: tuple[Trace, Trace], tmp_path: Path) -> None:
+    shown = tv.show_comparison(*two, titles=("old", "new"), group_by="kind")
+    shown.b.color_by = "op"
+    shown.a.selection = [3]
+    path = shown.to_html(tmp_path / "page.html")
+    page = path.read_text(encoding="utf-8")
+    assert "<title>old / new</title>" in page
+    assert "default-src 'none'" in page
+    assert not re.search(r'(?:src|href)="http', page)
+    tabs = json.loads(gzip.decompress(page_part(page, "tabs")))
+    assert [tab["title"] for tab in tabs] == list(TABS)
+    for number, timeline in enumerate((shown.a, shown.b)):
+        assert page_part(page, f"drawn-{number}") == timeline._drawn
+        assert page_part(page, f"details-{number}")
+    options = json.loads(page.split('id="tfvis-options">')[1].split("<")[0])
+    assert [side["group_by"] for side in options["sides"]] == ["kind", "kind"]
+    assert [side["color_by"] for side in options["sides"]] == ["kind", "op"]
+    assert options["sides"][0]["selection"] == {"events": [3]}
+    assert options["extent"] == shown.a._pair["extent"]
+    assert shown.to_html(title="A & B").count("<title>A &amp; B</title>") == 1
+    assert shown.a._exported("html")[1] == shown.to_html()
+    with pytest.raises(PageTooLargeError):
+        shown.to_html(max_bytes=1000)
+    with pytest.raises(TypeError, match="unknown option"):
+        shown.to_html(time_range=(0, 1))
+
+
+def test_a_trace_and_a_step_of_another(two: tuple[Trace, Trace], steps: Trace) -> None:
+    number = int(steps.steps["step"].max())
+    shown = tv.show_comparison(two[0], steps, steps=(None, number))
+    assert shown.a.trace is two[0]
+    assert "A step longer by" not in heads(shown)
+    whole = tv.show_comparison(two[0], steps)
+    assert "A step longer by" in [column["label"] for column in tables(whole)["Differences by op"]["columns"]]
+
+
+def test_what_is_shown_in_a_notebook(two: tuple[Trace, Trace]) -> None:
+    shown = tv.show_comparison(*two)
+    data, _ = shown._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert data["text/html"].count("<img") == 2
+    assert all(len(timeline.get_state()["_details"]) for timeline in (shown.a, shown.b))
+    assert repr(shown).startswith("<Comparison A \u00b7 gpu_tf218_mlp.pb.xz: ")
+    shown.panels.start()
+    assert shown.panels._worker is not None
+    shown.panels._worker.join(60)
+    assert json.loads(shown.panels.get_state()["_tab_1"])["title"] == "Ops"
+    shown.close()
+    assert shown.a.comm is None
+
+
+def test_empty_traces_can_be_compared() -> None:
+    nothing = Trace(events.build({}, rows=0))
+    shown = tv.show_comparison(nothing, nothing)
+    assert tables(shown)["Differences by op"]["cannot_say"] == "neither trace has events"
+    one = Trace(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "op": ["Add"]}))
+    block = tables(tv.show_comparison(nothing, one))["Differences by op"]
+    assert block["zoom"][0]["sides"] == [[], [0]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({}, ValueError, "nothing to compare with"),
+        ({"steps": 7}, TypeError, "pair of numbers"),
+        ({"steps": (0, "1")}, TypeError, "'1' is no number of a step"),
+        ({"steps": (0, True)}, TypeError, "True is no number of a step"),
+        ({"steps": (0, 99)}, ValueError, "no step 99"),
+        ({"steps": (0, 0), "titles": "old"}, TypeError, "pair of texts"),
+        ({"steps": (0, 0), "titles": (1, 2)}, TypeError, "title"),
+        ({"steps": (0, 0), "heigth": 300}, TypeError, "did you mean 'height'"),
+        ({"steps": (0, 0), "height": 3}, ValueError, "number of pixels"),
+    ],
+)
+def test_wrong_arguments(
+    two: tuple[Trace, Trace], arguments: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        tv.show_comparison(two[0], **arguments)
+
+
+def test_files_are_read() -> None:
+    path = DATA / "gpu_tf221_mlp.pb.xz"
+    shown = tv.show_comparison(path, str(path))
+    assert set(shown.differences()["change"]) == {"same"}
