@@ -75,7 +75,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
         Number of the step; None for the whole trace. With its own events are shown those of no step that
         begin while it lasts, such as copies and the input pipeline's.
     title
-        What it is called; the trace's own title unless given, and the step.
+        What it is called; the step and the trace's own title unless given.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     >>> columns = {"start_ns": [0, 9, 12], "duration_ns": [5] * 3, "kind": ["op"] * 3, "step": [0, 1, -1]}
     >>> side = compared(Trace(events.build(columns), title="mlp", step_labels={1: "train 7"}), 1)
     >>> side.title, side.shown.events["start_ns"].tolist()
-    ('mlp, step 1 (train 7)', [9, 12])
+    ('step 1 (train 7) of mlp', [9, 12])
     """
     if step is None:
         name = trace.title if title is None else title
@@ -130,4 +130,4 @@ def _of_one_step(part: Trace, step: int, label: str) -> Trace:
 def _called(trace: Trace, step: int) -> str:
     label = printable(trace.step_labels.get(step, ""), _LONGEST_LABEL)
     called = f"step {step} ({label})" if label else f"step {step}"
-    return f"{trace.title}, {called}" if trace.title else called
+    return f"{called} of {trace.title}" if trace.title else called

@@ -228,7 +228,7 @@ def show_comparison(
     >>> columns = {"start_ns": [0, 9], "duration_ns": [2, 7], "kind": ["op"] * 2, "step": [0, 1]}
     >>> shown = tv.show_comparison(tv.Trace(events.build(columns), title="mlp"), steps=(0, 1))
     >>> shown.title, shown.differences()["difference_ns"].tolist()
-    ('mlp, step 0 / mlp, step 1', [5])
+    ('step 0 of mlp / step 1 of mlp', [5])
     """
     refuse_unknown(options, [*timeline_options.DEFAULTS, "steps", "titles"])
     first = _trace(a)
