@@ -40,6 +40,7 @@ bench: $(INSTALLED) $(VIEW)
 	$(PY) -m benchmarks.profiles
 	$(PY) -m benchmarks.recording
 	$(PY) -m benchmarks.store
+	$(PY) -m benchmarks.analysis
 	$(PY) -m benchmarks.page
 	$(PY) -m benchmarks.size
 
