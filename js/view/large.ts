@@ -35,6 +35,7 @@ export class Large implements Remote {
   #partText = "";
   #asked: Window | null = null;
   #timer = 0;
+  #hasMemory = false;
   #loose: Entries | null = null;
   #search: Search | null = null;
   #same: { event: number; same: SameName } | null = null;
@@ -54,7 +55,6 @@ export class Large implements Remote {
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
     this.#consider();
     this.#look();
-    if (outline.rest === "windows") this.#remember();
   }
 
   matches(text: string, step: number | null): Matches | null {
@@ -108,7 +108,11 @@ export class Large implements Remote {
 
   /** Ask for the part in view unless it is there; one question at a time, always about the latest view. */
   #consider(): void {
-    if (this.#asked || this.#timer || !this.#want()) return;
+    if (this.#asked || this.#timer) return;
+    if (!this.#want()) {
+      this.#remember();
+      return;
+    }
     this.#timer = setTimeout(() => {
       this.#timer = 0;
       this.#ask();
@@ -146,7 +150,10 @@ export class Large implements Remote {
     if (answer) this.#consider();
   }
 
+  /** Ask for the memory once nothing else is wanted: it takes the kernel a while to find. */
   async #remember(): Promise<void> {
+    if (this.#hasMemory || this.outline.rest !== "windows") return;
+    this.#hasMemory = true;
     const answer = await this.asking.ask({ kind: "memory" });
     if (!answer || this.signal.aborted) return;
     const container = await openContainer(answer.buffers[0]);
