@@ -101,6 +101,18 @@ describe("neighbour", () => {
     expect(neighbour(matches, -1, 1)).toBe(2);
     expect(neighbour({ ids: new Uint32Array(0), mask: new Uint8Array(3) }, 1, 1)).toBeNull();
   });
+
+  it("finds what is on the critical path, once that is known", () => {
+    const onPath = { waiting: { onPath: () => Uint8Array.of(1, 0, 1, 0) } } as unknown as Details;
+    const strings = { strings: makeStrings([""]), tensorIds: new Uint32Array(4) };
+    const details = { ...strings, ...onPath } as Details;
+    expect(found("is:critical", null, details)).toEqual([0, 2]);
+    expect(found("is:crit recv", null, details)).toEqual([2]);
+    expect(found("is:critical", 1, details)).toEqual([2]);
+    expect(found("is:other", null, details)).toEqual([]);
+    expect(found("is:critical")).toEqual([]);
+    expect(found("is: matmul", null, details)).toEqual([0, 1]);
+  });
 });
 
 describe("parseQuery", () => {

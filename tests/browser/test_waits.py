@@ -1,0 +1,158 @@
+"""The critical path, slack and idle devices in the timeline, as a user comes to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.timeline import OpenExported, Timeline
+from tests.made_steps import GPU, built, kernel, op
+from tests.real_traces import DATA
+from tfvis_nb import Trace, read_trace
+
+US = 1000
+
+
+def step() -> Trace:
+    """A step that waits for its input, then for launches; one op could end later. Times in microseconds."""
+    rows = [
+        op("next", 0, 400, op="IteratorGetNext"),
+        op("idle", 0, 100),
+        op("a", 400, 200, "next", "idle", device=GPU),
+        op("b", 600, 300, "a", device=GPU),
+        kernel("a", 500, 100, 450),
+        kernel("b", 800, 300, 700),
+    ]
+    times = ("start_ns", "duration_ns", "scheduled_ns")
+    return built(
+        [{name: value * US if name in times else value for name, value in row.items()} for row in rows]
+    )
+
+
+def opened(exported: OpenExported, tmp_path: Path, trace: Trace | None = None) -> Timeline:
+    return exported((step() if trace is None else trace).to_html(tmp_path / "step.html")).wait()
+
+
+def toggle(timeline: Timeline) -> Locator:
+    return timeline.host.get_by_role("button", name="Critical path")
+
+
+def rows_of(timeline: Timeline, section: str) -> list[list[str]]:
+    """What a table of sums says, row by row."""
+    table = timeline.details.get_by_role("region", name=section)
+    expect(table).to_be_visible()
+    return [row.locator("td").all_inner_texts() for row in table.get_by_role("row").all()]
+
+
+def test_the_path_is_lit_and_listed(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = opened(exported, tmp_path)
+    button = toggle(timeline)
+    expect(button).to_be_enabled()
+    expect(button).to_have_attribute("aria-pressed", "false")
+    expect(timeline.details.get_by_role("region", name="Critical path")).to_have_count(0)
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(timeline.search_box).to_have_value("is:critical")
+    # next, a, b and b's kernel.
+    expect(timeline.status.first.or_(timeline.host.locator(".search output")).last).to_have_text("4")
+    assert rows_of(timeline, "Critical path") == [
+        ["input", "400 µs", "36.4 %"],
+        ["launch", "300 µs", "27.3 %"],
+        ["device compute", "300 µs", "27.3 %"],
+        ["launch latency", "100 µs", "9.1 %"],
+    ]
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "false")
+    expect(timeline.search_box).to_have_value("")
+
+
+def test_the_key_keeps_what_is_searched_for(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = opened(exported, tmp_path)
+    expect(toggle(timeline)).to_be_enabled()
+    timeline.search_box.fill("kind:kernel")
+    expect(timeline.host.locator(".search output")).to_have_text("2")
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("c")
+    expect(timeline.search_box).to_have_value("is:critical kind:kernel")
+    expect(timeline.host.locator(".search output")).to_have_text("1")
+    timeline.page.keyboard.press("c")
+    expect(timeline.search_box).to_have_value("kind:kernel")
+    expect(timeline.host.locator(".search output")).to_have_text("2")
+
+
+def test_a_kind_of_the_path_leads_to_its_longest_piece(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = opened(exported, tmp_path)
+    toggle(timeline).click()
+    row = timeline.details.get_by_role("region", name="Critical path").get_by_role("row", name="input")
+    assert "batch" in (row.get_attribute("title") or "")
+    row.get_by_role("button").click()
+    expect(timeline.title).to_have_text("next")
+    assert timeline.expect_fact("Slack") == "none: the step waits for it"
+
+
+def test_an_event_says_its_slack(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = opened(exported, tmp_path)
+    timeline.find("name:idle")
+    assert timeline.expect_fact("Slack") == "300 µs before the step takes longer"
+
+
+def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = opened(exported, tmp_path)
+    expect(toggle(timeline)).to_be_enabled()
+    kernels = [event for event, kind in enumerate(step().events["kind"]) if kind == "kernel"]
+    (first, y), (second, _) = (timeline.place(event) for event in kernels)
+    # Between the two kernels nothing ran on the GPU.
+    between = first + (second - first) * 0.45, y
+    timeline.page.mouse.click(*between)
+    expect(timeline.title).to_have_text("200 µs selected")
+    assert rows_of(timeline, "Why devices were idle") == [["late launch", "200 µs", "100.0 %"]]
+    timeline.details.get_by_role("button", name="b MatMul").click()
+    expect(timeline.title).to_have_text("b")
+    timeline.page.mouse.click(*between)
+    # A second click lets go, and so does one where the device has nothing to explain.
+    timeline.page.mouse.click(*between)
+    expect(timeline.title).to_have_text("Whole run")
+
+
+def test_a_cause_leads_to_its_longest_gap(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = opened(exported, tmp_path)
+    assert rows_of(timeline, "Why devices were idle") == [
+        ["input", "400 µs", "57.1 %"],
+        ["late launch", "300 µs", "42.9 %"],
+    ]
+    table = timeline.details.get_by_role("region", name="Why devices were idle")
+    table.get_by_role("button", name="input").click()
+    expect(timeline.title).to_have_text("400 µs selected")
+    assert rows_of(timeline, "Why devices were idle") == [["input", "400 µs", "100.0 %"]]
+    expect(timeline.details.get_by_role("button", name="next IteratorGetNext")).to_be_visible()
+
+
+def test_without_steps_there_is_no_path(exported: OpenExported, tmp_path: Path) -> None:
+    trace = built([op("a", 0, 10 * US, step=-1), op("b", 20 * US, 10 * US, step=-1)])
+    timeline = opened(exported, tmp_path, trace)
+    expect(toggle(timeline)).to_have_attribute("title", "Nothing here belongs to a step")
+    expect(toggle(timeline)).to_be_disabled()
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("c")
+    expect(timeline.search_box).to_have_value("")
+
+
+def test_the_path_of_one_step_and_of_aligned_ones(exported: OpenExported, tmp_path: Path) -> None:
+    trace = read_trace([DATA / "gpu_tf221_mlp.pb.xz", DATA / "gpu_tf218_mlp.pb.xz"])
+    timeline = opened(exported, tmp_path, trace)
+    timeline.host.get_by_role("combobox", name="Step").select_option(index=1)
+    toggle(timeline).click()
+    one = rows_of(timeline, "Critical path")
+    assert one[0][0] == "launch"
+    timeline.host.get_by_role("button", name="align").click()
+    # The lit events stay; sums of steps that lie over each other would say nothing.
+    expect(toggle(timeline)).to_have_attribute("aria-pressed", "true")
+    expect(timeline.details.get_by_role("region", name="Critical path")).to_have_count(0)
+
+
+def test_the_help_names_the_key(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = opened(exported, tmp_path)
+    timeline.lanes.focus()
+    timeline.page.keyboard.press("?")
+    expect(timeline.host.get_by_role("dialog")).to_contain_text("the critical path: what the step waited for")
