@@ -21,6 +21,8 @@ interface WaitsProps {
 export function Waits({ store, commands, start, end, lanes, isOne = false }: WaitsProps) {
   const waiting = store.details?.waiting;
   // Aligned steps have times of their own.
+  if (HAS_KERNEL && store.remote && isCritical(store))
+    return <p class="unlinked">Of a trace this large the critical path is lit, but not listed.</p>;
   if (!waiting || store.aligned) return null;
   const { path, idle } = waiting;
   const chosen = store.drawn.lanes.filter((lane) => lanes === null || lanes.includes(lane.id));
