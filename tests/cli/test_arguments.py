@@ -107,3 +107,8 @@ def test_an_error_is_one_line(tmp_path: Path) -> None:
     folder.mkdir()
     said = complaint(tfvis_nb("info", folder), 1)
     assert "\x1b" not in said
+
+
+def test_two_files_of_one_export_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "step.pb", "-o", "a.json", "-o", "b.parquet"]) == 2
+    assert "-o is given twice" in capsys.readouterr().err

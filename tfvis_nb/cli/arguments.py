@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tfvis_nb.unknown_options import near
 
@@ -76,6 +76,18 @@ class VerbParser(argparse.ArgumentParser):
         return arguments
 
     _needed: dict[str, str]
+
+
+class _Once(argparse.Action):
+    """An option that can be given once: of two files one would not be written."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: Any = None
+    ) -> None:
+        """Take the value, or refuse the second."""
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option} is given twice; write each file by a call of its own")
+        setattr(namespace, self.dest, values)
 
 
 def _parser(verb: str, examples: str, needed: dict[str, str], more: str = "") -> VerbParser:
@@ -175,7 +187,7 @@ def _export(verb: str) -> VerbParser:
     )
     parser = _parser(verb, examples, {"traces": "TRACE", "output": "-o FILE"}, _TRACES + formats)
     _add_traces(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="what to write")
+    parser.add_argument("-o", "--output", metavar="FILE", action=_Once, help="what to write")
     _add_page(parser)
     return parser
 

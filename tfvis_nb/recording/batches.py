@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import threading
 import time
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,25 @@ from tfvis_nb.stored.writer import Recording, Signature
 
 if TYPE_CHECKING:
     from tfvis_nb.recording.trace_session import TraceSession
+
+
+_profiling: weakref.WeakSet[BatchObserver] = weakref.WeakSet()
+
+
+def drop_abandoned(phase: str | None = None) -> None:
+    """End the profiles of batches that an error has left without an end, in this thread.
+
+    Keras tells its callbacks of no error. TensorFlow's one profiler would stay in use.
+
+    Parameters
+    ----------
+    phase
+        The kind of batch that begins now, so that none of the kind can be under way; None for all.
+    """
+    for observer in list(_profiling):
+        if observer.thread == threading.get_ident():
+            for each in PHASES if phase is None else (phase,):
+                observer.drop(each)
 
 
 @dataclass
@@ -42,6 +63,7 @@ class BatchObserver:
 
     def __init__(self, book: Book) -> None:
         self._book = book
+        self.thread = threading.get_ident()
         self._under_way: dict[str, _Batch] = {}
 
     def begin(self, phase: str, model: str) -> None:
@@ -92,6 +114,7 @@ class BatchObserver:
             profiler_slot.release_profiler()
             self._book.not_traced(batch.order)
             return
+        _profiling.add(self)
         batch.mark = Trace(phase)
         batch.started_ns, batch.began_ns = time.time_ns(), time.perf_counter_ns()
 
@@ -138,6 +161,7 @@ def keras_callback(session: TraceSession) -> Any:
             self._phases: set[str] = set()
 
         def begin(self, phase: str) -> None:
+            drop_abandoned(phase)
             self._phases.add(phase)
             book = session.start(self)
             if self._observer is None and book is not None:

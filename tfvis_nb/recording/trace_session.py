@@ -148,7 +148,11 @@ class TraceSession(SavedSession):
 
     def close(self) -> None:
         """End the recording whoever began it, and close the file."""
+        from tfvis_nb.recording.batches import drop_abandoned
+
         with self._switching:
+            if self._book is not None:
+                drop_abandoned()
             self._users = []
             self._end()
             self._injected.undo()

@@ -125,7 +125,7 @@ class SavedSession:
         Parameters
         ----------
         signature
-            Its number or its label in `signatures`.
+            Its number or its label in `signatures`, or its kind, such as ``train``, if there is one of it.
 
         Raises
         ------
@@ -263,14 +263,16 @@ class SavedSession:
     def _number(self, signature: int | str | None) -> int:
         if signature is None:
             return EVERY
-        known = self._connected().execute("SELECT id, label FROM signatures").fetchall()
+        known = self._connected().execute("SELECT id, kind, label FROM signatures").fetchall()
         if isinstance(signature, str):
-            numbers = [number for number, label in known if label == signature]
+            numbers = [number for number, _, label in known if label == signature]
+            # Keras's batches are called by their model, too; whoever has one model need not.
+            numbers = numbers or [number for number, kind, _ in known if kind == signature]
             if len(numbers) > 1:
                 raise ValueError(f"several signatures are called {signature!r}: {numbers}; give the number")
-            hint = near(signature, [label for _, label in known])
+            hint = near(signature, [label for *_, label in known])
         else:
-            numbers = [number for number, _ in known if number == signature]
+            numbers = [number for number, *_ in known if number == signature]
             hint = ""
         if not numbers:
             raise ValueError(f"there is no signature {signature!r} in {str(self.path)!r}{hint}")
