@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from tests.real_traces import DATA, SHARED, name_of, step_stats_files
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell that starts this in the background has it ignore Ctrl-C, and with it all that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")
 
 

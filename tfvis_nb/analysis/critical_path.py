@@ -165,7 +165,8 @@ def path_events(trace: Trace) -> np.ndarray:
     --------
     >>> from tfvis_nb import Trace, events
     >>> from tfvis_nb.analysis.critical_path import path_events
-    >>> table = events.build({"start_ns": [0, 0], "duration_ns": [50, 20], "kind": ["op"] * 2})
+    >>> table = events.build({"start_ns": [0, 0], "duration_ns": [50, 20], "kind": ["op"] * 2,
+    ...                       "lane": ["ops"] * 2})
     >>> path_events(Trace(table)).tolist()
     [True, False]
     """
