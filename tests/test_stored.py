@@ -2,12 +2,14 @@
 
 import json
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +66,31 @@ def test_ten_thousand_traces_take_no_more_than_ten(path: Path) -> None:
     (memory, disk), (memory_after, disk_after) = sizes
     assert memory_after < memory + 100_000
     assert disk_after < disk + 1_000_000
+
+
+def test_the_oldest_are_deleted_at_the_latest_when_orders_are_looked_for(path: Path) -> None:
+    writer = Writer(path, keep=2)
+    number, _ = writer.add_signature(Signature("session", "train"))
+    with tv.open_session(path) as session:
+
+        def kept() -> list[int]:
+            return session.traces["run"].tolist()
+
+        for run in range(1, 6):
+            time.sleep(0.12)
+            writer.add_trace(number, recording(run), None)
+            assert kept() == [run - 1, run][-run:]
+        for run in range(6, 9):  # one follows the other
+            writer.add_trace(number, recording(run), None)
+        assert kept()[-2:] == [7, 8]
+        writer.orders()
+        assert kept() == [7, 8]
+        noise = random.Random(0).randbytes(600_000)
+        for run in range(9, 29):
+            writer.add_trace(number, Recording("run_metadata", noise, run, 1, 1), None)
+            assert len(kept()) <= 4
+        writer.close({})
+        assert kept() == [27, 28]
 
 
 def test_a_copy_is_the_session(path: Path, tmp_path: Path) -> None:

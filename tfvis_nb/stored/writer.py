@@ -24,6 +24,14 @@ WAL_PAGES = 4000
 """How long the file beside the session gets, 16 MB, before it is moved over; that run waits for the disk."""
 
 
+DELETE_NS = 100_000_000
+DELETE_BYTES = 1_000_000
+"""How long, and of how many bytes in the file, traces beyond what is kept may stay.
+
+To delete one touches more of the file than to write one, and runs that are all traced wait for both.
+"""
+
+
 class Signature(NamedTuple):
     """What tells one kind of run from another.
 
@@ -116,6 +124,9 @@ class Writer:
         self._lock = threading.RLock()
         self._slots = 0
         self._seen = -1
+        self._grown: set[int] = set()
+        self._grown_bytes = 0
+        self._delete_at = 0
         self._connection = connect(path, create=True)
         self._connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
         try:
@@ -157,6 +168,9 @@ class Writer:
     def orders(self) -> Orders | None:
         """Return what is asked for, if another connection has written since the last time."""
         with self._lock:
+            if self._grown:
+                with Transaction(self._connection) as connection:
+                    self._delete_oldest(connection)
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
             if version == self._seen:
                 return None
@@ -178,7 +192,10 @@ class Writer:
             return connection.execute(taken, (self.number, request)).rowcount == 1
 
     def add_trace(self, signature: int, recording: Recording, request: int | None) -> None:
-        """Keep a trace, with which the request is met, and delete the oldest beyond what is kept."""
+        """Keep a trace, with which the request is met, and delete the oldest beyond what is kept.
+
+        Where one follows the other, they are deleted together a little later.
+        """
         data = packed(recording.data)
         with self._lock, Transaction(self._connection) as connection:
             connection.execute(
@@ -201,11 +218,22 @@ class Writer:
             if request is not None:
                 connection.execute("DELETE FROM requests WHERE id = ?", (request,))
             if self._keep is not None:
-                connection.execute(
-                    "DELETE FROM traces WHERE signature = ?1 AND id <="
-                    " (SELECT id FROM traces WHERE signature = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
-                    (signature, self._keep),
-                )
+                self._grown.add(signature)
+                self._grown_bytes += len(data)
+                if self._grown_bytes > DELETE_BYTES or time.monotonic_ns() > self._delete_at:
+                    self._delete_oldest(connection)
+
+    def _delete_oldest(self, connection: sqlite3.Connection) -> None:
+        """Delete what is beyond what is kept; part of a transaction."""
+        for signature in self._grown:
+            connection.execute(
+                "DELETE FROM traces WHERE signature = ?1 AND id <="
+                " (SELECT id FROM traces WHERE signature = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+                (signature, self._keep),
+            )
+        self._grown.clear()
+        self._grown_bytes = 0
+        self._delete_at = time.monotonic_ns() + DELETE_NS
 
     def counting(self, slot: int) -> Callable[..., None]:
         """Return what notes the counts of the signature in `slot` with no more than one call.
@@ -234,6 +262,7 @@ class Writer:
         with self._lock:
             try:
                 with Transaction(self._connection) as connection:
+                    self._delete_oldest(connection)
                     save_counts(connection, self.number, counts)
                     end_writer(connection, self.number, time.time_ns())
             except BaseException:
