@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,28 +30,30 @@ HEALTHY = ["mlp_step2.pb", "keras_fit_gpu.xplane.pb"]
 COMPILING = "jax_train_gpu.xplane.pb"
 
 
+def _of_collection(names: list[str], *more: str) -> Any:
+    """The parameters of a test that needs these files of the large collection."""
+    values = (names, *more) if more else names
+    return pytest.param(*values, marks=pytest.mark.collection(*(f"h200/{name}" for name in names)))
+
+
 def _read(names: list[str]) -> tv.Trace:
     paths: list[Path] = [H200 / name for name in names]
     return tv.read_trace(paths if len(paths) > 1 else paths[0])
 
 
-@pytest.mark.parametrize(
-    ("names", "kind", "said"),
-    [case for case in KNOWN if (H200 / case[0][0]).exists()],
-    ids=str,
-)
+@pytest.mark.parametrize(("names", "kind", "said"), [_of_collection(*case) for case in KNOWN], ids=str)
 def test_the_known_cause_comes_first(names: list[str], kind: str, said: str) -> None:
     first = findings(_read(names)).iloc[0]
     assert first["kind"] == kind
     assert said in first["title"]
 
 
-@pytest.mark.parametrize("name", [name for name in HEALTHY if (H200 / name).exists()])
+@pytest.mark.parametrize("name", [_of_collection([name]) for name in HEALTHY])
 def test_a_healthy_trace_has_none(name: str) -> None:
     assert findings(_read([name]))["title"].tolist() == []
 
 
-@pytest.mark.parametrize("name", [name for name in [COMPILING] if (H200 / name).exists()])
+@pytest.mark.parametrize("name", [_of_collection([COMPILING])])
 def test_what_a_profile_compiled_is_told_and_nothing_else(name: str) -> None:
     trace = _read([name])
     table = findings(trace)

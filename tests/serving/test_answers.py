@@ -167,7 +167,7 @@ def test_a_page_is_downloaded_and_never_shown_here(server: MonitorServer) -> Non
 def test_what_is_no_format(server: MonitorServer, query: str) -> None:
     answer = ask(server, f"/api/trace/1/download{query}")
     assert answer.status == 400
-    assert answer.error.endswith("the formats are html, json, parquet")
+    assert answer.error.endswith("the formats are html, dashboard, json, parquet")
 
 
 def test_a_copy_is_a_session(server: MonitorServer, tmp_path: Path) -> None:
