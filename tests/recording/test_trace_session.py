@@ -217,7 +217,10 @@ def test_a_session_is_continued(session: Any, path: Path) -> None:
 @contextmanager
 def job(path: Path, kind: str) -> Iterator["subprocess.Popen[bytes]"]:
     command = [sys.executable, "-m", "tests.recording.monitored_job", str(path), kind]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    # A process that is killed leaves its temporary files.
+    temporary = path.with_suffix(".temporary")
+    temporary.mkdir()
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TMPDIR": str(temporary)}
     with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
         try:
             yield process
