@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.made_steps import ROW, any_trace, built, op
+from tests.made_steps import ROW, TASK, any_trace, built, op
 from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.answers import why_not
@@ -151,10 +151,24 @@ def check_slack(trace: Trace) -> None:
 def test_paths_of_anything_cover_their_steps(rows: list[dict[str, Any]]) -> None:
     trace = any_trace(rows)
     check_tiles(trace)
+    # Here events wait for each other in circles: then nothing need end just in time.
     assert trace.slack.empty or (trace.slack["slack_ns"] >= 0).all()
-    # A path may lead through the events of another step, of which the slack of this one knows nothing; and
-    # those that take no time may wait for each other in a circle.
-    check_slack(any_trace([{**row, "step": 0, "duration_ns": row["duration_ns"] + 1} for row in rows]))
+
+
+def test_what_happens_at_the_same_moment_is_in_order() -> None:
+    row = {"start_ns": 6, "duration_ns": 4, "step": 0, "task": TASK.format(0), "name": "d", "op": "Square"}
+    row |= {"inputs": [], "ready": None, "launch": None, "produced": None, "consumed": None}
+    trace = any_trace(
+        [
+            row | {"place": ("op", "ops", "CPU:0")},
+            row | {"place": ("memcpy", "memcpy D2H", "GPU:0")},
+            row | {"place": ("op", "ops", "CPU:0"), "name": "a", "inputs": ["d/_1"], "start_ns": 10},
+        ]
+    )
+    # The op waits for its copy up to its own end, at which another op begins.
+    assert trace.critical_path[["category", "event"]].values.tolist() == [["d2h", 1], ["host_compute", 2]]
+    assert trace.slack["slack_ns"].tolist() == [0, 0, 0]
+    check_slack(trace)
 
 
 @pytest.mark.parametrize("path", [*step_stats_files(), *xspace_files()], ids=name_of)

@@ -36,7 +36,7 @@ LIGHT = [
             "orders",
             "inject_records_sessions_and_keras_and_is_undone",
             "batches_of_keras",
-            "a_job_is_watched_and_killed",
+            "a_long_job_is_watched_and_killed",
         )
     ),
 ]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
 _IDLE = 100_000
+_AT_ONCE = 32
 
 
 def releases(trace: Trace, times: Times) -> Releases:
@@ -73,7 +74,40 @@ def releases(trace: Trace, times: Times) -> Releases:
     ]
     known = joined(parts)
     every = joined([known, _guesses(times, known, np.unique(np.concatenate([given, taken])))])
-    return every.take(np.lexsort((every.left, every.reached)))
+    return every.take(np.lexsort((_turns(every), every.left, every.reached)))
+
+
+def _turns(every: Releases) -> np.ndarray:
+    """Return how many others at the same moment each release comes after (int64).
+
+    What goes on and lets something else go on within one nanosecond had to go on first. Events may also
+    wait for each other in a circle then; there is no right order of those.
+    """
+    turn = np.zeros(len(every.left), np.int64)
+    at_once = np.flatnonzero(every.left == every.reached)
+    begun = np.zeros(max(every.source.max(initial=0), every.target.max(initial=0)) + 1, bool)
+    begun[every.target[at_once]] = True
+    after = at_once[begun[every.source[at_once]]]
+    let_on = np.zeros(len(begun), bool)
+    let_on[every.source[after]] = True
+    before = at_once[let_on[every.target[at_once]]]
+    moments = np.unique(every.reached[before])
+
+    def key(event: np.ndarray, at: np.ndarray) -> np.ndarray:
+        moment = np.searchsorted(moments, every.reached[at])
+        return event * (len(moments) + 1) + moment
+
+    before = before[np.argsort(key(every.target[before], before), kind="stable")]
+    own, asked = key(every.target[before], before), key(every.source[after], after)
+    first, end = (np.searchsorted(own, asked, side) for side in ("left", "right"))
+    after, first, end = (column[first < end] for column in (after, first, end))
+    for _ in range(_AT_ONCE):
+        latest = [turn[before[begin:stop]].max() for begin, stop in zip(first, end, strict=True)]
+        moved = np.array(latest, np.int64) + 1
+        if np.array_equal(moved, turn[after]):
+            break
+        turn[after] = moved
+    return turn
 
 
 def _moved(times: Times, source: np.ndarray, target: np.ndarray) -> list[Releases]:
