@@ -94,8 +94,8 @@ def _turns(every: Releases) -> np.ndarray:
     moments = np.unique(every.reached[before])
 
     def key(event: np.ndarray, at: np.ndarray) -> np.ndarray:
-        moment = np.searchsorted(moments, every.reached[at])
-        return event * (len(moments) + 1) + moment
+        found: np.ndarray = event * (len(moments) + 1) + np.searchsorted(moments, every.reached[at])
+        return found
 
     before = before[np.argsort(key(every.target[before], before), kind="stable")]
     own, asked = key(every.target[before], before), key(every.source[after], after)
