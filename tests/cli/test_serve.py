@@ -5,13 +5,14 @@ from __future__ import annotations
 import http.client
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,12 +28,15 @@ TOKEN = "a-token-of-16-ch"
 
 
 @contextmanager
-def serving(*words: str | Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run the command without a display; yield it and the address it prints."""
+def serving(
+    *words: str | Path, files: int | None = None, **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run the command without a display, with so many files at most; yield it and the address it prints."""
     displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     variables = {name: value for name, value in os.environ.items() if name not in displays}
+    limited = [] if files is None else ["prlimit", f"--nofile={files}"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "tfvis_nb", "serve", *map(str, words)],
+        [*limited, sys.executable, "-m", "tfvis_nb", "serve", *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -75,6 +79,46 @@ def test_until_ctrl_c(tmp_path: Path) -> None:
         assert status_at(url) == 303
         assert status_at(url.partition("?")[0]) == 401
         assert ended(process) == (130, ["tfvis-nb: Ctrl-C ends this, not the job"])
+
+
+def test_without_files_left_it_says_so_once_and_rests(tmp_path: Path) -> None:
+    path = tmp_path / "run.tfvis"
+    write_session(path)
+    with serving(path, "--no-browser") as (process, url), ExitStack() as stack:
+        assert status_at(url) == 303
+        held = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+        before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (held + 3, before[1]))
+        address = ("127.0.0.1", urlsplit(url).port)
+        for _ in range(30):
+            stack.enter_context(socket.create_connection(address))
+        began = cpu_seconds(process.pid)
+        time.sleep(2)
+        assert cpu_seconds(process.pid) - began < 0.5
+        stack.close()
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
+        assert status_at(url) == 303
+        said = ended(process)[1]
+    assert [line for line in said if "Ctrl-C" not in line] == [
+        "the monitor can accept no connection now: Too many open files"
+    ]
+
+
+def test_more_connections_than_files_leave_it_usable(tmp_path: Path) -> None:
+    with serving(tmp_path / "run.tfvis", "--no-browser", files=64) as (process, url), ExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(url).port)))
+        assert status_at(url) == 303
+        assert len(list(Path(f"/proc/{process.pid}/fd").iterdir())) < 40
+        said = ended(process)[1]
+    assert [line for line in said if line.startswith("the monitor")] == [
+        "the monitor has 16 connections, and no more at a time: those that ask nothing are closed for others"
+    ]
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_session_of_tftracer(data: Path, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 import socket
 from pathlib import Path
@@ -42,7 +44,7 @@ def test_without_a_token(server: MonitorServer, method: str, path: str) -> None:
     answer = ask(server, path, method, token="")
     assert answer.status == 401
     assert answer.headers["WWW-Authenticate"].startswith("token")
-    assert b"this needs the token: open the whole address that was printed" in answer.body
+    assert b"this needs the token: open the whole address that was printed" in answer.body.lower()
     assert server.token.encode() not in answer.body
 
 
@@ -51,7 +53,7 @@ def test_without_a_token(server: MonitorServer, method: str, path: str) -> None:
 def test_with_a_wrong_token(server: MonitorServer, method: str, path: str, token: str) -> None:
     answer = ask(server, path, method, token=token.encode().decode("latin-1"))
     assert answer.status == 403
-    assert b"the token is wrong" in answer.body
+    assert b"the token is wrong" in answer.body.lower()
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "Basic", ""])
@@ -67,6 +69,32 @@ def test_a_wrong_token_in_the_address(server: MonitorServer, query: str) -> None
     answer = ask(server, "/?" + query.format(server.token), token="")
     assert answer.status in (401, 403)
     assert "Set-Cookie" not in answer.headers
+
+
+def style_of(page: str) -> str:
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    return str(style)
+
+
+def test_who_opens_it_without_a_token_is_told_in_a_page(server: MonitorServer) -> None:
+    answer = ask(server, "/", token="")
+    assert answer.status == 401
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    page = answer.body.decode()
+    assert "<h1>Open the address that was printed</h1>" in page
+    assert "?token=" in page
+    assert "<script" not in page
+    # The browser takes this style and no other, and nothing else.
+    digest = base64.b64encode(hashlib.sha256(style_of(page).encode()).digest()).decode()
+    assert answer.headers["Content-Security-Policy"] == (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+        f" img-src data:; style-src 'sha256-{digest}'"
+    )
+    assert "@media (prefers-color-scheme: dark)" in style_of(page)
+    for refused in (ask(server, "/?token=wrong", token=""), ask(server, "/", Host="<b>")):
+        assert refused.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert b"<b>" not in refused.body
+    assert ask(server, "/api/state", token="").headers["Content-Type"] == "application/json"
 
 
 def test_a_token_in_another_address_is_none(server: MonitorServer) -> None:
@@ -127,7 +155,7 @@ def test_a_page_of_another_origin(
     sent = {name: value.format(port=server.port) for name, value in headers.items()}
     answer = ask(server, path, method, Content_Type="application/json", more=sent)
     assert answer.status == 403
-    assert b"a page of another site may not ask here" in answer.body
+    assert b"a page of another site may not ask here" in answer.body.lower()
 
 
 def test_the_own_page(server: MonitorServer) -> None:
@@ -151,7 +179,7 @@ def test_a_name_that_was_made_to_point_here(server: MonitorServer, method: str, 
     name = host.format(port=server.port)
     answer = ask(server, path, method, Host=name, Origin=f"http://{name}")
     assert answer.status == 403
-    assert b"this is not served as" in answer.body
+    assert b"this is not served as" in answer.body.lower()
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8888", "127.0.0.1:1", "[::1]", "[0:0::1]:80"])

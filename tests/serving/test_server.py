@@ -15,7 +15,7 @@ import pytest
 import trustme
 
 import tfvis_nb as tv
-from tests.serving.client import ask, command
+from tests.serving.client import ask, command, raw
 from tests.serving.conftest import write_session
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.answers import Answers, Opened
@@ -56,8 +56,18 @@ def test_encrypted(
         assert ask(server, "/api/state", context=context, Origin=own).status == 200
         with pytest.raises(ssl.SSLCertVerificationError):
             ask(server, "/api/state", context=ssl.create_default_context())
-        with pytest.raises((http.client.HTTPException, OSError)):
-            ask(server, "/api/state")  # not encrypted
+        plain = ask(server, "/api/state")  # not encrypted
+        assert (plain.status, plain.error) == (
+            400,
+            "this is served encrypted: its address begins with https, not with http",
+        )
+        page = ask(server, f"/?token={server.token}", token="")
+        assert (page.status, page.headers["Content-Type"]) == (400, "text/html; charset=utf-8")
+        assert "Set-Cookie" not in page.headers
+        assert raw(server, b"\x16\x03\x01\x00\x05hello") != b""  # an alert, of TLS
+        with socket.create_connection(("127.0.0.1", server.port)) as silent:
+            assert ask(server, "/api/state", context=context).status == 200
+            assert silent.send(b"G") == 1
         assert ask(server, "/api/state", context=context).status == 200
 
 

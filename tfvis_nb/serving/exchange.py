@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from asyncio import Future
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -25,7 +26,10 @@ LARGEST_HEADERS = 16_000
 _DRAINED = 8_000_000
 """Bytes of a body that are read only to be refused: a client that still sends does not see the answer."""
 
-_PIECE = 1 << 20
+_PIECE = 1 << 18
+
+_STALLED_S = 60.0
+"""How long a client may take for a piece of an answer; then it holds a connection, and a file, for nobody."""
 
 # A page of somebody's graph is for nobody else: not for a cache, a frame or another site.
 _ALWAYS = {
@@ -133,13 +137,15 @@ class Exchanges(httputil.HTTPServerConnectionDelegate):
         self,
         server_conn: object,  # noqa: ARG002 - the interface's
         request_conn: httputil.HTTPConnection,
-    ) -> httputil.HTTPMessageDelegate:
+    ) -> Exchange:
         """Take a request that begins."""
         assert isinstance(request_conn, HTTP1Connection)
-        return _Exchange(request_conn, self._respond)
+        return Exchange(request_conn, self._respond)
 
 
-class _Exchange(httputil.HTTPMessageDelegate):
+class Exchange(httputil.HTTPMessageDelegate):
+    """A request that comes, and its answer; made by `Exchanges`."""
+
     def __init__(self, connection: HTTP1Connection, respond: Respond) -> None:
         self._connection = connection
         self._respond = respond
@@ -147,11 +153,17 @@ class _Exchange(httputil.HTTPMessageDelegate):
         self._size = 0
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def waiting(self) -> bool:
+        """Whether the request has not come yet, or not all of it."""
+        return self._task is None
+
     def headers_received(
         self,
         start_line: httputil.RequestStartLine | httputil.ResponseStartLine,
         headers: httputil.HTTPHeaders,
     ) -> None:
+        """Take the headers; a body that is announced as far too large is not waited for."""
         assert isinstance(start_line, httputil.RequestStartLine)
         self._start, self._headers = start_line, headers
         declared = headers.get("Content-Length", "")
@@ -159,6 +171,7 @@ class _Exchange(httputil.HTTPMessageDelegate):
             self._begin()
 
     def data_received(self, chunk: bytes) -> None:
+        """Take a piece of the body."""
         self._size += len(chunk)
         if self._size <= LARGEST_BODY:
             self._body += chunk
@@ -166,9 +179,11 @@ class _Exchange(httputil.HTTPMessageDelegate):
             self._begin()
 
     def finish(self) -> None:
+        """Answer: all of the request has come."""
         self._begin()
 
     def on_connection_close(self) -> None:
+        """Answer no more: the client has gone."""
         if self._task is not None:
             self._task.cancel()
 
@@ -213,7 +228,7 @@ class _Exchange(httputil.HTTPMessageDelegate):
         for name, value in response.headers.items():
             headers[name] = value
         start = httputil.ResponseStartLine("HTTP/1.1", response.status, HTTPStatus(response.status).phrase)
-        await self._connection.write_headers(start, headers)
+        await self._taken(self._connection.write_headers(start, headers))
         if request.method != "HEAD" and response.status != HTTPStatus.NOT_MODIFIED:
             await self._write_body(body)
         self._connection.finish()
@@ -221,8 +236,16 @@ class _Exchange(httputil.HTTPMessageDelegate):
     async def _write_body(self, body: bytes | MadeFile) -> None:
         if isinstance(body, bytes):
             for place in range(0, len(body), _PIECE):
-                await self._connection.write(body[place : place + _PIECE])
+                await self._taken(self._connection.write(body[place : place + _PIECE]))
             return
         with body.path.open("rb") as file:
             while piece := file.read(_PIECE):
-                await self._connection.write(piece)
+                await self._taken(self._connection.write(piece))
+
+    async def _taken(self, written: Future[None]) -> None:
+        """Wait until the client has taken what was written."""
+        await asyncio.wait((written,), timeout=_STALLED_S)
+        if not written.done():
+            self._connection.stream.close()
+            raise StreamClosedError
+        written.result()

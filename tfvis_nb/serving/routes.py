@@ -3,69 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import html
 import json
 import re
-import secrets
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from string import Template
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote
 
 from tfvis_nb.display.page import file_stem
 from tfvis_nb.serving.access import Access
 from tfvis_nb.serving.answers import Answers
-from tfvis_nb.serving.exchange import LARGEST_BODY, NOTHING_ALLOWED, MadeFile, Refusal, Request, Response
-
-_PAGE = Template("""\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>$title</title>
-<link rel="icon" href="data:,">
-<style nonce="$nonce">
-html, body { margin: 0; height: 100%; }
-body { font: 13px/1.5 system-ui, sans-serif; }
-.tfvis-loading { padding: 12px 16px; }
-</style>
-</head>
-<body>
-<div id="tfvis-root"><p class="tfvis-loading" role="status">Loading $title\u2026</p></div>
-<noscript><p>This page is made by JavaScript, which is switched off here.</p></noscript>
-<script nonce="$nonce" src="serve.js"></script>
-</body>
-</html>
-""")
-
-_SENTENCE = Template("""\
-<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="color-scheme" content="light dark">
-<title>tfvis-nb</title>
-<link rel="icon" href="data:,">
-<p>$sentence</p>
-</html>
-""")
-
-_ONWARD = """\
-<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>tfvis-nb</title>
-<meta http-equiv="refresh" content="0; url=./">
-</html>
-"""
-
-_OF_PAGE = (
-    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
-    "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_HTML = "text/html; charset=utf-8"
+from tfvis_nb.serving.exchange import LARGEST_BODY, MadeFile, Refusal, Request, Response, refused
+from tfvis_nb.serving.pages import monitor_page, onward, said
 
 T = TypeVar("T")
 
@@ -116,17 +65,15 @@ class Routes:
         Refusal
             If it is refused.
         """
-        self._access.check_place(request)
         try:
+            self._access.check_place(request)
             if request.method == "GET" and request.path == "/":
                 given = self._access.token_in_address(request)
                 if given is not None:
                     return self._let_in(request, given)
             self._access.check_token(request)
         except Refusal as refusal:
-            if request.path != "/":
-                raise
-            return _said(refusal)  # to a person, who has opened an address
+            return _in_its_form(request, refusal)
         for path, method, handle in self._routes:
             found = path.fullmatch(request.path)
             if found is None:
@@ -136,6 +83,12 @@ class Routes:
             return await handle(request, *found.groups())
         raise Refusal(404, "there is nothing at this address")
 
+    async def unencrypted(self, request: Request) -> Response:
+        """Answer a request that has come without encryption where there should be one."""
+        return _in_its_form(
+            request, Refusal(400, "this is served encrypted: its address begins with https, not with http")
+        )
+
     def _let_in(self, request: Request, token: str) -> Response:
         """Take the token out of the address, where it would stay in the browser's history."""
         if not self._access.is_token(token):
@@ -144,19 +97,16 @@ class Routes:
                 "the token in the address is wrong: open the whole address that was printed"
                 " when the server began",
             )
-        cookie = {"Set-Cookie": self._access.set_cookie}
+        cookie = self._access.set_cookie
         if request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site"):
             # After a link on another site, such as a terminal in a browser, a strict cookie is not sent
             # along with a redirect, but with what this page then asks for.
-            return Response(_ONWARD.encode(), headers={"Content-Type": _HTML, **cookie})
+            return onward(cookie)
         # Relative: behind a proxy the page may be in a folder of another server.
-        return Response(status=303, headers={"Location": "./", **cookie})
+        return Response(status=303, headers={"Location": "./", "Set-Cookie": cookie})
 
     async def _page(self, _: Request) -> Response:
-        nonce = secrets.token_urlsafe(16)
-        title = html.escape(f"{self._answers.name} - tfvis-nb")
-        headers = {"Content-Type": _HTML, "Content-Security-Policy": _OF_PAGE.format(nonce=nonce)}
-        return Response(_PAGE.substitute(title=title, nonce=nonce).encode(), headers=headers)
+        return monitor_page(self._answers.name)
 
     async def _code(self, _: Request) -> Response:
         return Response(self._script, headers={"Content-Type": "text/javascript; charset=utf-8"})
@@ -212,11 +162,9 @@ def _parsed(body: bytes) -> dict[str, Any]:
     return command
 
 
-def _said(refusal: Refusal) -> Response:
-    body = _SENTENCE.substitute(sentence=html.escape(str(refusal)))
-    policy = f"{NOTHING_ALLOWED}; img-src data:"
-    headers = {"Content-Type": _HTML, "Content-Security-Policy": policy, **refusal.headers}
-    return Response(body.encode(), refusal.status, headers)
+def _in_its_form(request: Request, refusal: Refusal) -> Response:
+    """Refuse in a page where a person has opened an address, else in JSON."""
+    return said(refusal) if request.path == "/" else refused(refusal)
 
 
 def _file(name: str, content: bytes | MadeFile) -> Response:

@@ -14,21 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
 from tfvis_nb.serving.access import Access, checked_token, host_name, is_number, new_token
 from tfvis_nb.serving.answers import Answers
+from tfvis_nb.serving.connections import Connections
 from tfvis_nb.serving.exchange import Exchanges
 from tfvis_nb.serving.routes import Routes
 from tfvis_nb.stored.saved import SavedSession
-
-_MOST_HEADERS = 1 << 18
-"""Bytes of headers above which a connection is closed without an answer."""
-
-_IDLE_S = 75.0
-_BODY_S = 30.0
-"""How long a connection may be quiet, and a body may take to come."""
 
 
 class MonitorServer:
@@ -195,22 +188,16 @@ class MonitorServer:
         begun: Future[None],
     ) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
-        server = HTTPServer(
-            Exchanges(routes.respond),
-            ssl_options=context,
-            max_header_size=_MOST_HEADERS,
-            max_body_size=1 << 62,  # Exchanges limits it, with an answer that says so
-            idle_connection_timeout=_IDLE_S,
-            body_timeout=_BODY_S,
+        connections = Connections(
+            sockets, Exchanges(routes.respond), context=context, unencrypted=Exchanges(routes.unencrypted)
         )
-        server.add_sockets(sockets)
+        connections.begin()
         begun.set_result(None)
         try:
             await self._ended.wait()
         finally:
             self._loop = self._ended = None
-            server.stop()
-            await server.close_all_connections()
+            await connections.close()
             routes.close()
 
     def _encryption(self) -> ssl.SSLContext | None:
