@@ -31,6 +31,30 @@ def test_category(kind: str, op: str, lane: str, category: str) -> None:
     assert [CATEGORIES[number] for number in categorise(table)] == [category]
 
 
+@pytest.mark.parametrize(
+    ("lane", "op", "category"),
+    [
+        ("collective", "ALLREDUCE", "collective"),
+        ("collective", "BROADCAST", "collective"),
+        ("activities", "NCCL_ALLREDUCE", "collective"),
+        ("activities", "GLOO_BCAST", "collective"),
+        ("activities", "MEMCPY_IN_FUSION_BUFFER", "host"),
+        ("activities", "WAIT_FOR_OTHER_TENSOR_DATA", "host"),
+    ],
+)
+def test_what_horovod_communicates_has_the_colour_of_that(lane: str, op: str, category: str) -> None:
+    columns = {
+        "start_ns": [0, 0],
+        "duration_ns": [1, 1],
+        "kind": ["host"] * 2,
+        "op": [op] * 2,
+        "lane": [lane] * 2,
+    }
+    devices = ["/job:worker/replica:0/task:0/device:Horovod", "/job:worker/replica:0/task:0/device:CPU:0"]
+    table = events.build({**columns, "device": devices})
+    assert [CATEGORIES[number] for number in categorise(table)] == [category, "host"]
+
+
 def test_every_kind_has_a_category_and_none_is_needed() -> None:
     count = len(events.KINDS)
     table = events.build({"start_ns": range(count), "duration_ns": [1] * count, "kind": events.KINDS})

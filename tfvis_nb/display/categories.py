@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.activities import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE
+from tfvis_nb.analysis.horovod_phases import DEVICE
 from tfvis_nb.analysis.searching import containing, is_kind, spread
 
 CATEGORIES = (
@@ -34,6 +37,9 @@ _OF_KIND = {
     "host": "host",
 }
 
+_BETWEEN_RANKS = re.compile(r"(?:^|_)(?:ALLREDUCE|ALLGATHER|BCAST|BROADCAST|ALLTOALL|REDUCESCATTER|ADASUM)$")
+"""What Horovod's timeline calls communicating: ``ALLREDUCE``, ``NCCL_ALLREDUCE``, ``GLOO_BCAST``."""
+
 
 def categorise(events: pd.DataFrame) -> np.ndarray:
     """Give each event its place in `CATEGORIES`.
@@ -41,7 +47,7 @@ def categorise(events: pd.DataFrame) -> np.ndarray:
     Parameters
     ----------
     events
-        An event table; its ``kind``, ``op`` and ``lane`` columns are used.
+        An event table; its ``kind``, ``op``, ``lane`` and ``device`` columns are used.
 
     Returns
     -------
@@ -67,4 +73,7 @@ def categorise(events: pd.DataFrame) -> np.ndarray:
     on_host = is_kind(events, "op") | is_kind(events, "host")
     is_input = containing(events["op"], INPUT_WAIT) | containing(events["op"], PIPELINE)
     category[on_host & is_input] = number["input"]
+    # Rows of kind host that repeat the ranks' collectives: in no sum, but to the eye they communicate.
+    repeats = is_kind(events, "host") & containing(events["device"], DEVICE)
+    category[repeats & containing(events["op"], _BETWEEN_RANKS)] = number["collective"]
     return category
