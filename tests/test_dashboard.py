@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from traitlets import TraitError
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
-from tfvis_nb.display import bokehjs, panels, panels_widget
+from tfvis_nb.display import bokehjs, delivery, panels, panels_widget
 from tfvis_nb.display.page import PageTooLargeError
 from tfvis_nb.display.panels import COMPARISON, tab_names
 from tfvis_nb.display.panels_widget import PanelsWidget
@@ -81,6 +82,58 @@ def test_a_view_begins_to_compute_when_its_timeline_is_drawn(trace: tv.Trace) ->
     shown.panels._answer(None, {"kind": "start"}, [])
     assert shown.panels._worker is not None
     shown.close()
+
+
+def test_showing_it_computes_the_first_tab_at_once_and_the_others_when_a_view_asks(
+    trace: tv.Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(panels_widget, "PATIENCE_S", 60)
+    shown = tv.show_dashboard(trace)
+    shown._repr_mimebundle_()
+    until = time.monotonic() + 20
+    while not shown.panels.get_state()["_tab_0"] and time.monotonic() < until:
+        time.sleep(0.02)
+    worker = shown.panels._worker
+    assert worker is not None
+    worker.join(0.2)
+    assert worker.is_alive()
+    assert list(shown.panels._made) == tab_names()[:1]
+    shown.panels._answer(None, {"kind": "start"}, [])
+    worker.join(60)
+    assert list(shown.panels._made) == tab_names()
+    shown.close()
+
+
+def test_details_that_are_pushed_and_asked_for_at_once_are_found_once(
+    trace: tv.Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+
+    def slowly(*_: Any) -> bytes:
+        found.append(threading.current_thread())
+        time.sleep(0.2)
+        return b"details"
+
+    monkeypatch.setattr(delivery, "details", slowly)
+    shown = tv.show_dashboard(trace)
+    asking = threading.Thread(target=shown.timeline._answer, args=(None, {"kind": "details"}, []))
+    asking.start()
+    shown.timeline._send_details()
+    asking.join()
+    assert len(found) == 1
+    assert shown.timeline.get_state()["_details"] == b"details"
+    shown.close()
+
+
+def test_closing_ends_waiting_for_a_view(trace: tv.Trace) -> None:
+    shown = tv.show_dashboard(trace)
+    shown.panels.start_first()
+    worker = shown.panels._worker
+    assert worker is not None
+    shown.close()
+    worker.join(20)
+    assert not worker.is_alive()
+    assert len(shown.panels._made) < len(tab_names())
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -181,6 +181,8 @@ class Comparison(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)
+        # What is seen at once comes before what is seen after a click.
+        after_cell(self.panels.start_first)
         for timeline in (self.a, self.b):
             timeline.send_details_soon()
         after_cell(self.panels.start_later)

@@ -128,6 +128,8 @@ class Dashboard(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)
+        # What is seen at once comes before what is seen after a click.
+        after_cell(self.panels.start_first)
         self.timeline.send_details_soon()
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})

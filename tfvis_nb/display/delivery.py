@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -43,6 +44,7 @@ class Delivery:
         self._lanes = lanes
         self._windows: Windows | None = None
         self._details = b""
+        self._finding = threading.Lock()
         self._whole = b"" if len(trace.events) > MOST_HELD else drawn(trace, lanes, title=title)
         if self._whole and len(self._whole) <= WHOLE_BYTES:
             self.rest = ""
@@ -59,8 +61,10 @@ class Delivery:
 
     def details(self) -> bytes:
         """Everything that the details panel shows."""
-        self._details = self._details or details(self._trace, self._lanes)
-        return self._details
+        # Pushed by the thread of the cells, and asked for on another: one of them waits.
+        with self._finding:
+            self._details = self._details or details(self._trace, self._lanes)
+            return self._details
 
     def chunks(self, part: str) -> Iterator[tuple[dict[str, Any], bytes]]:
         """Give ``"drawn"`` or ``"details"`` in pieces, each with what is to be said of it.

@@ -60,6 +60,7 @@ class PanelsWidget(anywidget.AnyWidget):
     ) -> None:
         # First of all what `close` needs, which is called for a widget that could not be made, too.
         self._closing = threading.Event()
+        self._wanted = threading.Event()
         if not hasattr(type(self), "_esm"):
             bundle("panel.js")
         timeline_options.checked("height", height)
@@ -79,6 +80,11 @@ class PanelsWidget(anywidget.AnyWidget):
 
     def start(self) -> None:
         """Begin to compute the tabs, unless that has begun; returns at once."""
+        self._wanted.set()
+        self.start_first()
+
+    def start_first(self) -> None:
+        """Begin to compute the first tab, and the others when `start` is called; returns at once."""
         with self._starting:
             if self._worker is None and not self._closing.is_set():
                 # A daemon: nobody waits for a chart to end a process.
@@ -103,6 +109,7 @@ class PanelsWidget(anywidget.AnyWidget):
     def close(self) -> None:
         """Remove the tabs from the notebook; what is not computed yet will not be."""
         self._closing.set()
+        self._wanted.set()
         super().close()
 
     def _names(self) -> list[str]:
@@ -132,6 +139,7 @@ class PanelsWidget(anywidget.AnyWidget):
             raise
         finally:
             # The other tabs can do without this one.
+            self._wanted.wait()
             self._push(place + 1)
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
