@@ -96,6 +96,27 @@ def test_who_reads_no_further_ends_it_quietly(data: Path, tmp_path: Path) -> Non
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("words", [["info", "local_mlp_step1.pb"], ["completion", "bash"], ["--help"]])
+def test_an_output_that_is_full_is_one_line(words: list[str], data: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tfvis_nb", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=data,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "tfvis-nb: the output cannot be written: no space left on device\n"
+
+
+def test_an_output_that_is_closed_is_none(data: Path) -> None:
+    shell = f"{sys.executable} -m tfvis_nb info local_mlp_step1.pb >&-"
+    done = subprocess.run(["bash", "-c", shell], stderr=subprocess.PIPE, text=True, check=False, cwd=data)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_terminal_of_another_encoding(data: Path) -> None:
     done = tfvis_nb("info", data / "cpu_tf18_dist.pb.xz", PYTHONIOENCODING="ascii")
     assert done.returncode == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb
+from tests.serving.conftest import write_session
 from tfvis_nb.cli import main
 
 pytestmark = pytest.mark.tensorflow
@@ -35,7 +37,7 @@ def test_its_traces_are_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["info", "--json", str(path)]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["title"] == "run.tfvis"
-    assert [step["label"] for step in facts["steps"]] == ["total", "total"]
+    assert [step["label"] for step in facts["steps"]] == ["total, run 1", "total, run 2"]
     assert main(["export", str(path), "-o", str(target)]) == 0
     assert len(tv.read_trace(target).events) == facts["events"] > 0
     assert len(tv.open_session(path).traces) == before == 2
@@ -49,13 +51,63 @@ def test_one_without_traces_says_how_to_get_one(tmp_path: Path) -> None:
     assert said.endswith(".trace_next()")
 
 
-def test_a_damaged_one(tmp_path: Path) -> None:
-    record(tmp_path / "whole.tfvis", traced=True)
-    path = tv.open_session(tmp_path / "whole.tfvis").save(tmp_path / "run.tfvis")
+def damaged(path: Path, start: int, count: int) -> Path:
+    """Put zeros over a part of a file."""
     data = bytearray(path.read_bytes())
-    data[4096:] = bytes(len(data) - 4096)
+    data[start : start + count] = bytes(len(data[start : start + count]))
     path.write_bytes(data)
-    assert "run.tfvis: a session that cannot be read: " in complaint(tfvis_nb("info", path), 1)
+    return path
+
+
+def in_one_file(path: Path, traces: int) -> Path:
+    """Write a session that has nothing beside it."""
+    write_session(path, traces)
+    return tv.open_session(path).save(path.with_name("run.tfvis"))
+
+
+def test_a_damaged_one(tmp_path: Path) -> None:
+    path = in_one_file(tmp_path / "whole.tfvis", 2)
+    damaged(path, 4096, path.stat().st_size)
+    assert re.search(r"run\.tfvis: .*session.* is damaged", complaint(tfvis_nb("info", path), 1))
+
+
+def test_one_whose_traces_are_damaged_is_not_one_without(tmp_path: Path) -> None:
+    path = in_one_file(tmp_path / "whole.tfvis", 0)
+    with sqlite3.connect(path) as database:
+        page = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'traces'").fetchone()[0]
+    database.close()
+    # A table that says it is empty, in a page that is not as an empty one is.
+    data = bytearray(path.read_bytes())
+    data[(page - 1) * 4096 + 7] = 99
+    path.write_bytes(data)
+    said = complaint(tfvis_nb("info", path), 1)
+    assert "run.tfvis: a session that is damaged: " in said
+    assert "no run was traced" not in said
+
+
+def test_a_damaged_trace_is_left_out_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = in_one_file(tmp_path / "whole.tfvis", 3)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE traces SET data = zeroblob(50) WHERE id = 2")
+    database.close()
+    assert main(["info", "--json", str(path)]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert [step["label"] for step in facts["steps"]] == ["train, run 1", "train, run 3"]
+    (note,) = [note for note in facts["notes"] if "left out" in note]
+    assert note.startswith("trace 2 of run.tfvis is damaged and left out: ")
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE traces SET data = zeroblob(50)")
+    database.close()
+    said = complaint(tfvis_nb("info", path), 1)
+    assert "run.tfvis: a session that is damaged: trace 1 cannot be read, nor any other: " in said
+
+
+def test_an_empty_one_is_no_trace_of_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "empty.tfvis"
+    path.touch()
+    said = complaint(tfvis_nb("info", path), 1)
+    assert "empty.tfvis: " in said
+    assert "no run was traced" not in said
 
 
 def test_another_database_is_none(tmp_path: Path) -> None:

@@ -42,10 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         code = _dispatched(words)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # as where the shell has closed it
+            sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read has seen enough. Python would complain when it closes its output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()  # whoever read has seen enough
         return BROKEN_PIPE
     except UsageError as error:
         verb = f" {words[0]}" if words[0] in VERBS else ""
@@ -53,6 +53,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return USAGE
     except Failure as error:
         _complain(str(error))
+        return FAILED
+    except OSError as error:
+        if error.filename is not None:
+            raise  # no output's
+        _write_no_more()
+        _complain(f"the output cannot be written: {(error.strerror or str(error)).lower()}")
         return FAILED
     except KeyboardInterrupt:
         return 130
@@ -82,6 +88,12 @@ def _dispatched(argv: list[str]) -> int:
     module = importlib.import_module(f"tfvis_nb.cli.{_HOMES.get(verb, verb)}")
     code: int = getattr(module, f"{verb}_command" if verb != "convert" else "export_command")(arguments)
     return code
+
+
+def _write_no_more() -> None:
+    """Forget what is not written yet: Python would try again at the end, and complain of it."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str) -> None:

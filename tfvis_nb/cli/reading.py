@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_SQLITE = b"SQLite format 3\0"
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
 
 
@@ -48,24 +46,11 @@ def read(traces: Sequence[str], title: str | None = None) -> Trace:
 
 def _sources(path: Path) -> Sequence[Path | Trace]:
     """Return the traces that a session keeps, or the path where it is none's."""
-    if not path.is_file():
-        return [path]
-    with path.open("rb") as file:
-        if file.read(len(_SQLITE)) != _SQLITE:
-            return [path]
-    from tfvis_nb.stored import open_session
+    from tfvis_nb.cli.sessions import is_session, session_traces
 
-    try:
-        with open_session(path) as session:
-            numbers = session.traces.index.tolist()
-            if not numbers:
-                raise Failure(
-                    f"{path}: a session in which no run was traced; ask for a trace:"
-                    f" tfvis_nb.open_session({str(path)!r}).trace_next()"
-                )
-            return [session.read(number) for number in numbers]
-    except sqlite3.Error as error:
-        raise Failure(f"{path}: a session that cannot be read: {error}") from None
+    if path.is_char_device() or path.is_block_device():
+        raise Failure(f"{path}: this is a device; name a file, a folder or a pattern")
+    return session_traces(path) if is_session(path) else [path]
 
 
 def in_asked_range(trace: Trace, arguments: argparse.Namespace) -> Trace:

@@ -1,0 +1,116 @@
+"""The traces that a session keeps, each with its run; what is damaged is left out, and said."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfvis_nb.cli.arguments import Failure
+from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfvis_nb._trace import Trace
+    from tfvis_nb.stored import SavedSession
+
+SUFFIX = ".tfvis"
+_SQLITE = b"SQLite format 3\0"
+
+_OF_VALUES = (ValueError, TypeError, KeyError, OverflowError)
+"""What comes of values that only a damaged file has."""
+
+_NAMED = 3
+
+
+def is_session(path: Path) -> bool:
+    """Whether a file is a session's, by its name or by how it begins.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tfvis_nb.cli.sessions import is_session
+    >>> is_session(Path("no-such-run.tfvis"))
+    False
+    """
+    if not path.is_file():
+        return False
+    if path.suffix.lower() == SUFFIX:
+        return True
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def session_traces(path: Path) -> list[Trace]:
+    """Read what a session keeps.
+
+    Raises
+    ------
+    Failure
+        If there is nothing in it that can be read; the message says whether it is damaged.
+    TraceFormatError
+        If it is no session.
+    """
+    from tfvis_nb.stored import open_session
+
+    try:
+        with open_session(path) as session:
+            table = session.traces
+            if not len(table):
+                _check_whole(session, path)
+                raise Failure(
+                    f"{path}: a session in which no run was traced; ask for a trace:"
+                    f" tfvis_nb.open_session({str(path)!r}).trace_next()"
+                )
+            return _readable(session, table, path)
+    except TraceFormatError:
+        raise
+    except sqlite3.OperationalError as error:
+        raise Failure(f"{path}: a session that cannot be read: {error}") from None
+    except sqlite3.DatabaseError as error:
+        raise Failure(f"{path}: a session that is damaged: {error}") from None
+    except _OF_VALUES:
+        raise Failure(f"{path}: a session that is damaged: its tables have values that none has") from None
+
+
+def _check_whole(session: SavedSession, path: Path) -> None:
+    """Look through a session without traces: it may be that they are what is damaged."""
+    with session.connected() as connection:
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise Failure(f"{path}: a session that is damaged: {str(found).splitlines()[-1]}")
+
+
+def _readable(session: SavedSession, table: pd.DataFrame, path: Path) -> list[Trace]:
+    read: list[Trace] = []
+    failed: dict[int, str] = {}
+    for number, label, run, form in zip(
+        table.index.tolist(), table["label"], table["run"], table["format"], strict=True
+    ):
+        try:
+            trace = session.read(number)
+        except EmptyTraceError:
+            failed[number] = "it is empty"
+        except (*_OF_VALUES, sqlite3.DatabaseError) as error:
+            failed[number] = str(error.args[0] if error.args else error)
+        else:
+            if form == "run_metadata" and run:
+                # There are several of one signature: what tells them apart is the run.
+                trace.step_labels = {0: f"{label}, run {run}"}
+            read.append(trace)
+    if not read:
+        number, why = next(iter(failed.items()))
+        raise Failure(
+            f"{path}: a session that is damaged: trace {number} cannot be read, nor any other: {why}"
+        )
+    for number in list(failed)[:_NAMED]:
+        read[0].notes.append(f"trace {number} of {path.name} is damaged and left out: {failed[number]}")
+    if len(failed) > _NAMED:
+        read[0].notes.append(f"{len(failed) - _NAMED} more traces of {path.name} are damaged and left out")
+    return read
