@@ -14,6 +14,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.stored_writer import METADATA
+from tfvis_nb.display.monitor_table import monitor_line
 from tfvis_nb.stored import state as states
 from tfvis_nb.stored.commands import MOST_RUNS, obey
 from tfvis_nb.stored.ledger import Counts
@@ -74,6 +75,8 @@ def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
         "problem": "",
         "waiting": "",
         "signatures_total": 2,
+        "runs_total": 4,
+        "total_ns": 80,
         "traces_total": 2,
         "controllable": True,
     }
@@ -288,7 +291,8 @@ def test_many_signatures_and_traces(
         writer.add_trace(number, recording(run), None)
     state = session_state(session)
     assert [row["label"] for row in state["signatures"]] == ["took 50", "took 70", "took 60"]
-    assert state["signatures_total"] == 5
+    assert (state["signatures_total"], state["runs_total"], state["total_ns"]) == (5, 5, sum(totals))
+    assert "5 signatures, 5 runs" in monitor_line(state)
     assert [row["trace"] for row in state["traces"]] == [10, 9, 8, 7]
     assert state["traces_total"] == 10
     writer.close({})
@@ -339,8 +343,9 @@ def test_commands(path: Path, session: tv.SavedSession) -> None:
     assert asked(session)["train"] == ("slower 3", 0)
     obey(session, {"do": "trace_none", "signature": None})
     assert asked(session) == {"all": ("", 0), "train": ("", 0)}
-    obey(session, {"do": "delete", "traces": [1, 3, 99]})
-    assert session.traces.index.tolist() == [2]
+    for _ in range(2):  # of which the second finds two of them deleted
+        obey(session, {"do": "delete", "traces": [1, 3]})
+        assert session.traces.index.tolist() == [2]
     writer.close({})
 
 
@@ -369,6 +374,7 @@ def test_commands(path: Path, session: tv.SavedSession) -> None:
         ({"do": "trace_next", "signature": 0}, "signature is 0"),
         ({"do": "delete"}, "delete needs traces"),
         ({"do": "delete", "traces": 1}, "traces is 1"),
+        ({"do": "delete", "traces": [1, 77]}, "there is no trace 77"),
         ({"do": "delete", "traces": [1, "2"]}, "a trace is '2'"),
         ({"do": "delete", "traces": [2**64]}, "a trace is 18446744073709551616"),
         ({"do": "delete", "traces": [], "signature": 1}, "delete has no 'signature'"),

@@ -21,16 +21,12 @@ export function awaited(before: MonitorState | null, after: MonitorState): Trace
   return newTraces(before, after).filter((row) => before.requested > 0 || asked.has(row.signature));
 }
 
-export function runsOf(state: MonitorState): number {
-  return state.signatures.reduce((sum, row) => sum + row.runs, 0);
-}
-
 /** Counts how many runs end in a second. */
 export class Rate {
   #samples: { at: number; runs: number }[] = [];
 
   seen(state: MonitorState): void {
-    this.#samples.push({ at: state.now_ms, runs: runsOf(state) });
+    this.#samples.push({ at: state.now_ms, runs: state.runs_total });
     const last = state.now_ms;
     while (this.#samples.length > 2 && last - this.#samples[1].at >= RATE_OVER_MS) this.#samples.shift();
   }

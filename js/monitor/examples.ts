@@ -47,6 +47,7 @@ export function process(values: Partial<ProcessRow>): ProcessRow {
 }
 
 export function state(values: Partial<MonitorState>): MonitorState {
+  const sum = (of: "runs" | "total_ns") => (values.signatures ?? []).reduce((all, row) => all + row[of], 0);
   return {
     path: "/runs/run.tfvis",
     name: "run.tfvis",
@@ -58,6 +59,8 @@ export function state(values: Partial<MonitorState>): MonitorState {
     processes: [],
     signatures: [],
     signatures_total: values.signatures?.length ?? 0,
+    runs_total: sum("runs"),
+    total_ns: sum("total_ns"),
     traces: [],
     traces_total: values.traces?.length ?? 0,
     controllable: true,

@@ -1,7 +1,6 @@
 /** The line at the top: which session, whether it is recorded, and what can be asked of all of it. */
 
 import { formatCount } from "../model/units";
-import { runsOf } from "./changes";
 import type { MonitorState } from "./monitor_host";
 import { Popover } from "./popover";
 import { recording, refusal } from "./recording";
@@ -13,7 +12,7 @@ export function Header({ store, state }: { store: MonitorStore; state: MonitorSt
   const isLost = store.host.trouble() !== null;
   const rate = isLost ? null : store.rate.at(store.now());
   const facts = [
-    counted(runsOf(state), "run"),
+    counted(state.runs_total, "run"),
     ...(kind === "running" && rate !== null && rate >= 0.05 ? [`${formatRate(rate)}/s`] : []),
     ...(state.traces_total > 0 ? [counted(state.traces_total, "trace")] : []),
   ];

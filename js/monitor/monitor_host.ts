@@ -23,6 +23,9 @@ export interface MonitorState {
   /** Those that took the most time, when there are very many. */
   signatures: SignatureRow[];
   signatures_total: number;
+  /** Runs that have ended, and how long they took together, of all signatures: also of those that are not listed. */
+  runs_total: number;
+  total_ns: number;
   /** Newest first, not more than some. */
   traces: TraceRow[];
   traces_total: number;

@@ -58,7 +58,7 @@ export function mountMonitor(
       signal,
     );
   }
-  bindKeys(root.querySelector<HTMLElement>("[data-part=panel]")!, store, signal);
+  bindKeys(root.querySelector<HTMLElement>("[data-part=panel]")!, !height, store, signal);
   watchWidth(root, store, signal);
   signal.addEventListener("abort", () => {
     render(null, root);
@@ -67,7 +67,8 @@ export function mountMonitor(
   return store;
 }
 
-function bindKeys(panel: HTMLElement, store: MonitorStore, signal: AbortSignal): void {
+/** On a page of its own nothing else can want the keys, where the focus is nowhere. */
+function bindKeys(panel: HTMLElement, isPage: boolean, store: MonitorStore, signal: AbortSignal): void {
   const pressed = (event: KeyboardEvent) => {
     const target = event.composedPath()[0] as HTMLElement;
     const isTyping = target instanceof HTMLInputElement && ["text", "number"].includes(target.type);
@@ -82,6 +83,9 @@ function bindKeys(panel: HTMLElement, store: MonitorStore, signal: AbortSignal):
     event.stopPropagation();
   };
   panel.addEventListener("keydown", pressed, { signal });
+  if (!isPage) return;
+  const nowhere = (event: KeyboardEvent) => event.target === document.body && pressed(event);
+  document.addEventListener("keydown", nowhere, { signal });
 }
 
 function watchWidth(root: HTMLElement, store: MonitorStore, signal: AbortSignal): void {

@@ -1,7 +1,6 @@
 /** All about the session: where it is, and who records into it. */
 
 import { formatBytes, formatCount, formatDuration, formatExact } from "../model/units";
-import { runsOf } from "./changes";
 import { ago, fullMoment, moment } from "./moments";
 import type { MonitorState } from "./monitor_host";
 import { recording, refusal } from "./recording";
@@ -12,15 +11,13 @@ const MOST = 50;
 
 export function SessionDetails({ store, state }: { store: MonitorStore; state: MonitorState }) {
   const now = store.now();
-  const total = state.signatures.reduce((sum, row) => sum + row.total_ns, 0);
-  const bytes = state.traces.reduce((sum, row) => sum + row.bytes, 0);
   const facts: [string, string][] = [
     ["File", state.path],
     ["State", recording(state).text],
     ["Signatures", formatCount(state.signatures_total)],
-    ["Runs", formatExact(runsOf(state))],
-    ["Total", formatDuration(total)],
-    ["Traces", `${formatCount(state.traces_total)}${bytes > 0 ? ` · ${formatBytes(bytes)}` : ""}`],
+    ["Runs", formatExact(state.runs_total)],
+    ["Total", formatDuration(state.total_ns)],
+    ["Traces", tracesText(state)],
   ];
   const newest = state.processes.toReversed().slice(0, MOST);
   return (
@@ -69,4 +66,13 @@ export function SessionDetails({ store, state }: { store: MonitorStore; state: M
       {refusal(state) && <p class="note">{refusal(state)}.</p>}
     </>
   );
+}
+
+/** How many there are, and what those that are listed take. */
+function tracesText({ traces, traces_total }: MonitorState): string {
+  const count = formatCount(traces_total);
+  if (traces.length === 0) return count;
+  const bytes = formatBytes(traces.reduce((sum, row) => sum + row.bytes, 0));
+  const newest = traces.length < traces_total ? `the newest ${formatCount(traces.length)} take ` : "";
+  return `${count} · ${newest}${bytes}`;
 }

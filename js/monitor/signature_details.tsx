@@ -7,6 +7,7 @@ import type { MonitorState, SignatureRow } from "./monitor_host";
 import { pendingText, refusal } from "./recording";
 import { RuleForm } from "./rule_form";
 import { parseRule, ruleName } from "./rules";
+import { shareOf } from "./sorting";
 import type { MonitorStore } from "./store";
 
 interface SignatureDetailsProps {
@@ -16,14 +17,13 @@ interface SignatureDetailsProps {
 }
 
 export function SignatureDetails({ store, state, row }: SignatureDetailsProps) {
-  const whole = state.signatures.reduce((sum, each) => sum + each.total_ns, 0);
   const now = store.now();
   const facts: [term: string, value: string, title?: string][] = [
     ["Runs", formatExact(row.runs)],
     ...(row.failed > 0 ? [["Failed", formatExact(row.failed)] as [string, string]] : []),
     ["Mean", formatDuration(row.mean_ns ?? Number.NaN)],
     ["Longest", row.runs > 0 ? formatDuration(row.longest_ns) : "–"],
-    ["Total", `${formatDuration(row.total_ns)} · ${formatPercent(whole > 0 ? row.total_ns / whole : 0)}`],
+    ["Total", `${formatDuration(row.total_ns)} · ${formatPercent(shareOf(row, state))}`],
     ...moments(row, now),
     ["Processes", formatCount(row.processes)],
     ["Traces", formatCount(row.traces)],

@@ -8,7 +8,7 @@ import { pendingText } from "./recording";
 import { moveAmongRows } from "./row_keys";
 import { parseRule, ruleMark, ruleName } from "./rules";
 import { SortHead } from "./sort_head";
-import { filterSignatures, type SignatureColumn, sortSignatures } from "./sorting";
+import { filterSignatures, type SignatureColumn, shareOf, sortSignatures } from "./sorting";
 import type { MonitorStore } from "./store";
 import { useHeldOrder } from "./use_held_order";
 
@@ -34,7 +34,8 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
   const { shown, place } = useHeldOrder(found, (row) => row.signature, `${sort.by} ${sort.up} ${filter}`);
   const hasFailed = state.signatures.some((row) => row.failed > 0);
   const heads = HEADS.filter(([column]) => column !== "failed" || hasFailed);
-  const whole = state.signatures.reduce((sum, row) => sum + row.total_ns, 0);
+  const listed = state.signatures.length;
+  const isCut = state.signatures_total > listed;
   const choose = (chosen: typeof sort) => store.set({ sort: chosen });
   const rows = shown.slice(0, most);
   const stop = rows.some((row) => row.signature === current) ? current : rows[0]?.signature;
@@ -44,76 +45,81 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
     if (store.selected !== null && store.panelOpen) store.select(row);
   };
   return (
-    <div
-      class="rows"
-      role="group"
-      ref={place}
-      data-part="signatures"
-      onKeyDown={(event) => moveAmongRows(event, moved)}
-    >
-      <table aria-label="Signatures">
-        <thead>
-          <tr>
-            <SortHead column="label" title="Signature" sort={sort} choose={choose} />
-            {heads.map(([column, title, hint]) => (
-              <SortHead key={column} {...{ column, title, hint, sort, choose }} />
+    <>
+      {isCut && (
+        <p class="cut" role="note">
+          Listed {listed === 1 ? "is the 1 signature" : `are the ${formatCount(listed)} signatures`} that took
+          the most time, of {formatCount(state.signatures_total)}. The filter looks only in what is listed;
+          totals and shares are of all.
+        </p>
+      )}
+      <div
+        class="rows"
+        role="group"
+        ref={place}
+        data-part="signatures"
+        onKeyDown={(event) => moveAmongRows(event, moved)}
+      >
+        <table aria-label="Signatures">
+          <thead>
+            <tr>
+              <SortHead column="label" title="Signature" sort={sort} choose={choose} />
+              {heads.map(([column, title, hint]) => (
+                <SortHead key={column} {...{ column, title, hint, sort, choose }} />
+              ))}
+              <th scope="col" class="c-share">
+                Share
+              </th>
+              <th scope="col" class="c-order">
+                <span class="visually-hidden">Orders</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <Row
+                key={row.signature}
+                {...{ store, row, hasFailed }}
+                share={shareOf(row, state)}
+                isStop={row.signature === stop}
+                focused={() => setCurrent(row.signature)}
+              />
             ))}
-            <th scope="col" class="c-share">
-              Share
-            </th>
-            <th scope="col" class="c-order">
-              <span class="visually-hidden">Orders</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <Row
-              key={row.signature}
-              {...{ store, row, whole, hasFailed }}
-              isStop={row.signature === stop}
-              focused={() => setCurrent(row.signature)}
-            />
-          ))}
-        </tbody>
-      </table>
-      {found.length > most && (
-        <button type="button" class="more" onClick={() => setMost(most + PAGE)}>
-          {formatCount(found.length - most)} more
-        </button>
-      )}
-      {state.signatures_total > state.signatures.length && (
-        <p class="none">
-          These are the {formatCount(state.signatures.length)} signatures that took the most time, of{" "}
-          {formatCount(state.signatures_total)}.
-        </p>
-      )}
-      {found.length === 0 && state.signatures.length > 0 && (
-        <p class="none">
-          No signature matches.{" "}
-          <button type="button" class="plain" onClick={() => store.set({ filter: "" })}>
-            Show all
+          </tbody>
+        </table>
+        {found.length > most && (
+          <button type="button" class="more" onClick={() => setMost(most + PAGE)}>
+            {formatCount(found.length - most)} more
           </button>
-        </p>
-      )}
-    </div>
+        )}
+        {found.length === 0 && listed > 0 && (
+          <p class="none">
+            {isCut
+              ? `None of the ${formatCount(listed)} signatures listed matches.`
+              : "No signature matches."}{" "}
+            <button type="button" class="plain" onClick={() => store.set({ filter: "" })}>
+              Show all
+            </button>
+          </p>
+        )}
+      </div>
+    </>
   );
 }
 
 interface RowProps {
   store: MonitorStore;
   row: SignatureRow;
-  /** The total of all signatures (ns). */
-  whole: number;
+  /** Of the time of all signatures, 0 to 1. */
+  share: number;
   hasFailed: boolean;
   /** Whether the Tab key stops here, as it does at one row of the table. */
   isStop: boolean;
   focused: () => void;
 }
 
-function Row({ store, row, whole, hasFailed, isStop, focused }: RowProps) {
+function Row({ store, row, share, hasFailed, isStop, focused }: RowProps) {
   const isSelected = store.selected === row.signature;
-  const share = whole > 0 ? row.total_ns / whole : 0;
   return (
     <tr data-selected={isSelected || undefined}>
       <td class="c-label">

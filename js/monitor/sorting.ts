@@ -1,6 +1,6 @@
 /** In which order rows are shown, and which of them. */
 
-import type { SignatureRow, TraceRow } from "./monitor_host";
+import type { MonitorState, SignatureRow, TraceRow } from "./monitor_host";
 
 export type SignatureColumn =
   | "label"
@@ -76,6 +76,11 @@ export function meansOf(rows: readonly SignatureRow[]): Map<number, number> {
 export function ratio(row: TraceRow, means: ReadonlyMap<number, number>): number | null {
   const mean = means.get(row.signature);
   return mean ? row.duration_ns / mean : null;
+}
+
+/** What part of the time that all signatures took a signature's runs did, 0 to 1. */
+export function shareOf(row: SignatureRow, state: MonitorState): number {
+  return state.total_ns > 0 ? row.total_ns / state.total_ns : 0;
 }
 
 /** The signatures in whose label, kind or names all words of `text` are found, in either case. */

@@ -13,6 +13,7 @@ from tests.browser.monitor import Monitor
 from tests.browser.watched import Watched
 from tests.serving.conftest import METADATA
 from tfvis_nb.serving import MonitorServer
+from tfvis_nb.stored import state as states
 from tfvis_nb.stored.ledger import Counts
 from tfvis_nb.stored.writer import Recording, Signature, Writer
 
@@ -90,6 +91,31 @@ def test_rows_are_sorted_and_filtered(monitor: Monitor) -> None:
     assert labels(monitor) == ["init"]
     monitor.page.keyboard.press("Escape")
     expect(monitor.signature("train")).to_be_visible()
+
+
+def test_totals_are_of_all_signatures_where_not_all_are_listed(
+    context: BrowserContext, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(states, "MOST_SIGNATURES", 1)
+    page = context.new_page()
+    with MonitorServer(path) as server:
+        page.goto(server.url)
+        monitor = monitor_on(page)
+        assert labels(monitor) == ["train"]
+        said = monitor.region.get_by_role("note")
+        expect(said).to_contain_text("the 1 signature that took the most time, of 3")
+        expect(said).to_contain_text("The filter looks only in")
+        rows = monitor.region.locator("[data-part=signatures]").bounding_box()
+        above = said.bounding_box()
+        assert rows is not None
+        assert above is not None
+        assert above["y"] + above["height"] <= rows["y"] + 1
+        expect(monitor.region.locator("header.toolbar")).to_contain_text("4\u2009021 runs")
+        expect(monitor.signature("train").locator(".percent")).to_have_text("96.5 %")
+        expect(monitor.details).to_contain_text("8.29 s")
+        page.keyboard.press("/")
+        page.keyboard.type("evaluate")
+        expect(monitor.region).to_contain_text("None of those listed matches")
 
 
 def test_keys_lead_from_row_to_row_and_into_details(monitor: Monitor) -> None:

@@ -29,10 +29,9 @@ def monitor_line(state: Mapping[str, Any]) -> str:
     if state["problem"] and not state["signatures"]:
         return f"{name}: {printable(state['problem'], 300)}"
     running = sum(process["end_ms"] is None for process in state["processes"])
-    runs = sum(signature["runs"] for signature in state["signatures"])
     counts = (
         _count(state["signatures_total"], "signature"),
-        _count(runs, "run"),
+        _count(state["runs_total"], "run"),
         _count(state["traces_total"], "trace"),
         f"{_count(running, 'process', 'es')} running" if running else "nothing running",
     )

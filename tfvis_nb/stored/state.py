@@ -8,6 +8,7 @@ import sqlite3
 import time
 import zlib
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def session_state(session: SavedSession) -> dict[str, Any]:
 
     Times are in epoch milliseconds (``_ms``), durations in nanoseconds (``_ns``). Of many
     signatures those that took the most time are there, of many traces the newest;
-    ``signatures_total`` and ``traces_total`` count all.
+    ``signatures_total``, ``runs_total``, ``total_ns`` and ``traces_total`` are of all.
 
     Returns
     -------
@@ -100,7 +101,8 @@ class SessionWatch:
         counts = tuple(_checksum(ledger_path(self._session.path, row[0])) for row in running)
         # What other connections wrote, and what this one did.
         version = connection.execute("PRAGMA data_version").fetchone()[0]
-        return self._times_opened, version, connection.total_changes, counts, self._stopped()
+        ended = tuple(self._session.ended.items())
+        return self._times_opened, version, connection.total_changes, counts, ended, self._stopped()
 
     def _read(self, connection: sqlite3.Connection, mark: object) -> dict[str, Any]:
         self._read_signatures(connection)
@@ -108,8 +110,8 @@ class SessionWatch:
         rules = {row[0]: _rule(row[1], row[2]) for row in connection.execute("SELECT * FROM rules")}
         asked = dict(connection.execute("SELECT signature, count(*) FROM requests GROUP BY signature"))
         kept = dict(connection.execute("SELECT signature, count(*) FROM traces GROUP BY signature"))
-        signatures = self._counted(connection)
-        for each in signatures:
+        counted = self._counted(connection)
+        for each in counted["signatures"]:
             number = each["signature"]
             each["traces"] = int(kept.get(number, 0))
             each["requested"] = int(asked.get(number, 0))
@@ -119,9 +121,8 @@ class SessionWatch:
             "rule": rules.get(EVERY, ""),
             "requested": int(asked.get(EVERY, 0)),
             "problem": self._stopped(),
-            "processes": _processes(connection),
-            "signatures": signatures,
-            "signatures_total": len(self._signatures),
+            "processes": _processes(connection, self._session.ended),
+            **counted,
             "traces": self._traces,
             "traces_total": sum(kept.values()),
             "controllable": _writable(self._session.path),
@@ -176,8 +177,8 @@ class SessionWatch:
         ]
         self._newest = newest
 
-    def _counted(self, connection: sqlite3.Connection) -> list[dict[str, Any]]:
-        """Return the signatures with their counts, in the order of their numbers."""
+    def _counted(self, connection: sqlite3.Connection) -> dict[str, Any]:
+        """Return the signatures with their counts, in the order of their numbers, and what all add up to."""
         counted = counts_by_writer(connection, self._session.path)
         processes = Counter(number for counts in counted.values() for number in counts)
         totals = {
@@ -187,7 +188,7 @@ class SessionWatch:
             for number in self._signatures
         }
         most = heapq.nlargest(MOST_SIGNATURES, totals, key=lambda number: totals[number].total_ns)
-        return [
+        listed = [
             {
                 **self._signatures[number],
                 "runs": total.runs,
@@ -201,6 +202,12 @@ class SessionWatch:
             }
             for number, total in ((number, totals[number]) for number in sorted(most))
         ]
+        return {
+            "signatures": listed,
+            "signatures_total": len(totals),
+            "runs_total": sum(total.runs for total in totals.values()),
+            "total_ns": sum(total.total_ns for total in totals.values()),
+        }
 
     def _stopped(self) -> str:
         """Why the recording has stopped of itself, where it is this process that records."""
@@ -240,17 +247,23 @@ def _empty(path: Path) -> dict[str, Any]:
         "processes": [],
         "signatures": [],
         "signatures_total": 0,
+        "runs_total": 0,
+        "total_ns": 0,
         "traces": [],
         "traces_total": 0,
         "controllable": False,
     }
 
 
-def _processes(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+def _processes(connection: sqlite3.Connection, ended: Mapping[int, int]) -> list[dict[str, Any]]:
     query = (
         "SELECT id, host, pid, started_ns, ended_ns FROM writers"
         " WHERE ended_ns IS NULL OR id > (SELECT max(id) FROM writers) - ? ORDER BY id"
     )
+    rows = [
+        (*known, ended.get(known[0]) if ended_ns is None else ended_ns)
+        for *known, ended_ns in connection.execute(query, (MOST_PROCESSES,))
+    ]
     return [
         {
             "process": number,
@@ -259,7 +272,7 @@ def _processes(connection: sqlite3.Connection) -> list[dict[str, Any]]:
             "start_ms": int(started_ns) / _NS_OF_MS,
             "end_ms": None if ended_ns is None else int(ended_ns) / _NS_OF_MS,
         }
-        for number, host, pid, started_ns, ended_ns in connection.execute(query, (MOST_PROCESSES,))
+        for number, host, pid, started_ns, ended_ns in rows
     ]
 
 
