@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import lzma
+import os
 import shutil
 import tarfile
 from pathlib import Path
@@ -14,6 +15,7 @@ import tfvis_nb as tv
 from tests.mutation import mutant, outcome
 from tests.real_traces import DATA
 from tests.test_reading_sources import one_op
+from tfvis_nb.reading import files
 
 GOOD = one_op()
 HOROVOD = lzma.decompress((DATA / "cpu_tf115_horovod.pb.xz").read_bytes())
@@ -42,6 +44,45 @@ def test_folders_below_are_read_too(tmp_path: Path) -> None:
     assert len(tv.read_trace(tmp_path).steps) == 3
     assert len(tv.read_trace(f"{tmp_path}/run*/step1.pb").steps) == 2
     assert len(tv.read_trace(f"{tmp_path}/**/step2.pb").steps) == 1
+
+
+def test_what_the_system_makes_up_is_not_looked_into() -> None:
+    with pytest.raises(tv.TraceFormatError, match="the system makes this folder up"):
+        tv.read_trace("/proc/self")
+
+
+def test_below_a_folder_what_the_system_makes_up_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps(tmp_path, "step1.pb", "system/step2.pb")
+    device = tmp_path.stat().st_dev
+    stat = Path.stat
+
+    def mounted(path: Path, **options: bool) -> os.stat_result:
+        found = list(stat(path, **options))
+        # As if the folder were another file system, which /proc is of, too.
+        found[2] = device + 1 if path in (tmp_path / "system", Path("/proc")) else found[2]
+        return os.stat_result(found)
+
+    monkeypatch.setattr(Path, "stat", mounted)
+    trace = tv.read_trace(tmp_path)
+    assert len(trace.steps) == 1
+    assert trace.notes == [f"folders that the system makes up were left out: {tmp_path / 'system'}"]
+
+
+def test_pipes_are_left_out(tmp_path: Path) -> None:
+    steps(tmp_path, "step1.pb")
+    os.mkfifo(tmp_path / "pipe.pb")
+    assert len(tv.read_trace(tmp_path).steps) == 1
+
+
+def test_a_folder_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps(tmp_path, *(f"run{number}/step.pb" for number in range(5)), ".hidden/step.pb")
+    monkeypatch.setattr(files, "_MOST_SEEN", 10)
+    with pytest.raises(tv.TraceFormatError, match="more than 10 files and folders are below this; name the"):
+        tv.read_trace(tmp_path)
+    monkeypatch.setattr(files, "_MOST_SEEN", 11)
+    assert len(tv.read_trace(tmp_path).steps) == 5
 
 
 def test_files_that_are_no_traces_are_named(tmp_path: Path) -> None:

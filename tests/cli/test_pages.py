@@ -89,6 +89,7 @@ def test_what_cannot_be_read(data: Path, tmp_path: Path) -> None:
         (tmp_path / "*.nothing", "*.nothing: no file matches the pattern"),
         (cut, "cut.pb"),
         (data / "README.md", "README.md: this is text"),
+        ("/dev/zero", "/dev/zero: this is a device; name a file, a folder or a pattern"),
         (data / "cpu_tf221_partition_graphs_only.pb.xz", "but no step_stats"),
     ):
         assert said in complaint(tfvis_nb("export", source, "-o", target), 1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,10 @@ _LARGE = 1 << 26
 """Bytes; a larger file is read only when it is named like a trace: checkpoints lie beside traces."""
 
 _MOST = 10_000
+_MOST_SEEN = 200_000
+"""Files to read of a folder, and to look at: ``/`` has no end, and whoever names it has made a mistake."""
+
+_SYSTEM = (Path("/proc"), Path("/sys"))
 
 
 class Found(NamedTuple):
@@ -62,10 +67,9 @@ def _of_folder(folder: Path) -> Found:
     files: list[Path] = []
     large: list[Path] = []
     runs: dict[Path, list[Path]] = {}
-    for file in sorted(folder.rglob("*"), key=_order):
+    below = _below(folder)
+    for file in sorted(below.files, key=_order):
         inside = file.relative_to(folder).parts
-        if any(part.startswith(".") for part in inside) or not file.is_file():
-            continue
         named = _TRACE_FILE.search(file.name) is not None
         if file.absolute().parts[-4:-2] == _PROFILES:
             runs.setdefault(file.parent, []).append(file)
@@ -76,7 +80,52 @@ def _of_folder(folder: Path) -> Found:
     chosen, notes = _newest(runs)
     if large:
         notes.append(f"large files that are not named like traces were left out: {listed(large)}")
-    return Found(sorted([*files, *chosen], key=_order), notes)
+    return Found(sorted([*files, *chosen], key=_order), notes + below.notes)
+
+
+def _below(folder: Path) -> Found:
+    """Return the files in a folder and in those below it, but for hidden ones, and what was not looked into.
+
+    What the kernel shows of processes and devices looks like files: reading it may never end.
+    """
+    files: list[Path] = []
+    seen = 0
+    system = _devices(_SYSTEM) - _devices([Path("/")])
+    if _devices([folder]) & system:
+        raise TraceFormatError(f"{folder}: the system makes this folder up, there is no trace in it")
+    left_out: list[str] = []
+    for place, folders, names in os.walk(folder):
+        seen += len(folders) + len(names)
+        if seen > _MOST_SEEN:
+            raise TraceFormatError(
+                f"{folder}: more than {_MOST_SEEN:,} files and folders are below this;"
+                " name the folder in it that has the traces"
+            )
+        shown = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in shown if not _devices([Path(place, name)]) & system]
+        left_out += [str(Path(place, name)) for name in shown if name not in folders]
+        files += filter(_is_file, (Path(place, name) for name in names if not name.startswith(".")))
+    if not left_out:
+        return Found(files, [])
+    return Found(
+        files, [f"folders that the system makes up were left out: {', '.join(sorted(left_out)[:8])}"]
+    )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # nobody may look at it
+
+
+def _devices(folders: Iterable[Path]) -> set[int]:
+    """Return the file systems that some folders are of."""
+    devices = set()
+    for folder in folders:
+        with suppress(OSError):
+            devices.add(folder.stat().st_dev)
+    return devices
 
 
 def _newest(runs: dict[Path, list[Path]]) -> tuple[list[Path], list[str]]:
