@@ -94,9 +94,7 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
         )}
         {found.length === 0 && listed > 0 && (
           <p class="none">
-            {isCut
-              ? `None of the ${formatCount(listed)} signatures listed matches.`
-              : "No signature matches."}{" "}
+            {isCut ? "None of those listed matches." : "No signature matches."}{" "}
             <button type="button" class="plain" onClick={() => store.set({ filter: "" })}>
               Show all
             </button>
