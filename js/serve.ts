@@ -11,6 +11,8 @@ import type {
 import { mountMonitor } from "./monitor/mount_monitor";
 import { nameIn, pauseAfter } from "./monitor/server_words";
 
+const LOST = "The server does not answer: it has ended, or the connection to it is lost. Trying again …";
+
 class ServerHost implements MonitorHost {
   readonly who = "server";
   readonly patience = "Waiting for the server …";
@@ -72,16 +74,17 @@ class ServerHost implements MonitorHost {
   async #look(): Promise<void> {
     clearTimeout(this.#timer);
     if (document.visibilityState === "hidden" || this.signal.aborted) return;
-    const before = this.#trouble;
     try {
       const answer = await this.#ask("api/state", {
         headers: this.#tag ? { "If-None-Match": this.#tag } : {},
       });
+      const before = this.#trouble;
       this.#failures = 0;
       this.#trouble = null;
       if (answer.status !== 304) this.#take((await answer.json()) as MonitorState, answer);
       else if (before) this.#changed();
     } catch (error) {
+      const before = this.#trouble;
       this.#failures++;
       this.#trouble = error instanceof Error ? error.message : String(error);
       if (this.#trouble !== before) this.#changed();
@@ -101,9 +104,12 @@ class ServerHost implements MonitorHost {
     try {
       answer = await fetch(address, { ...init, cache: "no-store", signal: this.signal });
     } catch {
-      throw new Error(
-        "The server does not answer: it has ended, or the connection to it is lost. Trying again …",
-      );
+      if (!this.#trouble && !this.signal.aborted) {
+        // Also where it was an order that found out: the next answer to a look tells that it is over.
+        this.#trouble = LOST;
+        this.#changed();
+      }
+      throw new Error(LOST);
     }
     if (answer.ok || answer.status === 304) return answer;
     const said = (await answer.json().catch(() => null)) as { error?: string } | null;

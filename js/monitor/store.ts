@@ -49,6 +49,7 @@ export class MonitorStore {
   readonly #pending = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #askedSince: number | null = null;
+  #wasInTrouble = false;
 
   constructor(
     readonly host: MonitorHost,
@@ -174,6 +175,10 @@ export class MonitorStore {
   }
 
   #take(isNew: boolean): void {
+    const isInTrouble = this.host.trouble() !== null;
+    // What failed because nobody answered is over when somebody does.
+    if (this.#wasInTrouble && !isInTrouble) this.failure = null;
+    this.#wasInTrouble = isInTrouble;
     const before = this.state;
     const state = this.host.state();
     if (state && state !== before) {

@@ -188,6 +188,7 @@ def test_it_says_that_nobody_answers_and_goes_on(context: BrowserContext, path: 
     expect(monitor.region.get_by_role("alert").filter(has_text="could not be done")).to_be_visible()
     with MonitorServer(path, port=server.port, token=server.token):
         expect(monitor.banner).to_have_count(0)
+        expect(monitor.region.get_by_role("alert")).to_have_count(0)
     with MonitorServer(path, port=server.port):
         expect(monitor.banner).to_contain_text("open the whole address that was printed")
 
