@@ -79,7 +79,8 @@ def only_known_options(function: Callable[P, R]) -> Callable[P, R]:
     TypeError: unknown option 'hieght'; did you mean 'height'? The options are height
     """
     named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    known = [name for name, option in inspect.signature(function).parameters.items() if option.kind in named]
+    options = inspect.signature(function).parameters.items()
+    known = [name for name, option in options if option.kind in named and name != "self"]
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
