@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tfvis_nb.stored.database import EVERY
+from tfvis_nb.stored.faults import in_words
 from tfvis_nb.stored.ledger import Counts
 from tfvis_nb.stored.writer import Orders, Recording, Signature, Writer
 
@@ -184,7 +185,7 @@ class Book:
         with self._lock:
             if self.open:
                 self.open = False
-                self.problem = str(error)
+                self.problem = in_words(error, self._writer.path)
                 warn_stopped(self.problem)
                 self._writer.abandon()
 
@@ -196,8 +197,8 @@ class Book:
                 try:
                     self._writer.close(self._counts())
                 except (sqlite3.Error, OSError) as error:
-                    self.problem = str(error)
-                    _log.warning("tfvis_nb could not end its recording: %s", error)
+                    self.problem = in_words(error, self._writer.path)
+                    _log.warning("tfvis_nb could not end its recording: %s", self.problem)
 
     def forget(self) -> None:
         """Stop in a forked process: the file and its locks are the parent's."""

@@ -8,15 +8,20 @@ import sqlite3
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+import pandas as pd
 
 from tfvis_nb.recording.observer import RunObserver
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.orders import Book, warn_stopped
 from tfvis_nb.recording.replaced import Replacements
-from tfvis_nb.stored.database import connect
+from tfvis_nb.stored.asked import whole
+from tfvis_nb.stored.database import connect, empty_session
+from tfvis_nb.stored.faults import FILE_ERRORS, in_words
 from tfvis_nb.stored.saved import SavedSession
 from tfvis_nb.stored.writer import Writer
 from tfvis_nb.unknown_options import only_known_options
@@ -30,8 +35,10 @@ class TraceSession(SavedSession):
 
     The file is the session: it is written as the job runs, so that a job that is killed
     loses at most the run under way, and any process may read it and say what to trace by
-    `tfvis_nb.open_session`. A file that cannot be written ends the recording with a warning
-    in the log, never the job.
+    `tfvis_nb.open_session`. A file that cannot be written, or is deleted meanwhile, ends the
+    recording with one warning in the log, never the job: from then on `problem` says why, what
+    is ordered does nothing, and the tables have what can still be read. Mistakes in what is
+    asked raise, and so do `read` and `save` where they cannot do what they are for.
 
     It records in a ``with`` block, from `hook` in a ``MonitoredSession`` or ``Estimator``, from
     `keras_callback` in ``fit``, or from `inject` on. All of them see the runs of every session in
@@ -52,7 +59,7 @@ class TraceSession(SavedSession):
     Raises
     ------
     TypeError, ValueError
-        If there is no such option or level, or `keep` is less than 1.
+        If there is no such option or level, or `keep` is no whole number from 1 on.
 
     Examples
     --------
@@ -83,8 +90,8 @@ class TraceSession(SavedSession):
         level: str = "full",
         partition_graphs: bool = False,
     ) -> None:
-        if keep is not None and keep < 1:
-            raise ValueError(f"keep is {keep}; it is a number of traces, from 1 on, or None for all")
+        if keep is not None:
+            keep = whole(keep, "keep", "None for all, or a number of traces")
         super().__init__(time.strftime(f"run-%Y%m%d-%H%M%S-{os.getpid()}.tfvis") if path is None else path)
         self._keep = keep
         self._options = TraceOptions(level=level, partition_graphs=partition_graphs, mode="session")
@@ -103,7 +110,8 @@ class TraceSession(SavedSession):
     @property
     def problem(self) -> str:
         """Why recording has stopped of itself, such as a full disk; empty if it has not."""
-        return self._book.problem if self._book is not None else self._problem
+        book = self._book
+        return (book.problem if book is not None else "") or self._problem
 
     @property
     def hook(self) -> Any:
@@ -172,9 +180,8 @@ class TraceSession(SavedSession):
     def _begin(self) -> None:
         try:
             writer = Writer(self.path, self._keep)
-        except (sqlite3.Error, OSError) as error:
-            self._problem = str(error)
-            warn_stopped(f"{self.path}: {error}")
+        except FILE_ERRORS as error:
+            self._stop_for(error)
             return
         book = Book(writer)
         try:
@@ -204,14 +211,42 @@ class TraceSession(SavedSession):
         book.close()
         self._problem = book.problem
 
-    def _ordering(self) -> None:
-        # Of a training that does not return, what to trace is said before it begins.
-        if not self.path.exists():
-            connect(self.path, create=True).close()
+    def _order(self, write: Callable[[sqlite3.Connection], None]) -> None:
+        if self.problem:
+            return
+        try:
+            if self._book is None and not self.path.exists():
+                # Of a training that does not return, what to trace is said before it begins.
+                connect(self.path, create=True).close()
+            super()._order(write)
+        except FILE_ERRORS as error:
+            self._stop_for(error)
+            return
+        book = self._book
+        if book is not None:
+            book.look_now()
 
-    def _ordered(self) -> None:
-        if self._book is not None:
-            self._book.look_now()
+    def _table(self, made: Callable[[sqlite3.Connection], pd.DataFrame]) -> pd.DataFrame:
+        try:
+            return super()._table(made)
+        except FILE_ERRORS as error:
+            # Where nothing was asked of it yet, there need not be a file.
+            if self._book is not None or not isinstance(error, FileNotFoundError):
+                self._stop_for(error)
+        connection = empty_session()
+        try:
+            return made(connection)
+        finally:
+            connection.close()
+
+    def _stop_for(self, error: Exception) -> None:
+        """Stop recording because of an error of the file, whoever met it, and say so, once."""
+        with self._switching:
+            if self._book is not None:
+                self._book.stop(error)
+            elif not self._problem:
+                self._problem = in_words(error, self.path)
+                warn_stopped(self._problem)
 
     def _forked(self) -> None:
         """In a child process: what is open is the parent's; a connection may not even be closed."""

@@ -13,6 +13,10 @@ import uuid
 from pathlib import Path
 
 from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.stored.faults import DamagedSessionError, damage, is_damage
+from tfvis_nb.stored.making import NEW, making_files
+
+_MAGIC = b"SQLite format 3\0"
 
 APPLICATION = 0x74667673
 VERSION = 1
@@ -58,9 +62,11 @@ def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
     Raises
     ------
     FileNotFoundError
-        If there is no such file and none is to be created.
+        If there is no such file and none is to be created, or no such folder.
+    IsADirectoryError
+        If it is a folder.
     TraceFormatError
-        If the file is something else.
+        If the file is something else, or damaged.
     sqlite3.Error
         If it cannot be opened or written.
 
@@ -75,8 +81,12 @@ def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
     ...     connection.close()
     ('wal',)
     """
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder: give the path of a session's file in it")
     if not create and not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
+    if create and not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} for {path.name!r}: make it")
     if create and not path.exists():
         _put_new(path)
     connection = _opened(path, "rwc" if create else "rw")
@@ -110,10 +120,16 @@ def _check(connection: sqlite3.Connection, path: Path, *, create: bool) -> None:
         empty = not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     except sqlite3.OperationalError:
         raise
-    except sqlite3.DatabaseError:
+    except sqlite3.DatabaseError as error:
+        if is_damage(error) and _begins_as_database(path):
+            raise DamagedSessionError(f"{path}: {damage(str(error))}") from None
         raise TraceFormatError(f"{path}: this is no session of tfvis_nb, which is an SQLite file") from None
     if empty and create:
         _create(connection)
+    elif empty and path.stat().st_size == 0:
+        raise TraceFormatError(
+            f"{path}: this file is empty, and so no session yet; a job that begins to record makes it one"
+        )
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION:
@@ -126,21 +142,61 @@ def _check(connection: sqlite3.Connection, path: Path, *, create: bool) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
 
 
+def _begins_as_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def file_at(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another that is put in its place; None where there is none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tfvis_nb.stored.database import file_at
+    >>> file_at(Path("no-such-run.tfvis")) is None
+    True
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def empty_session() -> sqlite3.Connection:
+    """Return a session in memory that has the tables, and nothing in them.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored.database import empty_session
+    >>> empty_session().execute("SELECT count(*) FROM traces").fetchone()
+    (0,)
+    """
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    for statement in TABLES:
+        connection.execute(statement)
+    return connection
+
+
 def _put_new(path: Path) -> None:
     """Put a new session where there is no file; whole from the first moment, as others may wait for it."""
-    new = path.with_name(f"{path.name}.new-{uuid.uuid4().hex}")
-    try:
-        connection = _opened(new, "rwc")
+    new = path.with_name(f"{path.name}{NEW}{uuid.uuid4().hex}")
+    with making_files(path):
+        if path.exists():
+            return
         try:
-            _create(connection)
+            connection = _opened(new, "rwc")
+            try:
+                _create(connection)
+            finally:
+                connection.close()
+            # Unlike renaming, this replaces no file of a process that was faster.
+            os.link(new, path)
+        except OSError:
+            return  # another one was; or there are no links here, and it has to be made in place
         finally:
-            connection.close()
-        # Unlike renaming, this replaces no file of a process that was faster.
-        os.link(new, path)
-    except OSError:
-        return  # another one was; or there are no links here, and it has to be made in place
-    finally:
-        new.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
 
 
 def _create(connection: sqlite3.Connection) -> None:

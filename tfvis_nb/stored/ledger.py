@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import functools
 import mmap
+import os
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+from tfvis_nb.stored.making import NEW_LEDGER
 
 SLOTS = 4096
 """How many signatures a process can count apart."""
@@ -67,7 +70,7 @@ class Ledger:
         import fcntl
 
         self._path = path
-        new = path.with_name(f"{path.name}.new")
+        new = path.with_name(path.name + NEW_LEDGER)
         self._file = new.open("x+b")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -100,8 +103,14 @@ class Ledger:
 
     def remove(self) -> None:
         """Delete the file: all of it is in the database."""
+        try:
+            # Another one may be there, of a session in the place of this one's.
+            own = os.path.samestat(os.fstat(self._file.fileno()), self._path.stat())
+        except FileNotFoundError:
+            own = False
         self.close()
-        self._path.unlink(missing_ok=True)
+        if own:
+            self._path.unlink(missing_ok=True)
 
 
 def read_ledger(path: Path) -> dict[int, Counts]:
@@ -133,20 +142,26 @@ def read_ledger(path: Path) -> dict[int, Counts]:
 
 
 @contextmanager
-def abandoned(path: Path) -> Iterator[bool]:
-    """Yield whether the process that wrote the ledger is gone; hold the ledger meanwhile, if so."""
+def abandoned(path: Path) -> Iterator[bool | None]:
+    """Yield whether the process that wrote the ledger is gone; hold the ledger meanwhile, if so.
+
+    None where that cannot be told: it is not there, or may not be opened.
+    """
     import fcntl
 
     try:
-        file = path.open("r+b")
-    except FileNotFoundError:
-        yield False
+        # A lock needs no right to write, which nobody has where the file system is read-only.
+        file = path.open("rb")
+    except OSError:
+        yield None
         return
     with file:
         try:
             # The kernel unlocks it when the process ends, in whatever way.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            gone: bool | None = path.exists()
         except BlockingIOError:
-            yield False
-            return
-        yield path.exists()
+            gone = False
+        except OSError:
+            gone = None
+        yield gone

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -14,18 +13,21 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 
 from tfvis_nb._trace import Trace
-from tfvis_nb.stored import tables
-from tfvis_nb.stored.database import EVERY, Transaction, connect
-from tfvis_nb.stored.ledger import Counts, abandoned, ledger_path, read_ledger
+from tfvis_nb.stored import asked, tables
+from tfvis_nb.stored.database import EVERY, Transaction, connect, file_at
+from tfvis_nb.stored.ended import take_in_ended
+from tfvis_nb.stored.faults import damage_named
 from tfvis_nb.stored.packing import unpacked
-from tfvis_nb.stored.writer import end_writer, save_counts
+from tfvis_nb.stored.writer import save_counts
 from tfvis_nb.unknown_options import near
+from tfvis_nb.writable import writable
 
 if TYPE_CHECKING:
     from tfvis_nb.display.monitor import MonitorWidget
 
-OPENED_WITHIN_NS = 60_000_000_000
-"""How long a process may take from its entry in the file to its ledger beside it."""
+
+MOST = 2**63
+"""More than any number in the file."""
 
 
 class SavedSession:
@@ -40,25 +42,34 @@ class SavedSession:
         self._lock = threading.RLock()
         self._reader: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._ended: Mapping[int, int] = {}
 
     def _connected(self) -> sqlite3.Connection:
-        if self._reader is not None and not self._reader.in_transaction and _file_at(self.path) != self._file:
+        if self._reader is not None and not self._reader.in_transaction and file_at(self.path) != self._file:
             # It was deleted, and another may be in its place: nobody will read what is asked for in this one.
             self._reader.close()
             self._reader = None
         if self._reader is None:
-            self._file = _file_at(self.path)
+            self._file = file_at(self.path)
             self._reader = connect(self.path)
-            self._take_in_abandoned()
         return self._reader
 
     @contextmanager
     def connected(self) -> Iterator[sqlite3.Connection]:
         """Give the rest of this package the open file, which is this thread's alone meanwhile."""
-        with self._lock:
+        with self._lock, damage_named(self.path):
             connection = self._connected()
-            self._take_in_abandoned()
+            self._ended = take_in_ended(connection, self.path)
             yield connection
+
+    @property
+    def ended(self) -> Mapping[int, int]:
+        """Processes that were killed and cannot be entered as ended, with their last runs in epoch ns."""
+        return self._ended
+
+    def _table(self, made: Callable[[sqlite3.Connection], pd.DataFrame]) -> pd.DataFrame:
+        with self.connected() as connection:
+            return made(connection)
 
     @property
     def signatures(self) -> pd.DataFrame:
@@ -70,24 +81,22 @@ class SavedSession:
         ``requested`` are asked for, and ``rule`` says which are traced of themselves.
         ``fetches``, ``targets``, ``feeds`` are lists of names, ``options`` a text.
         """
-        with self._lock:
-            connection = self._connected()
-            self._take_in_abandoned()
-            return tables.signature_table(connection, tables.counts_by_writer(connection, self.path))
+        return self._table(
+            lambda connection: tables.signature_table(
+                connection, tables.counts_by_writer(connection, self.path)
+            )
+        )
 
     @property
     def traces(self) -> pd.DataFrame:
         """One row for each trace, by its number: signature, label, process, run (from 1; 0 where it is
         not known), start (UTC), duration_ns, format, and the bytes it takes in the file."""  # fmt: skip # noqa: D205, D209
-        with self._lock:
-            return tables.trace_table(self._connected())
+        return self._table(tables.trace_table)
 
     @property
     def processes(self) -> pd.DataFrame:
         """One row for each process that recorded: host, pid, start and end (UTC; NaT while it runs)."""
-        with self._lock:
-            self._take_in_abandoned()
-            return tables.writer_table(self._connected())
+        return self._table(lambda connection: tables.writer_table(connection, self._ended))
 
     def read(self, trace: int) -> Trace:
         """Return the trace with a number of `traces`.
@@ -96,6 +105,8 @@ class SavedSession:
         ------
         KeyError
             If there is none; it may have been deleted since.
+        TypeError
+            If it is no number.
         """
         from tfvis_nb.reading import read_trace
         from tfvis_nb.recording.assembling import on_the_clock
@@ -104,8 +115,9 @@ class SavedSession:
             "SELECT data, size, format, epoch_ns, label, run, note FROM traces"
             " JOIN signatures ON signatures.id = signature WHERE traces.id = ?"
         )
-        with self._lock:
-            row = self._connected().execute(query, (int(trace),)).fetchone()
+        number = asked.trace(trace)
+        with self.connected() as connection:
+            row = connection.execute(query, (number,)).fetchone() if abs(number) < MOST else None
         if row is None:
             raise KeyError(f"there is no trace {trace} in {str(self.path)!r}")
         data, size, form, epoch_ns, label, run, note = row
@@ -129,18 +141,15 @@ class SavedSession:
 
         Raises
         ------
-        ValueError
-            If there is no such signature, or several have the label.
+        TypeError, ValueError
+            If it is nothing of these, there is no such signature, or several have the label.
         """
-        self._ordering()
-        with self._lock:
-            self._take_in_abandoned()
-            self._request(signature)
-        self._ordered()
+        called = asked.signature(signature)
+        self._order(lambda connection: self._request(connection, called))
 
-    def _request(self, signature: int | str | None) -> None:
-        with Transaction(self._connected()) as connection:
-            number = self._number(signature)
+    def _request(self, connection: sqlite3.Connection, signature: int | str | None) -> None:
+        with Transaction(connection):
+            number = self._number(connection, signature)
             running = "SELECT id FROM writers WHERE ended_ns IS NULL"
             if number != EVERY:
                 running += " AND id IN (SELECT writer FROM counts WHERE signature = :number)"
@@ -153,9 +162,7 @@ class SavedSession:
 
         With a `signature`, this and the other rules are for it alone, and go before those for all.
         """
-        if n < 1:
-            raise ValueError(f"n is {n}; it is a number of runs, from 1 on")
-        self._rule("every", float(n), signature)
+        self._rule("every", float(asked.whole(n, "n", "a number of runs")), signature)
 
     def trace_all(self, signature: int | str | None = None) -> None:
         """Trace every run from now on, each as much slower as TensorFlow's tracing makes it."""
@@ -167,33 +174,44 @@ class SavedSession:
         Whether a run is slow is known when it has ended, so all are traced, with the cost of
         that, and those of the others are thrown away.
         """
-        if not slower_than > 0:
-            raise ValueError(f"slower_than is {slower_than}; it is a factor, such as 2")
-        self._rule("slower", float(slower_than), signature)
+        self._rule("slower", asked.factor(slower_than, "slower_than"), signature)
 
     def trace_none(self, signature: int | str | None = None) -> None:
         """Withdraw the rule of a signature, or without one all rules and requests."""
-        self._ordering()
-        with self._lock, Transaction(self._connected()) as connection:
-            number = self._number(signature)
-            for table in ("rules", "requests"):
-                connection.execute(
-                    f"DELETE FROM {table} WHERE ?1 = {EVERY} OR signature = ?1",  # noqa: S608 - constants
-                    (number,),
-                )
-        self._ordered()
+        called = asked.signature(signature)
+
+        def withdraw(connection: sqlite3.Connection) -> None:
+            with Transaction(connection):
+                number = self._number(connection, called)
+                for table in ("rules", "requests"):
+                    connection.execute(
+                        f"DELETE FROM {table} WHERE ?1 = {EVERY} OR signature = ?1",  # noqa: S608 - constants
+                        (number,),
+                    )
+
+        self._order(withdraw)
 
     def delete(self, traces: int | Iterable[int]) -> None:
-        """Delete traces by their numbers, those that are there; the file gets smaller."""
-        numbers = [traces] if isinstance(traces, int) else traces
-        with self._lock:
-            connection = self._connected()
+        """Delete traces by their numbers; the file gets smaller. Those that were deleted before may be named.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If one is no number, or there never was such a trace; then none is deleted.
+        """
+        numbers = asked.traces(traces)
+
+        def remove(connection: sqlite3.Connection) -> None:
             with Transaction(connection):
-                connection.executemany(
-                    "DELETE FROM traces WHERE id = ?", [(int(number),) for number in numbers]
-                )
+                row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'traces'").fetchone()
+                for number in numbers:
+                    if not 1 <= number <= (row[0] if row else 0):
+                        raise ValueError(f"there is no trace {number} in {str(self.path)!r}")
+                connection.executemany("DELETE FROM traces WHERE id = ?", [(number,) for number in numbers])
             # It gives back a page a step, and `execute` makes one step of a statement without rows.
             connection.executescript("PRAGMA incremental_vacuum")
+
+        self._order(remove)
 
     def save(self, path: str | Path) -> Path:
         """Write a copy, whole as of now, also while the job runs; return where it is.
@@ -202,12 +220,14 @@ class SavedSession:
         ------
         FileExistsError
             If there is such a file.
+        OSError, sqlite3.Error
+            If it cannot be written; a folder that is not there is a FileNotFoundError.
         """
         path = Path(path).expanduser()
         if path.exists():
             raise FileExistsError(f"{str(path)!r} is there already")
-        with self._lock:
-            connection = self._connected()
+        writable(path)
+        with self.connected() as connection:
             counted = tables.counts_by_writer(connection, self.path)
             copy = sqlite3.connect(path, isolation_level=None)
             try:
@@ -219,6 +239,9 @@ class SavedSession:
                     last = "(SELECT max(last_ns) FROM counts WHERE writer = writers.id)"
                     copy.execute(f"UPDATE writers SET ended_ns = {last} WHERE ended_ns IS NULL")  # noqa: S608
                     copy.execute("DELETE FROM requests WHERE writer IS NOT NULL")
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
             finally:
                 copy.close()
         return path
@@ -247,23 +270,25 @@ class SavedSession:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
 
-    def _ordering(self) -> None:
-        """What to do before orders are written: they are for a session that is there."""
-
-    def _ordered(self) -> None:
-        """What to do when the orders have changed: those who record look for themselves."""
+    def _order(self, write: Callable[[sqlite3.Connection], None]) -> None:
+        """Write what the session is asked for."""
+        with self.connected() as connection:
+            write(connection)
 
     def _rule(self, kind: str, value: float, signature: int | str | None) -> None:
-        self._ordering()
-        with self._lock, Transaction(self._connected()) as connection:
-            number = self._number(signature)
-            connection.execute("INSERT OR REPLACE INTO rules VALUES (?, ?, ?)", (number, kind, value))
-        self._ordered()
+        called = asked.signature(signature)
 
-    def _number(self, signature: int | str | None) -> int:
+        def put(connection: sqlite3.Connection) -> None:
+            with Transaction(connection):
+                number = self._number(connection, called)
+                connection.execute("INSERT OR REPLACE INTO rules VALUES (?, ?, ?)", (number, kind, value))
+
+        self._order(put)
+
+    def _number(self, connection: sqlite3.Connection, signature: int | str | None) -> int:
         if signature is None:
             return EVERY
-        known = self._connected().execute("SELECT id, kind, label FROM signatures").fetchall()
+        known = connection.execute("SELECT id, kind, label FROM signatures").fetchall()
         if isinstance(signature, str):
             numbers = [number for number, _, label in known if label == signature]
             # Keras's batches are called by their model, too; whoever has one model need not.
@@ -277,41 +302,6 @@ class SavedSession:
         if not numbers:
             raise ValueError(f"there is no signature {signature!r} in {str(self.path)!r}{hint}")
         return int(numbers[0])
-
-    def _take_in_abandoned(self) -> None:
-        """Write the last counts of killed processes into the database, and delete their ledgers."""
-        connection = self._connected()
-        running = connection.execute("SELECT id, started_ns FROM writers WHERE ended_ns IS NULL").fetchall()
-        for writer, started_ns in running:
-            ledger = ledger_path(self.path, writer)
-            try:
-                with abandoned(ledger) as gone:
-                    # The file alone was copied, or it is just being opened.
-                    lost = not ledger.exists() and time.time_ns() > started_ns + OPENED_WITHIN_NS
-                    if gone or lost:
-                        self._take_in(connection, writer, read_ledger(ledger))
-                        ledger.unlink(missing_ok=True)
-            except (sqlite3.OperationalError, OSError):
-                return  # in a folder that is read-only; what the ledger tells is shown all the same
-
-    @staticmethod
-    def _take_in(connection: sqlite3.Connection, writer: int, slots: Mapping[int, Counts]) -> None:
-        with Transaction(connection):
-            query = "SELECT slot, signature, last_ns FROM counts WHERE writer = ?"
-            rows = connection.execute(query, (writer,)).fetchall()
-            counts = {signature: slots[slot] for slot, signature, _ in rows if slot in slots}
-            save_counts(connection, writer, counts)
-            began = [saved for *_, saved in rows] + [values.last_ns for values in counts.values()]
-            end_writer(connection, writer, max(began, default=0))
-
-
-def _file_at(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another that is put in its place; None where there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def open_session(path: str | Path) -> SavedSession:
@@ -327,10 +317,10 @@ def open_session(path: str | Path) -> SavedSession:
 
     Raises
     ------
-    FileNotFoundError
-        If there is none.
+    FileNotFoundError, IsADirectoryError
+        If there is none, or it is a folder.
     TraceFormatError
-        If it is something else.
+        If it is something else, empty or damaged.
 
     Examples
     --------
@@ -341,5 +331,10 @@ def open_session(path: str | Path) -> SavedSession:
     FileNotFoundError: there is no file '...no-such-run.tfvis'
     """
     session = SavedSession(path)
-    session._connected()  # noqa: SLF001 - at once, so that errors are raised here
+    try:
+        with session.connected():
+            pass  # at once, so that errors are raised here
+    except BaseException:
+        session.close()
+        raise
     return session

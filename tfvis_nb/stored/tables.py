@@ -128,11 +128,22 @@ def trace_table(connection: sqlite3.Connection) -> pd.DataFrame:
     return table.set_index("trace")
 
 
-def writer_table(connection: sqlite3.Connection) -> pd.DataFrame:
-    """Return one row a process; see `tfvis_nb.stored.SavedSession.processes`."""
-    rows = connection.execute(
-        "SELECT id, host, pid, started_ns, ended_ns FROM writers ORDER BY id"
-    ).fetchall()
+def writer_table(connection: sqlite3.Connection, ended: Mapping[int, int]) -> pd.DataFrame:
+    """Return one row a process; see `tfvis_nb.stored.SavedSession.processes`.
+
+    Parameters
+    ----------
+    connection
+        The session.
+    ended
+        When those ended, in epoch nanoseconds, that the session has as running and are not.
+    """
+    rows = [
+        (number, *known, ended.get(number) if ended_ns is None else ended_ns)
+        for number, *known, ended_ns in connection.execute(
+            "SELECT id, host, pid, started_ns, ended_ns FROM writers ORDER BY id"
+        )
+    ]
     table = pd.DataFrame(rows, columns=["process", "host", "pid", "start", "end"])
     for name in ("start", "end"):
         table[name] = pd.to_datetime(table[name].astype("Int64"), unit="ns")

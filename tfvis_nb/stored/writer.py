@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tfvis_nb.stored.database import Transaction, busy, connect
+from tfvis_nb.stored.database import Transaction, busy, connect, file_at
+from tfvis_nb.stored.faults import deleted
 from tfvis_nb.stored.ledger import SLOTS, Counts, Ledger, ledger_path
+from tfvis_nb.stored.making import making_files
 from tfvis_nb.stored.packing import packed
 
 MORE = "runs of more signatures"
@@ -119,7 +121,7 @@ class Writer:
     """
 
     def __init__(self, path: Path, keep: int | None) -> None:
-        self._path = path
+        self.path = path
         self._keep = keep
         self._lock = threading.RLock()
         self._slots = 0
@@ -128,13 +130,15 @@ class Writer:
         self._grown_bytes = 0
         self._delete_at = 0
         self._connection = connect(path, create=True)
+        self._file = file_at(path)
         self._connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
         try:
             with Transaction(self._connection) as connection:
                 started = "INSERT INTO writers(host, pid, started_ns) VALUES (?, ?, ?) RETURNING id"
                 row = connection.execute(started, (socket.gethostname(), os.getpid(), time.time_ns()))
                 self.number: int = row.fetchone()[0]
-            self._ledger = Ledger(ledger_path(path, self.number))
+            with making_files(path):
+                self._ledger = Ledger(ledger_path(path, self.number))
         except BaseException:
             self._connection.close()
             raise
@@ -166,8 +170,15 @@ class Writer:
         self._ledger.put(slot, counts)
 
     def orders(self) -> Orders | None:
-        """Return what is asked for, if another connection has written since the last time."""
+        """Return what is asked for, if another connection has written since the last time.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the file was deleted, or another is in its place: nobody will read what is written.
+        """
         with self._lock:
+            self._check_there()
             if self._grown:
                 with Transaction(self._connection) as connection:
                     self._delete_oldest(connection)
@@ -261,6 +272,7 @@ class Writer:
         """End, with the last counts of signatures."""
         with self._lock:
             try:
+                self._check_there()
                 with Transaction(self._connection) as connection:
                     self._delete_oldest(connection)
                     save_counts(connection, self.number, counts)
@@ -274,8 +286,18 @@ class Writer:
     def abandon(self) -> None:
         """Let go of everything without writing; what was counted is in the ledger."""
         with self._lock:
+            there = file_at(self.path) == self._file
             self._connection.close()
-            self._ledger.close()
+            if not there:  # and no session takes it in
+                self._ledger.remove()
+                with making_files(self.path):
+                    pass  # by which all that is left of it goes, unless there is another one
+            else:
+                self._ledger.close()
+
+    def _check_there(self) -> None:
+        if file_at(self.path) != self._file:
+            raise FileNotFoundError(deleted(self.path))
 
     def forget(self) -> None:
         """In a forked process: let go of what would keep the parent's lock when that has ended."""

@@ -1,0 +1,190 @@
+"""A file that cannot be written, or goes, costs the recording and nothing else: no order raises."""
+
+import logging
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tfvis_nb as tv
+from tests.recording.work import fit
+from tfvis_nb.recording import orders
+
+pytestmark = pytest.mark.tensorflow
+
+
+def every_order(recorded: tv.TraceSession) -> None:
+    recorded.trace_every(2)
+    recorded.trace_next()
+    recorded.trace_next("train")
+    recorded.trace_all(7)
+    recorded.trace_when(slower_than=3)
+    recorded.trace_none()
+    recorded.delete([1, 2])
+
+
+def tables(session: tv.SavedSession) -> list[Any]:
+    return [session.signatures, session.traces, session.processes]
+
+
+def check_stopped(recorded: tv.TraceSession, caplog: pytest.LogCaptureFixture, *words: str) -> None:
+    """Everything goes on, and it was said once why nothing is recorded."""
+    every_order(recorded)
+    shown = tables(recorded)
+    assert [len(table) for table in shown] == [0, 0, 0]
+    assert not recorded.recording
+    (warning,) = (record for record in caplog.records if record.levelno >= logging.WARNING)
+    for word in words:
+        assert word in recorded.problem
+        assert word in warning.getMessage()
+    with pytest.raises(TypeError, match="n is 'a'"):
+        recorded.trace_every("a")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="slower_than is inf"):
+        recorded.trace_when(slower_than=float("inf"))
+
+
+def test_a_folder_that_is_not_there(session: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    missing = tmp_path / "none"
+    recorded = tv.TraceSession(missing / "run.tfvis")
+    every_order(recorded)
+    with recorded:
+        assert session.run("loss:0") == pytest.approx(32)
+    check_stopped(recorded, caplog, f"there is no folder {str(missing)!r}", "make it, or give another")
+    with pytest.raises(FileNotFoundError):
+        recorded.read(1)
+    with pytest.raises(FileNotFoundError):
+        recorded.save(tmp_path / "copy.tfvis")
+    recorded.close()
+
+
+def test_tables_have_the_same_columns_without_a_file(session: Any, tmp_path: Path) -> None:
+    recorded = tv.TraceSession(tmp_path / "run.tfvis")
+    before = tables(recorded)  # when there is none yet
+    assert not recorded.problem
+    assert not recorded.path.exists()
+    with recorded:
+        session.run("loss:0")
+        recorded.trace_next()
+        session.run("loss:0")
+    for empty, full in zip(before, tables(recorded), strict=True):
+        assert len(empty) == 0
+        assert len(full) == 1
+        assert empty.columns.tolist() == full.columns.tolist()
+        assert empty.index.name == full.index.name
+        assert empty["start" if "start" in empty else "first"].dtype.kind == "M"
+    recorded.close()
+
+
+def test_a_folder_that_is_read_only(session: Any, caplog: pytest.LogCaptureFixture) -> None:
+    recorded = tv.TraceSession("/proc/run.tfvis")
+    every_order(recorded)
+    with recorded:
+        assert session.run("loss:0") == pytest.approx(32)
+    check_stopped(recorded, caplog, "'/proc/run.tfvis'")
+    recorded.close()
+
+
+@pytest.mark.parametrize("at", ["run", "order", "table", "trace", "end"])
+def test_a_file_that_is_deleted(
+    session: Any,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    at: str,
+) -> None:
+    monkeypatch.setattr(orders, "LOOK_NS", 0)
+    folder = tmp_path / "job"
+    folder.mkdir()
+    recorded = tv.TraceSession(folder / "run.tfvis")
+    with recorded:
+        session.run("loss:0")
+        if at == "trace":
+            recorded.trace_all()
+        recorded.path.unlink()
+        if at in ("run", "trace"):
+            for _ in range(3):
+                assert session.run("loss:0") == pytest.approx(32)
+            assert not recorded.recording
+        elif at == "order":
+            recorded.trace_next()
+            assert not recorded.recording
+        elif at == "table":
+            assert len(recorded.signatures) == 0
+            assert not recorded.recording
+    check_stopped(recorded, caplog, str(recorded.path), "was deleted while it was recorded into")
+    recorded.close()
+    assert list(folder.iterdir()) == []  # not even what lay beside it
+    again = tv.TraceSession(recorded.path)
+    with again:
+        session.run("loss:0")
+    assert again.signatures["runs"].tolist() == [1]
+    again.close()
+
+
+def test_a_folder_that_is_deleted_during_fit(
+    model: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orders, "LOOK_NS", 0)
+    folder = tmp_path / "job"
+    folder.mkdir()
+    recorded = tv.TraceSession(folder / "run.tfvis")
+    recorded.trace_all()
+    fit(model, callbacks=[recorded.keras_callback(), _Deletes(folder)])
+    check_stopped(recorded, caplog, str(folder))
+    recorded.close()
+
+
+def test_a_session_that_is_damaged(session: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "run.tfvis"
+    with tv.TraceSession(path) as before:
+        session.run("loss:0")
+    before.close()
+    damaged = path.read_bytes()[:16] + bytes(path.stat().st_size - 16)
+    path.write_bytes(damaged)
+    recorded = tv.TraceSession(path)
+    with recorded:
+        assert session.run("loss:0") == pytest.approx(32)
+    check_stopped(recorded, caplog, str(path), "damaged", "save()")
+    assert path.read_bytes() == damaged
+    recorded.close()
+
+
+FULL = """
+import resource, signal, sys
+import tensorflow.compat.v1 as tf
+import tfvis_nb as tv
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+recorded = tv.TraceSession(sys.argv[1])
+if sys.argv[2] == "later":
+    recorded.trace_none()
+size = 0 if sys.argv[2] == "at once" else 40_000
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # a write beyond that fails
+for _ in range(2000):
+    recorded.trace_every(3)
+    recorded.trace_next()
+print(bool(recorded.problem), len(recorded.traces))
+"""
+
+
+@pytest.mark.parametrize("when", ["at once", "later"])
+def test_orders_on_a_full_disk(tmp_path: Path, when: str) -> None:
+    command = [sys.executable, "-c", FULL, str(tmp_path / "run.tfvis"), when]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "0"]
+    assert done.stderr.count("tfvis_nb records no more") == 1
+    assert "run.tfvis" in done.stderr
+
+
+def _Deletes(folder: Path) -> Any:  # noqa: N802 - a callback
+    import keras
+
+    class Deletes(keras.callbacks.Callback):  # type: ignore[misc] # keras has no types
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+            if batch == 0:
+                shutil.rmtree(folder)
+
+    return Deletes()

@@ -1,0 +1,133 @@
+"""Checking what a session is asked for, before its file is touched."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+
+def whole(value: Any, name: str, what: str) -> int:
+    """Return a whole number, from 1 on.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none, or less.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored.asked import whole
+    >>> whole(2.5, "n", "a number of runs")
+    Traceback (most recent call last):
+    ...
+    TypeError: n is 2.5; it is a number of runs, a whole one from 1 on
+    """
+    said = f"{name} is {value!r}; it is {what}, a whole one from 1 on"
+    number = _index(value)
+    if number is None:
+        raise TypeError(said)
+    if number < 1:
+        raise ValueError(said)
+    return number
+
+
+def factor(value: Any, name: str) -> float:
+    """Return a positive, finite number.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored.asked import factor
+    >>> factor(float("inf"), "slower_than")
+    Traceback (most recent call last):
+    ...
+    ValueError: slower_than is inf; it is a factor, such as 2
+    """
+    said = f"{name} is {value!r}; it is a factor, such as 2"
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(said)
+    number = float(value)
+    if not 0 < number < math.inf:
+        raise ValueError(said)
+    return number
+
+
+def signature(value: Any) -> int | str | None:
+    """Return how a signature is called: by its number, its label or its kind; None for all.
+
+    Raises
+    ------
+    TypeError
+        If it is nothing of these.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored.asked import signature
+    >>> signature(True)
+    Traceback (most recent call last):
+    ...
+    TypeError: signature is True; it is a number, a label or a kind in `signatures`, or None for all
+    """
+    if value is None or isinstance(value, str):
+        return value
+    number = _index(value)
+    if number is None:
+        raise TypeError(
+            f"signature is {value!r}; it is a number, a label or a kind in `signatures`, or None for all"
+        )
+    return number
+
+
+def trace(value: Any) -> int:
+    """Return the number of a trace.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored.asked import trace
+    >>> trace("train")
+    Traceback (most recent call last):
+    ...
+    TypeError: 'train' is no number of a trace; `traces` lists them
+    """
+    number = _index(value)
+    if number is None:
+        raise TypeError(f"{value!r} is no number of a trace; `traces` lists them")
+    return number
+
+
+def traces(value: Any) -> list[int]:
+    """Return the numbers of one or several traces.
+
+    Raises
+    ------
+    TypeError
+        If one is none.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored.asked import traces
+    >>> traces(3), traces(range(2))
+    ([3], [0, 1])
+    """
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    return [trace(one) for one in value] if several else [trace(value)]
+
+
+def _index(value: Any) -> int | None:
+    """Return a whole number, NumPy's too; None for what is none."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
