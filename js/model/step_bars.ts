@@ -39,6 +39,11 @@ export function stepName(step: Step): string {
   return step.label ? `Step ${step.step} · ${step.label}` : `Step ${step.step}`;
 }
 
+/** How many steps there are, without what belongs to none. */
+export function countSteps(steps: readonly Step[]): number {
+  return steps.filter((step) => step.step >= 0).length;
+}
+
 /** What people call the device that computed longest: "GPU", "busiest GPU" of several, "device" of another kind. */
 export function deviceNoun(lanes: readonly Lane[]): string {
   const devices = new Set(lanes.filter(({ kind }) => kind === "kernel").map(({ device }) => device));

@@ -10,6 +10,7 @@ import { bindSize } from "../input/size_drag";
 import { bindWheel } from "../input/wheel";
 import { eventCount, placeOfEvent } from "../model/merged";
 import type { Outline } from "../model/outline";
+import { countSteps } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import { Announcer, CursorTime } from "./announcer";
 import { DetailsPanel } from "./details";
@@ -57,8 +58,8 @@ export function assemble(
   root.setAttribute("aria-label", `Timeline${drawn.title ? ` of ${drawn.title}` : ""}`);
   const description = `${formatCount(eventCount(drawn))} events in ${drawn.lanes.length} lanes over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
   render(<Skeleton description={description} />, root);
-  if (!OWNS_PAGE) {
-    const strip = drawn.steps.length > 1 ? STEP_STRIP : 0;
+  if (!OWNS_PAGE && !host.fills) {
+    const strip = countSteps(drawn.steps) > 1 ? STEP_STRIP : 0;
     const fitted = () => {
       const needed = Math.max(AROUND_LANES + strip + store.arrangement.height + 12, LEAST);
       return Math.min(host.get("height"), needed);

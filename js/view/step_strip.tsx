@@ -4,7 +4,15 @@
  */
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
-import { deviceNoun, SLOW, type StepBar, type StepBars, stepBars, stepName } from "../model/step_bars";
+import {
+  countSteps,
+  deviceNoun,
+  SLOW,
+  type StepBar,
+  type StepBars,
+  stepBars,
+  stepName,
+} from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
@@ -23,7 +31,7 @@ export function StepStrip({ store }: { store: Store }) {
   const { steps, lanes } = store.run;
   const [room, track] = useWidth();
   const most = room > 0 ? Math.min(MOST_BARS, Math.floor(room / NARROWEST)) : MOST_BARS;
-  const figures = useMemo(() => (steps.length < 2 ? null : stepBars(steps, most)), [steps, most]);
+  const figures = useMemo(() => (countSteps(steps) < 2 ? null : stepBars(steps, most)), [steps, most]);
   if (figures === null) return null;
   const { bars, slowest } = figures;
   const noun = figures.workMedian > 0 ? deviceNoun(lanes) : null;
@@ -52,7 +60,7 @@ export function StepStrip({ store }: { store: Store }) {
             title="All steps on one axis, as they came"
             onClick={() => store.setStep(null)}
           >
-            all {formatCount(steps.filter((step) => step.step >= 0).length)}
+            all {formatCount(countSteps(steps))}
           </button>
           {!store.run.merged && (
             <button

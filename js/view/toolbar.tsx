@@ -3,7 +3,7 @@
 import type { Options } from "../host";
 import type { Commands } from "../input/commands";
 import { eventCount } from "../model/merged";
-import { stepName } from "../model/step_bars";
+import { countSteps, stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import { isCritical, toggleCritical, whyNoPath } from "./critical";
 import { ExportMenu } from "./export_menu";
@@ -78,6 +78,7 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
 
 function StepSelect({ store }: { store: Store }) {
   const { steps } = store.run;
+  const count = countSteps(steps);
   const value = store.step === null ? "all" : String(store.step);
   return (
     <select
@@ -87,7 +88,7 @@ function StepSelect({ store }: { store: Store }) {
         store.setStep(event.currentTarget.value === "all" ? null : Number(event.currentTarget.value))
       }
     >
-      <option value="all">All {steps.filter((step) => step.step >= 0).length} steps</option>
+      <option value="all">{count > 1 ? `All ${formatCount(count)} steps` : "Whole run"}</option>
       {steps.map((step, index) => (
         <option key={step.step} value={String(index)}>
           {stepName(step)} · {formatDuration(step.end - step.start)}

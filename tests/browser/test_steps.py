@@ -118,6 +118,24 @@ def test_without_kernels_nothing_is_said_of_devices(exported: OpenExported, tmp_
     expect(bars).to_have_attribute("aria-valuetext", "step 0, 10.4 ms, 1.0 times the median")
 
 
+@pytest.mark.parametrize(("steps", "said"), [((-1, 0), "Whole run"), ((-1, 0, 1), "All 2 steps")])
+def test_one_step_is_not_said_to_be_several(
+    exported: OpenExported, tmp_path: Path, steps: tuple[int, ...], said: str
+) -> None:
+    count = len(steps)
+    columns = {
+        "step": steps,
+        "start_ns": [MS * at for at in range(count)],
+        "duration_ns": [MS] * count,
+        "kind": ["op"] * count,
+    }
+    timeline = exported(Trace(events.build(columns)).to_html(tmp_path / "steps.html")).wait()
+    chosen = timeline.host.get_by_role("combobox", name="Step", exact=True)
+    expect(chosen.locator("option").first).to_have_text(said)
+    expect(bars_of(timeline)).to_have_count(count - 2)
+    assert "1 steps" not in timeline.host.inner_text()
+
+
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
 def test_the_steps_with_twice_the_work_among_sixty(
     exported: OpenExported, shared: Path, tmp_path: Path
