@@ -22,6 +22,8 @@ export class HeldHost implements Host {
   readonly exports: readonly ExportFormat[];
   readonly #held: Held;
   readonly #options: Options;
+  #resized: () => void = () => {};
+  #isDragged = false;
 
   constructor(held: Held, options: Partial<Options>) {
     this.#held = held;
@@ -53,11 +55,23 @@ export class HeldHost implements Host {
   }
 
   set<K extends keyof Options>(key: K, value: Options[K]): void {
+    if (key === "height") this.#isDragged = true;
     this.#options[key] = value;
   }
 
-  /** Nobody but the view changes an option here, and the view knows. */
-  watch(): void {}
+  /** Nobody but the view, which knows, changes another option here. */
+  watch<K extends keyof Options>(key: K, changed: (value: Options[K]) => void, signal: AbortSignal): void {
+    if (key !== "height") return;
+    this.#resized = () => changed(this.#options[key]);
+    signal.addEventListener("abort", () => (this.#resized = () => {}));
+  }
+
+  /** There is room for another height; one that the user chose stays. */
+  resize(height: number): void {
+    if (this.#isDragged || height === this.#options.height) return;
+    this.#options.height = height;
+    this.#resized();
+  }
 
   async export(format: ExportFormat): Promise<{ name: string; bytes: Uint8Array }> {
     // The view writes rows itself.

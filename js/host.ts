@@ -71,6 +71,8 @@ export interface Host {
   readonly link?: string;
   /** Empty or absent where it is not compared. */
   readonly pair?: Partial<Pair>;
+  /** Whether the height is kept, also where the lanes need less of it. */
+  readonly fills?: boolean;
   /** The gzip'd container with what is drawn. Rejects with a readable message. */
   drawn(progress: (done: number, total: number) => void, signal: AbortSignal): Promise<Uint8Array>;
   /** The gzip'd container with what the details panel shows. */

@@ -53,7 +53,13 @@ export function Monitor({ store, sizes }: { store: MonitorStore; sizes: Sizes })
         )}
       </section>
       {opened.map((row) => (
-        <OpenedTrace key={row.trace} store={store} row={row} height={sizes.timeline()} />
+        <OpenedTrace
+          key={row.trace}
+          store={store}
+          row={row}
+          height={sizes.timeline()}
+          fills={fixed === null}
+        />
       ))}
     </>
   );

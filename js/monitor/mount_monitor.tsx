@@ -18,7 +18,7 @@ export interface Height {
   write(height: number): void;
 }
 
-/** Below this width (CSS px) details cover the tables, and do not open by themselves; the style sheet has it too. */
+/** Below this width (CSS px) details take too much of the tables' room to open by themselves. */
 const NARROW = 900;
 const TIMELINE = 560;
 
@@ -59,7 +59,7 @@ export function mountMonitor(
     );
   }
   bindKeys(root.querySelector<HTMLElement>("[data-part=panel]")!, !height, store, signal);
-  watchWidth(root, store, signal);
+  watchSize(root, store, signal);
   signal.addEventListener("abort", () => {
     render(null, root);
     root.remove();
@@ -88,14 +88,18 @@ function bindKeys(panel: HTMLElement, isPage: boolean, store: MonitorStore, sign
   document.addEventListener("keydown", nowhere, { signal });
 }
 
-function watchWidth(root: HTMLElement, store: MonitorStore, signal: AbortSignal): void {
+function watchSize(root: HTMLElement, store: MonitorStore, signal: AbortSignal): void {
   let isFirst = true;
+  let height = innerHeight;
   const observer = new ResizeObserver(() => {
     // A hidden or restored output has no size at first.
     if (root.clientWidth === 0) return;
     store.isNarrow = root.clientWidth < NARROW;
     if (isFirst && store.isNarrow) store.set({ panelOpen: false });
     isFirst = false;
+    // Of a page: an opened timeline has what is left of the window.
+    if (height !== innerHeight) store.emit();
+    height = innerHeight;
   });
   observer.observe(root);
   signal.addEventListener("abort", () => observer.disconnect());

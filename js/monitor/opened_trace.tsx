@@ -15,11 +15,14 @@ interface OpenedTraceProps {
   row: TraceRow;
   /** Of the timeline, in CSS pixels. */
   height: number;
+  /** Whether that is what is left of a window, which it fills. */
+  fills: boolean;
 }
 
-export function OpenedTrace({ store, row, height }: OpenedTraceProps) {
+export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
   const section = useRef<HTMLElement>(null);
   const stage = useRef<HTMLDivElement>(null);
+  const held = useRef<HeldHost | null>(null);
   const [opened, setOpened] = useState<Opened | null>(null);
   const [error, setError] = useState<string | null>(null);
   const { host, signal } = store;
@@ -43,7 +46,7 @@ export function OpenedTrace({ store, row, height }: OpenedTraceProps) {
     if (!opened || !stage.current) return;
     const shown = new AbortController();
     const { drawn, details } = opened;
-    const held = new HeldHost(
+    const trace = new HeldHost(
       {
         drawn: async () => drawn,
         details,
@@ -54,8 +57,9 @@ export function OpenedTrace({ store, row, height }: OpenedTraceProps) {
       },
       { height },
     );
+    held.current = Object.assign(trace, { fills });
     const element = stage.current;
-    mount(element, held, AbortSignal.any([signal, shown.signal])).then((mounted) => {
+    mount(element, trace, AbortSignal.any([signal, shown.signal])).then((mounted) => {
       if (shown.signal.aborted) return;
       Object.assign(element, { tfvis: mounted });
       section.current?.scrollIntoView({ block: "nearest" });
@@ -63,6 +67,7 @@ export function OpenedTrace({ store, row, height }: OpenedTraceProps) {
     });
     return () => shown.abort();
   }, [opened]);
+  useEffect(() => held.current?.resize(height), [height]);
   const close = () => {
     focusRow(section.current, "traces", row.trace);
     store.close(row.trace);

@@ -35,7 +35,7 @@ export class MonitorStore {
   /** The number of the signature that is looked at. */
   selected: number | null = null;
   panelOpen = true;
-  /** Whether the details cover the tables, for want of room. */
+  /** Whether there is little room beside the tables. */
   isNarrow = false;
   /** Traces that are shown as timelines, the last one opened first. */
   opened: TraceRow[] = [];
@@ -106,7 +106,7 @@ export class MonitorStore {
   }
 
   closeDetails(): void {
-    // Where they lie over the tables, what they were about is still to be seen there.
+    // Where there is little room, it is the tables that are wanted back.
     if (this.isNarrow || this.selected === null) this.set({ panelOpen: false });
     else this.set({ selected: null });
   }

@@ -149,6 +149,45 @@ def test_two_timelines_are_opened_and_closed(monitor: Monitor) -> None:
     expect(monitor.sections).to_have_count(1)
 
 
+def test_an_opened_timeline_has_what_is_left_of_the_window(monitor: Monitor) -> None:
+    page = monitor.page
+    page.set_viewport_size({"width": 1200, "height": 800})
+    monitor.traces.first.press("Enter")
+    monitor.opened()
+    page.set_viewport_size({"width": 1200, "height": 1300})
+    for height in (1300, 900):
+        page.set_viewport_size({"width": 1200, "height": height})
+        page.wait_for_function(
+            """height => {
+                const { scrollHeight } = document.documentElement;
+                const root = document.getElementById('tfvis-root').shadowRoot;
+                const { bottom } = root.querySelector('.stage').getBoundingClientRect();
+                return scrollHeight <= height + 1 && bottom + scrollY > height - 40;
+            }""",
+            arg=height,
+        )
+    # All of its name is there, where there is room.
+    title = monitor.sections.locator(".stage .title")
+    assert title.evaluate("title => title.scrollWidth <= title.clientWidth")
+
+
+@pytest.mark.parametrize("width", [NARROW, 700])
+def test_details_leave_the_tables_to_be_seen(chromium: Browser, server: MonitorServer, width: int) -> None:
+    with chromium.new_context(viewport={"width": width, "height": 800}) as context:
+        page = context.new_page()
+        page.goto(server.url)
+        monitor = monitor_on(page)
+        button = monitor.signature("train").get_by_role("button", name="train", exact=True)
+        button.click()
+        expect(monitor.details.get_by_role("heading", name="train")).to_be_visible()
+        monitor.signature("evaluate").get_by_role("button", name="evaluate", exact=True).click()
+        expect(monitor.details.get_by_role("heading", name="evaluate")).to_be_visible()
+        expect(monitor.traces).to_have_count(1)
+        monitor.traces.first.click()
+        monitor.opened()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
     monitor.signature("train").get_by_role("button", name="train", exact=True).click()
     form = monitor.details.locator("form")
