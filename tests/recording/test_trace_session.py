@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import tfvis_nb as tv
 from tests.recording.conftest import CallbackList
 from tests.recording.monitored_job import told
 from tests.recording.work import BATCH, BATCHES, INPUTS, TARGETS, fit
+from tfvis_nb.recording import observer
 
 pytestmark = pytest.mark.tensorflow
 
@@ -137,20 +139,25 @@ def test_orders_before_anything_is_recorded(session: Any, path: Path) -> None:
     assert recorded.traces["run"].tolist() == [1, 2, 4]
 
 
-def test_only_slow_runs_are_kept(path: Path) -> None:
+def test_only_slow_runs_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1_000_000]  # of a clock that only this test moves
+    clock = SimpleNamespace(perf_counter_ns=lambda: now[0], time_ns=time.time_ns)
+    monkeypatch.setattr(observer, "time", clock)
     with tf.Graph().as_default(), v1.Session() as session, tv.TraceSession(path) as recorded:
-        seconds = v1.placeholder(tf.float32, [], name="seconds")
+        microseconds = v1.placeholder(tf.int64, [], name="microseconds")
 
-        def sleep(value: Any) -> Any:
-            time.sleep(float(value))
+        def take(value: Any) -> Any:
+            now[0] += int(value) * 1000
             return value
 
-        slept = v1.py_func(sleep, [seconds], tf.float32, name="slept")
+        taken = v1.py_func(take, [microseconds], tf.int64, name="taken")
         recorded.trace_when(slower_than=5)
-        for run in range(20):
-            session.run(slept, {seconds: 0.5 if run in (1, 15) else 0.005})
-    # At the second run there was no median yet.
+        for run in range(1, 21):
+            # At the second run there is no median yet.
+            took = {2: 500_000, 15: 5000, 16: 5001}.get(run, 1000)
+            assert session.run(taken, {microseconds: took}) == took
     assert recorded.traces["run"].tolist() == [16]
+    assert recorded.signatures["longest_ns"].tolist() == [500_000_000]
 
 
 def test_the_newest_are_kept(session: Any, path: Path) -> None:
@@ -198,7 +205,8 @@ def test_batches_of_keras(model: Any, path: Path) -> None:
     assert counted(recorded)[f"test {model.name}"] == (BATCHES, 0)
     trace = recorded.read(1)
     assert trace.events["name"].str.contains("hidden").any()
-    assert "train 0" in trace.steps["label"].tolist()  # the first of this recording
+    assert recorded.traces["run"].tolist() == [1]  # the first of this recording
+    assert "train 1" in trace.steps["label"].tolist()
     assert abs(trace.events["start_ns"].max() - time.time_ns()) < 600 * 10**9
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import threading
 import time
-import weakref
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.recording import profiler_slot
+from tfvis_nb.recording import phases, profiler_slot
 from tfvis_nb.recording.keras_steps import PHASES
 from tfvis_nb.recording.orders import Book, Counted, Order
 from tfvis_nb.recording.profile import Profile
@@ -19,25 +19,6 @@ from tfvis_nb.stored.writer import Recording, Signature
 
 if TYPE_CHECKING:
     from tfvis_nb.recording.trace_session import TraceSession
-
-
-_profiling: weakref.WeakSet[BatchObserver] = weakref.WeakSet()
-
-
-def drop_abandoned(phase: str | None = None) -> None:
-    """End the profiles of batches that an error has left without an end, in this thread.
-
-    Keras tells its callbacks of no error. TensorFlow's one profiler would stay in use.
-
-    Parameters
-    ----------
-    phase
-        The kind of batch that begins now, so that none of the kind can be under way; None for all.
-    """
-    for observer in list(_profiling):
-        if observer.thread == threading.get_ident():
-            for each in PHASES if phase is None else (phase,):
-                observer.drop(each)
 
 
 @dataclass
@@ -63,12 +44,11 @@ class BatchObserver:
 
     def __init__(self, book: Book) -> None:
         self._book = book
-        self.thread = threading.get_ident()
         self._under_way: dict[str, _Batch] = {}
 
     def begin(self, phase: str, model: str) -> None:
         """Note that a batch begins, and profile it if it is asked for."""
-        self.drop(phase)  # one that an exhausted data set or an error left without an end
+        self.drop(phase)  # one that an exhausted data set left without an end
         now = time.perf_counter_ns()
         self._book.look(now)
         counted = self._book.counted(Signature(phase, f"{phase} {model}", targets=model))
@@ -101,6 +81,14 @@ class BatchObserver:
             if batch.profile is not None:
                 self._ended(batch)
 
+    def fail(self, phase: str) -> None:
+        """Note that the batch under way, if there is one, has failed."""
+        batch = self._under_way.pop(phase, None)
+        if batch is not None:
+            if batch.profile is not None:
+                self._ended(batch)
+            self._book.failed(batch.counted, batch.order)
+
     def _profile(self, batch: _Batch, phase: str) -> None:
         from tensorflow.python.framework import errors
         from tensorflow.python.profiler.trace import Trace
@@ -114,14 +102,13 @@ class BatchObserver:
             profiler_slot.release_profiler()
             self._book.not_traced(batch.order)
             return
-        _profiling.add(self)
         batch.mark = Trace(phase)
         batch.started_ns, batch.began_ns = time.time_ns(), time.perf_counter_ns()
 
     def _keep(self, batch: _Batch, duration_ns: int) -> None:
         if batch.profile is None or batch.order is None:
             return
-        batch.mark.set_metadata(step_num=batch.counted.begun - 1, _r=1)
+        batch.mark.set_metadata(step_num=batch.counted.begun, _r=1)
         recorded = self._ended(batch)
         if recorded is None:
             self._book.not_traced(batch.order)
@@ -147,6 +134,86 @@ class BatchObserver:
         return recorded.data, recorded.epoch_ns
 
 
+class PhaseRecorder:
+    """Records into a session while Keras runs, for one callback.
+
+    Parameters
+    ----------
+    session
+        The session.
+    """
+
+    def __init__(self, session: TraceSession) -> None:
+        self.session = session
+        self.thread = threading.get_ident()
+        self._lock = threading.RLock()
+        self._observer: BatchObserver | None = None
+        self._phases: dict[str, FrameType | None] = {}
+
+    def under_way(self) -> dict[str, FrameType | None]:
+        """Return the phases that have begun and not ended, with the functions of Keras that run them."""
+        with self._lock:
+            return dict(self._phases)
+
+    def begin(self, phase: str) -> None:
+        """Note that a phase begins."""
+        phases.drop_abandoned(phase)
+        with self._lock:
+            self.thread = threading.get_ident()
+            self._phases[phase] = phases.running_function()
+        phases.watch(self)
+        book = self.session.start(self)
+        if self._observer is None and book is not None:
+            self._observer = BatchObserver(book)
+
+    def end(self, phase: str) -> None:
+        """Note that a phase has ended."""
+        with self._lock:
+            if self._observer is not None:
+                self._observer.drop(phase)
+            ended = self._without(phase)
+        if ended:
+            self.session.stop(self)
+
+    def give_up(self, phase: str) -> None:
+        """Note that an error has ended a phase, and with it the batch under way."""
+        with self._lock:
+            if self._observer is not None:
+                self._observer.fail(phase)
+            ended = self._without(phase)
+        if ended:
+            self.session.stop(self)
+
+    def let_go(self) -> None:
+        """End all phases of this thread: the session is closed."""
+        phases.drop_abandoned()
+        if self.thread == threading.get_ident():
+            for phase in self.under_way():
+                self.end(phase)
+
+    def batch_begin(self, phase: str, model: str) -> None:
+        """Note that a batch begins."""
+        observer = self._observer
+        if observer is not None:
+            observer.begin(phase, model)
+
+    def batch_end(self, phase: str) -> None:
+        """Note that a batch has ended."""
+        observer = self._observer
+        if observer is not None:
+            observer.end(phase)
+
+    def _without(self, phase: str) -> bool:
+        """Take a phase away; return whether it was the last one."""
+        known = phase in self._phases
+        self._phases.pop(phase, None)
+        if self._phases or not known:
+            return False
+        self._observer = None
+        phases.forget(self)
+        return True
+
+
 def keras_callback(session: TraceSession) -> Any:
     """Return a ``keras.callbacks.Callback`` that records into `session` while Keras runs."""
     import keras
@@ -157,31 +224,7 @@ def keras_callback(session: TraceSession) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.session = session
-            self._observer: BatchObserver | None = None
-            self._phases: set[str] = set()
-
-        def begin(self, phase: str) -> None:
-            drop_abandoned(phase)
-            self._phases.add(phase)
-            book = session.start(self)
-            if self._observer is None and book is not None:
-                self._observer = BatchObserver(book)
-
-        def end(self, phase: str) -> None:
-            if self._observer is not None:
-                self._observer.drop(phase)
-            self._phases.discard(phase)
-            if not self._phases:
-                self._observer = None
-                session.stop(self)
-
-        def batch_begin(self, phase: str) -> None:
-            if self._observer is not None:
-                self._observer.begin(phase, self.model.name)
-
-        def batch_end(self, phase: str) -> None:
-            if self._observer is not None:
-                self._observer.end(phase)
+            self.recorder = PhaseRecorder(session)
 
     for phase in PHASES:
         _delegate(Recording, phase)
@@ -220,16 +263,16 @@ def _delegate(callback: Any, phase: str) -> None:
     """Give a callback Keras's methods of one phase."""
 
     def on_begin(self: Any, logs: Any = None) -> None:  # noqa: ARG001 - Keras passes them by name
-        self.begin(phase)
+        self.recorder.begin(phase)
 
     def on_end(self: Any, logs: Any = None) -> None:  # noqa: ARG001
-        self.end(phase)
+        self.recorder.end(phase)
 
     def on_batch_begin(self: Any, batch: int, logs: Any = None) -> None:  # noqa: ARG001
-        self.batch_begin(phase)
+        self.recorder.batch_begin(phase, self.model.name)
 
     def on_batch_end(self: Any, batch: int, logs: Any = None) -> None:  # noqa: ARG001
-        self.batch_end(phase)
+        self.recorder.batch_end(phase)
 
     setattr(callback, f"on_{phase}_begin", on_begin)
     setattr(callback, f"on_{phase}_end", on_end)

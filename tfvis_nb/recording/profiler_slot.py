@@ -20,6 +20,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from tfvis_nb.recording.options import LEVELS
+from tfvis_nb.recording.phases import drop_abandoned
 
 SOFTWARE, FULL = LEVELS["software"], LEVELS["full"]
 
@@ -74,7 +75,7 @@ class ProfilerSlot:
         asked = max(self._level, user_level)
         if session._target:  # noqa: SLF001
             # A cluster's workers answer to FULL_TRACE only, and pass over a profiler that is taken.
-            held = _PROFILER.acquire(blocking=False)
+            held = hold_profiler(0)
             asked = FULL
         elif asked <= SOFTWARE or not self._has_accelerator(session):
             held, asked = False, SOFTWARE  # without a GPU every level records the same
@@ -110,6 +111,8 @@ class ProfilerSlot:
 
     def _waited(self) -> bool:
         """Wait for the profiler, but not for a profile, which may have got it first: that lasts."""
+        if hold_profiler(0):
+            return True
         until = time.monotonic() + self._wait_s
         while not _PROFILER.acquire(timeout=min(self._wait_s, LOOK_S)):
             if self._profiled() or time.monotonic() >= until:
@@ -126,6 +129,9 @@ class ProfilerSlot:
 
 def hold_profiler(wait_s: float) -> bool:
     """Keep full traces from running until `release_profiler`; False if one did not end within `wait_s`."""
+    if _PROFILER.acquire(blocking=False):
+        return True
+    drop_abandoned()  # a batch of Keras may have it that an error has ended
     return _PROFILER.acquire(timeout=wait_s)
 
 

@@ -156,11 +156,12 @@ class TraceSession(SavedSession):
 
     def close(self) -> None:
         """End the recording whoever began it, and close the file."""
-        from tfvis_nb.recording.batches import drop_abandoned
+        from tfvis_nb.recording.batches import PhaseRecorder
 
+        for user in list(self._users):
+            if isinstance(user, PhaseRecorder):
+                user.let_go()  # which ends what it profiles, and waits for nobody who waits for this
         with self._switching:
-            if self._book is not None:
-                drop_abandoned()
             self._users = []
             self._end()
             self._injected.undo()

@@ -1,0 +1,123 @@
+"""Which phases of Keras are under way, and which an error has ended: Keras tells its callbacks of none.
+
+A phase goes on for as long as the function of Keras that runs it is on the stack of a thread.
+Its batch under way would otherwise keep TensorFlow's one profiler, and its recording never end.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Protocol
+
+LOOK_S = 1.0
+"""How often to look whether phases are still under way; whoever needs the profiler looks at once."""
+
+_FUNCTIONS = {"fit", "evaluate", "predict"}
+_PACKAGES = {"keras", "tf_keras"}
+
+
+class Phases(Protocol):
+    """Who records phases. Of each it knows the function of Keras that runs it, or None."""
+
+    def under_way(self) -> dict[str, FrameType | None]:
+        """Return the phases that have begun and not ended."""
+
+    def give_up(self, phase: str) -> None:
+        """End a phase that an error has ended."""
+
+    @property
+    def thread(self) -> int:
+        """The thread in which they run."""
+
+
+_all: dict[Phases, bool] = {}
+"""With whether the functions of Keras that run them are known."""
+
+_lock = threading.Lock()
+_watching = False
+
+
+def watch(phases: Phases) -> None:
+    """Have phases given up when an error has ended them, until `forget`."""
+    global _watching  # noqa: PLW0603 - one thread is enough for all
+    known = any(function is not None for function in phases.under_way().values())
+    with _lock:
+        _all[phases] = known
+        begin = known and not _watching
+        _watching = _watching or begin
+    if begin:
+        threading.Thread(target=_watch, name="tfvis_nb phases", daemon=True).start()
+
+
+def forget(phases: Phases) -> None:
+    """Let go of those of whom no phase is under way."""
+    with _lock:
+        _all.pop(phases, None)
+
+
+def running_function() -> FrameType | None:
+    """Return the function of Keras that has called this one, if it is known which functions those are."""
+    for frame in _stack(sys._getframe()):  # noqa: SLF001
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if frame.f_code.co_name in _FUNCTIONS and package in _PACKAGES:
+            return frame
+    return None
+
+
+def drop_abandoned(begins: str | None = None) -> None:
+    """Give up the phases that an error has ended.
+
+    Parameters
+    ----------
+    begins
+        A phase that begins now in this thread: none of its kind, of which nothing else tells, can be under
+        way there.
+    """
+    with _lock:
+        found = list(_all)
+    if not found:
+        return
+    going_on = {id(frame) for top in sys._current_frames().values() for frame in _stack(top)}  # noqa: SLF001
+    for phases in found:
+        for phase, function in phases.under_way().items():
+            if function is None:
+                ended = phase == begins and phases.thread == threading.get_ident()
+            else:
+                ended = id(function) not in going_on
+            if ended:
+                phases.give_up(phase)
+
+
+def _watch() -> None:
+    global _watching  # noqa: PLW0603
+    while True:
+        time.sleep(LOOK_S)
+        drop_abandoned()
+        with _lock:
+            _watching = any(_all.values())
+            if not _watching:
+                return
+
+
+def _stack(top: FrameType) -> Iterator[FrameType]:
+    frame: FrameType | None = top
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _forked() -> None:
+    """In a child process: what is under way is the parent's, and so is the thread that looks."""
+    global _lock, _watching  # noqa: PLW0603
+    _lock = threading.Lock()
+    _watching = False
+    _all.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
