@@ -1,4 +1,5 @@
 /** How far the clocks of several tasks may be apart, and how that is said. Nanoseconds, infinite where nothing is known. */
+import { isolated } from "./bidi";
 import type { Lane } from "./drawn";
 import { taskLabel } from "./labels";
 import { formatDuration, type TimeUnit, timeUnit } from "./units";
@@ -95,7 +96,7 @@ function bound(ns: number, up: boolean, unit: TimeUnit): string {
 
 /** The same in plain sentences. */
 export function clockSentence({ task, low, high, against }: Clock): string {
-  const [own, other] = [task, against].map((name) => taskLabel(name) || "localhost");
+  const [own, other] = [task, against].map((name) => isolated(taskLabel(name) || "localhost"));
   if (isUnknown(low, high))
     return (
       `What was recorded does not tell how far the clock of ${own} is off that of ${other}. ` +

@@ -1,4 +1,5 @@
 /** The steps as bars: how long each took, how much of that a device computed, which stand out. */
+import { isolated } from "./bidi";
 import type { Drawn, Lane, Step } from "./drawn";
 
 export interface StepBar {
@@ -36,7 +37,7 @@ export const HIGHEST = 2;
 /** What people call a step. */
 export function stepName(step: Step): string {
   if (step.step < 0) return "Outside steps";
-  return step.label ? `Step ${step.step} · ${step.label}` : `Step ${step.step}`;
+  return step.label ? `Step ${step.step} · ${isolated(step.label)}` : `Step ${step.step}`;
 }
 
 /** How many steps there are, without what belongs to none. */

@@ -1,5 +1,6 @@
 /** The whole monitor: tables, details, and below them the timelines that have been opened. */
 
+import { isolated } from "../model/bidi";
 import { Message } from "../view/message";
 import { Banners } from "./banner";
 import { Header } from "./header";
@@ -34,7 +35,7 @@ export function Monitor({ store, sizes }: { store: MonitorStore; sizes: Sizes })
       <section
         class="panel"
         data-part="panel"
-        aria-label={`Monitor${state ? ` of ${state.name}` : ""}`}
+        aria-label={`Monitor${state ? ` of ${isolated(state.name)}` : ""}`}
         style={{ height }}
       >
         {state && <Header store={store} state={state} />}

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { HeldHost } from "../held_host";
+import { isolated } from "../model/bidi";
 import { formatDuration, formatExact } from "../model/units";
 import { Message } from "../view/message";
 import { mount } from "../view/mount";
@@ -72,7 +73,7 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
     focusRow(section.current, "traces", row.trace);
     store.close(row.trace);
   };
-  const named = `${row.label}, run ${formatExact(row.run)}`;
+  const named = `${isolated(row.label)}, run ${formatExact(row.run)}`;
   return (
     <section class="opened" ref={section} aria-label={`Opened trace: ${named}`} data-trace={row.trace}>
       <header>

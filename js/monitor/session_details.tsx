@@ -1,6 +1,8 @@
 /** All about the session: where it is, and who records into it. */
 
+import { isolated } from "../model/bidi";
 import { formatBytes, formatCount, formatDuration, formatExact } from "../model/units";
+import { ScopedText } from "../view/scoped_text";
 import { ago, fullMoment, moment } from "./moments";
 import type { MonitorState } from "./monitor_host";
 import { recording, refusal } from "./recording";
@@ -37,7 +39,9 @@ export function SessionDetails({ store, state }: { store: MonitorStore; state: M
         {facts.map(([term, value]) => (
           <>
             <dt>{term}</dt>
-            <dd>{value}</dd>
+            <dd>
+              <ScopedText text={value} />
+            </dd>
           </>
         ))}
       </dl>
@@ -50,7 +54,7 @@ export function SessionDetails({ store, state }: { store: MonitorStore; state: M
             {newest.map((row) => (
               <li key={row.process} data-running={row.end_ms === null || undefined}>
                 <b>
-                  {row.process} · {row.host}
+                  {row.process} · {isolated(row.host)}
                 </b>
                 <span>pid {row.pid}</span>
                 <small title={fullMoment(row.start_ms)}>

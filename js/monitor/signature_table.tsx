@@ -1,6 +1,7 @@
 /** What has been run: one row a signature. */
 
 import { useState } from "preact/hooks";
+import { isolated } from "../model/bidi";
 import { formatCount, formatDuration, formatPercent } from "../model/units";
 import { ago, fullMoment } from "./moments";
 import type { MonitorState, SignatureRow } from "./monitor_host";
@@ -188,7 +189,7 @@ function TraceNext({ store, row, tabIndex }: { store: MonitorStore; row: Signatu
       type="button"
       class="small"
       {...{ tabIndex }}
-      aria-label={`Trace the next run of ${row.label}`}
+      aria-label={`Trace the next run of ${isolated(row.label)}`}
       title="Trace its next run"
       disabled={!store.isControllable || row.requested > 0 || store.isPending(key)}
       onClick={() => store.order(key, { do: "trace_next", signature: row.signature })}

@@ -1,5 +1,6 @@
 /** The line at the bottom: what went wrong, what is waited for, what has come, or else how to get about. */
 
+import { isolated } from "../model/bidi";
 import { formatDuration, formatExact } from "../model/units";
 import type { MonitorStore } from "./store";
 
@@ -17,7 +18,7 @@ export function StatusLine({ store }: { store: MonitorStore }) {
           {store.isWaiting
             ? store.host.patience
             : notice &&
-              `${notice.text}${trace ? `: ${trace.label}, run ${formatExact(trace.run)}, ${formatDuration(trace.duration_ns)}` : ""}`}
+              `${notice.text}${trace ? `: ${isolated(trace.label)}, run ${formatExact(trace.run)}, ${formatDuration(trace.duration_ns)}` : ""}`}
         </span>
       )}
       {trace && !failure && !store.isWaiting && (

@@ -1,6 +1,7 @@
 /** What can be done with one trace besides looking at it. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { isolated } from "../model/bidi";
 import type { DownloadFormat, TraceRow } from "./monitor_host";
 import { Popover } from "./popover";
 import type { MonitorStore } from "./store";
@@ -25,7 +26,7 @@ export function TraceActions({ store, row, tabIndex }: TraceActionsProps) {
     if (isAsking) keep.current?.focus();
   }, [isAsking]);
   const key = `delete ${row.trace}`;
-  const named = `run ${row.run} of ${row.label}`;
+  const named = `run ${row.run} of ${isolated(row.label)}`;
   if (store.isPending(`download ${row.trace}`)) return <span class="doing">Making the file …</span>;
   if (store.isPending(key)) return <span class="doing">Deleting …</span>;
   if (isAsking)

@@ -1,6 +1,7 @@
 /** The traces that are kept, of all signatures or of the one that is looked at. */
 
 import { useState } from "preact/hooks";
+import { isolated } from "../model/bidi";
 import { formatBytes, formatCount, formatDuration, formatExact } from "../model/units";
 import { ago, fullMoment, moment } from "./moments";
 import type { MonitorState, TraceRow } from "./monitor_host";
@@ -120,7 +121,7 @@ function Heading({ store, state, listed }: { store: MonitorStore; state: Monitor
           title="Show the traces of all signatures"
           onClick={() => store.set({ selected: null })}
         >
-          <span>of {signature.label}</span> ×
+          <span>of {isolated(signature.label)}</span> ×
         </button>
       )}
     </div>
@@ -148,7 +149,7 @@ function Row({ store, row, times, hasLabel, isStop, focused }: RowProps) {
           class="row"
           data-row={row.trace}
           aria-expanded={isOpen}
-          aria-label={`Run ${formatExact(row.run)} of ${row.label}`}
+          aria-label={`Run ${formatExact(row.run)} of ${isolated(row.label)}`}
           title="Show its timeline"
           tabIndex={isStop ? 0 : -1}
           onFocus={focused}

@@ -1,5 +1,6 @@
 /** What a screen reader hears of the selection, and the time that the pointer is at. */
 
+import { isolated } from "../model/bidi";
 import { formatDuration, formatTime } from "../model/units";
 import { xAt } from "../model/viewport";
 import type { Store } from "./store";
@@ -11,7 +12,7 @@ export function Announcer({ store }: { store: Store }) {
   const { selected, range } = store;
   let text = "";
   if (selected !== null)
-    text = `${nameOf(store, selected)}, ${opOf(store, selected)}, ${formatDuration(store.drawn.duration[selected])}, on ${placeOf(store, selected)}`;
+    text = `${isolated(nameOf(store, selected))}, ${isolated(opOf(store, selected))}, ${formatDuration(store.drawn.duration[selected])}, on ${placeOf(store, selected)}`;
   else if (range) text = `${formatDuration(range.end - range.start)} selected`;
   const mark = store.marks.at(-1);
   if (mark) text += `; marked ${formatDuration(mark.end - mark.start)}`;

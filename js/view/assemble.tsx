@@ -8,6 +8,7 @@ import { Pointer } from "../input/pointer";
 import { bindRuler } from "../input/ruler_drag";
 import { bindSize } from "../input/size_drag";
 import { bindWheel } from "../input/wheel";
+import { isolated } from "../model/bidi";
 import { eventCount, placeOfEvent } from "../model/merged";
 import type { Outline } from "../model/outline";
 import { countSteps } from "../model/step_bars";
@@ -55,7 +56,7 @@ export function assemble(
   const { signal, host, drawn } = store;
   const isMac = /mac/i.test(navigator.platform);
   root.setAttribute("role", "region");
-  root.setAttribute("aria-label", `Timeline${drawn.title ? ` of ${drawn.title}` : ""}`);
+  root.setAttribute("aria-label", `Timeline${drawn.title ? ` of ${isolated(drawn.title)}` : ""}`);
   const description = `${formatCount(eventCount(drawn))} events in ${drawn.lanes.length} lanes over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
   render(<Skeleton description={description} />, root);
   if (!OWNS_PAGE && !host.fills) {

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
+import { isolated } from "../model/bidi";
 import type { Details } from "../model/details";
 import { formatBytes, formatDuration } from "../model/units";
 import { ScopedText } from "./scoped_text";
@@ -21,7 +22,7 @@ export function EventLink({ store, commands, id }: { store: Store; commands: Com
         <ScopedText text={nameOf(store, id) || opOf(store, id)} />
       </b>{" "}
       <small>
-        {opOf(store, id)} on {placeOf(store, id)}, {formatDuration(store.drawn.duration[id])}
+        {isolated(opOf(store, id))} on {placeOf(store, id)}, {formatDuration(store.drawn.duration[id])}
       </small>
     </button>
   );
@@ -76,7 +77,7 @@ export function Outputs({ outputs }: { outputs: ReturnType<Details["outputs"]> }
           {outputs.map((output) => (
             <tr key={output.slot}>
               <td>
-                {output.slot}: {output.dtype || "unknown"}
+                {output.slot}: {isolated(output.dtype || "unknown")}
               </td>
               <td>{output.shape}</td>
               <td>{size(output.bytes)}</td>

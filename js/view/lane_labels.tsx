@@ -2,6 +2,7 @@
 
 import type { Commands } from "../input/commands";
 import type { GroupItem, Item, LaneItem } from "../model/arrangement";
+import { isolated } from "../model/bidi";
 import { clockSentence, clockText, commonClock, shortClockText } from "../model/clocks";
 import { placeLabel } from "../model/labels";
 import { formatCount } from "../model/units";
@@ -93,13 +94,13 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
   const shift = Math.min(Math.max(under - top, 0), item.height - 19);
   const lane = store.drawn.lanes[item.lane];
   const told = lane.clock ? `\n${clockSentence(lane.clock)}` : "";
-  const called = [placeLabel(lane.task, lane.device), item.label].filter(Boolean).join(" ");
+  const called = [placeLabel(lane.task, lane.device), item.label].filter(Boolean).map(isolated).join(" ");
   return (
     <div
       class="label"
       data-pinned={item.pinned ? "" : undefined}
       style={{ top: `${top}px`, height: `${item.height}px`, paddingTop: `${shift + 1}px` }}
-      title={`${lane.device} ${lane.lane}\n${formatCount(lane.events)} events${told}`}
+      title={`${isolated(lane.device)} ${isolated(lane.lane)}\n${formatCount(lane.events)} events${told}`}
     >
       <span class="text">
         {item.context && <span class="context">{item.context}</span>}

@@ -1,6 +1,7 @@
 /** The label of an allocator's memory: how much it had given out at the cursor, and at most. */
 
 import type { MemoryItem } from "../model/arrangement";
+import { isolated } from "../model/bidi";
 import { levelAt } from "../model/memory";
 import { formatBytes } from "../model/units";
 import { HideLane } from "./lane_labels";
@@ -17,7 +18,7 @@ export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem })
       <button
         type="button"
         class="text"
-        title={`Memory given out by ${track.allocator}\nClick for what it was at the peak`}
+        title={`Memory given out by ${isolated(track.allocator)}\nClick for what it was at the peak`}
         onClick={() => showMemory(store, { track, time: track.at })}
       >
         {context && <span class="context">{context}</span>}

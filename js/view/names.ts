@@ -1,5 +1,6 @@
 /** What is written on the bars, and the hatching of the part of a transfer that waited. */
 
+import { withoutControls } from "../model/bidi";
 import { waitColour } from "../model/palette";
 import { shorten } from "../model/shorten";
 import type { Surface } from "./canvas";
@@ -83,7 +84,7 @@ export class Names {
 
 /** TensorFlow gives a tensor that crosses devices the name of its node and a number, which says nothing on a bar. */
 function barName(name: string): string {
-  return name.replace(/\/_\d+$/, "");
+  return withoutControls(name).replace(/\/_\d+$/, "");
 }
 
 /** The hatching that says "waiting" besides its colour. */

@@ -1,5 +1,6 @@
 /** Files made in the browser itself, with or without a kernel: a picture of the view, the selected rows. */
 
+import { withoutControls } from "../model/bidi";
 import { eventsIn } from "../model/statistics";
 import type { Store } from "./store";
 import { nameOf, opOf, placeOf } from "./wording";
@@ -42,7 +43,7 @@ export async function pictureOf(root: HTMLElement): Promise<Blob> {
     pen.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;
     pen.fillStyle = own.color;
     pen.fillText(
-      label.textContent ?? "",
+      withoutControls(label.textContent ?? ""),
       box.left - frame.left,
       (box.top + box.bottom) / 2 - frame.top,
       box.width,

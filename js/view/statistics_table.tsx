@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
+import { isolated } from "../model/bidi";
 import { categoryColour, categoryLabel } from "../model/palette";
 import type { StatisticsRow } from "../model/statistics";
 import { formatCount, formatDuration } from "../model/units";
@@ -122,7 +123,7 @@ function RowName({ store, commands, row }: { store: Store; commands: Commands; r
       />
       <button
         type="button"
-        title={`${row.label}: ${categoryLabel(category)}. Show the longest`}
+        title={`${isolated(row.label)}: ${categoryLabel(category)}. Show the longest`}
         onClick={() => commands.visitEvent(row.longest)}
       >
         {shortName(row.label) || "(none)"}

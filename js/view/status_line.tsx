@@ -1,5 +1,6 @@
 /** The line at the bottom: what the colours mean, what was noted while reading, how to move. */
 
+import { isolated } from "../model/bidi";
 import { waitColour } from "../model/palette";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
@@ -23,7 +24,7 @@ export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
             <button
               key={entry.label}
               type="button"
-              title={query ? `Light up only ${entry.label}` : entry.label}
+              title={query ? `Light up only ${isolated(entry.label)}` : entry.label}
               disabled={!query}
               aria-pressed={query !== "" && store.searchText === query}
               style={{ opacity: 1 }}

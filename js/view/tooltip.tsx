@@ -1,6 +1,7 @@
 /** What is under the pointer, in short. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { isolated } from "../model/bidi";
 import { formatBytes, formatCount, formatDuration, formatTime } from "../model/units";
 import { ScopedText } from "./scoped_text";
 import type { Store } from "./store";
@@ -39,7 +40,8 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
         />
       </b>
       <p>
-        <strong>{formatDuration(drawn.duration[id])}</strong> {opOf(store, id) || categoryOf(store, id)} at{" "}
+        <strong>{formatDuration(drawn.duration[id])}</strong>{" "}
+        {isolated(opOf(store, id) || categoryOf(store, id))} at{" "}
         {formatTime(drawn.start[id] - store.bounds.start, 1000)}
       </p>
       {waited > 0 && (

@@ -1,23 +1,24 @@
 /** How tasks, devices and events are called in the panels. */
 
+import { isolated } from "../model/bidi";
 import { laneLabel, placeLabel, taskLabel } from "../model/labels";
 import type { Store } from "./store";
 
 /** A full device name as "worker 1 · GPU:0". */
 export function deviceName(device: string): string {
   const at = device.indexOf("/device:");
-  return at < 0 ? placeLabel("", device) : placeLabel(device.slice(0, at), device);
+  return isolated(at < 0 ? placeLabel("", device) : placeLabel(device.slice(0, at), device));
 }
 
 /** A full task name as "worker 1". */
 export function taskName(task: string): string {
-  return taskLabel(task) || task;
+  return isolated(taskLabel(task) || task);
 }
 
 /** Where an event ran: "worker 1 · GPU:0 · stream 13". */
 export function placeOf(store: Store, id: number): string {
   const lane = store.drawn.lanes[store.drawn.lane[id]];
-  return [placeLabel(lane.task, lane.device), laneLabel(lane.lane)].filter(Boolean).join(" · ");
+  return [placeLabel(lane.task, lane.device), laneLabel(lane.lane)].filter(Boolean).map(isolated).join(" · ");
 }
 
 export function opOf(store: Store, id: number): string {

@@ -1,0 +1,53 @@
+"""Names that run from right to left, or turn what comes after them, keep to their own place."""
+
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, expect
+
+from tests.browser.monitor import Monitor
+from tests.browser.timeline import OpenExported
+from tests.serving.conftest import METADATA
+from tfvis_nb import Trace, events
+from tfvis_nb.serving import MonitorServer
+from tfvis_nb.stored.writer import Recording, Signature, Writer
+
+SHALOM = "\u05e9\u05dc\u05d5\u05dd"
+TURNING = "a\u202egpj.exe"
+"""An override that is never closed: what comes after it would be shown backwards."""
+
+SELECT = "() => document.getElementById('tfvis-root').tfvis.store.select({ events: [0, 1] })"
+
+
+def test_what_follows_a_name_in_the_details_stays_behind_it(exported: OpenExported, tmp_path: Path) -> None:
+    columns = {"start_ns": [0, 5], "duration_ns": [5, 5], "kind": ["op"] * 2, "lane": [TURNING] * 2}
+    # A number after letters that run from right to left would be shown before them.
+    table = events.build({**columns, "name": [SHALOM, TURNING], "op": ["7", "8"]})
+    timeline = exported(Trace(table).to_html(tmp_path / "names.html")).wait()
+    timeline.page.evaluate(SELECT)
+    links = timeline.host.locator(".links .link")
+    expect(links).to_have_count(2)
+    for number, name in enumerate((SHALOM, TURNING)):
+        link = links.nth(number)
+        expect(link.locator("b")).to_have_text(name)
+        named, rest = link.locator("b").bounding_box(), link.locator("small").bounding_box()
+        assert named is not None
+        assert rest is not None
+        assert named["x"] + named["width"] <= rest["x"] + 1
+    expect(links.first.locator("small")).to_have_text("7 on \u2068agpj.exe\u2069, 5 ns")
+
+
+def test_what_follows_a_signature_stays_behind_it(context: BrowserContext, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "run.tfvis", keep=None)
+    number, _ = writer.add_signature(Signature("session", TURNING, TURNING))
+    writer.add_trace(number, Recording("run_metadata", METADATA, 7, 10**18, 5), None)
+    writer.close({})
+    page = context.new_page()
+    with MonitorServer(tmp_path / "run.tfvis") as server:
+        page.goto(server.url)
+        monitor = Monitor(page.locator("#tfvis-root"))
+        expect(monitor.traces.first).to_have_accessible_name("Run 7 of \u2068agpj.exe\u2069")
+        monitor.traces.first.click()
+        monitor.opened()
+        close = page.get_by_role("button", name="Close the timeline")
+        expect(close).to_have_accessible_name("Close the timeline of \u2068agpj.exe\u2069, run 7")
+        expect(monitor.sections.locator(".stage .title")).to_have_css("unicode-bidi", "isolate")
