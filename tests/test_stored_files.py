@@ -280,6 +280,11 @@ def test_mistakes_are_said(
         assert session.traces.index.tolist() == [1, 2, 3]
 
 
+def test_what_is_no_path() -> None:
+    with pytest.raises(TypeError, match=r"path is 3; it is the path of a file, such as 'run\.tfvis'"):
+        tv.open_session(3)  # type: ignore[arg-type]
+
+
 def test_numbers_of_numpy_are_numbers(path: Path) -> None:
     filled(path)
     one, seven, two = np.int64(1), np.int64(7), np.float32(2)

@@ -96,6 +96,11 @@ class TracingServer:
     ) -> None:
         from tfvis_nb.serving import MonitorServer
 
+        if isinstance(server_port, bool) or not isinstance(server_port, int):
+            raise TypeError(f"server_port is {server_port!r}; it is a number from 1 to 65535, or 0 for any")
+        for name, text in (("server_ip", server_ip), ("token", token)):
+            if not isinstance(text, str) and (name, text) != ("token", None):
+                raise TypeError(f"{name} is {text!r}; it is a text")
         self.session = TraceSession(path, keep=keep_traces)
         self.closed = False
         self._process = os.getpid()

@@ -288,6 +288,25 @@ def test_wrong_options(options: dict[str, Any]) -> None:
         TracingServer(**options)
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("server_port", "x"),
+        ("server_port", 99.5),
+        ("server_port", True),
+        ("server_ip", None),
+        ("token", 3),
+        ("keep_traces", "x"),
+        ("path", 3),
+    ],
+)
+def test_options_of_another_type(option: str, value: object) -> None:
+    options: dict[str, Any] = {option: value}
+    said = option.replace("keep_traces", "keep")
+    with pytest.raises(TypeError, match=rf"^{said} is {value!r}; it is "):
+        TracingServer(**options)
+
+
 def test_hook_inject_is_undone(tmp_path: Path, session: Any) -> None:
     server = tv.hook_inject(start_web_server_on_start=False, path=tmp_path / "run.tfvis")
     assert tv.hook_inject() is server

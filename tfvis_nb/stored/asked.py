@@ -6,6 +6,7 @@ import math
 import numbers
 import operator
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 
@@ -32,6 +33,28 @@ def whole(value: Any, name: str, what: str) -> int:
     if number < 1:
         raise ValueError(said)
     return number
+
+
+def file_path(value: Any) -> Path:
+    """Return the whole path of a file, from the folder that is the current one now.
+
+    Raises
+    ------
+    TypeError
+        If it is no path.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored.asked import file_path
+    >>> file_path(3)
+    Traceback (most recent call last):
+    ...
+    TypeError: path is 3; it is the path of a file, such as 'run.tfvis'
+    """
+    try:
+        return Path(value).expanduser().absolute()
+    except TypeError:
+        raise TypeError(f"path is {value!r}; it is the path of a file, such as 'run.tfvis'") from None
 
 
 def factor(value: Any, name: str) -> float:

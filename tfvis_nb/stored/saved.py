@@ -38,7 +38,7 @@ class SavedSession:
 
     def __init__(self, path: str | Path) -> None:
         # As from here: the process may change its folder.
-        self.path = Path(path).expanduser().absolute()
+        self.path = asked.file_path(path)
         self._lock = threading.RLock()
         self._reader: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
