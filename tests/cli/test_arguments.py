@@ -46,6 +46,30 @@ def test_help_has_examples_and_exit_codes(verb: str, capsys: pytest.CaptureFixtu
     assert f"`tfvis-nb {verb}" in PAGE
 
 
+@pytest.mark.parametrize(
+    ("verb", "given"),
+    [
+        ("open", "TRACE [TRACE ...]"),
+        ("export", "-o FILE"),
+        ("info", "TRACE [TRACE ...]"),
+        ("serve", "RUN.tfvis"),
+        ("run", "SCRIPT ..."),
+        ("completion", "SHELL"),
+    ],
+)
+def test_help_tells_what_has_to_be_given(verb: str, given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, "--help"]) == 0
+    usage = " ".join(capsys.readouterr().out.partition("\n\n")[0].split())
+    assert f" {given}" in usage
+    assert f"[{given}" not in usage
+    assert main([verb]) == 2  # the help has changed nothing
+
+
+def test_help_of_serve_tells_how_it_is_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--help"]) == 0
+    assert "130 ended by Ctrl-C, 143 by SIGTERM" in capsys.readouterr().out
+
+
 def test_help_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
@@ -76,7 +100,10 @@ def test_help_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--mdoe", "session", "x.py"], "unknown option '--mdoe'; did you mean '--mode'?"),
         (["run", "-o", "x.htm", "x.py"], "unknown suffix '.htm'; did you mean '.html'?"),
         (["completion", "ksh"], "invalid choice: 'ksh'"),
-        (["doctor", "now"], "unknown option 'now'"),
+        (["doctor", "now"], "unexpected argument 'now': tfvis-nb doctor takes options alone"),
+        (["serve", "a.tfvis", "b"], "unexpected argument 'b': tfvis-nb serve takes RUN.tfvis alone"),
+        (["export", "x.pb", "-o", "x.json", "--time-range"], "argument --time-range: expected one"),
+        (["export", "x.pb", "-o", "x.json", "--time-range", "--title"], "--time-range: expected one"),
     ],
 )
 def test_wrong_arguments(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,8 @@ import pytest
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb
 from tfvis_nb.cli import main, pages
-from tfvis_nb.cli.arguments import UsageError
+from tfvis_nb.cli.failures import UsageError
+from tfvis_nb.cli.lane_filter import _is_called
 from tfvis_nb.cli.reading import time_range
 from tfvis_nb.display import page
 
@@ -66,10 +67,51 @@ def test_a_part_of_the_run(data: Path, tmp_path: Path) -> None:
     assert any("those that overlap 1.00 ms to 2.50 ms" in note for note in part.notes)
 
 
+def test_a_range_that_begins_before_the_run(data: Path, tmp_path: Path) -> None:
+    source, target = data / "local_mlp_step1.pb", tmp_path / "a.parquet"
+    for words in (["--time-range", "-1ms:1ms"], ["--time-range=-1ms:1ms"]):
+        assert main(["export", str(source), "-o", str(target), *words]) == 0
+        starts = tv.read_trace(target).events["start_ns"]
+        assert starts.iloc[0] == tv.read_trace(source).events["start_ns"].iloc[0]
+        assert starts.iloc[-1] - starts.iloc[0] <= 1_000_000
+
+
+@pytest.mark.parametrize(
+    "words", ["worker ops", "WORKER 1", "recv", "receive", "/job:worker/replica:0", " ", "CPU:0"]
+)
+def test_a_lane_filter_that_leaves_lanes(
+    words: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = str(tmp_path / "a.html")
+    assert main(["export", str(data / "cpu_tf18_dist.pb.xz"), "-o", target, "--lane-filter", words]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("words", ["zzzz", "worker gpu", "worker 7"])
+def test_a_lane_filter_that_leaves_none(words: str, data: Path, tmp_path: Path) -> None:
+    target = tmp_path / "a.html"
+    done = tfvis_nb("export", data / "cpu_tf18_dist.pb.xz", "-o", target, "--lane-filter", words)
+    said = complaint(done, 1)
+    assert f"--lane-filter {words!r} matches none of the lanes; they are " in said
+    assert "worker 1 \u00b7 CPU:0 \u00b7 ops" in said
+    assert not target.exists()
+
+
+def test_words_of_lanes() -> None:
+    gpu = ["/job:worker/replica:2/task:1", "/job:worker/replica:2/task:1/device:GPU:3", "stream:13"]
+    for text in ("stream 13", "stream:13", "worker 1", "replica 2", "gpu:3 13", "task:1"):
+        assert _is_called(gpu, text.split())
+    for text in ("3", "stream 2", "worker 3", "copy"):
+        assert not _is_called(gpu, text.split())
+    assert _is_called(["/job:localhost/replica:0/task:0", "", "memcpy H2D"], ["copy", "h2d", "localhost"])
+    assert not _is_called(["/job:localhost/replica:0/task:0", "", "memcpy H2D"], ["0"])
+
+
 def test_ends_of_a_range() -> None:
     assert time_range(":2us", 100, 9000) == (100, 2100)
     assert time_range("105:", 100, 9000) == (105, 9000)
-    for text in ("", ":", "5", "5ms", "5:x", "-1:4", "2s:1s"):
+    assert time_range("-1.5us:1us", 10_000, 9000) == (8500, 11_000)
+    for text in ("", ":", "5", "5ms", "5:x", "-1:4", "--1ms:", "2s:1s", "-1s:-2s"):
         with pytest.raises(UsageError, match=r"is no range|ends before it starts"):
             time_range(text, 100, 10**10)
 

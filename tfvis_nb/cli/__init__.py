@@ -8,7 +8,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tfvis_nb.cli.arguments import VERBS, Failure, UsageError, one_line, parser_of, top_parser
+from tfvis_nb.cli.arguments import VERBS, parser_of, top_parser
+from tfvis_nb.cli.failures import Failure, UsageError, one_line
 from tfvis_nb.unknown_options import near
 
 OK, FAILED, USAGE, BROKEN_PIPE = 0, 1, 2, 141

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable
 
-from tfvis_nb.unknown_options import near
+from tfvis_nb.cli.verb_parser import Once, VerbParser
 
 VERBS = {
     "open": "show traces in a browser, as one page that needs no network",
@@ -23,78 +22,16 @@ VERBS = {
 SHELLS = ("bash", "zsh", "fish")
 
 _EXIT_CODES = "exit codes: 0 done, 1 failed, 2 wrong arguments"
+_OF_SERVE = ", 130 ended by Ctrl-C, 143 by SIGTERM"
 
 
-class UsageError(Exception):
-    """The arguments are wrong; the message says which."""
-
-
-class Failure(Exception):  # noqa: N818 - not a mistake of the program's
-    """What was asked could not be done; the message is for the user."""
-
-
-def one_line(message: str) -> str:
-    r"""Make a message, which may name what a trace holds, into one line that no terminal acts on.
-
-    Examples
-    --------
-    >>> from tfvis_nb.cli.arguments import one_line
-    >>> one_line("step.pb: a\n  b").encode("ascii", "replace")
-    b'step.pb: a b'
-    """
-    text = " ".join(message.split())
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
-
-
-class VerbParser(argparse.ArgumentParser):
-    """The arguments of one verb; a mistake in them is a `UsageError`, with the near names."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise UsageError, where argparse would exit."""
-        raise UsageError(message)
-
-    @property
-    def actions(self) -> list[argparse.Action]:
-        """What can be given."""
-        return list(self._actions)
-
-    def checked(self, words: Sequence[str]) -> argparse.Namespace | None:
-        """Return the arguments, or None after showing the help that was asked for."""
-        arguments, unknown = self.parse_known_args(words)
-        if arguments.help:
-            print(self.format_help(), end="")  # noqa: T201
-            return None
-        if unknown:
-            options = [name for action in self._actions for name in action.option_strings]
-            word = unknown[0].partition("=")[0]
-            hint = near(word, options) or "."
-            self.error(f"unknown option {word!r}{hint} The options are {', '.join(options)}")
-        # Only now: of a misspelt option and of what is missing for it, the former is the reason.
-        for name in ("traces", "output", "session", "script", "shell"):
-            if name in self._needed and not getattr(arguments, name):
-                self.error(f"{self._needed[name]} is missing")
-        return arguments
-
-    _needed: dict[str, str]
-
-
-class _Once(argparse.Action):
-    """An option that can be given once: of two files one would not be written."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: Any = None
-    ) -> None:
-        """Take the value, or refuse the second."""
-        if getattr(namespace, self.dest) is not None:
-            parser.error(f"{option} is given twice; write each file by a call of its own")
-        setattr(namespace, self.dest, values)
-
-
-def _parser(verb: str, examples: str, needed: dict[str, str], more: str = "") -> VerbParser:
+def _parser(
+    verb: str, examples: str, needed: dict[str, str], more: str = "", codes: str = _EXIT_CODES
+) -> VerbParser:
     parser = VerbParser(
         prog=f"tfvis-nb {verb}",
         description=VERBS[verb][0].upper() + VERBS[verb][1:] + "." + more,
-        epilog=f"examples:\n{examples}\n{_EXIT_CODES}",
+        epilog=f"examples:\n{examples}\n{codes}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
         allow_abbrev=False,
@@ -151,7 +88,7 @@ def _add_page(parser: VerbParser) -> None:
         "--time-range",
         metavar="START:END",
         help="only events that overlap it: with a unit (ns, us, ms, s) from the first event on, such as"
-        " 10ms:25ms; without one, epoch nanoseconds; either end may be left out",
+        " 10ms:25ms or -1ms:1ms; without one, epoch nanoseconds; either end may be left out",
     )
     add("--group-by", choices=GROUP_BY, help="how the lanes of the page are grouped")
     add("--color-by", choices=COLOR_BY, help="what the colours of the page mean")
@@ -187,7 +124,7 @@ def _export(verb: str) -> VerbParser:
     )
     parser = _parser(verb, examples, {"traces": "TRACE", "output": "-o FILE"}, _TRACES + formats)
     _add_traces(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", action=_Once, help="what to write")
+    parser.add_argument("-o", "--output", metavar="FILE", action=Once, help="what to write")
     _add_page(parser)
     return parser
 
@@ -222,7 +159,7 @@ def _serve(verb: str) -> VerbParser:
         " RUN.tfvis is the file of a TraceSession, which need not be there yet, or one that tftracer saved."
         "\nOnly this machine can reach it, and only with the address that is printed, which has a token."
     )
-    parser = _parser(verb, examples, {"session": "RUN.tfvis"}, more)
+    parser = _parser(verb, examples, {"session": "RUN.tfvis"}, more, _EXIT_CODES + _OF_SERVE)
     add = parser.add_argument
     add(
         "--port",

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tfvis_nb.cli.arguments import one_line
+from tfvis_nb.cli.failures import one_line
 from tfvis_nb.recording import cupti
 from tfvis_nb.recording.probe import Probe, probe
 

@@ -11,7 +11,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.cli.arguments import Failure, UsageError
+from tfvis_nb.cli.failures import Failure, UsageError
 from tfvis_nb.cli.reading import in_asked_range, read
 from tfvis_nb.unknown_options import near
 
@@ -79,10 +79,12 @@ def write_page(trace: Trace, path: Path, arguments: argparse.Namespace) -> None:
     Raises
     ------
     Failure
-        If it cannot be written, or is too large.
+        If it cannot be written, or is too large, or no lane would be shown.
     """
+    from tfvis_nb.cli.lane_filter import check_lane_filter
     from tfvis_nb.display.page import PageTooLargeError
 
+    check_lane_filter(trace, arguments.lane_filter)
     options: dict[str, Any] = {name: getattr(arguments, name) for name in _OF_PAGES}
     options = {name: value for name, value in options.items() if value is not None}
     if arguments.any_size:

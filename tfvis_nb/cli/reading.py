@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfvis_nb.cli.arguments import Failure, UsageError
+from tfvis_nb.cli.failures import Failure, UsageError
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
+_TIME = re.compile(r"(-?)(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
 
 
 def read(traces: Sequence[str], title: str | None = None) -> Trace:
@@ -116,9 +116,10 @@ def _end(word: str, origin_ns: int) -> int | None:
     found = _TIME.fullmatch(word) if word else None
     if found is None:
         return None if word else 0
-    if found[3]:
-        return int(found[3])
-    whole, _, part = found[1].partition(".")
+    if found[4]:
+        return int(found[4])
+    whole, _, part = found[2].partition(".")
     # In whole numbers: a float has not enough digits for the nanoseconds of hours.
-    unit = _UNITS[found[2]]
-    return origin_ns + int(whole) * unit + (int(part) * unit // 10 ** len(part) if part else 0)
+    unit = _UNITS[found[3]]
+    distance = int(whole) * unit + (int(part) * unit // 10 ** len(part) if part else 0)
+    return origin_ns - distance if found[1] else origin_ns + distance

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.cli.arguments import Failure, UsageError, one_line
+from tfvis_nb.cli.failures import Failure, UsageError, one_line
 from tfvis_nb.cli.pages import in_options
 
 if TYPE_CHECKING:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import html
 import logging
 import signal
+import socket
 import sqlite3
 import ssl
 import stat
@@ -17,13 +19,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from tfvis_nb.cli.arguments import Failure, UsageError, one_line
+from tfvis_nb.cli.failures import Failure, UsageError, one_line
 from tfvis_nb.cli.pages import shown
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.access import checked_token
 
-_TERMINATED = 143
-"""The exit code of who is ended by SIGTERM."""
+_BY_SIGNAL = 128
+"""The exit code of who is ended by a signal is so much more than its number."""
 
 _ONWARD = """\
 <!doctype html>
@@ -101,12 +103,13 @@ def _check_session(path: Path) -> None:
     from tfvis_nb.reading.errors import TraceFormatError
     from tfvis_nb.stored import open_session
 
+    if path.exists() and not path.is_file():
+        raise Failure(f"{path}: is no file; name the .tfvis file of a session")
     for again in (True, False):
         try:
             open_session(path).close()
         except FileNotFoundError:
-            if path.exists():
-                raise Failure(f"{path}: is no file; name the .tfvis file of a session") from None
+            return
         except TraceFormatError as error:
             if again:
                 time.sleep(0.5)  # a job may just be creating it
@@ -149,7 +152,15 @@ def _start(server: MonitorServer, arguments: argparse.Namespace) -> None:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         where = f"{arguments.host}, port {arguments.port}" if arguments.port else arguments.host
-        raise Failure(f"cannot serve at {where}: {why}; --port 0 takes any port that is free") from None
+        raise Failure(f"cannot serve at {where}: {why}; {_what_helps(error, arguments.port)}") from None
+
+
+def _what_helps(error: OSError, port: int) -> str:
+    if port and error.errno in (errno.EADDRINUSE, errno.EACCES):
+        return "--port 0 takes any port that is free"
+    if isinstance(error, socket.gaierror) or error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+        return "--host takes a name or an address of this machine, such as 127.0.0.1"
+    return "another --port or --host may do"
 
 
 def _say(server: MonitorServer, path: Path, arguments: argparse.Namespace) -> None:
@@ -185,13 +196,17 @@ def _note(message: str) -> None:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM end the process as Ctrl-C does, with nothing left behind."""
+    """Let SIGTERM, or a terminal that is closed, end the process as Ctrl-C does, with nothing left behind."""
 
-    def end(_: int, __: FrameType | None) -> None:
-        raise SystemExit(_TERMINATED)
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(_BY_SIGNAL + number)
 
-    before = signal.signal(signal.SIGTERM, end)
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # Under nohup the end of the terminal is nothing to it.
+    heard = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
