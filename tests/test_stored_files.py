@@ -213,6 +213,17 @@ def test_a_killed_process_has_ended_where_that_cannot_be_written(folder: Path) -
     assert names(folder) == ["run.tfvis"]
 
 
+def test_orders_where_nothing_can_be_written(folder: Path) -> None:
+    path = folder / "run.tfvis"
+    filled(path)
+    with read_only(folder), tv.open_session(path) as session:
+        orders: list[Callable[[], None]] = [session.trace_next, session.trace_none, lambda: session.delete(1)]
+        for order in orders:
+            with pytest.raises(OSError, match=r"run\.tfvis' cannot be written \(attempt to write a readonly"):
+                order()
+        assert len(session.traces) == 3
+
+
 def test_a_living_process_runs_where_nothing_can_be_written(folder: Path) -> None:
     path = folder / "run.tfvis"
     writer = Writer(path, None)

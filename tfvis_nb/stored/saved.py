@@ -16,7 +16,7 @@ from tfvis_nb._trace import Trace
 from tfvis_nb.stored import asked, tables
 from tfvis_nb.stored.database import EVERY, Transaction, connect, file_at
 from tfvis_nb.stored.ended import take_in_ended
-from tfvis_nb.stored.faults import damage_named
+from tfvis_nb.stored.faults import damage_named, in_words
 from tfvis_nb.stored.packing import unpacked
 from tfvis_nb.stored.writer import save_counts
 from tfvis_nb.unknown_options import near
@@ -143,6 +143,9 @@ class SavedSession:
         ------
         TypeError, ValueError
             If it is nothing of these, there is no such signature, or several have the label.
+        OSError
+            If the file cannot be written, for this and all that is asked; a `tfvis_nb.TraceSession`
+            warns instead.
         """
         called = asked.signature(signature)
         self._order(lambda connection: self._request(connection, called))
@@ -271,9 +274,12 @@ class SavedSession:
         return f"{type(self).__name__}({str(self.path)!r})"
 
     def _order(self, write: Callable[[sqlite3.Connection], None]) -> None:
-        """Write what the session is asked for."""
-        with self.connected() as connection:
-            write(connection)
+        """Write what the session is asked for; an OSError names the file where that is not possible."""
+        try:
+            with self.connected() as connection:
+                write(connection)
+        except sqlite3.OperationalError as error:
+            raise OSError(in_words(error, self.path)) from None
 
     def _rule(self, kind: str, value: float, signature: int | str | None) -> None:
         called = asked.signature(signature)
