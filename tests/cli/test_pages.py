@@ -101,7 +101,7 @@ def test_words_of_lanes() -> None:
     gpu = ["/job:worker/replica:2/task:1", "/job:worker/replica:2/task:1/device:GPU:3", "stream:13"]
     for text in ("stream 13", "stream:13", "worker 1", "replica 2", "gpu:3 13", "task:1"):
         assert _is_called(gpu, text.split())
-    for text in ("3", "stream 2", "worker 3", "copy"):
+    for text in ("3", "stream 14", "worker 3", "copy"):
         assert not _is_called(gpu, text.split())
     assert _is_called(["/job:localhost/replica:0/task:0", "", "memcpy H2D"], ["copy", "h2d", "localhost"])
     assert not _is_called(["/job:localhost/replica:0/task:0", "", "memcpy H2D"], ["0"])
