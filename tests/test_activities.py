@@ -100,6 +100,19 @@ def test_rows_of_host_threads_that_repeat_ops_are_nothing_of_their_own() -> None
     assert named(Trace(table)) == ["host_compute", "none", "runtime", "runtime"]
 
 
+def test_a_token_of_synchronised_workers_is_no_input() -> None:
+    table = events.build(
+        {
+            "start_ns": [0, 1, 2],
+            "duration_ns": [1] * 3,
+            "kind": ["op"] * 3,
+            "op": ["QueueDequeueV2"] * 3,
+            "name": ["sync_token_q_Dequeue", "opt/sync_token_q_Dequeue", "batch/sync_token_q_Dequeue_like"],
+        }
+    )
+    assert named(Trace(table)) == ["none", "none", "input"]
+
+
 def test_what_a_step_is_called_by_only_marks_it() -> None:
     columns = {"kind": ["host"] * 4, "name": ["my step", "my step 2", "other", "my step"]}
     table = events.build({"start_ns": range(4), "duration_ns": [1] * 4, "step": [0, 0, 0, -1], **columns})

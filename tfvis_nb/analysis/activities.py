@@ -48,6 +48,9 @@ INPUT_WAIT = re.compile(
 )
 """Op types in which a step waits for its next input."""
 
+_TOKEN = re.compile(r"(?:.*/)?sync_token_q_Dequeue")
+"""The node by which a worker of ``SyncReplicasOptimizer`` waits for the others."""
+
 PIPELINE = re.compile(
     r"(?:Make)?Iterator::|InstantiatedCapturedFunction"
     r"|(?:Prefetch|Parallel\w+|MapAndBatch|Interleave)(?:Produce|Consume)"
@@ -93,7 +96,8 @@ def activity(trace: Trace) -> np.ndarray:
       work, or waiting for what it called.
     * ``preprocessing``: the input pipeline on threads of its own, ahead of the step.
     * ``none``: what only wraps, waits or repeats others: step markers, functions and loops as a whole,
-      ``_Recv``, synchronisation, host rows that repeat an executor's ops, Horovod's phases of a collective.
+      ``_Recv``, the token of ``SyncReplicasOptimizer``, synchronisation, host rows that repeat an
+      executor's ops, Horovod's phases of a collective.
 
     Parameters
     ----------
@@ -143,6 +147,7 @@ def activity(trace: Trace) -> np.ndarray:
         "preprocessing"
     ]
     waits = containing(op, INPUT_WAIT)
+    waits[_tokens(events, waits)] = False
     found[is_op & beginning(op, WAITING)] = NUMBER["none"]
     found[(is_op | (is_host & ~on_accelerator)) & waits] = NUMBER["input"]
     if (is_host & beginning(op, _NEXT_INPUT)).any():
@@ -250,6 +255,13 @@ def _in_tasks_of(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
     has[task[chosen]] = True
     mask: np.ndarray = has[task]
     return mask
+
+
+def _tokens(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
+    """Return which of the chosen events wait for other workers, not for input."""
+    rows = np.flatnonzero(chosen)
+    of_rows: np.ndarray = rows[events["name"].iloc[rows].str.fullmatch(_TOKEN.pattern).to_numpy(bool)]
+    return of_rows
 
 
 def _eager(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
