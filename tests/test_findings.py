@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import SHARED, name_of, step_stats_files, xspace_files
+from tests.real_traces import SHARED
 from tfvis_nb import events
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.findings import findings
-from tfvis_nb.analysis.findings_of_steps import INPUT_LIMIT
+from tfvis_nb.analysis.findings_of_parts import INPUT_LEAST_NS, INPUT_LIMIT
 
 H200 = SHARED / "h200"
 
@@ -62,45 +62,142 @@ def test_what_a_profile_compiled_is_told_and_nothing_else(name: str) -> None:
     assert table["share"].tolist() == [whole["compile_ns"].sum() / whole["step_ns"].sum()]
 
 
-@pytest.mark.parametrize("path", [*step_stats_files(), *xspace_files()], ids=name_of)
-def test_every_finding_has_evidence_that_is_in_the_trace(path: Path) -> None:
-    trace = tv.read_trace(path)
-    table = findings(trace)
-    if why_not(table):
-        assert not (trace.events["step"] >= 0).any()
-        return
-    assert table["share"].between(0, 1).all()
-    assert table["title"].is_unique
-    first, last = trace.events["start_ns"].min(), trace.steps["end_ns"].max()
-    for row in table.to_dict("records"):
-        assert first <= row["start_ns"] < row["end_ns"] <= last
-        assert all(0 <= event < len(trace.events) for event in row["events"])
-        assert row["text"].endswith(".")
-        assert row["advice"].endswith(".")
-        assert row["step"] in set(trace.steps["step"])
-
-
-def _input_trace(waiting: int, computing: int) -> tv.Trace:
-    columns = {
-        "start_ns": [0, waiting],
-        "duration_ns": [waiting, computing],
-        "kind": ["op"] * 2,
-        "op": ["IteratorGetNext", "MatMul"],
-        "device": ["/device:CPU:0"] * 2,
-    }
+def _input_trace(waiting: list[int], computing: int) -> tv.Trace:
+    """A trace of steps that wait so long for input each, and then compute."""
+    rows = []
+    for step, waits in enumerate(waiting):
+        start = step * 10**9
+        rows.append({"start_ns": start, "duration_ns": waits, "op": "IteratorGetNext", "step": step})
+        rows.append({"start_ns": start + waits, "duration_ns": computing, "op": "MatMul", "step": step})
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    columns |= {"kind": ["op"] * len(rows), "device": ["/device:CPU:0"] * len(rows)}
     return tv.Trace(events.build(columns))
 
 
 def test_waiting_for_input_is_told_from_its_limit_on() -> None:
-    limit = round(INPUT_LIMIT * 1_000_000)
-    below = findings(_input_trace(limit - 1, 1_000_001 - limit))
-    at = findings(_input_trace(limit, 1_000_000 - limit))
+    whole = 100_000_000
+    limit = round(INPUT_LIMIT * whole)
+    below = findings(_input_trace([limit - 1], whole + 1 - limit))
+    at = findings(_input_trace([limit], whole - limit))
     assert below.empty
     assert at["kind"].tolist() == ["input"]
     assert at["share"].tolist() == [INPUT_LIMIT]
     assert at["lost_ns"].tolist() == [limit]
     assert at["events"].tolist() == [[0]]
-    assert "a little" in at["title"][0]
+    assert at["title"].tolist() == ["The step waits a little for input"]
+    assert "one step does not say" in at["text"][0]
+
+
+def test_a_batch_that_is_handed_over_is_not_waited_for() -> None:
+    assert findings(_input_trace([INPUT_LEAST_NS - 1] * 3, INPUT_LEAST_NS)).empty
+    assert findings(_input_trace([INPUT_LEAST_NS] * 3, INPUT_LEAST_NS))["title"].tolist() == [
+        "Steps wait for input"
+    ]
+
+
+def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
+    table = findings(_input_trace([50_000_000, 1000, 1000], 10_000_000))
+    assert table["title"].tolist() == ["The first step waits for input"]
+    assert "In the others it is 0.0 %." in table["text"][0]
+    assert "Trace some steps later" in table["advice"][0]
+
+
+def _tasks(*rows: tuple[str, str, str, int, int]) -> tv.Trace:
+    """A trace of one step, by task, kind, node, start and duration in ms."""
+    columns = {
+        "task": [f"/job:{row[0].replace(' ', '/task:')}" for row in rows],
+        "kind": [row[1] for row in rows],
+        "name": [row[2] for row in rows],
+        "op": ["MatMul" if row[1] == "op" else row[2] for row in rows],
+        "lane": ["collective" if row[1] == "collective" else "ops" for row in rows],
+        "device": [f"/job:{row[0].replace(' ', '/task:')}/device:CPU:0" for row in rows],
+        "start_ns": [row[3] * 1_000_000 for row in rows],
+        "duration_ns": [row[4] * 1_000_000 for row in rows],
+    }
+    table, _ = events.order(events.build(columns))
+    return tv.Trace(table)
+
+
+def test_a_late_task_is_told_when_the_ends_of_its_collectives_agree() -> None:
+    rows = [("worker 0", "collective", "sum", 0, 100), ("worker 1", "op", "work", 0, 80)]
+    late = findings(_tasks(*rows, ("worker 1", "collective", "sum", 80, 21)))
+    assert late["title"][0] == "Worker 1 keeps the others waiting"
+    assert late["share"][0] == 80 / 101
+    # Ends that lie more than half as far apart as the starts tell nothing of those.
+    rows = [("worker 0", "collective", "sum", 0, 100), ("worker 1", "op", "work", 0, 20)]
+    apart = findings(_tasks(*rows, ("worker 1", "collective", "sum", 20, 91)))
+    assert "late task" not in apart["kind"].tolist()
+
+
+def test_a_task_that_waits_when_the_others_are_done_is_not_told_to_work() -> None:
+    rows = [("worker 0", "op", "a", 0, 10), ("worker 1", "op", "b", 0, 10)]
+    working = findings(_tasks(*rows, ("worker 1", "op", "c", 10, 90)))
+    assert working["title"].tolist() == ["Worker 1 is done long after the others"]
+    assert working["share"].tolist() == [0.9]
+    assert "most of it host compute, 90 ms" in working["text"][0]
+    assert findings(_tasks(*rows, ("worker 1", "op", "c", 90, 10))).empty
+
+
+def test_of_one_task_communication_may_be_waiting_for_others() -> None:
+    rows = [("worker 0", "op", "a", 0, 10), ("worker 0", "collective", "sum", 10, 90)]
+    alone = findings(_tasks(*rows))
+    assert alone["kind"].tolist() == ["communication"]
+    assert alone["text"][0].startswith("90 % of the steps' time worker 0 receives")
+    assert "a trace of one task does not say" in alone["text"][0]
+    both = findings(_tasks(*rows, ("worker 1", "op", "a", 0, 8), ("worker 1", "collective", "sum", 8, 92)))
+    assert "even the task that waits least, worker 0," in both["text"][0]
+    assert "one task does not say" not in both["text"][0]
+
+
+def test_a_parameter_server_is_no_task_that_waits() -> None:
+    rows = [("worker 0", "op", "a", 0, 10), ("worker 0", "transfer", "RecvTensor", 10, 60)]
+    table = findings(_tasks(*rows, ("ps 0", "transfer", "RecvTensor", 0, 20), ("ps 0", "op", "b", 70, 30)))
+    assert table["share"].tolist() == [0.6]
+    assert "worker 0 receives" in table["text"][0]
+
+
+def _copied(start: int) -> tv.Trace:
+    """A GPU's op amid its kernels, with a copy to the host from `start` on; the op ends at 50."""
+    ops = {"kind": "op", "op": "Unique", "device": "GPU:0", "lane": "ops", "name": "unique", "detail": ""}
+    gpu = {**ops, "kind": "kernel", "lane": "stream:1"}
+    rows = [
+        {**gpu, "start_ns": 0, "duration_ns": 5, "name": "before"},
+        {**ops, "start_ns": 5, "duration_ns": 45},
+        {**gpu, "start_ns": 10, "duration_ns": 5},
+        {
+            **gpu,
+            "start_ns": start,
+            "duration_ns": 5,
+            "kind": "memcpy",
+            "op": "MemcpyD2H",
+            "lane": "memcpy D2H",
+        },
+        {**gpu, "start_ns": 90, "duration_ns": 10, "name": "after"},
+    ]
+    table, _ = events.order(events.build({name: [row[name] for row in rows] for name in rows[0]}))
+    return tv.Trace(table)
+
+
+def test_an_op_that_reads_a_result_on_the_host_is_told_but_not_one_that_is_fetched() -> None:
+    assert findings(_copied(30))["kind"].tolist() == ["cpu ops"]
+    assert "cpu ops" not in findings(_copied(60))["kind"].tolist()
+
+
+def test_copies_within_a_device_are_not_between_host_and_device() -> None:
+    columns = {
+        "start_ns": [0, 10],
+        "duration_ns": [10, 90],
+        "kind": ["kernel", "memcpy"],
+        "device": ["GPU:0"] * 2,
+        "lane": ["stream:1", "memcpy"],
+    }
+    within, to_host = (
+        findings(tv.Trace(events.build({**columns, "op": ["MatMul", op]})))
+        for op in ("MemcpyD2D", "MemcpyD2H")
+    )
+    assert within.empty
+    assert to_host["kind"].tolist() == ["copies"]
+    assert to_host["events"].tolist() == [[1]]
 
 
 def _steps(durations: list[int], work: list[int]) -> tv.Trace:

@@ -11,9 +11,10 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say, why_not
 from tfvis_nb.analysis.evidence import Finding
 from tfvis_nb.analysis.findings_of_devices import copies, launches
+from tfvis_nb.analysis.findings_of_parts import compiling, input_wait
 from tfvis_nb.analysis.findings_of_peers import communication_exposed, late_tasks
 from tfvis_nb.analysis.findings_of_placement import cpu_ops
-from tfvis_nb.analysis.findings_of_steps import compiling, input_wait, slow_steps
+from tfvis_nb.analysis.findings_of_steps import slow_steps
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -74,10 +75,10 @@ def findings(trace: Trace) -> pd.DataFrame:
     --------
     >>> from tfvis_nb import Trace, events
     >>> from tfvis_nb.analysis.findings import findings
-    >>> columns = {"start_ns": [0, 60], "duration_ns": [60, 40], "kind": ["op"] * 2,
+    >>> columns = {"start_ns": [0, 6_000_000], "duration_ns": [6_000_000, 4_000_000], "kind": ["op"] * 2,
     ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
     >>> findings(Trace(events.build(columns)))["title"].tolist()
-    ['Steps wait for input']
+    ['The step waits for input']
     """
     reason = why_not(trace.breakdown)
     if reason:

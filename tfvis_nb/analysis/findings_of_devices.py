@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from tfvis_nb.analysis.activities import NUMBER
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.evidence import Finding, percent, span, step_range, task_name, whole_tasks
 from tfvis_nb.analysis.launch_bound import launch_bound, launch_stretches
@@ -16,7 +19,7 @@ LAUNCH_LIMIT = 0.5
 ENOUGH_LAUNCHES = 500
 """Of a step with fewer launches most of the time is what tracing itself costs at its begin and end."""
 COPY_LIMIT = 0.1
-"""Part of the time of copies while nothing computes, from which it is told."""
+"""Part of the time of copies from and to the host while nothing computes, from which it is told."""
 
 
 def launches(trace: Trace) -> list[Finding]:
@@ -59,9 +62,9 @@ def launches(trace: Trace) -> list[Finding]:
 
 
 def copies(trace: Trace) -> list[Finding]:
-    """Find copies that nothing hides; see `COPY_LIMIT`."""
+    """Find copies between host and device that nothing hides; see `COPY_LIMIT`."""
     table = whole_tasks(trace)
-    parts = ["h2d_ns", "d2h_ns", "d2d_ns"]
+    parts = ["h2d_ns", "d2h_ns"]
     known = table.assign(copy_ns=table[parts].fillna(0).sum(axis=1).astype("int64"))
     sums = known.groupby(known["task"].astype(str))[["copy_ns", "step_ns", *parts]].sum()
     shares = sums["copy_ns"] / sums["step_ns"]
@@ -72,14 +75,16 @@ def copies(trace: Trace) -> list[Finding]:
     worst = own.iloc[int(own["copy_ns"].to_numpy().argmax())]
     start, end = step_range(trace, int(worst["step"]))
     moved = trace.transfers
-    moved = moved[(moved["kind"] == "memcpy") & (moved["step"] == worst["step"])]
+    between = np.isin(trace.activity[moved["event"].to_numpy()], [NUMBER["h2d"], NUMBER["d2h"]])
+    moved = moved[between & (moved["step"] == worst["step"]).to_numpy()]
     most = str(sums.loc[task, parts].astype("float64").idxmax())[:3].upper()
     return [
         Finding(
             "copies",
             "Copies between host and device are not hidden",
-            f"{percent(float(shares.max()))} of the steps' time only copies run, most of them {most}; in step"
-            f" {worst['step']} {span(int(worst['copy_ns']))} of {span(int(worst['step_ns']))}.",
+            f"{percent(float(shares.max()))} of the steps' time copies run while no device computes, most of"
+            f" them {most}; in step {worst['step']} {span(int(worst['copy_ns']))} of"
+            f" {span(int(worst['step_ns']))}.",
             "Keep what is used again on the device, prefetch input to it "
             "(tf.data.experimental.prefetch_to_device), fetch results less often.",
             float(shares.max()),

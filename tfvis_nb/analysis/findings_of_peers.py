@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.arrivals import late_ranks
-from tfvis_nb.analysis.evidence import (
-    Finding,
-    of_task,
-    percent,
-    span,
-    step_range,
-    step_times,
-    task_name,
-    whole_tasks,
-)
+from tfvis_nb.analysis import stragglers
+from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.breakdown import activity_times
+from tfvis_nb.analysis.evidence import Finding, of_task, percent, span, step_range, task_name, whole_tasks
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -26,6 +19,13 @@ LATE_LIMIT = 0.1
 """Part of the time that the others wait for one task, from which it is told."""
 END_LIMIT = 0.25
 """Part of the time that one task still works when all others of its job are done, from which it is told."""
+SURE = 2
+"""A task is late when it comes so many times as long after the first as the collective's ends lie apart.
+
+All tasks leave a collective at the same moment; by how much their rows say otherwise, clocks and threads
+are off."""
+WORKING = 0.5
+"""Part of the time after the others in which a task does something, from which it is told."""
 COMMUNICATION_LIMIT = 0.15
 """XProf calls communication of more than this part of a step high."""
 
@@ -33,98 +33,104 @@ _MOST_EVENTS = 50
 
 
 def late_tasks(trace: Trace) -> list[Finding]:
-    """Find the task that the others wait for: at collectives, or where there are none at the end of steps."""
-    found = _late_to_collectives(trace)
-    return found or _last_at_the_end(trace)
+    """Find the task that the others wait for: at collectives, or where there are none at the end of steps.
+
+    Who comes last is what `tfvis_nb.analysis.stragglers` says.
+    """
+    table = stragglers.late_tasks(trace)
+    if why_not(table):
+        return []
+    met = stragglers.stragglers(trace)
+    return _late_to_collectives(trace, table, met) or _last_at_the_end(trace, table, met)
 
 
-def _late_to_collectives(trace: Trace) -> list[Finding]:
-    arrived = trace.arrivals
-    known = arrived[arrived["wait_ns"].notna() & (arrived["step"] >= 0)]
-    if known.empty:
+def _latest(
+    table: pd.DataFrame, met: pd.DataFrame, kind: str, limit: float
+) -> tuple[pd.Series, pd.DataFrame] | None:
+    """Return the task that the others wait for longest at barriers of a kind, and those it came last to."""
+    rows = table[table["kind"] == kind]
+    if rows.empty or float(rows["share"].iloc[0]) < limit:
+        return None
+    first = rows.iloc[0].astype(object)
+    return first, met[(met["kind"] == kind) & (met["task"].astype(str) == first["task"]) & met["last"]]
+
+
+def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
+    found = _latest(table, met, "collective", LATE_LIMIT)
+    if found is None:
         return []
-    ranks = late_ranks(known)
-    total = int(step_times(trace)["duration_ns"].sum())
-    sums = ranks.groupby(ranks["task"].astype(str))[["awaited_ns", "last", "collectives"]].sum().reset_index()
-    counted = sums.iloc[int(sums["awaited_ns"].to_numpy().argmax())]
-    task, share = str(counted["task"]), int(counted["awaited_ns"]) / total
-    if share < LATE_LIMIT:
+    latest, late = found
+    events = trace.events
+    end = (events["start_ns"] + events["duration_ns"]).to_numpy(np.int64)
+    together = met[met["barrier"].isin(late["barrier"])]
+    ends = pd.Series(end[together["event"]]).groupby(together["barrier"].to_numpy())
+    if late["behind_ns"].mean() < SURE * (ends.max() - ends.min()).mean():
         return []
-    late = known[(known["last"].astype(str) == task) & (known["task"].astype(str) != task)]
-    worst = late.iloc[int(late["wait_ns"].to_numpy("int64").argmax())]
-    together = arrived[arrived["collective"] == worst["collective"]]
-    start = int(together["start_ns"].min())
+    worst = late.iloc[int(late["behind_ns"].to_numpy().argmax())]
+    there = together[together["barrier"] == int(worst["barrier"])]
     return [
         Finding(
             "late task",
-            f"{_called(task)} keeps the others waiting",
-            f"It comes last to {counted['last']} of {counted['collectives']} collectives, and the"
-            f" others wait for it alone for {span(int(counted['awaited_ns']))}, {percent(share)} of the"
-            f" steps' time; longest in step {worst['step']}, {span(int(worst['wait_ns']))} at"
+            f"{_called(latest['task'])} keeps the others waiting",
+            f"It comes last to {latest['last']} of {latest['barriers']} collectives, and the"
+            f" others wait for it alone for {span(latest['awaited_ns'])}, {percent(latest['share'])} of the"
+            f" steps' time; longest in step {worst['step']}, {span(worst['behind_ns'])} at"
             f" {worst['name']}.",
             "Give it less to do, or find out what it does in that time: more work in a batch, a slower "
             "machine, another process on it, input that comes later.",
-            share,
+            float(latest["share"]),
             int(worst["step"]),
-            start,
-            int((together["start_ns"] + together["duration_ns"]).max()),
-            together["event"].tolist()[:_MOST_EVENTS],
+            int(there["arrived_ns"].min()),
+            int(end[there["event"]].max()),
+            there["event"].tolist()[:_MOST_EVENTS],
         )
     ]
 
 
-def _last_at_the_end(trace: Trace) -> list[Finding]:
-    events = trace.events
-    counted = ((events["step"] >= 0) & (events["kind"] != "host")).to_numpy()
-    rows = events.loc[counted, ["step", "task", "start_ns", "duration_ns"]]
-    end = rows["start_ns"] + rows["duration_ns"]
-    ends = end.groupby([rows["step"], rows["task"]], observed=True).max().rename("end").reset_index()
-    ends["task"] = ends["task"].astype(str)
-    ends["job"] = ends["task"].str.extract(r"/job:([^/]+)", expand=False)
-    ends = ends.dropna(subset=["job"]).sort_values(["step", "job", "end"], kind="stable")
-    together = ends.groupby(["step", "job"])
-    last = ends[together["task"].transform("size") > 1].groupby(["step", "job"]).tail(2)
-    if last.empty:
+def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
+    found = _latest(table, met, "end", END_LIMIT)
+    if found is None:
         return []
-    pairs = last.groupby(["step", "job"])
-    late = pd.DataFrame(
-        {"task": pairs["task"].last(), "before": pairs["end"].first(), "end": pairs["end"].last()}
-    ).reset_index()
-    late["late"] = late["end"] - late["before"]
-    total = int(step_times(trace)["duration_ns"].sum())
-    sums = late.groupby("task")["late"].sum()
-    task, share = str(sums.idxmax()), float(sums.max()) / total
-    if share < END_LIMIT:
+    latest, late = found
+    worst = late.iloc[int(late["late_ns"].to_numpy().argmax())]
+    task, end = str(latest["task"]), int(worst["arrived_ns"])
+    start = end - int(worst["late_ns"])
+    spent = _spent(trace, task, int(worst["step"]), start, end)
+    idle = spent.pop("none", 0)
+    if not spent or idle > (1 - WORKING) * (end - start):
         return []
-    own = late[late["task"] == task]
-    worst = own.iloc[int(own["late"].to_numpy().argmax())]
+    most = max(spent, key=lambda name: spent[name])
     kind = task_name(task).rpartition(" ")[0]
     return [
         Finding(
             "late task",
             f"{_called(task)} is done long after the others",
-            f"It still works when every other {kind} is done, for {span(float(sums.max()))}, {percent(share)}"
-            f" of the steps' time; in step {worst['step']} {span(float(worst['late']))}."
-            f"{_spends(trace, task)}",
+            f"It still works when every other {kind} is done, for {span(latest['awaited_ns'])},"
+            f" {percent(latest['share'])} of the steps' time; in step {worst['step']} for"
+            f" {span(worst['late_ns'])}, most of it {most.replace('_', ' ')}, {span(spent[most])}.",
             "Give it less to do, or find out what it does in that time: more work in a batch, a slower "
             "machine, a slower way to its parameters.",
-            share,
+            float(latest["share"]),
             int(worst["step"]),
-            int(worst["before"]),
-            int(worst["end"]),
-            _events_between(trace, task, int(worst["before"]), int(worst["end"])),
+            start,
+            end,
+            _events_between(trace, task, start, end),
         )
     ]
 
 
-def _spends(trace: Trace, task: str) -> str:
-    """Say what a task does most."""
-    table = whole_tasks(trace)
-    own = table[table["task"].astype(str) == task].drop(columns=["step", "task", "device"]).sum()
-    total = int(own.pop("step_ns"))
-    largest = str(own.astype("float64").idxmax())
-    named = largest.removesuffix("_ns").replace("_", " ")
-    return f" Most of its time is {named}, {percent(float(own[largest]) / total)}."
+def _spent(trace: Trace, task: str, step: int, start: int, end: int) -> dict[str, int]:
+    """Return how long a task did what in a part of a step, in ns."""
+    table = activity_times(trace)
+    own = (table["step"] == step) & (table["device"].astype(str) == "") & (table["task"].astype(str) == task)
+    rows = table[own]
+    begin = rows["start_ns"].clip(lower=start)
+    length = ((rows["start_ns"] + rows["duration_ns"]).clip(upper=end) - begin).clip(lower=0)
+    return {
+        str(name): int(total)
+        for name, total in length.groupby(rows["activity"], observed=True).sum().items()
+        if total
+    }
 
 
 def _events_between(trace: Trace, task: str, start: int, end: int) -> list[int]:
@@ -139,21 +145,32 @@ def _events_between(trace: Trace, task: str, start: int, end: int) -> list[int]:
 def communication_exposed(trace: Trace) -> list[Finding]:
     """Find communication behind which nothing computes, of the task that waits least for others.
 
-    What other tasks communicate longer is waiting for that one.
+    What other tasks communicate longer is waiting for that one. A trace of one task does not say that.
     """
     table = whole_tasks(trace)
-    table = table[table["communication_ns"] > 0]
-    if table.empty:
+    columns = ["communication_ns", "step_ns", "device_compute_ns"]
+    sums = table.groupby(table["task"].astype(str))[columns].sum()
+    # A parameter server only answers.
+    answers = sums.index.str.startswith("/job:ps/")
+    sums = sums[~answers] if not answers.all() else sums
+    computes = sums["device_compute_ns"] > 0
+    sums = sums[computes] if computes.any() else sums
+    sums = sums[sums["communication_ns"] > 0]
+    if sums.empty:
         return []
-    sums = table.groupby(table["task"].astype(str))[
-        ["communication_ns", "step_ns", "device_compute_ns"]
-    ].sum()
-    # A parameter server computes nothing and only answers.
-    working = sums[sums["device_compute_ns"] > 0] if (sums["device_compute_ns"] > 0).any() else sums
-    shares = working["communication_ns"] / working["step_ns"]
+    shares = sums["communication_ns"] / sums["step_ns"]
     task, share = str(shares.idxmin()), float(shares.min())
     if share < COMMUNICATION_LIMIT:
         return []
+    alone = len(table["task"].unique()) == 1
+    who = task_name(task) or (task if not alone else "") or "the task"
+    who = f"even the task that waits least, {who}," if len(sums) > 1 else who
+    others = " How much of that is waiting for others, a trace of one task does not say." if alone else ""
+    less = (
+        "Send less or earlier: larger batches, gradients of half precision, transfers in the order in"
+        " which they are needed; or a faster network."
+    )
+    together = "Read the traces of all tasks together, which tells whether they wait for a late one. "
     own = table[table["task"].astype(str) == task]
     row = own.iloc[int(own["communication_ns"].to_numpy().argmax())].astype(object)
     events = trace.events
@@ -167,11 +184,10 @@ def communication_exposed(trace: Trace) -> list[Finding]:
         Finding(
             "communication",
             "Communication is not hidden behind computing",
-            f"{percent(share)} of the steps' time even the task that waits least, {task_name(task) or task},"
-            f" receives or reduces tensors and computes nothing meanwhile: in step {row['step']}"
-            f" {span(int(row['communication_ns']))} of {span(int(row['step_ns']))}.",
-            "Send less or earlier: larger batches, gradients of half precision, transfers in the order in"
-            " which they are needed; or a faster network.",
+            f"{percent(share)} of the steps' time {who} receives or reduces tensors and computes nothing"
+            f" meanwhile: in step {row['step']} {span(int(row['communication_ns']))} of"
+            f" {span(int(row['step_ns']))}.{others}",
+            (together if alone else "") + less,
             share,
             int(row["step"]),
             int(start.min()) if len(rows) else step_start,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.activities import NUMBER
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.evidence import Finding, percent, span, step_range, step_times
 from tfvis_nb.analysis.placement import cpu_amid_gpu
@@ -26,13 +28,15 @@ def cpu_ops(trace: Trace) -> list[Finding]:
         return []
     copied = table["to_host"] + table["to_device"]
     table = table.assign(copies=copied, copied=table["to_host_bytes"] + table["to_device_bytes"])
-    table = table[(copied > 0) | (table["where"].astype(str) == "CPU")]
+    on_gpu = (table["where"].astype(str) == "GPU").to_numpy()
+    table = table[((copied > 0) | (table["where"].astype(str) == "CPU")) & (~on_gpu | _asks(trace, table))]
     total = int(step_times(trace)["duration_ns"].sum())
     idle = int(table["idle_once_ns"].sum())
     share = idle / total if total else 0.0
     if share < LIMIT:
         return []
     by_op = table.groupby(table["op"].astype(str))["gpu_idle_ns"].sum().sort_values(ascending=False)
+    several = len(by_op) > 1
     events = trace.events
     longest = table["longest"].tolist()
     step = int(events["step"].iloc[longest[0]])
@@ -43,9 +47,9 @@ def cpu_ops(trace: Trace) -> list[Finding]:
         Finding(
             "cpu ops",
             "Ops on the CPU and copies to the host interrupt the GPU",
-            f"{_listed(by_op)} work on the CPU amid the kernels of the GPU, in host memory, or copy to the"
-            f" host and back: {int(table['copies'].sum())} copies of together"
-            f" {int(table['copied'].sum()):,} bytes. Meanwhile the GPU is idle for {span(idle)},"
+            f"{_listed(by_op)} {'work' if several else 'works'} on the CPU amid the kernels of the GPU,"
+            f" in host memory, or {'copy' if several else 'copies'} to the host and back:"
+            f" {_copies(table)}. Meanwhile the GPU is idle for {span(idle)},"
             f" {percent(share)} of the steps' time.",
             "Prepare indices and shapes in the input pipeline, keep shapes static, and replace ops whose"
             " result the host has to read before it can go on (Unique, SparseToDense, Where) by dense ones.",
@@ -58,9 +62,35 @@ def cpu_ops(trace: Trace) -> list[Finding]:
     ]
 
 
+def _copies(table: pd.DataFrame) -> str:
+    count, size = int(table["copies"].sum()), int(table["copied"].sum())
+    named = f"{count} {'copy' if count == 1 else 'copies'}"
+    return f"{named} of together {size:,} bytes" if count and size else named
+
+
+def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
+    """Tell which ops had something copied to the host before they were done, so that it was read there.
+
+    Others copied their arguments to the GPU, or what they made to the host for who comes next.
+    """
+    events, edges = trace.events, trace.edges
+    start = events["start_ns"].to_numpy(np.int64)
+    end = start + events["duration_ns"].to_numpy(np.int64)
+    source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
+    launch = (edges["kind"] == "launch").to_numpy()
+    to_host = trace.activity == NUMBER["d2h"]
+    made = launch & to_host[target] & (start[target] < end[source])
+    brought = ~launch & to_host[source]
+    keys = ["task", "name"]
+    asking = events.iloc[np.unique(np.concatenate([source[made], target[brought]]))][keys].astype(str)
+    rows = pd.MultiIndex.from_frame(table[keys].astype(str))
+    found: np.ndarray = rows.isin(pd.MultiIndex.from_frame(asking))
+    return found
+
+
 def _listed(by_op: pd.Series) -> str:
     names = [str(name) for name in by_op.index[:_MOST_OPS]]
     rest = len(by_op) - len(names)
     if rest:
-        return ", ".join(names) + f" and {rest} other op types"
+        return ", ".join(names) + f" and {rest} other op type{'s' if rest > 1 else ''}"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
