@@ -1,8 +1,8 @@
 """Processes that write a session and others that read it meanwhile, and whether all of it is there then.
 
-``python -m tests.store_load write|read PATH SECONDS`` is one of them: it prints what it did as
+``python -m tests.store_load write|read PATH ROUNDS SECONDS`` is one of them: it prints what it did as
 JSON, and fails at the first thing that is not as it should be. Those who write go on until all
-others have ended: then every request can be met.
+others have ended: then every request can be met, however slow the machine is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,12 +61,18 @@ class Done:
     megabytes: float
 
 
-def load(path: Path, seconds: float, *, writers: int = 2, readers: int = 3) -> Done:
-    """Have a new session written and read for some seconds, then look at all that is in it."""
+def load(path: Path, seconds: float = 0.0, *, rounds: int = 1, writers: int = 2, readers: int = 3) -> Done:
+    """Have a new session written and read, then look at all that is in it.
+
+    Parameters
+    ----------
+    seconds, rounds
+        For how long each of those who read does so, and how often at least it reads traces and asks for one.
+    """
     kinds = ["read"] * readers + ["write"] * writers
     processes = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.store_load", kind, str(path), str(seconds)],
+            [sys.executable, "-m", "tests.store_load", kind, str(path), str(rounds), str(seconds)],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -77,7 +84,7 @@ def load(path: Path, seconds: float, *, writers: int = 2, readers: int = 3) -> D
     for number, process in enumerate(processes):
         if number == readers:
             _stop(path).touch()
-        printed.append(process.communicate(timeout=seconds * 3 + 120))
+        printed.append(process.communicate(timeout=seconds * 3 + rounds + 300))
     sums: Counter[str] = Counter()
     failures = []
     for kind, process, (said, errors) in zip(kinds, processes, printed, strict=True):
@@ -116,20 +123,21 @@ def _stop(path: Path) -> Path:
     return path.with_name("stop")
 
 
-def _write(path: Path, _: float) -> dict[str, int]:
+def _write(path: Path, *_: float) -> dict[str, int]:
     written, met = write(path, lambda: not _stop(path).exists())
     return {"written": written, "met": met}
 
 
-def _read(path: Path, seconds: float) -> dict[str, int]:
+def _read(path: Path, rounds: float, seconds: float) -> dict[str, int]:
     """Look at the tables, read a new and an old trace and ask for one, time and again."""
     events = [len(tv.read_trace(message).events) for message in MESSAGES]
     until, reads, seen = time.monotonic() + seconds, 0, 0
+    asked = 0
     chosen = random.Random(0)
     while not path.exists():
         time.sleep(0.01)
     with tv.open_session(path) as session:
-        while time.monotonic() < until:
+        while asked < rounds or time.monotonic() < until:
             runs = int(session.signatures["runs"].sum())
             if runs < seen:
                 raise AssertionError(f"{runs} runs, where there were {seen}")
@@ -142,9 +150,10 @@ def _read(path: Path, seconds: float) -> dict[str, int]:
                 reads += 1
             if reads:
                 session.trace_next()
+                asked += 1
     return {"reads": reads}
 
 
 if __name__ == "__main__":
-    work = {"write": _write, "read": _read}[sys.argv[1]]
-    print(json.dumps(work(Path(sys.argv[2]), float(sys.argv[3]))))  # noqa: T201 - for `load`
+    does: dict[str, Callable[..., dict[str, int]]] = {"write": _write, "read": _read}
+    print(json.dumps(does[sys.argv[1]](Path(sys.argv[2]), *map(float, sys.argv[3:]))))  # noqa: T201 - for `load`

@@ -22,6 +22,9 @@ from tfvis_nb.stored.making import NEW_LEDGER
 SLOTS = 4096
 """How many signatures a process can count apart."""
 
+READINGS = 10
+"""How often to read, until no record is found in the middle of a write; one that was cut short stays so."""
+
 _RECORD = struct.Struct("<8q")
 
 
@@ -129,16 +132,22 @@ def read_ledger(path: Path) -> dict[int, Counts]:
     >>> {slot: counts.runs for slot, counts in found.items()}
     {2: 5}
     """
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return {}
-    whole = len(content) // _RECORD.size * _RECORD.size
-    return {
-        slot: Counts(*record[:6])
-        for slot, record in enumerate(_RECORD.iter_unpack(content[:whole]))
-        if record[0] + record[1] > 0 and record[6:] == (record[2], record[0] + record[1])
-    }
+    found: dict[int, Counts] = {}
+    for _ in range(READINGS):
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return found
+        whole = len(content) // _RECORD.size * _RECORD.size
+        half_written = False
+        for slot, record in enumerate(_RECORD.iter_unpack(content[:whole])):
+            if record[6:] != (record[2], record[0] + record[1]):
+                half_written = True
+            elif record[0] + record[1] > 0:
+                found[slot] = Counts(*record[:6])
+        if not half_written:
+            break
+    return found
 
 
 @contextmanager
