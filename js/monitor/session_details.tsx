@@ -16,10 +16,7 @@ export function SessionDetails({ store, state }: { store: MonitorStore; state: M
   const facts: [string, string][] = [
     ["File", state.path],
     ["State", recording(state).text],
-    ["Signatures", formatCount(state.signatures_total)],
-    ["Runs", formatExact(state.runs_total)],
-    ["Total", formatDuration(state.total_ns)],
-    ["Traces", tracesText(state)],
+    ...(state.waiting ? [] : counts(state)),
   ];
   const newest = state.processes.toReversed().slice(0, MOST);
   return (
@@ -70,6 +67,15 @@ export function SessionDetails({ store, state }: { store: MonitorStore; state: M
       {refusal(state) && <p class="note">{refusal(state)}.</p>}
     </>
   );
+}
+
+function counts(state: MonitorState): [string, string][] {
+  return [
+    ["Signatures", formatCount(state.signatures_total)],
+    ["Runs", formatExact(state.runs_total)],
+    ["Total", formatDuration(state.total_ns)],
+    ["Traces", tracesText(state)],
+  ];
 }
 
 /** How many there are, and what those that are listed take. */

@@ -2,6 +2,7 @@
 
 import type { Options } from "../host";
 import type { Commands } from "../input/commands";
+import { withoutControls } from "../model/bidi";
 import { eventCount } from "../model/merged";
 import { countSteps, stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
@@ -24,7 +25,7 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
     <header class="toolbar">
       {drawn.title && (
         <span class="title" title={drawn.title}>
-          {drawn.title}
+          {withoutControls(drawn.title)}
         </span>
       )}
       {store.run.steps.length > 1 && <StepSelect store={store} />}

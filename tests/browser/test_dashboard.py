@@ -77,6 +77,19 @@ def test_the_timeline_moves_a_chart_of_the_runs_time(shown: Dashboard) -> None:
     assert shown.settled(chart) == pytest.approx(shown.settled(shown.ruler), abs=0.02)
 
 
+def test_bandwidth_over_time_follows_the_timeline(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
+    trace = REPOSITORY / "tests" / "data" / "gpu_tf221_mlp.pb.xz"
+    shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
+    chart = shown.chart("Transfers", "Bandwidth over time (GB/s)")
+    whole = shown.settled(shown.ruler)
+    assert shown.settled(chart) == pytest.approx(whole, abs=0.02)
+    shown.timeline.lanes.focus()
+    for _ in range(4):
+        shown.page.keyboard.press("w")
+    near = shown.moved(shown.ruler, whole)
+    assert shown.settled(chart) == pytest.approx(near, abs=0.02)
+
+
 def test_a_chart_moves_the_timeline(shown: Dashboard) -> None:
     chart = shown.chart("Memory", MEMORY)
     before = shown.settled(shown.ruler)

@@ -50,4 +50,4 @@ def test_what_follows_a_signature_stays_behind_it(context: BrowserContext, tmp_p
         monitor.opened()
         close = page.get_by_role("button", name="Close the timeline")
         expect(close).to_have_accessible_name("Close the timeline of \u2068agpj.exe\u2069, run 7")
-        expect(monitor.sections.locator(".stage .title")).to_have_css("unicode-bidi", "isolate")
+        expect(monitor.sections.locator(".stage .title")).to_have_text("agpj.exe, run 7")
