@@ -10,7 +10,7 @@ from tensorflow.python.eager import context
 
 import tfvis_nb as tv
 from tests.recording.work import labels, squared
-from tfvis_nb.recording import profiles
+from tfvis_nb.recording import profiler_slot, profiles
 
 pytestmark = pytest.mark.tensorflow
 
@@ -94,7 +94,12 @@ def test_a_profile_of_the_codes_own_that_outlasts_the_block(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("accelerated")
-def test_full_traces_and_the_profile_keep_out_of_each_others_way(session: Any) -> None:
+def test_full_traces_and_the_profile_keep_out_of_each_others_way(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiles, "PATIENCE_S", 60.0)  # however slow the machine is
+    monkeypatch.setattr(profiler_slot, "LONGEST_WAIT_S", 60.0)
+
     def sessions() -> None:
         results.extend(session.run("loss:0") for _ in range(20))
 
