@@ -121,6 +121,29 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def test_ctrl_c_does_not_wait_for_a_trace_that_is_being_written(tmp_path: Path) -> None:
+    path = tmp_path / "run.tfvis"
+    write_session(path)
+    code = (
+        "import sys, time; from tfvis_nb.cli import main; from tfvis_nb.serving.answers import Answers\n"
+        "def opened(self, number): print('asked', flush=True); time.sleep(60)\n"
+        f"Answers.opened = opened; sys.exit(main(['serve', {str(path)!r}, '--no-browser']))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        address = urlsplit(process.stdout.readline().strip())
+        connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=30)
+        token = address.query.removeprefix("token=")
+        connection.request("GET", "/api/trace/1/drawn", headers={"Authorization": f"token {token}"})
+        assert process.stdout.readline() == "asked\n"
+        began = time.monotonic()
+        assert ended(process) == (130, ["tfvis-nb: Ctrl-C ends this, not the job"])
+        assert time.monotonic() - began < 20
+        connection.close()
+
+
 def test_a_session_of_tftracer(data: Path, tmp_path: Path) -> None:
     session = data / "tftracer_session.pickle.gz"
     with serving(session, "--no-browser", TMPDIR=str(tmp_path)) as (process, url):

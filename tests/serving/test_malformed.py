@@ -152,10 +152,20 @@ def head(server: MonitorServer, *lines: str, method: str = "POST", path: str = "
     return "\r\n".join((*first, *lines, "", "")).encode()
 
 
-def test_a_body_that_is_announced_as_endless(server: MonitorServer) -> None:
-    answer = raw(server, head(server, f"Content-Length: {10**15}", "Expect: 100-continue"))
+@pytest.mark.parametrize("digits", [15, 18])
+def test_a_body_that_is_announced_as_endless(server: MonitorServer, digits: int) -> None:
+    answer = raw(server, head(server, f"Content-Length: {'9' * digits}", "Expect: 100-continue"))
     assert b"HTTP/1.1 413 " in answer
     assert answer.endswith(b'{"error": "a command has at most 64,000 bytes"}')
+
+
+@pytest.mark.parametrize("digits", [30, 5000])
+def test_a_length_that_is_no_number(
+    server: MonitorServer, digits: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    stranger = f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {'9' * digits}\r\n\r\n"
+    assert re.match(rb"HTTP/1\.1 4\d\d ", raw(server, stranger.encode(), most=1 << 16))
+    assert caplog.text == ""
 
 
 def test_a_body_in_endless_pieces(server: MonitorServer) -> None:
@@ -185,6 +195,7 @@ def test_headers_that_are_too_large(server: MonitorServer) -> None:
     "data",
     [
         b"\r\n\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"nonsense\r\n\r\n",
         b"GET /\r\n\r\n",
         b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
@@ -213,6 +224,13 @@ def test_what_is_no_request(server: MonitorServer, data: bytes) -> None:
     assert re.match(rb"HTTP/1\.1 4\d\d ", answer)
     assert b"200" not in answer
     assert ask(server, "/api/state").status == 200
+
+
+def test_no_other_protocol_is_gone_over_to(server: MonitorServer) -> None:
+    wanted = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: YQ==")
+    answer = raw(server, head(server, *wanted, method="GET", path="/api/state"), most=1)
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"upgrade" not in answer.lower()
 
 
 def test_a_second_request_on_the_connection_is_one_of_its_own(server: MonitorServer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ LARGEST_HEADERS = 16_000
 _DRAINED = 8_000_000
 """Bytes of a body that are read only to be refused: a client that still sends does not see the answer."""
 
+_DIGITS = 19
 _PIECE = 1 << 18
 
 _STALLED_S = 60.0
@@ -166,8 +168,7 @@ class Exchange(httputil.HTTPMessageDelegate):
         """Take the headers; a body that is announced as far too large is not waited for."""
         assert isinstance(start_line, httputil.RequestStartLine)
         self._start, self._headers = start_line, headers
-        declared = headers.get("Content-Length", "")
-        if declared.isdecimal() and int(declared) > _DRAINED:
+        if self._declared() > _DRAINED:
             self._begin()
 
     def data_received(self, chunk: bytes) -> None:
@@ -189,15 +190,19 @@ class Exchange(httputil.HTTPMessageDelegate):
 
     def _begin(self) -> None:
         if self._task is None:
-            whole = self._size <= LARGEST_BODY and not self._declared_too_much()
+            whole = max(self._size, self._declared()) <= LARGEST_BODY
             body = bytes(self._body) if whole else None
             request = Request(self._start.method, self._start.path, self._headers, body)
             self._connection.set_close_callback(self.on_connection_close)
             self._task = asyncio.ensure_future(self._answer(request))
 
-    def _declared_too_much(self) -> bool:
+    def _declared(self) -> float:
+        """Return how large the body is said to be, in bytes."""
         declared = self._headers.get("Content-Length", "")
-        return declared.isdecimal() and int(declared) > LARGEST_BODY
+        if not (declared.isascii() and declared.isdecimal()):
+            return 0
+        # Python makes no number of thousands of digits.
+        return int(declared) if len(declared) < _DIGITS else math.inf
 
     async def _answer(self, request: Request) -> None:
         try:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qs, quote
 
 from tfvis_nb.display.page import file_stem
@@ -15,8 +13,7 @@ from tfvis_nb.serving.access import Access
 from tfvis_nb.serving.answers import Answers
 from tfvis_nb.serving.exchange import LARGEST_BODY, MadeFile, Refusal, Request, Response, refused
 from tfvis_nb.serving.pages import monitor_page, onward, said
-
-T = TypeVar("T")
+from tfvis_nb.serving.workers import Worker
 
 
 class Routes:
@@ -37,7 +34,7 @@ class Routes:
         self._access = access
         self._script = script
         self._quick, self._slow, self._copying = (
-            ThreadPoolExecutor(1, f"tfvis-nb-serve-{what}") for what in ("state", "trace", "copy")
+            Worker(f"tfvis-nb-serve-{what}") for what in ("state", "trace", "copy")
         )
         self._routes: list[tuple[re.Pattern[str], str, Callable[..., Awaitable[Response]]]] = [
             (re.compile(path), method, handle)
@@ -54,8 +51,8 @@ class Routes:
 
     def close(self) -> None:
         """Begin no more work; what is under way ends by itself."""
-        for executor in (self._quick, self._slow, self._copying):
-            executor.shutdown(wait=False, cancel_futures=True)
+        for worker in (self._quick, self._slow, self._copying):
+            worker.close()
 
     async def respond(self, request: Request) -> Response:
         """Answer a request.
@@ -112,12 +109,12 @@ class Routes:
         return Response(self._script, headers={"Content-Type": "text/javascript; charset=utf-8"})
 
     async def _state(self, request: Request) -> Response:
-        state = await _in(self._quick, self._answers.state)
+        state = await self._quick.done(self._answers.state)
         if state.tag in re.findall(r'"[^"]*"', request.headers.get("If-None-Match", "")):
             return Response(status=304, headers={"ETag": state.tag})
         headers = {"Content-Type": "application/json", "ETag": state.tag, "Vary": "Accept-Encoding"}
         if "gzip" in request.headers.get("Accept-Encoding", ""):
-            packed = await _in(self._quick, lambda: state.packed)
+            packed = await self._quick.done(lambda: state.packed)
             return Response(packed, headers={**headers, "Content-Encoding": "gzip"})
         return Response(state.body, headers=headers)
 
@@ -128,11 +125,11 @@ class Routes:
         if request.body is None:
             raise Refusal(413, f"a command has at most {LARGEST_BODY:,} bytes")
         command = _parsed(request.body)
-        state = await _in(self._quick, lambda: self._answers.obey(command))
+        state = await self._quick.done(lambda: self._answers.obey(command))
         return Response(state.body, headers={"Content-Type": "application/json", "ETag": state.tag})
 
     async def _part(self, _: Request, number: str, part: str) -> Response:
-        opened = await _in(self._slow, lambda: self._answers.opened(int(number)))
+        opened = await self._slow.done(lambda: self._answers.opened(int(number)))
         data: bytes = getattr(opened, part)
         return Response(data, headers=_attachment(f"{file_stem(opened.title)}.{part}.gz"))
 
@@ -142,14 +139,10 @@ class Routes:
         except ValueError:
             forms = []
         form = forms[0] if len(forms) == 1 else ""
-        return _file(*await _in(self._slow, lambda: self._answers.download(int(number), form)))
+        return _file(*await self._slow.done(lambda: self._answers.download(int(number), form)))
 
     async def _save(self, _: Request) -> Response:
-        return _file(*await _in(self._copying, self._answers.save))
-
-
-async def _in(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(executor, work)
+        return _file(*await self._copying.done(self._answers.save))
 
 
 def _parsed(body: bytes) -> dict[str, Any]:

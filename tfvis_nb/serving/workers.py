@@ -1,0 +1,70 @@
+"""Threads that work for the server, one thing after another, and that nobody waits for at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Worker:
+    """A thread that does what it is given, in that order.
+
+    Unlike that of an executor it does not keep the process alive: who presses Ctrl-C, or whose job has
+    ended, does not wait until a large trace is written for a browser.
+
+    Parameters
+    ----------
+    name
+        Of the thread.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from tfvis_nb.serving.workers import Worker
+    >>> worker = Worker("adding")
+    >>> asyncio.run(worker.done(lambda: 1 + 1))
+    2
+    >>> worker.close()
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._given: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    async def done(self, work: Callable[[], T]) -> T:
+        """Do something and return what it returns; who is cancelled while it waits for its turn has none."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
+        future: Future[T] = Future()
+        self._given.put((future, work))
+        return await asyncio.wrap_future(future)
+
+    def close(self) -> None:
+        """Begin nothing more; what is under way ends by itself."""
+        while True:
+            try:
+                item = self._given.get_nowait()
+            except Empty:
+                break
+            if item is not None:
+                item[0].cancel()
+        self._given.put(None)
+
+    def _run(self) -> None:
+        while (item := self._given.get()) is not None:
+            future, work = item
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(work())
+            except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+                future.set_exception(error)
+            del item, future, work  # an answer may be large
