@@ -80,7 +80,7 @@ def test_the_timeline_moves_a_chart_of_the_runs_time(shown: Dashboard) -> None:
 def test_bandwidth_over_time_follows_the_timeline(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
     trace = REPOSITORY / "tests" / "data" / "gpu_tf221_mlp.pb.xz"
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
-    chart = shown.chart("Transfers", "Bandwidth over time (GB/s)")
+    chart = shown.chart("Transfers", "Bandwidth over time")
     whole = shown.settled(shown.ruler)
     assert shown.settled(chart) == pytest.approx(whole, abs=0.02)
     shown.timeline.lanes.focus()

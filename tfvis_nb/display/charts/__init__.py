@@ -36,7 +36,7 @@ class Charts:
     'Time by op type (ms, summed over executions)'
     """
 
-    NAMES = ("breakdown", "utilisation", "top_ops", "memory", "transfers", "steps")
+    NAMES = ("breakdown", "utilisation", "top_ops", "memory", "transfers", "bandwidth", "steps")
     """Every chart."""
 
     def __init__(self, trace: Trace) -> None:
@@ -77,6 +77,13 @@ class Charts:
         self._check("transfers")
         return transfers_chart(self._trace)
 
+    def bandwidth(self) -> figure:
+        """How many bytes a second moved at each moment; see `tfvis_nb.analysis.bandwidth.bandwidth`."""
+        from tfvis_nb.display.charts.bandwidth import bandwidth_chart
+
+        self._check("bandwidth")
+        return bandwidth_chart(self._trace)
+
     def steps(self) -> figure:
         """How long each step took; see `tfvis_nb.Trace.steps`."""
         from tfvis_nb.display.charts.time import steps_chart
@@ -99,8 +106,12 @@ class Charts:
             return "the trace holds no events"
         if name in ("breakdown", "utilisation", "memory"):
             return why_not(getattr(trace, name))
-        if name == "transfers" and trace.transfers.empty:
+        if name in ("transfers", "bandwidth") and trace.transfers.empty:
             return "nothing was received or copied"
+        if name == "bandwidth":
+            from tfvis_nb.analysis.bandwidth import bandwidth
+
+            return why_not(bandwidth(trace))
         if name == "steps" and int((trace.steps["step"] >= 0).sum()) < 2:
             return (
                 "there is one step only" if (trace.steps["step"] >= 0).any() else "no event belongs to a step"

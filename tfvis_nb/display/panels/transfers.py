@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tfvis_nb.analysis import slowest_edges, transfer_matrix
+from tfvis_nb.analysis import bandwidth, slowest_edges, transfer_matrix
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, figures, step_key, table
 from tfvis_nb.display.panels.places import Places
@@ -23,8 +23,19 @@ _ENDS = [
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the chart of transfers, their sums by source and destination, and the slowest of them."""
-    return [chart(trace, "transfers", _CHART), _matrix(trace), _slowest(trace)]
+    """Return charts of bandwidth and of transfers, their sums by source and destination, and the slowest."""
+    return [
+        chart(trace, "bandwidth", _rates(trace)),
+        chart(trace, "transfers", _CHART),
+        _matrix(trace),
+        _slowest(trace),
+    ]
+
+
+def _rates(trace: Trace) -> str:
+    left_out = int(bandwidth.bandwidth(trace).attrs["left_out"])
+    without = f" {left_out:,} whose size or time is not recorded are left out." if left_out else ""
+    return bandwidth.FIGURES["bandwidth"] + without
 
 
 def _between(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,93 @@
+"""A chart of how many bytes a second moved, over the network and between hosts and devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.bandwidth import bandwidth, binned_bandwidth
+from tfvis_nb.analysis.evidence import span
+from tfvis_nb.display.charts.style import COLOURS, TIME, legend_below, plot, shown
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+    from tfvis_nb._trace import Trace
+
+PARTS = 400
+"""Means over so many equal parts of the time are drawn: moment by moment, short tensors whose times are known
+to the microsecond seem faster than any network."""
+
+_PALETTE = ("#5b8bd0", "#c2559d", "#8a9a2b", "#7b828e")
+
+
+def bandwidth_chart(trace: Trace) -> figure:
+    """Return how many bytes a second moved over time, in GB/s, a line for each direction.
+
+    What is drawn is `tfvis_nb.analysis.bandwidth.binned_bandwidth`, of `PARTS` equal parts of the time until
+    nothing moves any more. A direction is an op type: ``RecvTensor``, ``MemcpyH2D``.
+
+    Parameters
+    ----------
+    trace
+        A trace of which something moved.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.bandwidth import bandwidth_chart
+    >>> columns = {"start_ns": [0], "duration_ns": [2000], "kind": ["memcpy"], "op": ["MemcpyH2D"],
+    ...            "bytes": [4000]}
+    >>> data = bandwidth_chart(Trace(events.build(columns))).renderers[0].data_source.data
+    >>> data["ms"].tolist(), data["rate"].round(3).tolist()
+    ([0.0, 0.002], [2.0, 0.0])
+    """
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    table = bandwidth(trace)
+    first = int(trace.events["start_ns"].iloc[0])
+    last = int((table["start_ns"] + table["duration_ns"]).max())
+    bin_ns = -(-(last - first) // PARTS)
+    table = binned_bandwidth(trace, bin_ns)
+    title = f"Bandwidth over time (GB/s, means over {span(bin_ns)})"
+    made = plot(title, height=200, from_0="y", name=TIME)
+    for number, (channel, rows) in enumerate(table.groupby("channel", observed=True, sort=True)):
+        name = shown(str(channel) or "copies")
+        source = ColumnDataSource(_steps(rows, first))
+        line = made.step(
+            "ms",
+            "rate",
+            source=source,
+            mode="after",
+            color=_colour(str(channel), number),
+            line_width=1.5,
+            legend_label=name,
+        )
+        tooltips = [("", name), ("", "@rate{0,0.000} GB/s"), ("at", "@ms{0,0.000} ms")]
+        made.add_tools(HoverTool(renderers=[line], tooltips=tooltips, mode="vline", visible=False))
+    made.xaxis.axis_label = "ms since the first event"
+    legend_below(made)
+    return made
+
+
+def _steps(rows: pd.DataFrame, first: int) -> dict[str, Any]:
+    """Return where a line changes: at the begin of each part, and to 0 where nothing moves."""
+    start = rows["start_ns"].to_numpy(np.int64) - first
+    end = start + rows["duration_ns"].to_numpy(np.int64)
+    ends = np.append(end[:-1] < start[1:], True)
+    time = np.concatenate([start, end[ends]])
+    rate = np.concatenate([rows["bandwidth"].to_numpy(np.float64) / 1e9, np.zeros(int(ends.sum()))])
+    order = np.argsort(time, kind="stable")
+    time, rate = time[order], rate[order]
+    # Where it does not change there is nothing to draw.
+    kept = np.append(True, rate[1:] != rate[:-1])
+    return {"ms": time[kept] / 1e6, "rate": rate[kept]}
+
+
+def _colour(channel: str, number: int) -> str:
+    for activity, words in (("h2d", "H2D"), ("d2h", "D2H"), ("d2d", "D2D"), ("communication", "Recv")):
+        if words in channel:
+            return COLOURS[activity]
+    return _PALETTE[number % len(_PALETTE)]
