@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import re
@@ -14,10 +15,12 @@ import pytest
 import tfvis_nb as tv
 from tests.serving.client import ask, command
 from tests.serving.conftest import write_session
+from tfvis_nb import serving
+from tfvis_nb.display import kept_traces
 from tfvis_nb.display.closer import closer
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.display.wire_details import details
-from tfvis_nb.serving import MonitorServer
+from tfvis_nb.serving import MonitorServer, answers
 from tfvis_nb.stored.state import session_state
 
 
@@ -195,6 +198,38 @@ def test_a_damaged_trace_is_said(server: MonitorServer, path: Path) -> None:
         answer = ask(server, address)
         assert answer.status == 422
         assert "damaged" in answer.error
+
+
+def test_a_trace_too_large_for_the_timeline_is_said(
+    server: MonitorServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_traces, "MOST_HELD", 10)
+    answer = ask(server, "/api/trace/1/drawn")
+    assert answer.status == 422
+    assert "events, more than are sent in one piece" in answer.error
+
+
+def test_a_copy_for_which_there_is_no_room_is_said(
+    server: MonitorServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_room(prefix: str) -> None:
+        raise OSError(errno.EMFILE, "too many open files", prefix)
+
+    monkeypatch.setattr(answers, "TemporaryDirectory", no_room)
+    answer = ask(server, "/api/save")
+    assert answer.status == 503
+    assert "too many open files" in answer.error
+    assert caplog.text == ""
+
+
+def test_the_manual_has_every_answer_and_format() -> None:
+    folder = Path(serving.__file__).parent
+    code = "\n".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
+    used = set(re.findall(r"(?:Refusal\(|status = |values=|values: int = )\s*([45]\d\d)\b", code))
+    page = (folder.parents[1] / "docs" / "cli.md").read_text(encoding="utf-8").partition("## serve")[2]
+    rows = re.findall(r"^\| ([\d, ]+) \|", page, re.MULTILINE)
+    assert used == {number for row in rows for number in row.split(", ")}
+    assert all(f"`{form}`" in page for form in kept_traces.FORMATS)
 
 
 def test_a_file_that_comes_later(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ class Answers:
 
         key = self._place_of(number)
         if key not in self._opened:
-            with self._refusing():
+            with self._refusing(values=422):
                 self._opened[key] = Opened(*packed(self._session, number))
         self._opened.move_to_end(key)
         while len(self._opened) > 1 and self._kept_bytes() > _KEPT_BYTES:
@@ -133,7 +133,8 @@ class Answers:
         from tfvis_nb.display.page import file_stem
 
         path = self._session.path
-        folder = TemporaryDirectory(prefix="tfvis-nb-")
+        with self._refusing():
+            folder = TemporaryDirectory(prefix="tfvis-nb-")
         try:
             # A session of its own: nobody waits for the copy.
             with self._refusing(), SavedSession(path) as session:
@@ -158,8 +159,8 @@ class Answers:
         return found, number
 
     @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        """Say what cannot be done."""
+    def _refusing(self, *, values: int = 400) -> Iterator[None]:
+        """Say what cannot be done; `values` is the status where a value is what is wrong."""
         try:
             yield
         except FileNotFoundError:
@@ -168,7 +169,7 @@ class Answers:
         except TraceFormatError as error:
             raise Refusal(422, str(error)) from None
         except ValueError as error:
-            raise Refusal(400, str(error)) from None
+            raise Refusal(values, str(error)) from None
         except (sqlite3.Error, OSError) as error:
             raise Refusal(503, f"{self.name} cannot be read or written now: {error}") from None
 
