@@ -29,6 +29,7 @@ LIGHT = [
     "test_pickles.py",
     "test_reading_dialects.py",
     "recording/test_sessions.py",
+    "recording/test_failing_batches.py",
     *(
         f"recording/test_trace_session.py::test_{name}"
         for name in (

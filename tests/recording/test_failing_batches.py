@@ -231,6 +231,49 @@ def test_a_forked_process_has_no_batch_under_way(recorded: tv.TraceSession) -> N
     assert counted(recorded) == {"train": (BATCHES, 0)}
 
 
+def test_a_failing_run_ends_the_recording_of_its_monitored_session(recorded: tv.TraceSession) -> None:
+    v1: Any = tf.compat.v1
+    with tf.Graph().as_default():
+        v1.train.get_or_create_global_step()
+        fails = tf.debugging.check_numerics(tf.constant(float("nan")), "no number", name="fails")
+        for failed in (1, 2):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="no number"):
+                _run_monitored(recorded, fails)
+            assert not recorded.recording
+            assert recorded.signatures.set_index("label")["failed"]["fails"] == failed
+    assert recorded.processes["end"].notna().tolist() == [True, True]
+
+
+def _run_monitored(recorded: tv.TraceSession, fetched: Any) -> None:
+    with tf.compat.v1.train.MonitoredTrainingSession(hooks=[recorded.hook]) as session:
+        session.run(fetched)
+
+
+def test_a_monitored_session_that_is_made_anew_is_recorded_on(recorded: tv.TraceSession) -> None:
+    v1: Any = tf.compat.v1
+    made: list[Any] = []
+    aborted = [tf.errors.AbortedError(None, None, "a worker was lost")]
+
+    class Loses(v1.train.SessionRunHook):  # type: ignore[misc] # tensorflow has no types
+        def after_create_session(self, session: Any, coord: Any) -> None:  # noqa: ARG002
+            made.append(session)
+
+        def before_run(self, context: Any) -> None:  # noqa: ARG002
+            if aborted and recorded.recording and len(recorded.traces):
+                raise aborted.pop()
+
+    recorded.trace_all()
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        train = tf.group(step.assign_add(1), name="train")
+        with v1.train.MonitoredTrainingSession(hooks=[Loses(), recorded.hook]) as session:
+            for _ in range(3):
+                session.run(train)
+    assert len(made) == 2
+    assert int(recorded.signatures.set_index("label")["runs"]["train"]) == 3
+    assert not recorded.recording
+
+
 def test_batches_of_the_only_model_are_found_by_their_kind(recorded: tv.TraceSession) -> None:
     with recorded:
         _fit(recorded.keras_callback())

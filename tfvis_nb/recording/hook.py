@@ -22,6 +22,19 @@ def session_run_hook(session: TraceSession) -> Any:
         def begin(self) -> None:
             session.start(self)
 
+        def after_create_session(self, made: Any, coord: Any) -> None:  # noqa: ARG002 - of its threads
+            session.start(self)  # again, where a worker was lost and the session is made anew
+            close = made.close
+
+            def closing() -> None:
+                try:
+                    close()
+                finally:
+                    session.stop(self)
+
+            # An error ends a MonitoredSession without `end`.
+            made.close = closing
+
         def end(self, session_: Any) -> None:  # noqa: ARG002 - whose values nobody needs
             session.stop(self)
 
