@@ -78,6 +78,32 @@ def test_tables_have_the_same_columns_without_a_file(session: Any, tmp_path: Pat
     recorded.close()
 
 
+def test_an_empty_file_becomes_the_session(
+    session: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "run.tfvis"
+    path.touch()
+    recorded = tv.TraceSession(path)
+    assert [len(table) for table in tables(recorded)] == [0, 0, 0]
+    recorded.trace_every(2)
+    with recorded:
+        for _ in range(2):
+            session.run("loss:0")
+    assert recorded.traces["run"].tolist() == [2]
+    assert caplog.records == []
+    recorded.close()
+
+
+def test_a_file_of_something_else_is_a_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "run.tfvis"
+    path.write_text("something else")
+    recorded = tv.TraceSession(path)
+    for use in (lambda: recorded.trace_every(2), lambda: recorded.signatures, recorded.start):
+        with pytest.raises(tv.TraceFormatError, match="no session"):
+            use()
+    assert path.read_text() == "something else"
+
+
 def test_a_folder_that_is_read_only(session: Any, caplog: pytest.LogCaptureFixture) -> None:
     recorded = tv.TraceSession("/proc/run.tfvis")
     every_order(recorded)

@@ -216,7 +216,7 @@ class TraceSession(SavedSession):
         if self.problem:
             return
         try:
-            if self._book is None and not self.path.exists():
+            if self._book is None and self._is_unmade():
                 # Of a training that does not return, what to trace is said before it begins.
                 connect(self.path, create=True).close()
             super()._order(write)
@@ -229,16 +229,20 @@ class TraceSession(SavedSession):
 
     def _table(self, made: Callable[[sqlite3.Connection], pd.DataFrame]) -> pd.DataFrame:
         try:
-            return super()._table(made)
-        except FILE_ERRORS as error:
             # Where nothing was asked of it yet, there need not be a file.
-            if self._book is not None or not isinstance(error, FileNotFoundError):
-                self._stop_for(error)
+            if self._book is not None or not self._is_unmade():
+                return super()._table(made)
+        except FILE_ERRORS as error:
+            self._stop_for(error)
         connection = empty_session()
         try:
             return made(connection)
         finally:
             connection.close()
+
+    def _is_unmade(self) -> bool:
+        """Whether there is no file, or an empty one, such as those of `tempfile`."""
+        return not self.path.exists() or (self.path.is_file() and self.path.stat().st_size == 0)
 
     def _stop_for(self, error: Exception) -> None:
         """Stop recording because of an error of the file, whoever met it, and say so, once."""

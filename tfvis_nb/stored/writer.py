@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -289,7 +290,8 @@ class Writer:
             there = file_at(self.path) == self._file
             self._connection.close()
             if not there:  # and no session takes it in
-                self._ledger.remove()
+                with suppress(OSError):
+                    self._ledger.remove()
                 with making_files(self.path):
                     pass  # by which all that is left of it goes, unless there is another one
             else:
