@@ -213,6 +213,18 @@ def test_a_killed_process_has_ended_where_that_cannot_be_written(folder: Path) -
     assert names(folder) == ["run.tfvis"]
 
 
+def test_a_process_that_ran_nothing_ended_when_it_began(path: Path) -> None:
+    killed(path, "Writer(path, None)")
+    writer = Writer(path, None)
+    with tv.open_session(path) as session:
+        rows = session.processes
+        assert rows["end"].isna().tolist() == [False, True]
+        assert rows["end"].iloc[0] == rows["start"].iloc[0]
+        with tv.open_session(session.save(path.with_name("copy.tfvis"))) as copy:
+            assert copy.processes["end"].tolist() == rows["start"].tolist()
+    writer.close({})
+
+
 def test_orders_where_nothing_can_be_written(folder: Path) -> None:
     path = folder / "run.tfvis"
     filled(path)

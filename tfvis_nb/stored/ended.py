@@ -34,7 +34,7 @@ def take_in_ended(connection: sqlite3.Connection, path: Path) -> dict[int, int]:
     -------
     dict
         Those of which this cannot be written, as where the folder is read-only, with the epoch
-        nanoseconds of their last run.
+        nanoseconds of their last run, or of their start.
     """
     unwritten = {}
     query = "SELECT id, host, pid, started_ns FROM writers WHERE ended_ns IS NULL"
@@ -52,7 +52,7 @@ def take_in_ended(connection: sqlite3.Connection, path: Path) -> dict[int, int]:
             ).fetchall()
             counts = {signature: slots[slot] for slot, signature, _ in rows if slot in slots}
             began = [saved for *_, saved in rows] + [values.last_ns for values in counts.values()]
-            last_ns = max(began, default=0)
+            last_ns = max(began, default=0) or started_ns
             try:
                 _take_in(connection, writer, counts, last_ns)
                 ledger.unlink(missing_ok=True)

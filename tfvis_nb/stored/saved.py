@@ -239,8 +239,9 @@ class SavedSession:
                     for writer, counts in counted.items():
                         save_counts(copy, writer, counts)
                     # Nobody records into the copy.
-                    last = "(SELECT max(last_ns) FROM counts WHERE writer = writers.id)"
-                    copy.execute(f"UPDATE writers SET ended_ns = {last} WHERE ended_ns IS NULL")  # noqa: S608
+                    last = "ifnull((SELECT max(last_ns) FROM counts WHERE writer = writers.id), 0)"
+                    ended = f"ifnull(nullif({last}, 0), started_ns)"
+                    copy.execute(f"UPDATE writers SET ended_ns = {ended} WHERE ended_ns IS NULL")  # noqa: S608
                     copy.execute("DELETE FROM requests WHERE writer IS NOT NULL")
             except BaseException:
                 path.unlink(missing_ok=True)

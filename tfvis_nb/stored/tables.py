@@ -144,7 +144,9 @@ def writer_table(connection: sqlite3.Connection, ended: Mapping[int, int]) -> pd
             "SELECT id, host, pid, started_ns, ended_ns FROM writers ORDER BY id"
         )
     ]
-    table = pd.DataFrame(rows, columns=["process", "host", "pid", "start", "end"])
+    # Not by way of floats, which None among the numbers would make of them.
+    table = pd.DataFrame(rows, columns=["process", "host", "pid", "start", "end"], dtype=object)
+    table = table.astype({"process": "int64", "host": "str", "pid": "int64"})
     for name in ("start", "end"):
         table[name] = pd.to_datetime(table[name].astype("Int64"), unit="ns")
     return table.set_index("process")
