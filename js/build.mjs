@@ -1,8 +1,9 @@
 /**
  * Bundles the entries of the front end into tfvis_nb/static:
- * widget.js, panel.js and monitor.js, ES modules that anywidget imports in a
- * notebook, page.js and dashboard.js, classic scripts that exported pages carry
- * inside themselves, and serve.js, that of the page that `tfvis-nb serve` sends.
+ * widget.js, panel.js, chart.js and monitor.js, ES modules that anywidget imports
+ * in a notebook, page.js, dashboard.js and comparison.js, classic scripts that
+ * exported pages carry inside themselves, and serve.js, that of the page that
+ * `tfvis-nb serve` sends.
  *
  * `--watch` builds again on every change, with source maps inside the bundles.
  */
@@ -83,6 +84,7 @@ const contexts = await Promise.all([
   bundled("monitor", "esm"),
   bundled("serve", "iife"),
   bundled("panel", "esm"),
+  bundled("chart", "esm"),
   bundled("dashboard", "iife"),
   bundled("comparison", "iife"),
 ]);

@@ -1,6 +1,7 @@
 /** The anywidget entry of a dashboard's tabs: their contents are pushed by the kernel as they are computed. */
 
 import type { AnyModel } from "@anywidget/types";
+import { askBokeh } from "./kernel_code";
 import { joinLink } from "./link";
 import type { TabContents } from "./panels/contents";
 import { mountPanels } from "./panels/mount_panels";
@@ -11,12 +12,6 @@ const PAUSE_MS = 150;
 
 /** A timeline that cannot be shown says nothing. */
 const LATEST_START_MS = 20_000;
-
-interface Reply {
-  kind?: string;
-  id?: string;
-  error?: string;
-}
 
 class KernelHost implements PanelsHost {
   readonly #read = new Map<number, TabContents>();
@@ -72,25 +67,7 @@ class KernelHost implements PanelsHost {
   }
 
   bokeh(): Promise<Uint8Array> {
-    return this.#ask("bokeh");
-  }
-
-  /** There is no limit of time: a kernel that runs a cell may answer when that has ended. */
-  #ask(kind: string): Promise<Uint8Array> {
-    // Views of one model hear each other's replies.
-    const id = `${Math.random()}`;
-    return new Promise((resolve, reject) => {
-      const replied = (reply: Reply, views: DataView[]) => {
-        if (reply.kind !== kind || reply.id !== id) return;
-        this.model.off("msg:custom", replied);
-        const [view] = views ?? [];
-        if (reply.error || !view) reject(new Error(reply.error ?? "the kernel sent nothing"));
-        else resolve(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
-      };
-      this.signal.addEventListener("abort", () => this.model.off("msg:custom", replied), { once: true });
-      this.model.on("msg:custom", replied);
-      this.model.send({ kind, id });
-    });
+    return askBokeh(this.model, this.signal);
   }
 }
 

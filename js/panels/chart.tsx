@@ -10,8 +10,11 @@ import { ChartLink } from "./chart_link";
 import type { BokehItem, ChartBlock } from "./contents";
 import type { PanelsHost } from "./panels_host";
 
+/** What a chart needs of its host. */
+export type ChartHost = Pick<PanelsHost, "link" | "bokehVersion" | "bokeh">;
+
 interface ChartProps {
-  host: PanelsHost;
+  host: ChartHost;
   block: ChartBlock;
   /** Whether the tab it is in is the one shown. */
   isShown: boolean;
@@ -40,7 +43,7 @@ export function Chart({ host, block, isShown }: ChartProps) {
   );
 }
 
-function Figure(props: { host: PanelsHost; item: BokehItem; title: string; isShown: boolean }) {
+export function Figure(props: { host: ChartHost; item: BokehItem; title: string; isShown: boolean }) {
   const { host, item, title, isShown } = props;
   const stage = useRef<HTMLDivElement>(null);
   const link = useRef<ChartLink | null>(null);
@@ -98,7 +101,7 @@ function Figure(props: { host: PanelsHost; item: BokehItem; title: string; isSho
 
 /** Draw it in `stage` until `signal` aborts. */
 async function draw(
-  host: PanelsHost,
+  host: ChartHost,
   item: BokehItem,
   stage: HTMLElement,
   shown: (start: number, end: number) => void,

@@ -1,17 +1,14 @@
 /** Puts panels into an element. */
 
 import { render } from "preact";
-import { suppressShortcuts, yieldShortcuts } from "../input/jupyter_shortcuts";
+import { yieldShortcuts } from "../input/jupyter_shortcuts";
 import { bindSize } from "../input/size_drag";
 import { joinLink } from "../link";
-import base from "../view/base.css";
 import { Message } from "../view/message";
-import { styledShadow } from "../view/styled_shadow";
-import { detectTheme, watchTheme } from "../view/theme";
+import { framed } from "./framed";
 import { lighter } from "./lights";
 import { Panels } from "./panels";
 import type { PanelsHost } from "./panels_host";
-import styles from "./styles.css";
 import { bindTips } from "./tips";
 
 /** How high the panels are (CSS px), and who remembers what the user makes of that. */
@@ -27,7 +24,7 @@ export function mountPanels(
   signal: AbortSignal,
   height?: Height,
 ): void {
-  const root = framed(element, signal);
+  const root = framed(element, "Dashboard", signal);
   if (!height) root.dataset.page = "";
   const tell = joinLink(host.link, lighter(root), signal);
   const place = document.createElement("div");
@@ -47,23 +44,9 @@ export function mountPanels(
 
 /** Say in `element` why there are no panels. */
 export function mountProblem(element: HTMLElement, text: string, signal: AbortSignal): void {
-  const root = framed(element, signal);
+  const root = framed(element, "Dashboard", signal);
   root.dataset.page = "";
   render(<Message title="The tabs cannot be shown" text={text} />, root);
-}
-
-function framed(element: HTMLElement, signal: AbortSignal): HTMLElement {
-  const shadow = styledShadow(element, base, styles);
-  suppressShortcuts(element);
-  const root = document.createElement("div");
-  root.className = "tfv panels";
-  root.setAttribute("role", "region");
-  root.setAttribute("aria-label", "Dashboard");
-  shadow.append(root);
-  const retheme = () => (root.dataset.theme = detectTheme(element));
-  retheme();
-  watchTheme(retheme, signal);
-  return root;
 }
 
 function bindHeight(root: HTMLElement, height: Height, signal: AbortSignal): void {

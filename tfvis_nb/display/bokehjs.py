@@ -7,6 +7,10 @@ import gzip
 import importlib.metadata
 import importlib.util
 from pathlib import Path
+from typing import Any
+
+ASKED = "bokeh"
+"""The kind of the message by which a page asks a widget for it."""
 
 _CODE = "server/static/js/bokeh.min.js"
 
@@ -44,3 +48,31 @@ def packed_code() -> bytes:
         if path.is_file():
             return gzip.compress(path.read_bytes(), 9, mtime=0)
     raise FileNotFoundError(f"bokeh {version()} is installed without its {_CODE}; install it again")
+
+
+def answer(widget: Any, content: dict[str, Any]) -> None:
+    """Send a page the code that it has asked a widget for, or why there is none.
+
+    Parameters
+    ----------
+    widget
+        That was asked.
+    content
+        The message; views of one widget hear each other's answers, and know theirs by its ``id``.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.bokehjs import answer
+    >>> class Asked:
+    ...     def send(self, content, buffers): print(content, len(buffers))
+    >>> answer(Asked(), {"kind": "bokeh", "id": "1"})
+    {'kind': 'bokeh', 'id': '1'} 1
+    """
+    said = {"kind": ASKED, "id": content.get("id")}
+    try:
+        code = packed_code()
+    except OSError as error:
+        # The user waits in the browser, where the traceback in the kernel's log is not seen.
+        widget.send({**said, "error": str(error)})
+    else:
+        widget.send(said, buffers=[code])

@@ -147,15 +147,8 @@ class PanelsWidget(anywidget.AnyWidget):
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind == "start":
             self.start()
-        elif kind == "bokeh":
-            said = {"kind": kind, "id": content.get("id")}
-            try:
-                code = bokehjs.packed_code()
-            except OSError as error:
-                # The user waits in the browser, where the traceback in the kernel's log is not seen.
-                self.send({**said, "error": str(error)})
-            else:
-                self.send(said, buffers=[code])
+        elif kind == bokehjs.ASKED:
+            bokehjs.answer(self, content)
 
     @traitlets.validate("height")
     def _check_height(self, proposal: Any) -> Any:

@@ -19,8 +19,10 @@ class CannotSayError(ValueError):
 class Charts:
     """The charts of one trace; ``trace.charts`` is it.
 
-    Each method returns a ``bokeh.plotting.figure``, made anew: show it by ``bokeh.plotting.show``,
-    save it by ``bokeh.plotting.save``, or change it first.
+    Each method returns a ``bokeh.plotting.figure``, made anew, to change as any other. As the last
+    expression of a cell, or by ``display``, a notebook draws it in its theme, offline: with the BokehJS of
+    the installed bokeh, without ``bokeh.io.output_notebook``, which fetches one. In a script
+    ``bokeh.plotting.save`` and ``show`` take it.
 
     Parameters
     ----------
@@ -32,8 +34,8 @@ class Charts:
     >>> from tfvis_nb import Trace, events
     >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": ["MatMul"],
     ...                       "device": ["/device:CPU:0"]})
-    >>> Trace(table).charts.top_ops().title.text
-    'Time by op type (ms, summed over executions)'
+    >>> Trace(table).charts.top_ops()
+    <chart 'Time by op type (ms, summed over executions)'>
     """
 
     NAMES = ("breakdown", "utilisation", "top_ops", "memory", "transfers", "bandwidth", "steps")

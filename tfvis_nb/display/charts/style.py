@@ -72,12 +72,13 @@ def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> 
     """
     from bokeh.models import DataRange1d
     from bokeh.models.annotations import Title
-    from bokeh.plotting import figure
+
+    from tfvis_nb.display.charts.alone import new_figure
 
     if from_0:
         options[f"{from_0}_range"] = DataRange1d(start=0, range_padding=0.05)
     options = {"tools": "tap,xbox_select,xbox_zoom,reset", "active_drag": "xbox_zoom", **options}
-    made = figure(
+    made = new_figure(
         title=Title(text=title, text_font_size="12px"),
         height=height,
         sizing_mode="stretch_width",

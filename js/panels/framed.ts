@@ -1,0 +1,21 @@
+/** The element that panels are in: with a style of its own, in the theme of the page. */
+
+import { suppressShortcuts } from "../input/jupyter_shortcuts";
+import base from "../view/base.css";
+import { styledShadow } from "../view/styled_shadow";
+import { detectTheme, watchTheme } from "../view/theme";
+import styles from "./styles.css";
+
+export function framed(element: HTMLElement, label: string, signal: AbortSignal): HTMLElement {
+  const shadow = styledShadow(element, base, styles);
+  suppressShortcuts(element);
+  const root = document.createElement("div");
+  root.className = "tfv panels";
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", label);
+  shadow.append(root);
+  const retheme = () => (root.dataset.theme = detectTheme(element));
+  retheme();
+  watchTheme(retheme, signal);
+  return root;
+}

@@ -1,0 +1,23 @@
+/** Puts one chart into an element: a figure as it was made, with its title and legend in it. */
+
+import { render } from "preact";
+import type { ChartHost } from "./chart";
+import { Figure } from "./chart";
+import type { BokehItem } from "./contents";
+import { framed } from "./framed";
+
+export function mountChart(
+  element: HTMLElement,
+  host: ChartHost,
+  title: string,
+  item: BokehItem,
+  signal: AbortSignal,
+): void {
+  const root = framed(element, "Chart", signal);
+  root.dataset.alone = "";
+  render(<Figure {...{ host, item, title }} isShown />, root);
+  signal.addEventListener("abort", () => {
+    render(null, root);
+    root.remove();
+  });
+}

@@ -1,0 +1,45 @@
+"""A chart as the last expression of a cell, in a real notebook: drawn with nothing fetched from anywhere."""
+
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests.browser.notebook import OpenNotebook
+
+TRACE = Path(__file__).parent.parent / "data" / "gpu_tf221_mlp.pb.xz"
+READ = f"import tfvis_nb as tv\ntrace = tv.read_trace({str(TRACE)!r})"
+TITLE = "Where the time of each step went (ms)"
+
+
+def test_the_last_expression_of_a_cell_is_drawn(notebook: OpenNotebook) -> None:
+    # What a page asks of any other address than its own fails the test; see conftest.py.
+    opened = notebook([READ, "trace.charts.breakdown()", "trace.charts.memory()"])
+    opened.run_all()
+    for index, title in [(1, TITLE), (2, "Memory given out")]:
+        chart = opened.output(index).get_by_role("img", name=title)
+        expect(chart).to_have_attribute("data-drawn", "true")
+        box = chart.locator("canvas").first.bounding_box()
+        assert box
+        assert box["width"] > 400
+        assert box["height"] > 80
+
+
+def test_a_chart_alone_follows_the_theme(notebook: OpenNotebook) -> None:
+    opened = notebook([f"{READ}\ntrace.charts.breakdown()"])
+    opened.run_all()
+    chart = opened.output(0).get_by_role("img", name=TITLE)
+    expect(chart).to_have_attribute("data-drawn", "true")
+    region = opened.output(0).get_by_role("region", name="Chart")
+    expect(region).to_have_attribute("data-theme", "light")
+    opened.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+    expect(region).to_have_attribute("data-theme", "dark")
+    # Axes and titles have the colours of the page: light letters on what is dark now.
+    brightest = """canvas => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        let most = 0;
+        for (let at = 0; at < data.length; at += 4)
+            if (data[at + 3] === 255) most = Math.max(most, Math.min(data[at], data[at + 1], data[at + 2]));
+        return most;
+    }"""
+    opened.wait_until(lambda: chart.locator("canvas").first.evaluate(brightest) > 200)
+    opened.command("apputils:change-theme", {"theme": "JupyterLab Light"})
