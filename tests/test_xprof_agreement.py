@@ -114,7 +114,9 @@ def test_a_step_of_jax_on_a_cpu(name: str) -> None:
     rows = xspace_oracle.read(xspace_oracle.load(path_of(name)), threadpool=True)
     taken_up = [row["start_ns"] for row in rows if row["_name"] == "ThreadpoolListener::StartRegion"]
     for said, step in steps_of(name):
-        start, end = steps.loc[step, ["start_ns", "end_ns"]].astype("int64").tolist()
+        start, end = (
+            int(steps[column].to_numpy()[steps.index == step][0]) for column in ("start_ns", "end_ns")
+        )
         assert said["stepTimeMs"] == pytest.approx((end - start) / 1e6, abs=NANOSECOND)
         mine = events[python & (events["step"] == step) & (events["name"] != "train")]
         spans = merged(mine["start_ns"].to_numpy(), (mine["start_ns"] + mine["duration_ns"]).to_numpy())
