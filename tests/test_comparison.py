@@ -97,6 +97,24 @@ def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
     assert sum(row[place] for row in activities["rows"]) == duration[numbers[1]] - duration[numbers[0]]
 
 
+def test_a_step_has_the_critical_path_gaps_and_memory_that_it_has_in_the_run(steps: Trace) -> None:
+    numbers = [step for step in steps.steps["step"].tolist() if step >= 0][:2]
+    shown = tv.show_comparison(steps, steps=(numbers[0], numbers[1]))
+    times = steps.steps.set_index("step")
+    for timeline, number in zip((shown.a, shown.b), numbers, strict=True):
+        part = timeline.trace
+        for whole, own in ((steps.critical_path, part.critical_path), (steps.gaps, part.gaps)):
+            mine = whole[whole["step"] == number]
+            assert len(mine)
+            for column in ("start_ns", "duration_ns"):
+                assert mine[column].tolist() == own[column].tolist()
+        start, end = times["start_ns"][number], times["end_ns"][number]
+        level = steps.memory[(steps.memory["time_ns"] >= start) & (steps.memory["time_ns"] <= end)]
+        assert len(level)
+        peaks = (table.groupby("allocator", observed=True)["bytes"].max() for table in (level, part.memory))
+        assert next(peaks).to_dict() == next(peaks).to_dict()
+
+
 def test_rows_lead_to_events_of_the_steps(steps: Trace) -> None:
     numbers = [step for step in steps.steps["step"].tolist() if step >= 0][:2]
     shown = tv.show_comparison(steps, steps=(numbers[0], numbers[1]))
