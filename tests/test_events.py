@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import tfvis_nb
 from tfvis_nb import events
 
 
@@ -54,6 +55,42 @@ def test_wrong_columns_are_named() -> None:
         events.build({"start_ns": [5]})
 
 
+def test_where_nobody_knows_is_the_empty_text() -> None:
+    columns = {"start_ns": [5, 9, 12], "duration_ns": [3, 1, 1], "kind": ["op"] * 3}
+    unknown: dict[str, list[object]] = {
+        name: ["q", None, np.nan] for name in ("task", "device", "lane", "op")
+    }
+    table = events.build({**columns, **unknown, "name": ["a", None, "b"]})
+    for name in unknown:
+        assert table[name].tolist() == ["q", "", ""]
+        assert table[name].cat.categories.dtype == events.TEXT
+    trace = tfvis_nb.Trace(table, title="hand-made")
+    assert sorted(trace.lanes["lane"]) == ["", "q"]
+    assert "hand-made" in trace.to_html()
+    whole = events.build({**columns, "lane": pd.Categorical(["a", None, "b"], categories=["b", "a"])})
+    assert whole["lane"].tolist() == ["a", "", "b"]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("start_ns", [5, None], "column 'start_ns' has no value in row 1"),
+        ("duration_ns", [float("nan"), 1], "column 'duration_ns' has no value in row 0"),
+        ("step", [0, pd.NA], "column 'step' has no value in row 1"),
+        ("kind", ["op", None], "column 'kind' has no value in row 1"),
+        ("lane", ["a"], "column 'lane' has 1 values for 2 rows"),
+        ("name", ["a", "b", "c"], "column 'name' has 3 values for 2 rows"),
+        ("start_ns", ["now", "then"], "the values of column 'start_ns' are no int64: "),
+        ("bytes", ["many", "few"], "the values of column 'bytes' are no Int64: "),
+        ("start_ns", [2**70, 1], "the values of column 'start_ns' are no int64: "),
+    ],
+)
+def test_values_that_a_column_cannot_have_are_named(column: str, values: list[object], said: str) -> None:
+    good_ones: dict[str, list[object]] = {"start_ns": [5, 9], "duration_ns": [3, 1], "kind": ["op", "op"]}
+    with pytest.raises(ValueError, match=said):
+        events.build({**good_ones, column: values})
+
+
 def test_order_is_by_start_longest_first_and_stable() -> None:
     table = events.build({"start_ns": [9, 5, 5, 5], "duration_ns": [1, 3, 4, 3], "name": list("abcd")})
     ordered, before = events.order(table)
@@ -78,6 +115,10 @@ def good() -> pd.DataFrame:
         (lambda table: table.iloc[::-1], "not ordered"),
         (lambda table: table.assign(duration_ns=[3, -1]), "event 1 has a negative duration"),
         (lambda table: table.assign(kind=pd.Categorical(["op", "dance"])), "unknown kind 'dance'"),
+        (lambda table: table.assign(kind=pd.Categorical(["op", None])), "'kind' has no value in row 1"),
+        (lambda table: table.assign(task=pd.Categorical([None, ""])), "'task' has no value in row 0"),
+        (lambda table: table.assign(device=pd.Categorical(["d", None])), "'device' has no value in row 1"),
+        (lambda table: table.assign(lane=pd.Categorical(["q", None])), "'lane' has no value in row 1"),
     ],
 )
 def test_check_says_what_is_wrong(change: Callable[[pd.DataFrame], pd.DataFrame], said: str) -> None:

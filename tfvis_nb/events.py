@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 KINDS = ("op", "kernel", "memcpy", "memset", "transfer", "collective", "sync", "host")
 """What a row is. Every row of every format is one of these."""
@@ -52,6 +53,9 @@ TEXT = _text_dtype()
 """The dtype of the "str" columns: UTF-8 texts in Arrow memory, missing ones NaN."""
 
 _DEFAULTS: dict[str, Any] = {"step": 0, "name": "", "tensor": "", "detail": ""}
+_WHERE = ("task", "device", "lane")
+_ONE_BY_ONE = ("step", "kind", "start_ns", "duration_ns")
+"""Every row has a value of these."""
 
 
 def build(columns: Mapping[str, Any], *, rows: int | None = None) -> pd.DataFrame:
@@ -62,6 +66,7 @@ def build(columns: Mapping[str, Any], *, rows: int | None = None) -> pd.DataFram
     columns
         Column name to values (anything ``pandas.Series`` takes). Columns that are
         left out hold the empty value of their dtype: NA, ``""`` or, for ``step``, 0.
+        A task, device, lane or op that is None is not known, which is ``""``.
     rows
         Number of rows; needed only when `columns` is empty.
 
@@ -73,7 +78,9 @@ def build(columns: Mapping[str, Any], *, rows: int | None = None) -> pd.DataFram
     Raises
     ------
     ValueError
-        If a column is unknown, or one of ``start_ns`` and ``duration_ns`` is missing.
+        If a column is unknown, or one of ``start_ns`` and ``duration_ns`` is missing; if a column
+        has another length than the others or values that it cannot have; if a row has no
+        ``step``, ``kind``, ``start_ns`` or ``duration_ns`` where the column has them.
 
     Examples
     --------
@@ -81,6 +88,10 @@ def build(columns: Mapping[str, Any], *, rows: int | None = None) -> pd.DataFram
     >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 1], "name": ["a", "b"]})
     >>> table.loc[1, "name"]
     'b'
+    >>> events.build({"start_ns": [5, None], "duration_ns": [3, 1]})
+    Traceback (most recent call last):
+        ...
+    ValueError: column 'start_ns' has no value in row 1
     """
     unknown = sorted(set(columns) - set(COLUMNS))
     if unknown:
@@ -102,6 +113,22 @@ def _column(name: str, dtype: str, values: Any, index: pd.RangeIndex) -> pd.Seri
             return _with_text_categories(pd.Series(values)).set_axis(index)
         empty: pd.Series = pd.Series(_DEFAULTS.get(name, pd.NA), index=index, dtype=_pandas_dtype(dtype))
         return empty
+    if len(values) != len(index):
+        raise ValueError(f"column {name!r} has {len(values)} values for {len(index)} rows")
+    try:
+        series = _converted(dtype, values, index)
+    except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+        _refuse_missing(name, pd.Series(values))
+        raise ValueError(f"the values of column {name!r} are no {dtype}: {error}") from error
+    if name in _ONE_BY_ONE:
+        _refuse_missing(name, series)
+    elif dtype == "category" and name in (*_WHERE, "op") and (series.cat.codes.to_numpy() < 0).any():
+        # It could not be said which of the rows without a lane are of the same one.
+        series = _with_text_categories(series.astype(object).fillna("").astype("category"))
+    return series
+
+
+def _converted(dtype: str, values: Any, index: pd.RangeIndex) -> pd.Series:
     if dtype == "str" and not isinstance(values, pd.Series):
         # Arrow texts are taken as they are; through an object array they would be copied one by one.
         return pd.Series(pd.array(values, dtype=TEXT), index=index, copy=False)
@@ -109,6 +136,13 @@ def _column(name: str, dtype: str, values: Any, index: pd.RangeIndex) -> pd.Seri
     wanted = _pandas_dtype(dtype)
     series = series if series.dtype == wanted else series.astype(wanted)
     return (_with_text_categories(series) if dtype == "category" else series).set_axis(index)
+
+
+def _refuse_missing(name: str, series: pd.Series) -> None:
+    codes = series.cat.codes.to_numpy() if isinstance(series.dtype, pd.CategoricalDtype) else None
+    missing = series.isna().to_numpy() if codes is None else codes < 0
+    if missing.any():
+        raise ValueError(f"column {name!r} has no value in row {int(missing.argmax())}")
 
 
 def _with_text_categories(series: pd.Series) -> pd.Series:
@@ -144,7 +178,8 @@ def check(table: pd.DataFrame) -> None:
     """Raise ValueError unless `table` is a well-formed event table.
 
     Checks the columns, their dtypes, the order of ``start_ns``, that no
-    duration is negative and that every ``kind`` is one of `KINDS`.
+    duration is negative, that every ``kind`` is one of `KINDS`, and that
+    every row has a task, a device and a lane; ``""`` is one that is not known.
 
     Examples
     --------
@@ -160,6 +195,8 @@ def check(table: pd.DataFrame) -> None:
         raise ValueError("the rows are not ordered by start_ns")
     if len(table) and int(table["duration_ns"].min()) < 0:
         raise ValueError(f"event {int(table['duration_ns'].argmin())} has a negative duration")
+    for name in ("kind", *_WHERE):
+        _refuse_missing(name, table[name])
     strange = set(table["kind"].cat.categories[table["kind"].cat.codes.unique()]) - set(KINDS)
     if strange:
         raise ValueError(f"unknown kind {min(strange)!r}; the kinds are {', '.join(KINDS)}")
