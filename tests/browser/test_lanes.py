@@ -2,7 +2,9 @@
 
 import csv
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -26,16 +28,33 @@ def timeline(exported: OpenExported, distributed: Path) -> Timeline:
 
 
 def labels(timeline: Timeline) -> list[str]:
-    """What is written beside the lanes, groups too, from the top."""
+    """What is written beside the lanes, groups too, from the top, once it stays as it is."""
+    before: list[str] = []
+    for _ in range(50):
+        now = written(timeline)
+        if now and now == before:
+            return now
+        before = now
+        timeline.page.wait_for_timeout(50)
+    raise AssertionError(f"what is written beside the lanes does not settle: {before}")
+
+
+def written(timeline: Timeline) -> list[str]:
     column = timeline.host.get_by_role("group", name="Lanes")
-    places = column.locator("b").all()
-    return [place.inner_text() for place in sorted(places, key=box_top)]
+    # All at one moment: while they are read one by one, some may be drawn again.
+    found: list[list[Any]] = column.locator("b").evaluate_all(
+        "all => all.map((one) => [one.getBoundingClientRect().top, one.innerText])"
+    )
+    return [text for _, text in sorted(found, key=lambda one: one[0])]
 
 
-def box_top(element: Locator) -> float:
-    box = element.bounding_box()
-    assert box
-    return box["y"]
+def expect_labels(timeline: Timeline, fits: Callable[[list[str]], bool]) -> None:
+    """Wait for what is written beside the lanes: it is drawn again in the next frame."""
+    for _ in range(50):
+        if fits(labels(timeline)):
+            return
+        timeline.page.wait_for_timeout(100)
+    raise AssertionError(f"beside the lanes is written {labels(timeline)}")
 
 
 def lane_group(timeline: Timeline, name: str) -> Locator:
@@ -50,10 +69,10 @@ def test_every_task_is_a_group_that_folds(timeline: Timeline) -> None:
     expect(group).to_have_attribute("aria-expanded", "true")
     group.click()
     expect(group).to_have_attribute("aria-expanded", "false")
-    assert len(labels(timeline)) < len(before)
+    expect_labels(timeline, lambda now: len(now) < len(before))
     group.click()
     expect(group).to_have_attribute("aria-expanded", "true")
-    assert labels(timeline) == before
+    expect_labels(timeline, lambda now: now == before)
 
 
 def test_an_event_in_a_folded_group_unfolds_it(timeline: Timeline) -> None:
@@ -72,26 +91,26 @@ def test_filter_hide_and_pin(timeline: Timeline) -> None:
     field = timeline.host.get_by_role("textbox", name="Filter lanes")
     field.fill("worker 0 receive")
     expect(timeline.host.get_by_role("group", name="Lanes").locator("b")).to_have_count(2)
-    assert labels(timeline) == ["worker 0 · CPU:0", "receive"]
+    expect_labels(timeline, lambda now: now == ["worker 0 · CPU:0", "receive"])
     field.press("Escape")
     expect(field).to_have_value("")
     timeline.host.get_by_role("button", name="Hide").first.click(force=True)
     again = timeline.host.get_by_role("button", name="+1 hidden")
     expect(again).to_be_visible()
-    assert len(labels(timeline)) < len(everything)
+    expect_labels(timeline, lambda now: len(now) < len(everything))
     again.click()
-    assert labels(timeline) == everything
+    expect_labels(timeline, lambda now: now == everything)
     timeline.host.get_by_role("button", name="Pin").nth(2).click(force=True)
-    assert labels(timeline)[0] in ("ops", "receive")
+    expect_labels(timeline, lambda now: now[0] in ("ops", "receive"))
     timeline.host.get_by_role("button", name="Unpin").click(force=True)
-    assert labels(timeline) == everything
+    expect_labels(timeline, lambda now: now == everything)
 
 
 def test_a_filter_without_a_match_says_so(timeline: Timeline) -> None:
     timeline.host.get_by_role("textbox", name="Filter lanes").fill("nothing like it")
     expect(timeline.host.get_by_text("No lane contains “nothing like it”")).to_be_visible()
     timeline.host.get_by_role("button", name="Show all lanes").click()
-    assert labels(timeline)[0].startswith("ps 0")
+    expect_labels(timeline, lambda now: now[0].startswith("ps 0"))
 
 
 def test_keys_work_in_a_page_just_opened_and_after_a_search(timeline: Timeline) -> None:
