@@ -198,9 +198,13 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_a_killed_process_has_ended_where_that_cannot_be_written(folder: Path) -> None:
+@pytest.mark.parametrize("host", [socket.gethostname(), "what this machine was called then"])
+def test_a_killed_process_has_ended_where_that_cannot_be_written(folder: Path, host: str) -> None:
     path = folder / "run.tfvis"
     killed(path, COUNTED)
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("UPDATE writers SET host = ?", (host,))
+    database.close()
     with read_only(folder):
         with tv.open_session(path) as session:
             assert session.processes["end"].tolist() == [pd.Timestamp(6)]

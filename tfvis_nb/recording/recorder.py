@@ -11,7 +11,6 @@ from types import FrameType, TracebackType
 
 from tfvis_nb.reading.errors import EmptyTraceError
 from tfvis_nb.recording.options import TraceOptions
-from tfvis_nb.recording.phases import drop_abandoned
 from tfvis_nb.recording.profiles import ProfileTracer
 from tfvis_nb.recording.recorded import RecordedTrace
 from tfvis_nb.recording.sessions import SessionTracer
@@ -47,7 +46,6 @@ class Recorder(ContextDecorator):
 
     def __enter__(self) -> RecordedTrace:
         global _active
-        drop_abandoned()  # a batch of Keras may have the profiler that an error has ended
         profiles = ProfileTracer(self._options)
         sessions = SessionTracer(self._options, lambda: profiles.active)
         with _switching:
