@@ -20,8 +20,10 @@ from tfvis_nb.analysis.breakdown import PARTS
 from tfvis_nb.display.charts import CannotSayError, Charts
 from tfvis_nb.display.charts.bandwidth import PARTS as BANDWIDTH_PARTS
 from tfvis_nb.display.charts.breakdown import MOST_STEPS
+from tfvis_nb.display.charts.ops import MOST
 from tfvis_nb.display.charts.style import ROWS, TIME, shown
 from tfvis_nb.display.charts.time import MOST_POINTS
+from tfvis_nb.display.panels import tab
 
 
 def _source(made: figure) -> ColumnDataSource:
@@ -87,6 +89,7 @@ def test_op_types_add_up_and_the_rest_shares_one_bar() -> None:
     columns = {
         "start_ns": np.arange(count) * 100,
         "duration_ns": np.arange(1, count + 1) * 1000,
+        "lane": [f"thread {number}" for number in range(count)],
         "kind": ["op"] * count,
         "op": [f"Op{number}" for number in range(count)],
         "device": ["/device:CPU:0"] * count,
@@ -94,8 +97,36 @@ def test_op_types_add_up_and_the_rest_shares_one_bar() -> None:
     data = _source(tv.Trace(events.build(columns)).charts.top_ops()).data
     assert data["row"][0] == "Op29"
     assert data["row"][-1] == "12 others"
-    assert float(np.sum(data["total"])) == pytest.approx(sum(range(1, count + 1)) / 1e3)
+    assert float(np.sum(data["self"])) == pytest.approx(sum(range(1, count + 1)) / 1e3)
     assert int(np.sum(data["count"])) == count
+
+
+@pytest.mark.parametrize("name", ["gpu_tf218_function.xplane.pb.xz", "gpu_tf221_mixed.pb.xz"])
+def test_the_chart_of_op_types_has_the_rows_of_the_table(name: str) -> None:
+    trace = tv.read_trace(DATA / name)
+    data = _source(trace.charts.top_ops()).data
+    table = next(block for block in tab(trace, "Ops")["blocks"] if block["title"] == "By op type")
+    heads = [column["name"] for column in table["columns"]]
+    most = min(MOST, len(table["rows"]))
+    rows = [dict(zip(heads, row, strict=True)) for row in table["rows"][:most]]
+    assert list(data["name"])[:most] == [row["op"] for row in rows]
+    assert list(data["self"])[:most] == pytest.approx([row["self_ns"] / 1e6 for row in rows])
+    assert len(set(data["row"])) == len(data["row"])
+
+
+def test_what_lies_within_another_is_not_counted_twice() -> None:
+    columns = {"start_ns": [0, 1], "duration_ns": [10_000_000, 9_000_000], "lane": ["python3"] * 2}
+    table = events.build({**columns, "op": ["Outer", "Inner"], "kind": ["host"] * 2})
+    data = _source(tv.Trace(table).charts.top_ops()).data
+    assert dict(zip(data["name"], data["self"], strict=True)) == {"Inner": 9.0, "Outer": 1.0}
+
+
+def test_tasks_that_are_called_the_same_have_bars_of_their_own() -> None:
+    columns = {"start_ns": [0, 5], "duration_ns": [3, 3], "kind": ["op"] * 2, "op": ["MatMul"] * 2}
+    trace = tv.Trace(events.build({**columns, "task": ["one", "two"], "device": ["/device:CPU:0"] * 2}))
+    for made in (trace.charts.breakdown(), trace.charts.utilisation()):
+        rows = list(_source(made).data["row"])
+        assert len(rows) == len(set(rows)) == 2
 
 
 def test_steps_and_where_a_tap_leads() -> None:

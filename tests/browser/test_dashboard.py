@@ -27,7 +27,11 @@ def shown(exported_dashboard: OpenDashboard, page_file: Path) -> Dashboard:
 
 
 def test_charts_are_drawn_in_the_page(shown: Dashboard) -> None:
-    for tab, title in [("Breakdown", "time of each step"), ("Ops", "Time by op type"), ("Memory", MEMORY)]:
+    for tab, title in [
+        ("Breakdown", "time of each step"),
+        ("Ops", "Self time by op type"),
+        ("Memory", MEMORY),
+    ]:
         chart = shown.chart(tab, title)
         box = chart.bounding_box()
         assert box
@@ -186,7 +190,7 @@ def test_hostile_texts_are_shown_and_run_nothing(exported_dashboard: OpenDashboa
     expect(names).to_have_count(len(HOSTILE))
     for tab in shown.tabs.all_inner_texts():
         shown.tab(tab)
-    assert shown.chart("Ops", "Time by op type").locator("canvas").count() > 0
+    assert shown.chart("Ops", "Self time by op type").locator("canvas").count() > 0
 
 
 def test_a_page_without_its_tabs_says_so(

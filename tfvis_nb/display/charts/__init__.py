@@ -35,7 +35,7 @@ class Charts:
     >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": ["MatMul"],
     ...                       "device": ["/device:CPU:0"]})
     >>> Trace(table).charts.top_ops()
-    <chart 'Time by op type (ms, summed over executions)'>
+    <chart 'Self time by op type (ms)'>
     """
 
     NAMES = ("breakdown", "utilisation", "top_ops", "memory", "transfers", "bandwidth", "steps")
@@ -59,7 +59,7 @@ class Charts:
         return utilisation_chart(self._trace)
 
     def top_ops(self) -> figure:
-        """Which op types took most time."""
+        """Which op types took most time; see `tfvis_nb.analysis.op_statistics.op_statistics`."""
         from tfvis_nb.display.charts.ops import top_ops_chart
 
         self._check("top_ops")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.breakdown import PARTS
-from tfvis_nb.display.charts.style import COLOURS, LABELS, ROWS, legend_below, plot, shown
+from tfvis_nb.display.charts.style import COLOURS, LABELS, ROWS, legend_below, plot, shown, unlike
 from tfvis_nb.display.labels import lane_label
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
         f"step {step}" + (f" · {lane_label(task, '', '')}" if len(tasks) > 1 else "") for step, task in rows
     ]
     parts = _parts(whole)
-    called = [shown(name) for name in names]
+    called = unlike([shown(name) for name in names])
     data: dict[str, Any] = {
         "row": called,
         "step": whole["step"].to_numpy(),
@@ -175,10 +175,8 @@ def utilisation_chart(trace: Trace) -> figure:
     keys = ["task", "device"]
     sums = table.groupby(keys, observed=True, sort=False)[["busy_ns", "step_ns"]].sum().reset_index()
     sums = sums[sums["busy_ns"].notna() & (sums["step_ns"] > 0)]
-    names = [
-        shown(lane_label(str(task), str(device), ""))
-        for task, device in zip(sums["task"], sums["device"], strict=True)
-    ]
+    pairs = zip(sums["task"], sums["device"], strict=True)
+    names = unlike([shown(lane_label(str(task), str(device), "")) for task, device in pairs])
     busy = (100 * sums["busy_ns"] / sums["step_ns"]).to_numpy(np.float64)
     source = ColumnDataSource({"row": names, "busy": busy, "rest": 100 - busy})
     made = plot(

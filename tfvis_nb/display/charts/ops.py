@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfvis_nb.analysis.activities import ACTIVITIES, activity
-from tfvis_nb.display.charts.style import COLOURS, LABELS, ROWS, legend_below, plot, shown
+from tfvis_nb.analysis.op_statistics import op_statistics
+from tfvis_nb.display.charts.style import COLOURS, LABELS, ROWS, legend_below, plot, shown, unlike
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -17,75 +18,77 @@ if TYPE_CHECKING:
 MOST = 18
 """Op types that have a bar; the others share one."""
 
-_SHOWN = ("device_compute", "d2h", "d2d", "h2d", "communication", "host_compute", "input")
+_NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 
 
 def top_ops_chart(trace: Trace) -> figure:
-    """Return the op types whose executions took most time together, by activity.
+    """Return the op types that took most time themselves, in the colour of what they are.
 
-    A bar is the sum of the durations, in ms, of the executions of one op type that are of one
-    activity (see `tfvis_nb.analysis.activities.activity`): kernels and ops of the same type apart. What ran
-    at once counts each.
+    A bar is ``self_ns`` of `tfvis_nb.analysis.op_statistics.op_statistics`, in ms: the events of one
+    op type and kind without what lies within them. What ran at once counts each. The colour is the
+    activity (see `tfvis_nb.analysis.activities.activity`) of the longest of them.
 
     Examples
     --------
     >>> from tfvis_nb import Trace, events
     >>> from tfvis_nb.display.charts.ops import top_ops_chart
     >>> table = events.build({"start_ns": [0, 9], "duration_ns": [1_000_000] * 2, "kind": ["op"] * 2,
-    ...                       "op": ["MatMul"] * 2, "device": ["/device:CPU:0"] * 2})
-    >>> top_ops_chart(Trace(table)).renderers[0].data_source.data["total"].tolist()
+    ...                       "op": ["MatMul"] * 2, "lane": ["a", "b"], "device": ["/device:CPU:0"] * 2})
+    >>> top_ops_chart(Trace(table)).renderers[0].data_source.data["self"].tolist()
     [2.0]
     """
     from bokeh.models import ColumnDataSource, HoverTool
 
-    events = trace.events
-    active = activity(trace)
-    wanted = np.isin(active, [ACTIVITIES.index(name) for name in _SHOWN])
-    chosen = events.loc[wanted, ["op", "duration_ns"]].assign(activity=active[wanted])
-    grouped = chosen.groupby(["activity", "op"], observed=True)["duration_ns"]
-    table = grouped.agg(["sum", "size"]).reset_index().sort_values("sum", ascending=False)
-    rest = table.iloc[MOST:]
-    table = table.head(MOST)
+    found = op_statistics(trace, by="op")
+    found = found[(found["side"].astype(str) != "repeated") & (found["self_ns"].fillna(0) > 0)]
+    # As the table of all op types has them.
+    found = found.sort_values("self_ns", ascending=False, kind="stable")
+    table, rest = found.head(MOST), found.iloc[MOST:]
     names = table["op"].astype(str).tolist()
-    what = [ACTIVITIES[number] for number in table["activity"]]
-    # An axis has each name once: of an op and its kernels the latter say what they are.
+    what = [_NAMES[number] for number in activity(trace)[table["longest"].to_numpy()]]
+    # Of an op and its kernels each says what it is.
     rows = [
-        shown(name) + (f" ({LABELS.get(one, one)})" if names.count(name) > 1 else "")
-        for name, one in zip(names, what, strict=True)
+        shown(name or "no op type") + (f" ({kind})" if names.count(name) > 1 else "")
+        for name, kind in zip(names, table["kind"].astype(str), strict=True)
     ]
-    total, count = (table["sum"] / 1e6).tolist(), table["size"].tolist()
+    own, whole = ((table[column] / 1e6).tolist() for column in ("self_ns", "total_ns"))
+    count = table["count"].tolist()
     if len(rest):
         rows.append(f"{len(rest)} others")
         names.append("")
         what.append("others")
-        total.append(float(rest["sum"].sum()) / 1e6)
-        count.append(int(rest["size"].sum()))
+        own.append(float(rest["self_ns"].sum()) / 1e6)
+        whole.append(float(rest["total_ns"].sum()) / 1e6)
+        count.append(int(rest["count"].sum()))
+    rows = unlike(rows)
     source = ColumnDataSource(
         {
             "row": rows,
             "name": names,
-            "total": np.array(total),
+            "self": np.array(own),
+            "total": np.array(whole),
             "count": np.array(count),
-            "mean": np.array(total) * 1e3 / np.array(count),
+            "mean": np.array(whole) * 1e3 / np.array(count),
             "activity": [LABELS.get(one, one) for one in what],
             "colour": [COLOURS[one] for one in what],
         },
         name=ROWS,
     )
     made = plot(
-        "Time by op type (ms, summed over executions)",
+        "Self time by op type (ms)",
         height=70 + 19 * max(len(rows), 3),
         y_range=list(reversed(rows)),
         from_0="x",
         tools="tap",
         active_drag=None,
     )
-    made.hbar(y="row", right="total", height=0.74, color="colour", source=source, legend_group="activity")
+    made.hbar(y="row", right="self", height=0.74, color="colour", source=source, legend_group="activity")
     tooltips = [
         ("", "@row"),
+        ("self", "@self{0,0.000} ms"),
         ("total", "@total{0,0.000} ms"),
         ("count", "@count{0,0}"),
-        ("mean", "@mean{0,0.0} \N{MICRO SIGN}s"),
+        ("mean of total", "@mean{0,0.0} \N{MICRO SIGN}s"),
     ]
     made.add_tools(HoverTool(tooltips=tooltips, visible=False))
     made.ygrid.visible = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.display.labels import printable
@@ -25,6 +26,7 @@ COLOURS = {
     "idle": "#7f879445",
     "unknown": "#7f879470",
     "others": "#aeb4bd",
+    "other host work": "#a3a9b3",
 }
 """Activity to colour: those of the timeline, which carry on a light and on a dark ground."""
 
@@ -62,6 +64,29 @@ def shown(text: str, most: int = 60) -> str:
     for bracket in "()[]":
         text = text.replace(f"\\{bracket}", f"\\ {bracket}")
     return text
+
+
+def unlike(names: Sequence[str]) -> list[str]:
+    """Number names that are the same as one before: an axis has each name once.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.charts.style import unlike
+    >>> unlike(["a", "b", "a", "a"])
+    ['a', 'b', 'a (2)', 'a (3)']
+    """
+    taken: dict[str, int] = {}
+    found: list[str] = []
+    for name in names:
+        number = taken.get(name, 1)
+        one = name
+        while one in taken:
+            number += 1
+            one = f"{name} ({number})"
+        taken[name] = number
+        taken.setdefault(one, 1)
+        found.append(one)
+    return found
 
 
 def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> figure:

@@ -12,7 +12,10 @@ from tfvis_nb.display.panels.places import Places
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
-_CHART = "Sum of the durations of each op type's events, by activity; of events at the same time each counts."
+_CHART = (
+    "Self time of each op type, as in the table: the sum of its events' durations without what lies within "
+    "them; of events at the same time each counts. The colour is the activity of the longest."
+)
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
