@@ -125,6 +125,37 @@ def test_details_that_are_pushed_and_asked_for_at_once_are_found_once(
     shown.close()
 
 
+def test_the_first_tab_comes_before_the_details(trace: tv.Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    compute = panels.tab
+    order = []
+
+    def slowly(trace_: tv.Trace, name: str, against: tv.Trace | None) -> dict[str, Any]:
+        time.sleep(0.2)
+        order.append(name)
+        return compute(trace_, name, against)
+
+    def details(*_: Any) -> bytes:
+        order.append("details")
+        return b"details"
+
+    monkeypatch.setattr(panels_widget, "PATIENCE_S", 60)
+    monkeypatch.setattr(panels_widget, "tab", slowly)
+    monkeypatch.setattr(delivery, "details", details)
+    shown = tv.show_dashboard(trace)
+    shown._repr_mimebundle_()
+    assert order == [tab_names()[0], "details"]
+    shown.close()
+
+
+def test_details_wait_for_no_tab_that_nothing_computes(trace: tv.Trace) -> None:
+    shown = tv.show_dashboard(trace)
+    start = time.monotonic()
+    shown.timeline._answer(None, {"kind": "details"}, [])
+    assert time.monotonic() - start < panels_widget.FIRST_S
+    assert shown.timeline.get_state()["_details"]
+    shown.close()
+
+
 def test_closing_ends_waiting_for_a_view(trace: tv.Trace) -> None:
     shown = tv.show_dashboard(trace)
     shown.panels.start_first()

@@ -106,6 +106,8 @@ class Comparison(ipywidgets.VBox):
             timeline.page = self.to_html
         first, second = self._sides
         self.panels = _Differences((first, second), link=self.a.link)
+        for timeline in (self.a, self.b):
+            timeline.before_details = self.panels.wait_for_first
         self._parts = (self.a, self.b, self.panels)
         super().__init__(self._parts)
 
@@ -181,7 +183,6 @@ class Comparison(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)
-        # What is seen at once comes before what is seen after a click.
         after_cell(self.panels.start_first)
         for timeline in (self.a, self.b):
             timeline.send_details_soon()

@@ -13,6 +13,7 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard_page import dashboard_page
 from tfvis_nb.display.fallback import static_html
+from tfvis_nb.display.findings_html import findings_html
 from tfvis_nb.display.labels import one_line
 from tfvis_nb.display.linked_timeline import LinkedTimeline
 from tfvis_nb.display.page import MAX_BYTES, write_text
@@ -59,6 +60,8 @@ class Dashboard(ipywidgets.VBox):
         self.timeline = LinkedTimeline(trace, selection=selection, title=title, **options)
         self.timeline.page = self.to_html
         self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
+        # What is seen at once comes before what is seen after a click; each would take the other's time.
+        self.timeline.before_details = self.panels.wait_for_first
         self._parts = (self.timeline, self.panels)
         super().__init__(self._parts)
 
@@ -128,12 +131,12 @@ class Dashboard(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)
-        # What is seen at once comes before what is seen after a click.
         after_cell(self.panels.start_first)
         self.timeline.send_details_soon()
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": static_html(self.trace, title=self.timeline.title)}, metadata
+        still = static_html(self.trace, title=self.timeline.title, below=findings_html(self.timeline.shown))
+        return {**data, "text/html": still}, metadata
 
 
 def show_dashboard(

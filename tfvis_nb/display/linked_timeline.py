@@ -22,6 +22,9 @@ class LinkedTimeline(TimelineWidget):
     ----------
     page
         Writes that page; to be set.
+    before_details
+        What is to be done before what the details show is found, such as waiting for something more urgent;
+        to be set.
 
     Examples
     --------
@@ -34,6 +37,7 @@ class LinkedTimeline(TimelineWidget):
     """
 
     page: Callable[[], str]
+    before_details: Callable[[], object] | None = None
 
     @traitlets.default("_link")
     def _new_link(self) -> str:
@@ -68,6 +72,11 @@ class LinkedTimeline(TimelineWidget):
         """Send what the details show after the cell: a kernel busy with the next ones could not be asked."""
         if not self._details and not self._delivery.rest:
             after_cell(self._send_details)
+
+    def _send_details(self) -> None:
+        if self.before_details is not None:
+            self.before_details()
+        super()._send_details()
 
     def _exported(self, form: Any) -> tuple[str, str]:
         if form == "html":

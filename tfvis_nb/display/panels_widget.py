@@ -21,6 +21,8 @@ HEIGHT = 440
 PATIENCE_S = 1.5
 EVENTS_PER_S = 100_000
 """A timeline is surely drawn after so long, and so many events a second."""
+FIRST_S = 3.0
+"""For so long others wait for the first tab."""
 
 
 class PanelsWidget(anywidget.AnyWidget):
@@ -61,6 +63,7 @@ class PanelsWidget(anywidget.AnyWidget):
         # First of all what `close` needs, which is called for a widget that could not be made, too.
         self._closing = threading.Event()
         self._wanted = threading.Event()
+        self._first_made = threading.Event()
         if not hasattr(type(self), "_esm"):
             bundle("panel.js")
         timeline_options.checked("height", height)
@@ -91,6 +94,11 @@ class PanelsWidget(anywidget.AnyWidget):
                 self._worker = threading.Thread(target=self._push, name="tfvis-nb dashboard", daemon=True)
                 self._worker.start()
 
+    def wait_for_first(self) -> None:
+        """Return when the first tab is computed, or `FIRST_S` later; at once where nothing computes it."""
+        if self._worker is not None:
+            self._first_made.wait(FIRST_S)
+
     def start_later(self) -> None:
         """Begin to compute the tabs when no view has asked for it some time from now; returns at once.
 
@@ -110,6 +118,7 @@ class PanelsWidget(anywidget.AnyWidget):
         """Remove the tabs from the notebook; what is not computed yet will not be."""
         self._closing.set()
         self._wanted.set()
+        self._first_made.set()
         super().close()
 
     def _names(self) -> list[str]:
@@ -138,6 +147,7 @@ class PanelsWidget(anywidget.AnyWidget):
             self._errors = {**self._errors, str(place): f"{type(error).__name__}: {error}"}
             raise
         finally:
+            self._first_made.set()
             # The other tabs can do without this one.
             self._wanted.wait()
             self._push(place + 1)

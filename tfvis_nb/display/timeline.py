@@ -198,7 +198,7 @@ class TimelineWidget(anywidget.AnyWidget):
         """Answer a message of the front end; on a notebook's second thread, perhaps."""
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind == "details" and not self._details:
-            self._details = self._delivery.details()
+            self._send_details()
         elif kind in ("export", "rest", "ask"):
             try:
                 self._reply(kind, content)
