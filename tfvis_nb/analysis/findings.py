@@ -68,8 +68,8 @@ def findings(trace: Trace) -> pd.DataFrame:
         ``copies``, ``compiling`` or ``slow steps``), ``title``, ``text`` and ``advice`` (str),
         ``share`` (float64) and ``lost_ns`` (int64) as `FIGURES` says, and the evidence: ``step``
         (int64), ``start_ns`` and ``end_ns`` (int64 epoch nanoseconds, the range that shows it best)
-        and ``events`` (lists of event ids, the longest first). Without rows, and with a reason, when
-        the trace has no steps.
+        and ``events`` (lists of event ids, the longest first). `cannot_say` when the trace has no steps,
+        or none that takes time.
 
     Examples
     --------
@@ -84,6 +84,8 @@ def findings(trace: Trace) -> pd.DataFrame:
     if reason:
         return cannot_say(_COLUMNS, reason)
     total = int(trace.breakdown.drop_duplicates("step")["step_ns"].sum())
+    if not total:
+        return cannot_say(_COLUMNS, "all steps last 0 ns")
     found = [one for search in SEARCHES for one in search(trace)]
     late = max((one.share for one in found if one.kind == "late task"), default=0.0)
 
