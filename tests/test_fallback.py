@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import base64
+import html
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pandas as pd
 import pytest
 
-from tests.hostile_names import hostile_trace
+from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import name_of, step_stats_files
-from tfvis_nb import Trace, events, read_trace
+from tfvis_nb import Trace, events, read_trace, show_dashboard
 from tfvis_nb.display.fallback import static_html
-from tfvis_nb.display.labels import duration_label, lane_label, one_line
+from tfvis_nb.display.findings_html import findings_html
+from tfvis_nb.display.labels import duration_label, lane_label, one_line, printable
 from tfvis_nb.display.picture import picture
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -160,6 +163,38 @@ def test_an_empty_trace_and_its_notes() -> None:
     assert "nothing was &lt;recorded&gt; <i>(2 more)</i>" in text
     assert "<img" not in text
     ET.fromstring(picture(Trace(events.build({}, rows=0))))
+
+
+def test_a_dashboard_tells_its_findings_where_nothing_runs(data: Path) -> None:
+    trace = read_trace(data / "gpu_tf221_mixed.pb.xz")
+    (view, _), page = show_dashboard(trace)._repr_mimebundle_(), show_dashboard(trace).to_html()
+    assert len(trace.findings)
+    for text in (view["text/html"], page.split("<noscript>")[1].split("</noscript>")[0]):
+        for row in trace.findings.head(10).itertuples():
+            assert html.escape(printable(str(row.title), 600)) in text
+            assert html.escape(printable(str(row.text), 600)) in text
+            assert f"<b>{row.share:.0%} of the time: " in text
+        assert text.index("<img") < text.index("Findings") < text.index("<table")
+        assert {tag for tag, _ in elements(text)} <= KEPT
+    assert "Findings" not in static_html(trace)
+
+
+def test_findings_of_hostile_names_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = hostile_trace()
+    words = {name: list(HOSTILE) for name in ("title", "text", "advice")}
+    found = pd.DataFrame({**words, "share": [0.5] * len(HOSTILE)})
+    monkeypatch.setattr(Trace, "findings", found)
+    text = findings_html(trace)
+    assert {tag for tag, _ in elements(text)} <= KEPT
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e\u2028]", text)
+    assert len(text) < 20_000
+    assert f"({len(HOSTILE) - 10} more)" in text
+
+
+def test_no_findings_and_none_that_can_be_told() -> None:
+    short = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"], "op": ["MatMul"]}))
+    assert "<p>None.</p>" in findings_html(short)
+    assert "Cannot say, because no event" in findings_html(Trace(events.build({}, rows=0)))
 
 
 def test_a_trace_says_what_it_is() -> None:

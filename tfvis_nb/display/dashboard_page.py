@@ -11,6 +11,7 @@ from tfvis_nb._trace import Trace
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display.closer import closer
 from tfvis_nb.display.fallback import static_html
+from tfvis_nb.display.findings_html import findings_html
 from tfvis_nb.display.html_frame import framed
 from tfvis_nb.display.labels import one_line, printable
 from tfvis_nb.display.options import checked_options
@@ -114,7 +115,7 @@ def dashboard_page(
         what="dashboard",
         title=printable(title, 200) or "Dashboard",
         summary=one_line(trace, title),
-        fallback=static_html(trace, title=title),
+        fallback=static_html(trace, title=title, below=findings_html(trace)),
         parts=parts | beside,
         options=options,
         code=bundle("dashboard.js"),

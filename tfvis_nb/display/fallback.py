@@ -13,11 +13,12 @@ _MOST_OPS = 10
 _MOST_LETTERS = 60
 
 
-def static_html(trace: Trace, title: str | None = None) -> str:
+def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> str:
     """Write a still picture of a trace and a table of its longest ops, in under 20 kB of plain HTML.
 
     Only elements that sites keep when they clean a notebook are used: no script,
-    no style sheet, and the picture as an image.
+    no style sheet, and the picture as an image. What is to stand below the picture
+    is given as HTML.
 
     Examples
     --------
@@ -34,6 +35,7 @@ def static_html(trace: Trace, title: str | None = None) -> str:
         image = base64.b64encode(picture(trace).encode()).decode("ascii")
         source = f"data:image/svg+xml;base64,{image}"
         parts.append(f'<p><img alt="Activity of each lane: {heading}" src="{source}"></p>')
+        parts += [below] if below else []
         parts.append(_longest_ops(trace))
     if trace.notes:
         parts.append(f"<p>{html.escape(printable(trace.notes[0], 300))}{_more(len(trace.notes) - 1)}</p>")
