@@ -13,9 +13,11 @@ import pytest
 from tests.hostile_names import hostile_trace
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.display.lane_order import order_lanes
 from tfvis_nb.display.panels import COMPARISON, TABS, tab, tab_names
 from tfvis_nb.display.panels.blocks import MOST_ROWS, UNITS, Column, key, table
 from tfvis_nb.display.panels.places import Places
+from tfvis_nb.display.panels.wording import activity_label, named
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,23 @@ def test_every_figure_has_a_unit_and_a_definition(trace: Trace, name: str) -> No
                 if each["unit"] == "share" and cell is not None:
                     assert 0 <= float(cell) <= 1
         assert len(block["zoom"]) == len(block["rows"]) <= min(block["total"], MOST_ROWS)
+
+
+@pytest.mark.parametrize("file", ["gpu_tf221_dist.pb.xz", "gpu_tf221_two_logical.pb.xz"])
+def test_a_cause_leads_to_the_longest_part_that_has_it(file: str) -> None:
+    trace = read_trace(DATA / file)
+    causes = tables(tab(trace, "Gaps"))[0]
+    assert causes["rows"]
+    places, gaps, drawn = Places(trace), trace.gaps, order_lanes(trace.events).table
+    for cause, device, zoom in zip(
+        column(causes, "cause"), column(causes, "device"), causes["zoom"], strict=True
+    ):
+        of = [activity_label(str(each)) == cause for each in gaps["cause"]]
+        of = np.array(of) & (named(gaps)["device"] == device).to_numpy()
+        longest = gaps[of].nlargest(1, "duration_ns").iloc[0]
+        assert zoom["end"] - zoom["start"] == longest["duration_ns"]
+        assert zoom["start"] + places.origin in gaps.loc[of, "start_ns"].tolist()
+        assert {drawn["device"].iloc[at] for at in zoom["lanes"]} == {longest["device"]}
 
 
 @pytest.mark.parametrize("name", list(TABS))

@@ -1,5 +1,6 @@
 /** What the user can do, whatever key, button or link asks for it. */
 
+import { GROUP_HEIGHT } from "../model/arrangement";
 import { eventCount, placeOfEvent } from "../model/merged";
 import { nextInLane, verticalNeighbour } from "../model/neighbours";
 import { neighbour } from "../model/search";
@@ -7,6 +8,9 @@ import { fit, type Viewport, zoomAt } from "../model/viewport";
 import type { Mark } from "../view/hover_and_marks";
 import type { Store } from "../view/store";
 import { Motion } from "./motion";
+
+/** What stands above a lane that is scrolled to: the names of its task and its device (CSS px). */
+const HEADROOM = 2 * GROUP_HEIGHT;
 
 /** What commands need of the page around the lanes. */
 export interface Surroundings {
@@ -112,8 +116,11 @@ export class Commands {
 
   /** Show the lane of an event even when it was hidden, filtered out or in a collapsed group. */
   uncover(id: number): void {
+    this.#uncoverLane(this.store.drawn.lane[id]);
+  }
+
+  #uncoverLane(lane: number): void {
     const { store } = this;
-    const lane = store.drawn.lane[id];
     if (store.placement.lane(lane)) return;
     const groups = store.arrangement.items.filter(
       (item) => item.type === "group" && item.collapsed && item.lanes.includes(lane),
@@ -133,6 +140,18 @@ export class Commands {
     const top = store.placement.top(id);
     if (top !== null && (top < store.scroll + 24 || top + 17 > store.scroll + store.height - 6))
       store.scrollTo(top - store.height / 2);
+  }
+
+  /** Scroll until the first of some lanes is in view, with what stands above it; show it where none is shown. */
+  keepLanesInSight(lanes: readonly number[]): void {
+    const { store } = this;
+    if (!lanes.some((lane) => store.placement.lane(lane))) this.#uncoverLane(lanes[0]);
+    const places = lanes.map((lane) => store.placement.lane(lane)).filter((item) => item !== undefined);
+    if (places.length === 0) return;
+    const first = places.reduce((one, other) => (other.y < one.y ? other : one));
+    const bottom = first.y + Math.min(first.height, store.height - HEADROOM);
+    if (first.y < store.scroll + GROUP_HEIGHT || bottom > store.scroll + store.height)
+      store.scrollTo(first.y - HEADROOM);
   }
 
   reveal(id: number): void {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./arrangement";
 import { withClocks } from "./clocks";
-import { deviceLabel, laneLabel, placeLabel, taskLabel } from "./labels";
+import { commonPlace, deviceLabel, laneLabel, placeLabel, taskLabel } from "./labels";
 import { packLanes } from "./rows";
 import { type Made, makeDrawn, makeLane, randomNumbers } from "./synthetic";
 
@@ -240,5 +240,21 @@ describe("labels", () => {
       placeLabel("", "/device:CPU:0"),
       placeLabel("", ""),
     ]).toEqual(["ps 0 · CPU:0", "CPU:0", ""]);
+  });
+
+  it("are those of what lanes have in common", () => {
+    const [cpu, gpu] = ["CPU:0", "GPU:0"].map((name) => `${PS}/device:${name}`);
+    const one = { task: PS, device: gpu, lane: "stream:13" };
+    const beside = { ...one, lane: "memset" };
+    const other = { ...one, device: cpu };
+    const far = { task: WORKER_1, device: "", lane: "" };
+    expect([[one], [one, beside], [one, other], [one, far], [far], []].map(commonPlace)).toEqual([
+      "ps 0 · GPU:0 · stream 13",
+      "ps 0 · GPU:0",
+      "ps 0",
+      "",
+      "worker 1",
+      "",
+    ]);
   });
 });

@@ -36,6 +36,16 @@ export function placeLabel(task: string, device: string): string {
   return [taskLabel(task), deviceLabel(device)].filter((part) => part !== "").join(" · ");
 }
 
+/** Where some lanes are: the lane, device or task that they have in common, the smallest of these; "" without one. */
+export function commonPlace(lanes: readonly Called[]): string {
+  const [first, ...others] = lanes;
+  const isSame = (part: keyof Called) => others.every((lane) => lane[part] === first[part]);
+  if (!first || !isSame("task")) return "";
+  if (!isSame("device")) return taskLabel(first.task);
+  const place = placeLabel(first.task, first.device);
+  return isSame("lane") ? [place, laneLabel(first.lane)].filter((part) => part !== "").join(" · ") : place;
+}
+
 /** All that a lane is called, in full and short spelling and lower case, to look for words in. */
 export function laneWords({ task, device, lane }: Called): string {
   return [task, device, lane, taskLabel(task), deviceLabel(device), laneLabel(lane)].join(" ").toLowerCase();

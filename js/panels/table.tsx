@@ -75,19 +75,31 @@ function Rows({ block, tell }: TableProps) {
                 return (
                   <td key={column.name} class={isText(column) ? "text" : column.unit}>
                     {at === 0 && zoom[place] ? (
-                      <button
-                        type="button"
-                        class="row"
-                        data-row={place}
-                        tabIndex={place === stop ? 0 : -1}
-                        title={titleOf(rows[place][at])}
-                        onFocus={() => setCurrent(place)}
-                        onClick={() => show(place)}
-                      >
-                        {text}
-                      </button>
+                      <Hinted hint={hints[place]}>
+                        {(hint) => (
+                          <button
+                            type="button"
+                            class="row"
+                            data-row={place}
+                            tabIndex={place === stop ? 0 : -1}
+                            title={titleOf(rows[place][at])}
+                            aria-describedby={hint}
+                            onFocus={() => setCurrent(place)}
+                            onClick={() => show(place)}
+                          >
+                            {text}
+                          </button>
+                        )}
+                      </Hinted>
                     ) : at === 0 && hints[place] ? (
-                      <Hinted hint={hints[place]}>{text}</Hinted>
+                      // A button, so that the focus can come to what it means.
+                      <Hinted hint={hints[place]}>
+                        {(hint) => (
+                          <button type="button" class="hinted" aria-describedby={hint}>
+                            {text}
+                          </button>
+                        )}
+                      </Hinted>
                     ) : (
                       text
                     )}
@@ -102,14 +114,19 @@ function Rows({ block, tell }: TableProps) {
   );
 }
 
-/** A button, so that the focus can come to what it means. */
-function Hinted({ hint, children }: { hint: string; children: ComponentChildren }) {
+/** What is described by the hint, if there is one, and the hint, unseen. */
+function Hinted({
+  hint,
+  children,
+}: {
+  hint: string | undefined;
+  children: (id?: string) => ComponentChildren;
+}) {
   const id = useId();
+  if (!hint) return <>{children()}</>;
   return (
     <>
-      <button type="button" class="hinted" aria-describedby={id}>
-        {children}
-      </button>
+      {children(id)}
       <span id={id} hidden>
         {hint}
       </span>

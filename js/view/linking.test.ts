@@ -7,6 +7,10 @@ import { Linking } from "./linking";
 import { Store } from "./store";
 
 const MS = 1e6;
+const TWO = [
+  { start: 0, duration: 10 * MS, name: "net/a", op: "MatMul", step: 0 },
+  { start: 20 * MS, duration: 10 * MS, name: "net/b", op: "Add", step: 1 },
+];
 let frames: (() => void)[] = [];
 let count = 0;
 
@@ -32,11 +36,8 @@ afterEach(() => {
 });
 
 /** A timeline of two steps of 10 ms each, and what somebody else on its link hears. */
-function linked() {
-  const drawn = makeDrawn([
-    { start: 0, duration: 10 * MS, name: "net/a", op: "MatMul", step: 0 },
-    { start: 20 * MS, duration: 10 * MS, name: "net/b", op: "Add", step: 1 },
-  ]);
+function linked(made: Parameters<typeof makeDrawn>[0] = TWO) {
+  const drawn = makeDrawn(made);
   drawn.steps = [
     { step: 0, start: 0, end: 10 * MS, events: 1 },
     { step: 1, start: 20 * MS, end: 30 * MS, events: 1 },
@@ -115,6 +116,32 @@ describe("a linked timeline", () => {
     tell({ kind: "select", start: 3 * MS, end: 4 * MS });
     expect(store.selection).toBeNull();
     expect(store.viewport.start).toBeLessThan(3 * MS);
+  });
+
+  it("scrolls to the lanes that a range is selected on", () => {
+    const many = Array.from({ length: 60 }, (_, lane) => ({ start: 0, duration: 10 * MS, lane }));
+    const { store, tell } = linked(many);
+    const isInView = (lane: number) => {
+      const item = store.placement.lane(lane);
+      return !!item && item.y >= store.scroll && item.y + item.height <= store.scroll + store.height;
+    };
+    expect(isInView(40)).toBe(false);
+    tell({ kind: "select", start: 1 * MS, end: 2 * MS, lanes: [41, 40] });
+    expect(isInView(40)).toBe(true);
+    const { scroll } = store;
+    // What is in view stays where it is.
+    tell({ kind: "select", start: 3 * MS, end: 4 * MS, lanes: [41] });
+    expect(store.scroll).toBe(scroll);
+    tell({ kind: "select", start: 3 * MS, end: 4 * MS, lanes: [0] });
+    expect(isInView(0)).toBe(true);
+  });
+
+  it("shows a device whose lanes are filtered out", () => {
+    const { store, tell } = linked();
+    store.setOption("lane_filter", "no lane is called so");
+    expect(store.placement.lane(0)).toBeUndefined();
+    tell({ kind: "select", start: 1 * MS, end: 2 * MS, lanes: [0] });
+    expect(store.placement.lane(0)).toBeDefined();
   });
 
   it("says what was selected here, once", () => {

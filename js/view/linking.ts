@@ -111,7 +111,7 @@ export class Linking {
     if (store.selected !== null) {
       commands.uncover(store.selected);
       commands.keepInSight(store.selected);
-    }
+    } else if (lanes?.length) commands.keepLanesInSight(lanes);
     commands.show(range);
   }
 

@@ -2,13 +2,15 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
+import { isolated } from "../model/bidi";
+import { commonPlace } from "../model/labels";
 import { type RangeStatistics, rangeStatistics } from "../model/statistics";
 import { stepName } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import { isCritical } from "./critical";
 import { PanelHeader } from "./event_details";
 import { EventLink } from "./event_lists";
-import { ByOpOrName, StatisticsTable } from "./statistics_table";
+import { ByOpOrName, NOTHING, StatisticsTable } from "./statistics_table";
 import type { Store } from "./store";
 import { Waits } from "./waits";
 
@@ -74,10 +76,17 @@ export function SeveralDetails({
 export function RangeDetails({ store, commands, range }: { store: Store; commands: Commands; range: Range }) {
   const answer = useStatistics(store, range);
   const length = range.end - range.start;
+  const where = range.lanes ? commonPlace(range.lanes.map((lane) => store.drawn.lanes[lane])) : "";
   return (
     <>
       <PanelHeader store={store} title={`${formatDuration(length)} selected`} />
       <dl>
+        {where && (
+          <>
+            <dt>On</dt>
+            <dd>{isolated(where)}</dd>
+          </>
+        )}
         <dt>Events</dt>
         <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
         <dt>Busy</dt>
@@ -91,7 +100,14 @@ export function RangeDetails({ store, commands, range }: { store: Store; command
       </dl>
       <Waits store={store} commands={commands} {...range} isOne />
       <ByOpOrName store={store} />
-      <StatisticsTable store={store} commands={commands} rows={answer?.rows ?? null} most={MOST} isFull />
+      <StatisticsTable
+        store={store}
+        commands={commands}
+        rows={answer?.rows ?? null}
+        most={MOST}
+        nothing={where ? `Nothing ran on ${isolated(where)} here.` : NOTHING}
+        isFull
+      />
     </>
   );
 }

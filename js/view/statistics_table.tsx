@@ -19,6 +19,8 @@ const TITLES: Record<Column, string> = {
   min: "Min",
   max: "Max",
 };
+/** What there is to say without rows. */
+export const NOTHING = "Nothing ran here.";
 const SHORT: Column[] = ["label", "count", "total"];
 const FULL: Column[] = ["label", "count", "total", "mean", "min", "max"];
 
@@ -45,14 +47,23 @@ interface TableProps {
   /** Null while they are asked for. */
   rows: readonly StatisticsRow[] | null;
   most: number;
+  /** What to say where there are no rows. */
+  nothing?: string;
   /** All columns, with every name on a line of its own above its figures. */
   isFull?: boolean;
 }
 
-export function StatisticsTable({ store, commands, rows, most, isFull = false }: TableProps) {
+export function StatisticsTable({
+  store,
+  commands,
+  rows,
+  most,
+  nothing = NOTHING,
+  isFull = false,
+}: TableProps) {
   const [sort, setSort] = useState<{ by: Column; up: boolean }>({ by: "total", up: false });
   if (!rows) return null;
-  if (rows.length === 0) return <p class="unlinked">Nothing ran here.</p>;
+  if (rows.length === 0) return <p class="unlinked">{nothing}</p>;
   const compare = (a: StatisticsRow, b: StatisticsRow) =>
     sort.by === "label" ? a.label.localeCompare(b.label) : a[sort.by] - b[sort.by];
   const sorted = [...rows].sort((a, b) => (sort.up ? compare(a, b) : compare(b, a)));

@@ -50,6 +50,7 @@ export function Waits({ store, commands, start, end, lanes, isOne = false }: Wai
             const lane = chosen.find((each) => waiting.isOf([each])(at));
             const range = { start: idle.start[at], end: idle.end[at] };
             store.select({ ...range, lanes: lane ? [lane.id] : null, step: store.stepNumber });
+            if (lane) commands.keepLanesInSight([lane.id]);
             commands.show(range, 0.3);
           }}
         />

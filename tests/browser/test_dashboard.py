@@ -64,6 +64,40 @@ def test_a_row_is_found_in_the_timeline_by_pointer_and_by_key(shown: Dashboard) 
     expect(shown.timeline.status.last).to_contain_text(f", {fifth}, ")
 
 
+def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
+    trace = tfvis_nb.read_trace(REPOSITORY / "tests" / "data" / "gpu_tf221_dist.pb.xz")
+    shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html"))
+    shown.page.set_viewport_size({"width": 1280, "height": 700})
+    shown.wait()
+    last = shown.timeline.lanes.page.locator(".tfvis-timeline").get_by_text("stream 13").last
+    for table in ("The longest gaps", "Why devices had nothing to do"):
+        rows = shown.table("Gaps", table).locator("tbody tr")
+        for device in ("ps 0 · CPU:0", "worker 1 · GPU:0"):
+            button = rows.filter(has_text=device).first.get_by_role("button").first
+            button.focus()
+            shown.page.keyboard.press("Enter")
+            assert shown.timeline.expect_fact("On") == device
+        expect(last).to_be_in_viewport()
+        shown.timeline.clear()
+    button = rows.filter(has_text="worker 1 · GPU:0").first.get_by_role("button")
+    # What the cause means is said of it, too.
+    assert button.get_attribute("aria-describedby")
+
+
+def test_rows_that_lead_nowhere_do_not_look_as_if_they_did(shown: Dashboard) -> None:
+    ground = "row => getComputedStyle(row.cells[1]).backgroundColor"
+    for tab, title, leads in [
+        ("Breakdown", "All steps together", False),
+        ("Ops", "By name scope", False),
+        ("Ops", "By op type", True),
+    ]:
+        row = shown.table(tab, title).locator("tbody tr").first
+        before = row.evaluate(ground)
+        row.locator("td").nth(1).hover(force=True)
+        assert (row.get_by_role("button").locator("xpath=self::*[@data-row]").count() > 0) is leads
+        assert (row.evaluate(ground) != before) is leads
+
+
 def test_the_timeline_moves_a_chart_of_the_runs_time(shown: Dashboard) -> None:
     chart = shown.chart("Memory", MEMORY)
     assert shown.settled(chart) == pytest.approx(shown.settled(shown.ruler), abs=0.02)

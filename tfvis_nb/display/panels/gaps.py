@@ -46,10 +46,28 @@ def _causes(trace: Trace) -> dict[str, Any]:
         share=sums["sum"] / sums["whole"],
         count=sums["size"],
     )
-    definition = "The parts of a device add up to the time in which it did nothing, to the nanosecond."
-    title = "Why devices had nothing to do"
     hints = [gaps.FIGURES[cause] for cause in causes]
-    return table(title, rows, columns, definition=definition, hints=hints, reason=why_not(found))
+    return table(
+        "Why devices had nothing to do",
+        rows,
+        columns,
+        definition="The parts of a device add up to the time in which it did nothing, to the nanosecond. "
+        "A click shows the longest part that has the cause.",
+        zoom=[] if why_not(found) else _longest_parts(trace, sums.head(MOST_ROWS)),
+        hints=hints,
+        reason=why_not(found),
+    )
+
+
+def _longest_parts(trace: Trace, sums: pd.DataFrame) -> list[dict[str, Any] | None]:
+    """Return where the longest part is that has each row's cause, on the lanes of its device."""
+    keys = ["task", "device", "cause"]
+    parts = trace.gaps.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates(keys)
+    parts = parts.astype(dict.fromkeys(keys, "str"))
+    parts = sums[keys].astype("str").merge(parts, on=keys, how="left", validate="one_to_one")
+    starts = parts["start_ns"].to_numpy()
+    ends = starts + parts["duration_ns"].to_numpy()
+    return Places(trace).of_devices(parts["task"], parts["device"], starts, ends)
 
 
 def _longest(trace: Trace) -> dict[str, Any]:
