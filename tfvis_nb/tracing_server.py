@@ -160,7 +160,7 @@ class TracingServer:
         self._server.stop()
 
     def join(self) -> None:
-        """Wait until `stop_web_server` is called, or Ctrl-C is pressed: the page outlives the training."""
+        """Wait until `stop_web_server` is called, or Ctrl-C raises KeyboardInterrupt."""
         while self._server.running:
             # Ctrl-C must not wait for the thread.
             self._server.join(0.5)
