@@ -70,6 +70,8 @@ def named(trace: Trace) -> list[str]:
         ("host", "PrefetchProduce", CPU, "tf_data_iterator_resource/1", "preprocessing"),
         ("host", "tf.function-graph_building", CPU, "python", "compile"),
         ("host", "backend_compile_and_load", CPU, "python", "compile"),
+        ("host", "PjRtCApiClient::CompileAndLoad", CPU, "python", "compile"),
+        ("host", "PjRtCApiCompiler::BufferFromHostBuffer", CPU, "python", "runtime"),
         ("host", "XLA Modules", "/device:TPU:0", "XLA Modules", "none"),
     ],
 )

@@ -198,6 +198,11 @@ def test_copies_within_a_device_are_not_between_host_and_device() -> None:
     assert within.empty
     assert to_host["kind"].tolist() == ["copies"]
     assert to_host["events"].tolist() == [[1]]
+    assert "most of them from a device to the host" in to_host["text"][0]
+    assert "prefetch" not in to_host["advice"][0]
+    to_device = findings(tv.Trace(events.build({**columns, "op": ["MatMul", "MemcpyH2D"]})))
+    assert "most of them from the host to a device" in to_device["text"][0]
+    assert "prefetch" in to_device["advice"][0]
 
 
 def _steps(durations: list[int], work: list[int]) -> tv.Trace:

@@ -35,6 +35,7 @@ FOUND = {
     "h200/jax_train_gpu.xplane.pb": ["compiling: The first step"],
     # Devices.
     "h200/deep4000.pb.xz": [LAUNCHES],
+    "h200/inception_step1.pb.xz": [LAUNCHES],
     "h200/inception_tf2_60steps_gpu.xplane.pb.xz": [LAUNCHES],
     "h200/lstm_while_v2_step0.pb": [LAUNCHES],
     "*mixed_sparse_embedding_step?.pb": [CPU_OPS],

@@ -71,6 +71,7 @@ _DONE = re.compile(r"[\w-]+-done$")
 _EXECUTOR = re.compile(r"ExecutorState::Process|(?:\[\d+\] )?GpuExecutable::Execute", re.IGNORECASE)
 _LAUNCH = re.compile(r"launch$|(?:cu|hip)\w*(?:Launch|Mem(?:cpy|set))")
 _COMPILING = re.compile(r"compil|graph_building|PTX->CUBIN|lower_sharding|OptimizeHlo", re.IGNORECASE)
+_HANDED_OVER = re.compile(r"\w+Compiler::BufferFromHostBuffer")
 _PIPELINE_LANE = re.compile(r"tf_data_")
 _NEXT_INPUT = re.compile(r"IteratorGetNext\w*::DoCompute")
 _WRAPPER = re.compile(
@@ -142,7 +143,8 @@ def activity(trace: Trace) -> np.ndarray:
     on_host = (is_op | is_host) & ~on_accelerator
     frame = beginning(op, _EXECUTOR) & _in_tasks_of(events, on_accelerator)
     found[(is_op & on_accelerator) | (is_host & (frame | beginning(op, _LAUNCH)))] = NUMBER["launch"]
-    found[on_host & containing(op, _COMPILING)] = NUMBER["compile"]
+    # The client that JAX compiles with is called a compiler where it takes arguments, too.
+    found[on_host & containing(op, _COMPILING) & ~beginning(op, _HANDED_OVER)] = NUMBER["compile"]
     found[on_host & (beginning(lane, _PIPELINE_LANE) | (is_host & beginning(op, PIPELINE)))] = NUMBER[
         "preprocessing"
     ]

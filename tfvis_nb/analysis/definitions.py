@@ -30,6 +30,7 @@ MODULES: tuple[str, ...] = (
     "slow_steps",
     "compare",
     "findings",
+    "looked_for",
 )
 """The analyses, by the name of their module; each has ``FIGURES``, figure to definition."""
 

@@ -26,7 +26,7 @@ _MOST_EVENTS = 50
 _ONE_STEP = " A trace of one step does not say whether others do, too."
 
 
-class _Spent(NamedTuple):
+class Spent(NamedTuple):
     """What the task that spends most of its time on one thing spends."""
 
     task: str
@@ -53,7 +53,7 @@ class _Spent(NamedTuple):
 
 def input_wait(trace: Trace) -> list[Finding]:
     """Find a task that waits for its next batch; see `INPUT_LIMIT` and `INPUT_LEAST_NS`."""
-    spent = _spent(trace, "input_ns")
+    spent = most_spent(trace, "input_ns")
     whose = spent.whose(INPUT_LIMIT, INPUT_LEAST_NS) if spent else ""
     if spent is None or not whose:
         return []
@@ -94,7 +94,7 @@ def input_wait(trace: Trace) -> list[Finding]:
 
 def compiling(trace: Trace) -> list[Finding]:
     """Find steps in which functions were traced and compiled; see `COMPILE_LIMIT`."""
-    spent = _spent(trace, "compile_ns")
+    spent = most_spent(trace, "compile_ns")
     whose = spent.whose(COMPILE_LIMIT) if spent else ""
     if spent is None or not whose:
         return []
@@ -131,12 +131,15 @@ def compiling(trace: Trace) -> list[Finding]:
     ]
 
 
-def _of_later(spent: _Spent) -> str:
+def _of_later(spent: Spent) -> str:
     return f" In the others it is {percent(spent.later)}."
 
 
-def _spent(trace: Trace, part: str) -> _Spent | None:
-    """Find the task that spends most of its time so."""
+def most_spent(trace: Trace, part: str) -> Spent | None:
+    """Find the task that spends most of its time on one of the parts of the breakdown.
+
+    None where steps take no time.
+    """
     table = whole_tasks(trace)
     sums = table.groupby("task", observed=True)[[part, "step_ns"]].sum()
     if sums.empty or not int(sums["step_ns"].max()):
@@ -146,7 +149,7 @@ def _spent(trace: Trace, part: str) -> _Spent | None:
     amount, whole = (own[name].to_numpy(np.int64) for name in (part, "step_ns"))
     worst = int(amount.argmax())
     several = len(own) > 1
-    return _Spent(
+    return Spent(
         task,
         int(amount.sum()) / int(whole.sum()),
         int(own["step"].iloc[worst]),
@@ -159,7 +162,7 @@ def _spent(trace: Trace, part: str) -> _Spent | None:
     )
 
 
-def _longest(trace: Trace, active: str, spent: _Spent) -> tuple[list[int], int, int]:
+def _longest(trace: Trace, active: str, spent: Spent) -> tuple[list[int], int, int]:
     """Return the longest events of an activity in the worst step, and the time of that step."""
     events = trace.events
     start, end = step_range(trace, spent.step)

@@ -142,26 +142,41 @@ def _events_between(trace: Trace, task: str, start: int, end: int) -> list[int]:
     return [int(row) for row in rows[order][:_MOST_EVENTS]]
 
 
-def communication_exposed(trace: Trace) -> list[Finding]:
-    """Find communication behind which nothing computes, of the task that waits least for others.
+def communicating_tasks(trace: Trace) -> pd.DataFrame:
+    """Return the ``share`` of its steps that each task communicates while no device of it computes.
 
-    What other tasks communicate longer is waiting for that one. A trace of one task does not say that.
+    Without parameter servers, which only answer, and where some tasks have devices that compute, without
+    the others.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.findings_of_peers import communicating_tasks
+    >>> table = events.build({"start_ns": [0, 5], "duration_ns": [5, 15], "kind": ["transfer", "op"],
+    ...                       "task": ["/job:worker/task:0"] * 2})
+    >>> communicating_tasks(Trace(table))["share"].to_dict()
+    {'/job:worker/task:0': 0.25}
     """
     table = whole_tasks(trace)
     columns = ["communication_ns", "step_ns", "device_compute_ns"]
     sums = table.groupby(table["task"].astype(str))[columns].sum()
-    # A parameter server only answers.
     answers = sums.index.str.startswith("/job:ps/")
     sums = sums[~answers] if not answers.all() else sums
     computes = sums["device_compute_ns"] > 0
     sums = sums[computes] if computes.any() else sums
     sums = sums[sums["communication_ns"] > 0]
-    if sums.empty:
+    return sums.assign(share=sums["communication_ns"] / sums["step_ns"])
+
+
+def communication_exposed(trace: Trace) -> list[Finding]:
+    """Find communication behind which nothing computes, of the task that waits least for others.
+
+    What other tasks communicate longer is waiting for that one. A trace of one task does not say that.
+    """
+    table, sums = whole_tasks(trace), communicating_tasks(trace)
+    if sums.empty or float(sums["share"].min()) < COMMUNICATION_LIMIT:
         return []
-    shares = sums["communication_ns"] / sums["step_ns"]
-    task, share = str(shares.idxmin()), float(shares.min())
-    if share < COMMUNICATION_LIMIT:
-        return []
+    task, share = str(sums["share"].idxmin()), float(sums["share"].min())
     alone = len(table["task"].unique()) == 1
     who = task_name(task) or (task if not alone else "") or "the task"
     who = f"even the task that waits least, {who}," if len(sums) > 1 else who

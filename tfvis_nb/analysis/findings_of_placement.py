@@ -23,18 +23,11 @@ _MOST_OPS = 3
 
 def cpu_ops(trace: Trace) -> list[Finding]:
     """Find ops on a CPU, or with copies to the host, during which the GPU is idle; see `LIMIT`."""
-    table = cpu_amid_gpu(trace)
-    if why_not(table) or table.empty:
+    share = idle_meanwhile(trace)
+    if isinstance(share, str) or share < LIMIT:
         return []
-    copied = table["to_host"] + table["to_device"]
-    table = table.assign(copies=copied, copied=table["to_host_bytes"] + table["to_device_bytes"])
-    on_gpu = (table["where"].astype(str) == "GPU").to_numpy()
-    table = table[((copied > 0) | (table["where"].astype(str) == "CPU")) & (~on_gpu | _asks(trace, table))]
-    total = int(step_times(trace)["duration_ns"].sum())
+    table = _amid(trace)
     idle = int(table["idle_once_ns"].sum())
-    share = idle / total if total else 0.0
-    if share < LIMIT:
-        return []
     by_op = table.groupby(table["op"].astype(str))["gpu_idle_ns"].sum().sort_values(ascending=False)
     several = len(by_op) > 1
     events = trace.events
@@ -60,6 +53,35 @@ def cpu_ops(trace: Trace) -> list[Finding]:
             inside,
         )
     ]
+
+
+def idle_meanwhile(trace: Trace) -> float | str:
+    """Return the part of the steps' time that GPUs are idle during such ops, or why that is not known.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.findings_of_placement import idle_meanwhile
+    >>> idle_meanwhile(Trace(events.build({"start_ns": [0], "duration_ns": [9], "kind": ["op"]})))
+    'the trace has no kernels of a GPU in a step'
+    """
+    found = cpu_amid_gpu(trace)
+    if why_not(found):
+        return why_not(found)
+    total = int(step_times(trace)["duration_ns"].sum())
+    return int(_amid(trace)["idle_once_ns"].sum()) / total if total and len(found) else 0.0
+
+
+def _amid(trace: Trace) -> pd.DataFrame:
+    """Return the ops of `cpu_amid_gpu` that work on a CPU or ask the host for something."""
+    table = cpu_amid_gpu(trace)
+    copied = table["to_host"] + table["to_device"]
+    table = table.assign(copies=copied, copied=table["to_host_bytes"] + table["to_device_bytes"])
+    on_gpu = (table["where"].astype(str) == "GPU").to_numpy()
+    found: pd.DataFrame = table[
+        ((copied > 0) | (table["where"].astype(str) == "CPU")) & (~on_gpu | _asks(trace, table))
+    ]
+    return found
 
 
 def _copies(table: pd.DataFrame) -> str:

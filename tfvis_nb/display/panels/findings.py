@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.looked_for import looked_for
 from tfvis_nb.display.labels import printable
 from tfvis_nb.display.panels.places import Places
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
-_LOOKED_FOR = (
-    "waiting for input, late tasks, communication, ops on a CPU amid a GPU's, late launches, copies, "
-    "compiling and slow steps take no part of the time that would matter."
-)
 _MOST_EVENTS = 100
 """Events of a finding that are selected in the timeline."""
 _LONGEST = 2000
@@ -29,7 +26,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         "kind": "findings",
         "items": [],
         "cannot_say": reason,
-        "looked_for": _LOOKED_FOR,
+        "looked_for": "" if reason or len(found) else _sentence(trace),
     }
     if reason:
         return [block]
@@ -42,6 +39,11 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         )
     ]
     return [block]
+
+
+def _sentence(trace: Trace) -> str:
+    """Say how much of each thing there is, where none is a finding."""
+    return printable("; ".join(str(text) for text in looked_for(trace)["text"]) + ".", _LONGEST)
 
 
 def _with_events(place: dict[str, Any] | None, events: list[int]) -> dict[str, Any] | None:

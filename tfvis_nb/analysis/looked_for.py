@@ -1,0 +1,208 @@
+"""What findings are looked for: how large each figure is, and from where on it is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis import findings_of_devices as devices
+from tfvis_nb.analysis import findings_of_parts as parts
+from tfvis_nb.analysis import findings_of_peers as peers
+from tfvis_nb.analysis import findings_of_placement as placement
+from tfvis_nb.analysis import findings_of_steps as steps
+from tfvis_nb.analysis.answers import cannot_say, why_not
+from tfvis_nb.analysis.evidence import percent, span
+from tfvis_nb.analysis.slow_steps import SLOW
+from tfvis_nb.analysis.slow_steps import slow_steps as against_median
+from tfvis_nb.analysis.stragglers import late_tasks
+
+if TYPE_CHECKING:
+    from tfvis_nb._trace import Trace
+
+FIGURES = {
+    "share": "The part of all steps' time that it takes, from 0 to 1, told as a finding or not; NaN where "
+    "the trace does not say.",
+    "limit": "The share from which it is told as a finding.",
+}
+
+_COLUMNS = {"kind": "str", "share": "float64", "limit": "float64", "text": "str"}
+_Row = tuple[str, float, float, str]
+_UNKNOWN = float("nan")
+
+
+def looked_for(trace: Trace) -> pd.DataFrame:
+    """Return how much of the time each thing takes that findings are looked for in.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per kind of `tfvis_nb.analysis.findings.findings`, what a device does first, then the nearest
+        to its limit, what is not known last: ``kind`` (str), ``share`` and ``limit`` (float64) as `FIGURES`
+        says, and ``text`` (str), a sentence without its full stop. `cannot_say` as of the findings.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.looked_for import looked_for
+    >>> columns = {"start_ns": [0, 100], "duration_ns": [100, 9_900], "kind": ["op"] * 2,
+    ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
+    >>> table = looked_for(Trace(events.build(columns))).set_index("kind")
+    >>> print(table.loc["input", "text"])
+    1.0 % passed waiting for input (a finding from 5.0 % and 500 µs a step)
+    >>> print(table.loc["launches", "text"])
+    cannot say how far a GPU waited for launches: the trace has no rows of what a GPU ran in a step
+    """
+    whole = trace.breakdown
+    if why_not(whole):
+        return cannot_say(_COLUMNS, why_not(whole))
+    if not int(whole["step_ns"].max()):
+        return cannot_say(_COLUMNS, "all steps last 0 ns")
+    rows = [
+        _launches(trace),
+        _part(trace, "input", "passed waiting for input", parts.INPUT_LIMIT, parts.INPUT_LEAST_NS),
+        _late(trace),
+        _communication(trace),
+        _cpu_ops(trace),
+        _copies(trace),
+        _part(trace, "compiling", "was tracing and compiling", parts.COMPILE_LIMIT, 0),
+        _slow(trace),
+    ]
+    table = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(
+        {name: event_table.TEXT if dtype == "str" else dtype for name, dtype in _COLUMNS.items()}
+    )
+    near = (table["share"] / table["limit"]).fillna(-1.0).to_numpy()
+    order = np.lexsort((-near, table.index.to_numpy() > 0, near < 0))
+    return table.take(order).reset_index(drop=True)
+
+
+def _from(limit: float, also: str = "") -> str:
+    return f"(a finding from {percent(limit)}{also})"
+
+
+def _launches(trace: Trace) -> _Row:
+    table, limit = devices.waiting_devices(trace), devices.LAUNCH_LIMIT
+    if why_not(table):
+        said = f"cannot say how far a GPU waited for launches: {why_not(table)}"
+        return "launches", _UNKNOWN, limit, _least_used(trace) + said
+    most = table.iloc[0]
+    also = f" and {percent(devices.LAUNCH_MOST)} of the time in which it does not work"
+    few = float(most["launches"]) / float(most["steps"])
+    if few < devices.ENOUGH_LAUNCHES:
+        also += f", of steps with at least {devices.ENOUGH_LAUNCHES} launches; these have {few:.0f}"
+    said = (
+        f"{devices.device_name(most)} worked {percent(most['busy_ns'] / most['step_ns'])} of the time"
+        f" and waited {percent(most['share'])} for launches {_from(limit, also)}"
+    )
+    return (
+        "launches",
+        float(most["share"]),
+        limit,
+        said + _rest(trace, str(most["task"]), str(most["device"])),
+    )
+
+
+def _least_used(trace: Trace) -> str:
+    """Say how much the accelerator worked that worked least, where that is known."""
+    table = trace.utilisation
+    table = table[table["hta_kernel_ns"].notna()].astype(
+        {"task": object, "device": object, "busy_ns": "int64"}
+    )
+    sums = table.groupby(["task", "device"])[["busy_ns", "step_ns"]].sum().reset_index()
+    sums = sums.assign(part=sums["busy_ns"] / sums["step_ns"]).dropna().sort_values("part", kind="stable")
+    if sums.empty:
+        return ""
+    least = sums.iloc[0]
+    called, part = devices.device_name(least), percent(least["part"])
+    return f"{called} worked {part} of the time{_rest(trace, str(least['task']), str(least['device']))}; "
+
+
+def _rest(trace: Trace, task: str, device: str) -> str:
+    """Say what most of the idle time of a device is due to."""
+    gaps = trace.gaps
+    own = gaps[(gaps["task"].astype(str) == task) & (gaps["device"].astype(str) == device)]
+    idle = own.groupby(own["cause"].astype(str))["duration_ns"].sum().sort_values(ascending=False)
+    if idle.empty or not int(idle.iloc[0]):
+        return ""
+    return f"; most of its idle time, {percent(idle.iloc[0] / idle.sum())}, has the cause {idle.index[0]}"
+
+
+def _part(trace: Trace, kind: str, what: str, limit: float, least_ns: int) -> _Row:
+    spent = parts.most_spent(trace, f"{'compile' if kind == 'compiling' else kind}_ns")
+    if spent is None:
+        return kind, _UNKNOWN, limit, f"cannot say how much {what}: no task has a step that takes time"
+    also = f" and {span(least_ns)} a step" if least_ns else ""
+    if spent.share >= limit and spent.mean_ns < least_ns:
+        also += f"; it was {span(spent.mean_ns)}"
+    return kind, spent.share, limit, f"{percent(spent.share)} {what} {_from(limit, also)}"
+
+
+def _late(trace: Trace) -> _Row:
+    table, limit = late_tasks(trace), peers.LATE_LIMIT
+    if why_not(table):
+        return "late task", _UNKNOWN, limit, f"cannot say whether a task was late: {why_not(table)}"
+    said: list[tuple[float, float, str]] = []
+    for kind, least, where in (
+        ("collective", peers.LATE_LIMIT, "to collectives"),
+        ("end", peers.END_LIMIT, "to be done"),
+    ):
+        share = table.loc[(table["kind"] == kind).to_numpy(), "share"].max()
+        if not pd.isna(share):
+            said.append((float(share), least, f"{percent(share)} for the last {where} {_from(least)}"))
+    if not said:
+        return "late task", _UNKNOWN, limit, "cannot say whether a task was late: tasks did not meet"
+    share, limit, _ = max(said, key=lambda one: one[0] / one[1])
+    also = "" if share < limit else ", where clocks do not tell who was late, or it only waited, too"
+    return "late task", share, limit, "others waited " + " and ".join(one[2] for one in said) + also
+
+
+def _communication(trace: Trace) -> _Row:
+    limit = peers.COMMUNICATION_LIMIT
+    sums = peers.communicating_tasks(trace)
+    if sums.empty:
+        return "communication", 0.0, limit, "no task received tensors or reduced them with others"
+    share = float(sums["share"].min())
+    said = f"{percent(share)} was communication behind which no device computed {_from(limit)}"
+    return "communication", share, limit, said
+
+
+def _cpu_ops(trace: Trace) -> _Row:
+    found, limit = placement.idle_meanwhile(trace), placement.LIMIT
+    if isinstance(found, str):
+        return "cpu ops", _UNKNOWN, limit, f"cannot say whether ops on a CPU held a GPU up: {found}"
+    while_so = "a GPU was idle while ops ran on the CPU or copied to the host"
+    said = f"during {percent(found)} {while_so} {_from(limit)}"
+    return "cpu ops", found, limit, said
+
+
+def _copies(trace: Trace) -> _Row:
+    sums, limit = devices.exposed_copies(trace), devices.COPY_LIMIT
+    if sums.empty:
+        return (
+            "copies",
+            _UNKNOWN,
+            limit,
+            "cannot say what copies took: the trace has no rows of what a GPU ran",
+        )
+    share = float(sums["share"].iloc[0])
+    return "copies", share, limit, f"{percent(share)} was copies to and from the host {_from(limit)}"
+
+
+def _slow(trace: Trace) -> _Row:
+    table, limit = against_median(trace), steps.SLOW_LIMIT
+    if why_not(table) or len(table) < steps.ENOUGH:
+        few = why_not(table) or f"there are {len(table)} steps, fewer than {steps.ENOUGH}"
+        return "slow steps", _UNKNOWN, limit, f"cannot say whether steps were slow: {few}"
+    more = table["more_work"].fillna(value=False).astype(bool)
+    slow = table["slow"] & (table.index > 0) | more
+    share = int(table.loc[slow, "excess_ns"].clip(lower=0).sum()) / int(table["duration_ns"].sum())
+    also = f" and of at most {percent(steps.FEW)} of the steps; the first counts where it had more to do"
+    of = f"{int(slow.sum())} of {len(table)} steps took, or had to do, {SLOW} times the median or more"
+    return "slow steps", share, limit, f"{of} and cost {percent(share)} {_from(limit, also)}"
