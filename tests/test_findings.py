@@ -88,6 +88,27 @@ def test_waiting_for_input_is_told_from_its_limit_on() -> None:
     assert "one step does not say" in at["text"][0]
 
 
+def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:
+    waiting = {"kind": "op", "op": "IteratorGetNext", "lane": "ops", "start_ns": 0, "duration_ns": 90_000_000}
+    lane = {"kind": "host", "lane": "tf_data_iterator_resource/1"}
+    rows = [
+        waiting,
+        {**lane, "op": "InstantiatedCapturedFunction::Run", "start_ns": 0, "duration_ns": 80_000_000},
+        *({**lane, "op": "PyFunc", "start_ns": at, "duration_ns": 5_000_000} for at in (0, 10_000_000)),
+        {**lane, "op": "DecodeJpeg", "start_ns": 30_000_000, "duration_ns": 9_000_000},
+    ]
+    table, _ = events.order(events.build({name: [row[name] for row in rows] for name in waiting}))
+    text = findings(tv.Trace(table))["text"].tolist()[0]
+    assert "PyFunc takes longest: 10 ms on its threads, 2 times 5 ms." in text
+
+
+@pytest.mark.parametrize("name", [_of_collection(["input_bound_tf2_gpu.xplane.pb"])])
+def test_the_slowest_op_of_a_real_input_pipeline_is_named(name: list[str]) -> None:
+    assert (
+        "PyFunc takes longest: 272 ms on its threads, 62 times 4.38 ms." in findings(_read(name))["text"][0]
+    )
+
+
 def test_a_batch_that_is_handed_over_is_not_waited_for() -> None:
     assert findings(_input_trace([INPUT_LEAST_NS - 1] * 3, INPUT_LEAST_NS)).empty
     assert findings(_input_trace([INPUT_LEAST_NS] * 3, INPUT_LEAST_NS))["title"].tolist() == [
@@ -229,6 +250,23 @@ def test_steps_with_more_to_do_are_told_apart_from_those_that_take_longer() -> N
     assert by_title.loc["Step 6 does more on the devices", "lost_ns"] == 1000
     assert by_title.loc["Step 8 takes longer", "lost_ns"] == 2000
     assert "2 times the median step's work" in str(by_title.loc["Step 6 does more on the devices", "text"])
+
+
+@pytest.mark.collection("h200/mlp_60steps.tar.xz")
+def test_of_steps_with_more_to_do_the_slowest_has_a_cause_of_its_own() -> None:
+    first = findings(_read(["mlp_60steps.tar.xz"])).iloc[0]
+    assert first["title"] == "Steps 13, 33 and 53 do more on the devices"
+    said = "Of the 23.5 ms that step 13 takes more, kernels are only 106 µs: most is launch, 22.6 ms more"
+    assert said in first["text"]
+    assert "21.4 ms of it at MatMul on the host" in first["text"]
+    assert "step 13 is another matter" in first["advice"]
+
+
+def test_a_step_that_is_longer_by_the_work_of_its_devices_has_no_other_cause() -> None:
+    trace = _steps([1000] * 6 + [2000, 1000, 1000, 1000], [500] * 6 + [1500, 500, 500, 500])
+    table = findings(trace)
+    assert table["title"].tolist()[-1] == "Step 6 does more on the devices"
+    assert "kernels are only" not in table["text"].tolist()[-1]
 
 
 def test_the_first_step_and_steps_that_are_many_are_no_finding() -> None:

@@ -61,7 +61,7 @@ def test_below_the_limits_the_figures_are_told() -> None:
         assert findings(trace).empty
         (block,) = tab(trace, "Findings")["blocks"]
         assert block["looked_for"].startswith(said)
-        assert "its idle time, 100 %, has the cause late launch" in block["looked_for"]
+        assert "; most of its idle time, 100 %, has the cause " in block["looked_for"]
     assert "of steps with at least 500 launches; these have 499" in block["looked_for"]
 
 

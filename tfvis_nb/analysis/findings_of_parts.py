@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.activities import NUMBER
+from tfvis_nb.analysis.activities import NUMBER, during_steps
 from tfvis_nb.analysis.evidence import Finding, of_task, percent, span, step_range, task_name, whole_tasks
+from tfvis_nb.analysis.searching import beginning
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -23,6 +25,8 @@ COMPILE_LIMIT = 0.1
 """Part of the time from which compiling is told."""
 
 _MOST_EVENTS = 50
+_PLUMBING = re.compile(r"(?!Make)Iterator::|InstantiatedCapturedFunction|Executor|\w+(?:Produce|Consume)$")
+"""What runs other stages of an input pipeline, or waits for them."""
 _ONE_STEP = " A trace of one step does not say whether others do, too."
 
 
@@ -81,7 +85,7 @@ def input_wait(trace: Trace) -> list[Finding]:
             titles[whose],
             f"{percent(spent.share)} of the steps' time{where} passes waiting for the next batch while no"
             f" device computes: in step {spent.step} {span(spent.here_ns)} of {span(spent.step_ns)}."
-            f"{more[whose]}",
+            f"{more[whose]}{_slowest_of_pipeline(trace, spent.task)}",
             once if whose == "first" else ahead,
             spent.share,
             spent.step,
@@ -129,6 +133,30 @@ def compiling(trace: Trace) -> list[Finding]:
             rows,
         )
     ]
+
+
+def _slowest_of_pipeline(trace: Trace, task: str) -> str:
+    """Say at what the input pipeline's threads spent most of their own time during the steps.
+
+    What runs or awaits other stages does not count where there is anything else.
+    """
+    events = trace.events
+    own, known = trace.self_times
+    event = np.unique(during_steps(trace)[0])
+    chosen = event[(known & (trace.activity == NUMBER["preprocessing"]) & of_task(trace, task))[event]]
+    rows = events.iloc[chosen]
+    waits = beginning(events["op"], _PLUMBING)[chosen]
+    by_op = (
+        pd.Series(own[chosen[~waits]]).groupby(rows["op"].astype(str).to_numpy()[~waits]).agg(["sum", "size"])
+    )
+    if by_op.empty or not int(by_op["sum"].max()):
+        return ""
+    slowest = by_op.sort_values("sum", kind="stable").iloc[-1]
+    times, took = int(slowest["size"]), int(slowest["sum"])
+    return (
+        f" Of what the input pipeline does, {slowest.name} takes longest: {span(took)} on its threads,"
+        f" {times:,} times {span(took / times)}."
+    )
 
 
 def _of_later(spent: Spent) -> str:

@@ -21,6 +21,8 @@ SLOW_LIMIT = 0.005
 ENOUGH = 5
 """Of fewer steps a median says little."""
 
+_OF_HOST = ("op", "host")
+
 
 def slow_steps(trace: Trace) -> list[Finding]:
     """Find steps that do more on the devices than the median step, and those that just take longer.
@@ -45,14 +47,35 @@ def _more_to_do(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Findin
     several = len(slow) > 1
     least, most = (f"{ratio:.2g}" for ratio in (slow["work_ratio"].min(), slow["work_ratio"].max()))
     much = least if least == most else f"{least} to {most}"
+    advice = "Look at what those batches have in common, such as their size or their longest sequence."
+    apart = _apart_from_work(table, longest)
+    if apart:
+        advice += f" What the host did in step {longest.step} is another matter: select it in the timeline."
     return _finding(
         trace,
         longest,
         share,
         f"{_steps(slow)} {'do' if several else 'does'} more on the devices",
         f"{'They do' if several else 'It does'} {much} times the median step's work on the busiest device;"
-        f" {f'step {longest.step} takes longest,' if several else 'it takes'} {_times(longest)}.",
-        "Look at what those batches have in common, such as their size or their longest sequence.",
+        f" {f'step {longest.step} takes longest,' if several else 'it takes'} {_times(longest)}.{apart}",
+        advice,
+    )
+
+
+def _apart_from_work(table: pd.DataFrame, longest: pd.Series) -> str:
+    """Say what a step lost apart from the work of its devices, where that is most of what it lost."""
+    work = table["work_ns"].to_numpy(np.int64, na_value=0)
+    more = int(longest.work_ns) - int(np.sort(work)[(len(work) - 1) // 2])
+    excess = int(longest.excess_ns)
+    if more >= excess / 2 or longest.op_kind == "kernel":
+        return ""
+    where = "on the host" if longest.op_kind in _OF_HOST else f"of kind {longest.op_kind}"
+    at = f", {span(longest.op_ns)} of it at {longest.op} {where}" if longest.op else ""
+    if not longest.activity:
+        return ""
+    return (
+        f" Of the {span(excess)} that step {longest.step} takes more, kernels are only {span(more)}: most is"
+        f" {longest.activity.replace('_', ' ')}, {span(longest.activity_ns)} more{at}."
     )
 
 
@@ -65,7 +88,8 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
     mostly = ""
     if longest.activity:
         named = longest.activity.replace("_", " ")
-        mostly = f" It has {span(longest.activity_ns)} more of {named} than the median step."
+        at = f", and {span(longest.op_ns)} more at {longest.op}" if longest.op else ""
+        mostly = f" It has {span(longest.activity_ns)} more of {named} than the median step{at}."
     return _finding(
         trace,
         longest,
