@@ -27,7 +27,11 @@ export function Panels({ host, tell, signal }: PanelsProps) {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const [shown, setShown] = useState(0);
   const [visited, setVisited] = useState<ReadonlySet<number>>(new Set([0]));
-  useEffect(() => host.watch(() => redraw(undefined), signal), []);
+  useEffect(() => {
+    host.watch(() => redraw(undefined), signal);
+    // What came before this was watched is drawn now: effects run after the first paint.
+    redraw(undefined);
+  }, []);
   const choose = (place: number) => {
     setShown(place);
     setVisited(new Set([...visited, place]));

@@ -21,6 +21,9 @@ from tfvis_nb.display.panels_widget import PanelsWidget
 from tfvis_nb.unknown_options import check_title, refuse_unknown
 from tfvis_nb.writable import writable
 
+_QUICK = 200_000
+"""Up to this many events findings take a moment."""
+
 
 class Dashboard(ipywidgets.VBox):
     """A trace as a timeline with its analyses: breakdown, ops, transfers, memory, steps.
@@ -135,7 +138,10 @@ class Dashboard(ipywidgets.VBox):
         self.timeline.send_details_soon()
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        still = static_html(self.trace, title=self.timeline.title, below=findings_html(self.timeline.shown))
+        shown = self.timeline.shown
+        # Findings of a large trace would keep the cell for a second; its first tab has them at once.
+        below = findings_html(shown) if len(shown.events) <= _QUICK else ""
+        still = static_html(self.trace, title=self.timeline.title, below=below)
         return {**data, "text/html": still}, metadata
 
 
