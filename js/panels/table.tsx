@@ -54,6 +54,7 @@ function Rows({ block, tell }: TableProps) {
     >
       <table
         aria-label={block.title}
+        style={{ "--names": columns.filter(({ unit }) => unit === "name").length }}
         onPointerLeave={() => light !== null && tell({ kind: "hover", name: null })}
       >
         <thead>
@@ -73,7 +74,7 @@ function Rows({ block, tell }: TableProps) {
               {columns.map((column, at) => {
                 const text = <Figure cell={rows[place][at]} column={column} />;
                 return (
-                  <td key={column.name} class={isText(column) ? "text" : column.unit}>
+                  <td key={column.name} class={isText(column) ? `text ${column.unit}` : column.unit}>
                     {at === 0 && zoom[place] ? (
                       <Hinted hint={hints[place]}>
                         {(hint) => (

@@ -98,6 +98,31 @@ def test_rows_that_lead_nowhere_do_not_look_as_if_they_did(shown: Dashboard) -> 
         assert (row.evaluate(ground) != before) is leads
 
 
+OVERFLOWING = """panel => [...panel.querySelectorAll('.rows')]
+    .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.ariaLabel)"""
+
+
+@pytest.mark.parametrize("width", [1400, 1000])
+def test_tables_have_room_for_all_their_columns(
+    exported_dashboard: OpenDashboard, tmp_path: Path, width: int
+) -> None:
+    trace = tfvis_nb.read_trace(REPOSITORY / "tests" / "data" / "gpu_tf221_dist.pb.xz")
+    shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html"))
+    shown.page.set_viewport_size({"width": width, "height": 900})
+    shown.wait()
+    for tab in ("Breakdown", "Ops", "Transfers", "Memory", "Critical path", "Gaps", "Steps"):
+        assert (tab, shown.tab(tab).evaluate(OVERFLOWING)) == (tab, [])
+
+
+def test_every_tab_is_in_sight_on_a_narrow_page(shown: Dashboard) -> None:
+    shown.page.set_viewport_size({"width": 420, "height": 900})
+    for tab in shown.tabs.all():
+        box = tab.bounding_box()
+        assert box
+        assert 0 <= box["x"]
+        assert box["x"] + box["width"] <= 420
+
+
 def test_the_timeline_moves_a_chart_of_the_runs_time(shown: Dashboard) -> None:
     chart = shown.chart("Memory", MEMORY)
     assert shown.settled(chart) == pytest.approx(shown.settled(shown.ruler), abs=0.02)
