@@ -119,6 +119,40 @@ def test_other_devices_and_what_is_not_known() -> None:
     assert [cause for _, cause, _ in told(lost)] == ["unknown"]
 
 
+def test_a_host_of_which_nothing_is_recorded_for_long_is_not_late() -> None:
+    late = 1_000_000
+    rows = [
+        op("a", 0, 100, device=GPU),
+        op("b", late, 50, "a", device=GPU),
+        kernel("a", 50, 100, 40),
+        kernel("b", late + 30, 10, late + 20),
+    ]
+    assert told(built(rows))[1][1:] == ("unknown", "b")
+    working = op("c", 100, late - 200, device=CPU)
+    assert told(built([*rows, working]))[1][1:] == ("late launch", "b")
+
+
+def test_a_device_that_waits_for_its_own_copy() -> None:
+    tpu = {"kind": "kernel", "lane": "XLA Ops", "device": TASK.format(0) + "/device:TPU:0"}
+    trace = built(
+        [
+            {**tpu, "name": "fusion.1", "op": "fusion", "start_ns": 0, "duration_ns": 10},
+            {**tpu, "name": "copy-done.1", "op": "copy-done", "start_ns": 10, "duration_ns": 70},
+            {**tpu, "name": "fusion.2", "op": "fusion", "start_ns": 80, "duration_ns": 10},
+        ]
+    )
+    assert told(trace, tpu["device"]) == [(70, "copy", "copy-done.1")]
+
+
+@pytest.mark.collection("third-party/xprof/bert_8gpu_tf24.xplane.pb.xz")
+def test_a_thread_that_was_woken_is_not_what_was_done_before(shared: Path) -> None:
+    gaps = tv.read_trace(shared / "third-party/xprof/bert_8gpu_tf24.xplane.pb.xz").gaps
+    longest = gaps[gaps["gap_ns"] > 600_000_000]
+    sums = longest.groupby(["device", "cause"], observed=True)["duration_ns"].sum()
+    for device in longest["device"].unique():
+        assert 620_000_000 < sums[device, "unknown"] < 630_000_000
+
+
 def test_without_rows_of_a_device_nothing_is_said() -> None:
     trace = built([op("a", 0, 10, device=GPU), op("b", 20, 10, "a", device=GPU)])
     assert "known" in why_not(trace.gaps)

@@ -67,7 +67,8 @@ _OF_KIND = {
     "host": "runtime",
 }
 _ACCELERATOR = re.compile(r"(?:^|/device:)(?!(?:XLA_)?CPU:)[A-Z_]+:\d+$")
-_DONE = re.compile(r"[\w-]+-done$")
+COPY_DONE = re.compile(r"[\w-]+-done$")
+"""Rows of a TPU in which it waits for a copy, or for what else it had begun."""
 _EXECUTOR = re.compile(r"ExecutorState::Process|(?:\[\d+\] )?GpuExecutable::Execute", re.IGNORECASE)
 _LAUNCH = re.compile(r"launch$|(?:cu|hip)\w*(?:Launch|Mem(?:cpy|set))")
 _COMPILING = re.compile(r"compil|graph_building|PTX->CUBIN|lower_sharding|OptimizeHlo", re.IGNORECASE)
@@ -137,7 +138,7 @@ def activity(trace: Trace) -> np.ndarray:
     for name, pattern in (("h2d", HOST_TO_DEVICE), ("d2h", DEVICE_TO_HOST)):
         # Some sources name the direction in the op type, some only in the lane.
         found[is_copy & (containing(op, pattern) | containing(lane, pattern))] = NUMBER[name]
-    found[is_kind(events, "kernel") & beginning(op, _DONE)] = NUMBER["none"]
+    found[is_kind(events, "kernel") & beginning(op, COPY_DONE)] = NUMBER["none"]
 
     on_accelerator = accelerators(events)
     on_host = (is_op | is_host) & ~on_accelerator

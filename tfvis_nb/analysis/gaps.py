@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.activities import ACTIVITIES, accelerators
+from tfvis_nb.analysis.activities import ACTIVITIES, COPY_DONE, NUMBER, accelerators
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.covering import covered
 from tfvis_nb.analysis.critical_path import final_events
 from tfvis_nb.analysis.horovod_phases import DEVICE as HOROVOD
-from tfvis_nb.analysis.searching import containing
+from tfvis_nb.analysis.releases import LONG_SLEEP
+from tfvis_nb.analysis.searching import beginning, containing
 from tfvis_nb.analysis.step_devices import StepDevices
+from tfvis_nb.analysis.sweep import union
 from tfvis_nb.analysis.utilisation import ran_on_device
 from tfvis_nb.analysis.walks import WAITS, Pieces
 
@@ -33,8 +36,10 @@ FIGURES: dict[str, str] = {
     "dependency on another device": "What came next, or the rest of the step, waited for another device "
     "or for another task, in ns.",
     "kernel gap": "What came next was launched in time; the device took this long to go on to it, in ns.",
+    "copy": "The device itself waited for a copy that it had begun, such as in copy-done of a TPU, in ns.",
     "host": "The host did something else than launching, such as Python, ops on a CPU or compiling, in ns.",
-    "unknown": "Nothing recorded says what was waited for, in ns.",
+    "unknown": "Nothing recorded says what was waited for, in ns; also while the host was to go on and no "
+    "row of it says what it did.",
 }
 """What the columns and causes of gaps are."""
 
@@ -199,10 +204,29 @@ def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: Pieces) -> np.
     place = idle.place[pieces.walk]
     other = on_device & (times.place[event] != _codes(trace, here, "device")[place])
     remote = times.task[event] != _codes(trace, here, "task")[place]
+    cause[(pieces.wait < 0) & on_device & beginning(trace.events["op"], COPY_DONE)[event]] = _CAUSE["copy"]
+    cause[_silent(trace, here, place, pieces) & ~on_device] = _CAUSE["unknown"]
     cause[other | remote] = _CAUSE["dependency on another device"]
     received = _after(pieces.walk, times.received[event] & ~remote)
     cause[remote & received] = _CAUSE["recv wait"]
     return cause
+
+
+def _silent(trace: Trace, here: StepDevices, place: np.ndarray, pieces: Pieces) -> np.ndarray:
+    """Tell which pieces are long waits of the host, during most of which it has no row at all.
+
+    A thread that wakes up after so long was woken by something that is not recorded.
+    """
+    between = [WAITS.index("scheduling"), WAITS.index("queueing")]
+    long = np.flatnonzero(np.isin(pieces.wait, between) & (pieces.end - pieces.start > LONG_SLEEP))
+    silent = np.zeros(len(place), bool)
+    if not len(long):
+        return silent
+    rows = np.flatnonzero((~trace.walks.times.device & (trace.activity != NUMBER["none"]))[here.event])
+    active = union(here.whole[here.place[rows]], here.start[rows], here.end[rows])
+    worked = covered(active, here.whole[place[long]], pieces.start[long], pieces.end[long])
+    silent[long] = 2 * worked < (pieces.end - pieces.start)[long]
+    return silent
 
 
 def _after(walk: np.ndarray, mark: np.ndarray) -> np.ndarray:

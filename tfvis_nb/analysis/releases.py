@@ -18,7 +18,8 @@ from tfvis_nb.analysis.thread_releases import calls, executor_turns, thread_orde
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
-_IDLE = 100_000
+LONG_SLEEP = 100_000
+"""Nanoseconds after which a thread that had nothing to do did not wait for what it had run before."""
 _AT_ONCE = 32
 
 
@@ -127,7 +128,11 @@ def _guesses(times: Times, known: Releases, linked: np.ndarray) -> Releases:
     A thread that had nothing to do for long did not wait for what it had run before: something woke it.
     """
     begun = known.reached == times.start[known.target]
-    slept = times.thread[known.target] & (known.kind == KIND["thread"]) & (known.reached - known.left > _IDLE)
+    slept = (
+        times.thread[known.target]
+        & (known.kind == KIND["thread"])
+        & (known.reached - known.left > LONG_SLEEP)
+    )
     sure = np.zeros(len(times.start), bool)
     sure[known.target[begun & ~slept]] = True
     rows = np.flatnonzero(times.counts & ~sure)
@@ -143,6 +148,6 @@ def _guesses(times: Times, known: Releases, linked: np.ndarray) -> Releases:
     shared = np.flatnonzero(is_kind(times.events, "collective") & times.thread)
     running = Executions(times.task[shared], times.start[shared], times.start[shared], shared)
     inside = running.latest(times.task[rows], times.start[rows] - 1)
-    inside[(times.end[inside] < times.start[rows]) | (times.start[rows] - left <= _IDLE)] = -1
+    inside[(times.end[inside] < times.start[rows]) | (times.start[rows] - left <= LONG_SLEEP)] = -1
     source, left = np.where(inside >= 0, inside, source), np.where(inside >= 0, times.start[rows], left)
     return times.releases(source, left, rows, times.start[rows], "order")
