@@ -12,6 +12,7 @@ import tfvis_nb as tv
 from tests.real_traces import SHARED
 from tfvis_nb import events
 from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.communication import communication
 from tfvis_nb.analysis.findings import findings
 from tfvis_nb.analysis.findings_of_parts import INPUT_LEAST_NS, INPUT_LIMIT
 
@@ -173,6 +174,28 @@ def test_of_one_task_communication_may_be_waiting_for_others() -> None:
     both = findings(_tasks(*rows, ("worker 1", "op", "a", 0, 8), ("worker 1", "collective", "sum", 8, 92)))
     assert "even the task that waits least, worker 0," in both["text"][0]
     assert "one task does not say" not in both["text"][0]
+
+
+def test_of_a_task_without_accelerators_its_ops_hide_communication() -> None:
+    rows = [("worker 0", "collective", "sum", 0, 90), ("worker 0", "op", "a", 0, 100)]
+    assert findings(_tasks(*rows)).empty
+    assert findings(_tasks(rows[0], ("worker 0", "op", "a", 20, 80)))["share"].tolist() == [0.2]
+
+
+def test_beside_an_accelerator_both_figures_of_communication_are_told() -> None:
+    gpu = {"kind": "kernel", "op": "MatMul", "device": "GPU:0", "lane": "s"}
+    cpu = {"kind": "op", "op": "Cast", "device": "CPU:0", "lane": "ops"}
+    rows = [
+        {**gpu, "start_ns": 0, "duration_ns": 20},
+        {**cpu, "start_ns": 20, "duration_ns": 50},
+        {**gpu, "start_ns": 20, "duration_ns": 80, "kind": "collective", "op": "AllReduce"},
+    ]
+    trace = tv.Trace(events.build({name: [row[name] for row in rows] for name in rows[0]}))
+    found = findings(trace).set_index("kind").loc["communication"]
+    assert found["share"] == 0.8
+    assert "while no accelerator of it computes" in str(found["text"])
+    assert "During 30 % no op on its CPU runs, either" in str(found["text"])
+    assert communication(trace.events)["exposed_ns"].tolist() == [30]
 
 
 def test_a_parameter_server_is_no_task_that_waits() -> None:

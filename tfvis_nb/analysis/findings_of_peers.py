@@ -10,6 +10,7 @@ import pandas as pd
 from tfvis_nb.analysis import stragglers
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.breakdown import activity_times
+from tfvis_nb.analysis.communication import communication
 from tfvis_nb.analysis.evidence import Finding, of_task, percent, span, step_range, task_name, whole_tasks
 
 if TYPE_CHECKING:
@@ -143,29 +144,40 @@ def _events_between(trace: Trace, task: str, start: int, end: int) -> list[int]:
 
 
 def communicating_tasks(trace: Trace) -> pd.DataFrame:
-    """Return the ``share`` of its steps that each task communicates while no device of it computes.
+    """Return the ``share`` of its steps that each task communicates while nothing of it computes.
 
-    Without parameter servers, which only answer, and where some tasks have devices that compute, without
-    the others.
+    What computes are its accelerators; of a task without those, or of which it is not known what they did,
+    its ops. Without parameter servers, which only answer, and where some tasks have accelerators that
+    compute, without the others.
 
     Examples
     --------
     >>> from tfvis_nb import Trace, events
     >>> from tfvis_nb.analysis.findings_of_peers import communicating_tasks
-    >>> table = events.build({"start_ns": [0, 5], "duration_ns": [5, 15], "kind": ["transfer", "op"],
+    >>> table = events.build({"start_ns": [0, 4], "duration_ns": [5, 16], "kind": ["transfer", "op"],
     ...                       "task": ["/job:worker/task:0"] * 2})
     >>> communicating_tasks(Trace(table))["share"].to_dict()
-    {'/job:worker/task:0': 0.25}
+    {'/job:worker/task:0': 0.2}
     """
-    table = whole_tasks(trace)
-    columns = ["communication_ns", "step_ns", "device_compute_ns"]
+    table = _communicating(trace)
+    columns = ["alone_ns", "exposed_ns", "step_ns", "device_compute_ns"]
     sums = table.groupby(table["task"].astype(str))[columns].sum()
     answers = sums.index.str.startswith("/job:ps/")
     sums = sums[~answers] if not answers.all() else sums
     computes = sums["device_compute_ns"] > 0
     sums = sums[computes] if computes.any() else sums
-    sums = sums[sums["communication_ns"] > 0]
-    return sums.assign(share=sums["communication_ns"] / sums["step_ns"])
+    sums = sums[sums["alone_ns"] > 0]
+    return sums.assign(share=sums["alone_ns"] / sums["step_ns"])
+
+
+def _communicating(trace: Trace) -> pd.DataFrame:
+    """Return the whole tasks with ``exposed_ns`` of `communication`, and ``alone_ns`` of what computes."""
+    table = whole_tasks(trace).astype({"task": str})
+    exposed = communication(trace.events).astype({"task": str})[["step", "task", "exposed_ns"]]
+    table = table.merge(exposed, on=["step", "task"], how="left").fillna({"exposed_ns": 0})
+    devices = table.groupby("task")["device_compute_ns"].transform("sum") > 0
+    least = table[["communication_ns", "exposed_ns"]].min(axis=1)
+    return table.assign(alone_ns=table["communication_ns"].where(devices, least).astype("int64"))
 
 
 def communication_exposed(trace: Trace) -> list[Finding]:
@@ -173,7 +185,7 @@ def communication_exposed(trace: Trace) -> list[Finding]:
 
     What other tasks communicate longer is waiting for that one. A trace of one task does not say that.
     """
-    table, sums = whole_tasks(trace), communicating_tasks(trace)
+    table, sums = _communicating(trace), communicating_tasks(trace)
     if sums.empty or float(sums["share"].min()) < COMMUNICATION_LIMIT:
         return []
     task, share = str(sums["share"].idxmin()), float(sums["share"].min())
@@ -187,7 +199,14 @@ def communication_exposed(trace: Trace) -> list[Finding]:
     )
     together = "Read the traces of all tasks together, which tells whether they wait for a late one. "
     own = table[table["task"].astype(str) == task]
-    row = own.iloc[int(own["communication_ns"].to_numpy().argmax())].astype(object)
+    row = own.iloc[int(own["alone_ns"].to_numpy().argmax())].astype(object)
+    own_sums = sums.loc[[task]]
+    on_devices = bool((own_sums["device_compute_ns"] > 0).any())
+    meanwhile = "while no accelerator of it computes" if on_devices else "while no op of it computes"
+    exposed = float(own_sums["exposed_ns"].sum() / own_sums["step_ns"].sum())
+    behind = ""
+    if on_devices and exposed < share:
+        behind = f" During {percent(exposed)} no op on its CPU runs, either (exposed_ns of communication)."
     events = trace.events
     mine = events["kind"].isin(["transfer", "collective"]) & (events["step"] == row["step"])
     rows = np.flatnonzero(mine.to_numpy() & of_task(trace, task))
@@ -199,9 +218,9 @@ def communication_exposed(trace: Trace) -> list[Finding]:
         Finding(
             "communication",
             "Communication is not hidden behind computing",
-            f"{percent(share)} of the steps' time {who} receives or reduces tensors and computes nothing"
-            f" meanwhile: in step {row['step']} {span(int(row['communication_ns']))} of"
-            f" {span(int(row['step_ns']))}.{others}",
+            f"{percent(share)} of the steps' time {who} receives or reduces tensors {meanwhile}:"
+            f" in step {row['step']} {span(int(row['alone_ns']))} of {span(int(row['step_ns']))}."
+            f"{behind}{others}",
             (together if alone else "") + less,
             share,
             int(row["step"]),

@@ -169,7 +169,7 @@ def _communication(trace: Trace) -> _Row:
     if sums.empty:
         return "communication", 0.0, limit, "no task received tensors or reduced them with others"
     share = float(sums["share"].min())
-    said = f"{percent(share)} was communication behind which no device computed {_from(limit)}"
+    said = f"{percent(share)} was communication behind which nothing computed {_from(limit)}"
     return "communication", share, limit, said
 
 
