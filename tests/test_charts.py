@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from tfvis_nb.display.charts import CannotSayError, Charts
 from tfvis_nb.display.charts.bandwidth import PARTS as BANDWIDTH_PARTS
 from tfvis_nb.display.charts.breakdown import MOST_STEPS
 from tfvis_nb.display.charts.ops import MOST
-from tfvis_nb.display.charts.style import ROWS, TIME, shown
+from tfvis_nb.display.charts.style import COLOURS, ROWS, TIME, shown
 from tfvis_nb.display.charts.time import MOST_POINTS
 from tfvis_nb.display.panels import tab
 
@@ -127,6 +129,14 @@ def test_tasks_that_are_called_the_same_have_bars_of_their_own() -> None:
     for made in (trace.charts.breakdown(), trace.charts.utilisation()):
         rows = list(_source(made).data["row"])
         assert len(rows) == len(set(rows)) == 2
+
+
+def test_activities_have_the_colours_that_the_front_end_knows() -> None:
+    palette = (Path(__file__).parent.parent / "js" / "model" / "palette.ts").read_text(encoding="utf-8")
+    known = dict(re.findall(r'"?(\w+)"?: \{ label: "[^"]+", light: "(#\w+)"', palette))
+    same = {"device_compute": "kernel", "launch": "op", "communication": "transfer"}
+    for activity in ("device_compute", "launch", "communication", "input", "h2d", "d2h", "d2d"):
+        assert COLOURS[activity] == known[same.get(activity, activity)]
 
 
 def test_steps_and_where_a_tap_leads() -> None:

@@ -47,6 +47,12 @@ export function categoryColour(category: string, theme: Theme): string {
   return (CATEGORIES.get(category) ?? UNKNOWN)[theme];
 }
 
+/** A colour of a category in the light theme, as charts have them, in another one; any other colour is itself. */
+export function inTheme(css: string, theme: Theme): string {
+  const known = [...CATEGORIES.values()].find(({ light }) => light === css);
+  return known ? known[theme] : css;
+}
+
 /** What a legend calls a category. */
 export function categoryLabel(category: string): string {
   return CATEGORIES.get(category)?.label ?? category;
@@ -65,11 +71,19 @@ export function paints(drawn: Drawn, colorBy: ColorBy, theme: Theme): Paints {
       : colorBy === "op"
         ? byOp(drawn, theme)
         : byDevice(drawn, theme);
-  const text = css.map((colour) => {
-    const ground = parseColour(colour);
-    return contrast(ground, [255, 255, 255]) >= contrast(ground, parseColour(DARK_TEXT)) ? "#fff" : DARK_TEXT;
+  // What differs only by name has letters of one colour: side by side they would flicker.
+  const alike = colorBy === "kind" ? VARIANTS.length : 1;
+  const text = css.map((_, at) => {
+    const first = at - (at % alike);
+    return readable(css.slice(first, first + alike));
   });
   return { paint, css, text, legend };
+}
+
+/** The text colour that can be read best on all of some colours. */
+function readable(grounds: readonly string[]): string {
+  const least = (text: Rgb) => Math.min(...grounds.map((ground) => contrast(parseColour(ground), text)));
+  return least([255, 255, 255]) >= least(parseColour(DARK_TEXT)) ? "#fff" : DARK_TEXT;
 }
 
 /**

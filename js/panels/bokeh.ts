@@ -37,8 +37,15 @@ export interface BokehSource extends BokehModel {
   inspected: BokehSelection;
 }
 
+/** What draws a model, with the views of its parts; that of a hover tool has tooltips of its own. */
+export interface BokehView {
+  readonly model: BokehModel;
+  readonly ttmodels?: Map<unknown, BokehModel>;
+  children_views?(): Iterable<BokehView>;
+}
+
 export interface BokehViews {
-  readonly roots: Iterable<{ readonly model: BokehModel }>;
+  readonly roots: Iterable<BokehView>;
   clear(): void;
 }
 

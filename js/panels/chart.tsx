@@ -1,12 +1,15 @@
 /** A chart that BokehJS draws, in the page's colours, linked with the timeline. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { inTheme } from "../model/palette";
 import { formatTime } from "../model/units";
 import { readTokens, watchTheme } from "../view/theme";
 import { BlockHead, CannotSay } from "./block_head";
 import { type BokehViews, loadBokeh } from "./bokeh";
 import { colourChart } from "./chart_colours";
 import { ChartLink } from "./chart_link";
+import { SeriesColours } from "./chart_series";
+import { colourTooltips } from "./chart_tooltips";
 import type { BokehItem, ChartBlock } from "./contents";
 import type { PanelsHost } from "./panels_host";
 
@@ -32,7 +35,7 @@ export function Chart({ host, block, isShown }: ChartProps) {
         <ul class="legend" aria-label="Colours">
           {block.legend.map(({ label, colour }) => (
             <li key={label}>
-              <i style={{ background: colour }} />
+              <i style={{ "--light": colour, "--dark": inTheme(colour, "dark") }} />
               {label}
             </li>
           ))}
@@ -118,7 +121,14 @@ async function draw(
   const [root] = views.roots;
   const page = stage.closest<HTMLElement>(".tfv") as HTMLElement;
   // What is taken out of the page has no colours, and no letters.
-  const colour = () => page.isConnected && colourChart(root.model, readTokens(page));
+  const series = new SeriesColours(root.model);
+  const colour = () => {
+    if (!page.isConnected) return;
+    const tokens = readTokens(page);
+    colourChart(root.model, tokens);
+    colourTooltips(root, tokens);
+    series.follow(tokens.theme);
+  };
   colour();
   watchTheme(colour, signal);
   return new ChartLink(root.model, host.link, shown, signal);

@@ -119,8 +119,50 @@ def test_every_tab_is_in_sight_on_a_narrow_page(shown: Dashboard) -> None:
     for tab in shown.tabs.all():
         box = tab.bounding_box()
         assert box
-        assert 0 <= box["x"]
+        assert box["x"] >= 0
         assert box["x"] + box["width"] <= 420
+
+
+KERNELS = {"light": "rgb(47, 158, 119)", "dark": "rgb(63, 185, 140)"}
+MUTED = {"light": "rgb(98, 106, 119)", "dark": "rgb(154, 161, 173)"}
+GROUND = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 29)"}
+# How many points of a chart have a colour.
+PAINTED = """(canvas, colour) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let count = 0;
+    for (let at = 0; at < data.length; at += 4)
+        count += `rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})` === colour && data[at + 3] === 255;
+    return count;
+}"""
+TOOLTIP = """() => [...document.querySelectorAll(".bk-Tooltip")].map((tip) => [
+    getComputedStyle(tip).backgroundColor,
+    getComputedStyle(tip.shadowRoot.querySelector(".bk-tooltip-row-label")).color])"""
+
+
+def test_charts_have_the_colours_of_the_timeline_in_either_theme(
+    exported_dashboard: OpenDashboard, tmp_path: Path
+) -> None:
+    trace = tfvis_nb.read_trace(REPOSITORY / "tests" / "data" / "gpu_tf218_function.xplane.pb.xz")
+    shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
+    for theme, other in (("light", "dark"), ("dark", "light"), ("light", "dark")):
+        shown.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        for tab, title in (("Breakdown", "time of each step"), ("Ops", "Self time by op type")):
+            chart = shown.chart(tab, title)
+            swatch = chart.locator("xpath=..").get_by_role("listitem").filter(has_text="device compute")
+            expect(swatch.locator("i")).to_have_css("background-color", KERNELS[theme])
+            canvas = chart.locator("canvas").first
+            for _ in range(20):
+                if canvas.evaluate(PAINTED, KERNELS[theme]) and not canvas.evaluate(PAINTED, KERNELS[other]):
+                    break
+                shown.page.wait_for_timeout(100)
+            assert canvas.evaluate(PAINTED, KERNELS[theme]) > 20
+            assert canvas.evaluate(PAINTED, KERNELS[other]) == 0
+        box = chart.bounding_box()
+        assert box
+        shown.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 16)
+        expect(shown.page.locator(".bk-Tooltip")).to_be_visible()
+        assert shown.page.evaluate(TOOLTIP) == [[GROUND[theme], MUTED[theme]]]
+        shown.page.mouse.move(5, 5)
 
 
 def test_the_timeline_moves_a_chart_of_the_runs_time(shown: Dashboard) -> None:

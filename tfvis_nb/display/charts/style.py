@@ -28,7 +28,8 @@ COLOURS = {
     "others": "#aeb4bd",
     "other host work": "#a3a9b3",
 }
-"""Activity to colour: those of the timeline, which carry on a light and on a dark ground."""
+"""Activity to colour: those of the timeline in the light theme; the front end knows them by their values, and gives
+them those of the dark one there."""
 
 LABELS = {
     "device_compute": "device compute",
