@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -183,7 +183,9 @@ def test_paths_of_real_traces_cover_their_steps(path: Path) -> None:
 
 def test_steps_that_are_not_there() -> None:
     trace = built([op("a", 0, 10)])
-    assert why_not(critical_path(trace, 3)) == "there is no step 3"
+    for step in (3, "a"):
+        with pytest.raises(ValueError, match=f"there is no step {step!r}"):
+            critical_path(trace, cast("int", step))
     assert critical_path(trace, 0).equals(trace.critical_path)
     loose = built([op("a", 0, 10, step=-1)])
     assert "belongs to a step" in why_not(loose.critical_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.lanes import busy
 
 _RULE = "the rule of Horovod's coordinator (arXiv:1802.05799, section 4)"
@@ -40,6 +41,7 @@ COLUMNS = (
 )
 
 
+@checked
 def arrivals(events: pd.DataFrame) -> pd.DataFrame:
     """Return one row per rank and collective, with waiting for the others and moving told apart.
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.reading.devices import task_of
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _BINS = _NAMES | _TIMES | {"busy_ns": "int64", "bytes": "float64", "bandwidth": 
 _REASON = "of nothing received or copied both the size and the time it moved are recorded"
 
 
+@checked
 def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
     """Return how many bytes a second moved, as a step function of time.
 
@@ -90,6 +92,7 @@ def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
     return _left_out(table, trace, moved)
 
 
+@checked
 def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.DataFrame:
     """Return how many bytes moved in each bin of time.
 

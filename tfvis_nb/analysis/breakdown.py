@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.activities import ACTIVITIES, NUMBER
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.sweep import Segments, highest, lengths, tiled
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ _COLUMNS = {"step": "int64", "task": "category", "device": "category", "step_ns"
 }
 
 
+@checked
 def breakdown(trace: Trace) -> pd.DataFrame:
     """Divide each step among the activities that took its time; the parts add up to it exactly.
 
@@ -110,6 +112,7 @@ def breakdown(trace: Trace) -> pd.DataFrame:
     return table
 
 
+@checked
 def activity_times(trace: Trace) -> pd.DataFrame:
     """Return which activity each moment of a step belongs to.
 

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.lanes import busy
 
 FIGURES: dict[str, str] = {
@@ -34,6 +35,7 @@ What happens meanwhile has rows of its own.
 """
 
 
+@checked
 def communicates(events: pd.DataFrame) -> np.ndarray:
     """Tell which events communicate: tensors received from other tasks, and collectives.
 
@@ -54,6 +56,7 @@ def communicates(events: pd.DataFrame) -> np.ndarray:
     return mask
 
 
+@checked
 def computes(events: pd.DataFrame) -> np.ndarray:
     """Tell which events compute: ops and kernels, without those that wait for a tensor or for their body.
 
@@ -81,6 +84,7 @@ def computes(events: pd.DataFrame) -> np.ndarray:
     return mask
 
 
+@checked
 def communication(events: pd.DataFrame, communicating: np.ndarray | None = None) -> pd.DataFrame:
     """Return how long each task communicated and computed in each step, and how long both at once.
 

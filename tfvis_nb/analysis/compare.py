@@ -10,6 +10,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.breakdown import PARTS
 from tfvis_nb.analysis.op_statistics import GROUPINGS, of_steps, op_statistics
 from tfvis_nb.analysis.sides import SIDES
@@ -76,6 +77,7 @@ _COLUMNS = {
 }
 
 
+@checked
 def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (None, None)) -> pd.DataFrame:
     """Return what took how long in two traces, and the differences, the largest first.
 
@@ -140,6 +142,7 @@ def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (No
     return table
 
 
+@checked
 def compare_activities(a: Trace, b: Trace, steps: tuple[Steps, Steps] = (None, None)) -> pd.DataFrame:
     """Return how long each activity took in the steps of two traces, and the differences.
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.activities import ACTIVITIES
 from tfvis_nb.analysis.answers import cannot_say, why_not
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.release_table import KINDS
 from tfvis_nb.analysis.walks import WAITS, Pieces
 
@@ -58,6 +59,7 @@ _CATEGORY, _BY = pd.CategoricalDtype(list(CATEGORIES)), pd.CategoricalDtype(list
 _LENGTHS = {"step": "int64", "category": "category", "duration_ns": "int64", "share": "float64"}
 
 
+@checked
 def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     """Return what each step waited for, moment by moment.
 
@@ -80,7 +82,12 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
         ``category`` (category of `CATEGORIES`), ``event`` (int64 id of what ran, or, in the pieces from
         ``transfer_wait`` on, of what did not run yet) and ``by`` (category of
         `tfvis_nb.analysis.release_table.KINDS`: how the path goes from here to what comes after, NaN at
-        its end). `cannot_say` where no event belongs to a step, or there is no such step.
+        its end). `cannot_say` where no event belongs to a step.
+
+    Raises
+    ------
+    ValueError
+        If there is no step of that number.
 
     Notes
     -----
@@ -101,10 +108,10 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     steps = trace.steps[trace.steps["step"] >= 0]
     if step is not None:
         steps = steps[steps["step"] == step]
+        if steps.empty:
+            raise ValueError(f"there is no step {step!r}")
     if steps.empty:
-        return cannot_say(
-            _COLUMNS, "no event belongs to a step" if step is None else f"there is no step {step}"
-        )
+        return cannot_say(_COLUMNS, "no event belongs to a step")
     number, first, last = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
     walks = trace.walks
     pieces = walks.back(final_events(trace, number), last, first)
@@ -122,6 +129,7 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     )
 
 
+@checked
 def path_lengths(trace: Trace) -> pd.DataFrame:
     """Return how much of each step's critical path is what.
 
@@ -153,6 +161,7 @@ def path_lengths(trace: Trace) -> pd.DataFrame:
     return table.take(order).reset_index(drop=True)
 
 
+@checked
 def path_events(trace: Trace) -> np.ndarray:
     """Tell which events ran on the critical path of a step (bool, one entry per event).
 
@@ -185,6 +194,7 @@ def categories(activity: np.ndarray, pieces: Pieces) -> np.ndarray:
     return found.astype(np.int8)
 
 
+@checked
 def final_events(trace: Trace, steps: np.ndarray) -> np.ndarray:
     """Return the event of each step that ends last, of several the one that began last (int64 ids).
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.communication import communicates, communication
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _COLUMNS = (
 )
 
 
+@checked
 def scheduling_efficiency(trace: Trace) -> pd.DataFrame:
     """Return how much of the overlap of communication and computing that is possible each task reaches.
 

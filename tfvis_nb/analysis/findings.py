@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say, why_not
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.evidence import Finding
 from tfvis_nb.analysis.findings_of_devices import copies, launches
 from tfvis_nb.analysis.findings_of_parts import compiling, input_wait
@@ -51,6 +52,7 @@ _COLUMNS = {
 }
 
 
+@checked
 def findings(trace: Trace) -> pd.DataFrame:
     """Return what made the steps slow, the most costly first; no rows where nothing stands out.
 

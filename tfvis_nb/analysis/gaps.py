@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.activities import ACTIVITIES, COPY_DONE, NUMBER, accelerators
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.covering import covered
 from tfvis_nb.analysis.critical_path import final_events
 from tfvis_nb.analysis.horovod_phases import DEVICE as HOROVOD
@@ -85,6 +86,7 @@ class _Idle(NamedTuple):
     event: np.ndarray
 
 
+@checked
 def idle_gaps(trace: Trace) -> pd.DataFrame:
     """Return when each device had nothing to do, and why.
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.launch_gaps import PARTS as GAP_PARTS
 from tfvis_nb.analysis.launch_gaps import gaps_between, on_devices, why_unknown
 
@@ -58,6 +59,7 @@ _LATE = ["launching_ns", "latency_ns", "elsewhere_ns"]
 _MOST_OPS = 3
 
 
+@checked
 def launch_bound(trace: Trace) -> pd.DataFrame:
     """Divide each step of each accelerator into running and waiting, for the launch or for something else.
 
@@ -116,6 +118,7 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
     return table
 
 
+@checked
 def launch_stretches(trace: Trace) -> pd.DataFrame:
     """Return the stretches of time in which an accelerator mostly waited for late launches.
 

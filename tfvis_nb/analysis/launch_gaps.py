@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.activities import NUMBER, accelerators
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.covering import covered
 from tfvis_nb.analysis.sides import SIDES, sides
 from tfvis_nb.analysis.step_devices import StepDevices
@@ -41,6 +42,7 @@ _COLUMNS = (
 )
 
 
+@checked
 def launch_gaps(trace: Trace) -> pd.DataFrame:
     """Return the gaps between what accelerators ran in a step, and what of each is due to its launch.
 
@@ -94,6 +96,7 @@ def why_unknown(ran: OnDevices | None) -> str:
     return "" if ran.launched.any() else NO_LAUNCHES
 
 
+@checked
 def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
     """Return the gaps of `launch_gaps`, each with the number of its ``place`` instead of its name.
 
@@ -153,6 +156,7 @@ class OnDevices(NamedTuple):
     launch: np.ndarray
 
 
+@checked
 def on_devices(trace: Trace) -> OnDevices | None:
     """Return what accelerators ran in steps; None where nothing is recorded of that.
 

@@ -14,6 +14,7 @@ from tfvis_nb.analysis import findings_of_peers as peers
 from tfvis_nb.analysis import findings_of_placement as placement
 from tfvis_nb.analysis import findings_of_steps as steps
 from tfvis_nb.analysis.answers import cannot_say, why_not
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.evidence import percent, span
 from tfvis_nb.analysis.slow_steps import SLOW
 from tfvis_nb.analysis.slow_steps import slow_steps as against_median
@@ -33,6 +34,7 @@ _Row = tuple[str, float, float, str]
 _UNKNOWN = float("nan")
 
 
+@checked
 def looked_for(trace: Trace) -> pd.DataFrame:
     """Return how much of the time each thing takes that findings are looked for in.
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.answers import cannot_say, why_not
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.profiled_allocations import memory_events
 from tfvis_nb.analysis.recorded_allocations import NEVER, bytes_in_use
 from tfvis_nb.analysis.tensor_lifetimes import joined
@@ -48,6 +49,7 @@ _PEAKS = {
 }
 
 
+@checked
 def memory_curve(trace: Trace) -> pd.DataFrame:
     """Return how much each allocator had given out, whenever that changed.
 
@@ -116,6 +118,7 @@ def _told(table: pd.DataFrame) -> pd.DataFrame:
     return table.take(order[last]).astype({"bytes": "int64"}).reset_index(drop=True)
 
 
+@checked
 def memory_peaks(trace: Trace) -> pd.DataFrame:
     """Return the peak of each allocator in each step.
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say, why_not
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.memory import WHERE, alive_at_peak, memory_peaks
 from tfvis_nb.analysis.recorded_allocations import NEVER
 from tfvis_nb.unknown_options import near
@@ -35,6 +36,7 @@ _COLUMNS = {
 }
 
 
+@checked
 def memory_by(trace: Trace, by: str = "op") -> pd.DataFrame:
     """Return what the memory was used for at the peak of each allocator in each step.
 
@@ -85,6 +87,7 @@ def memory_by(trace: Trace, by: str = "op") -> pd.DataFrame:
     )
 
 
+@checked
 def alive_at(
     trace: Trace, time_ns: int, *, allocator: str, step: int | None = None, task: str | None = None
 ) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.searching import spread
 from tfvis_nb.analysis.sides import SIDES, sides
 
@@ -54,6 +55,7 @@ _KINDS = len(event_table.KINDS)
 _REPEATED = SIDES.index("repeated")
 
 
+@checked
 def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = None) -> pd.DataFrame:
     """Add up the events of a trace by op type, node, name scope or device.
 
@@ -122,6 +124,7 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
     return table.loc[order, list(columns)].reset_index(drop=True)
 
 
+@checked
 def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
     """Return the events of some steps; all, those of no step too, when `steps` is None.
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.activities import NUMBER, accelerators
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.communication import CALLS
 from tfvis_nb.analysis.covering import covered
 from tfvis_nb.analysis.nested_lists import exploded, numbers, words
@@ -69,6 +70,7 @@ _HANDLES = (20, 21)
 """DT_RESOURCE and DT_VARIANT: handles, which are always in the host's memory."""
 
 
+@checked
 def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return the ops that ran on a CPU between kernels of their step and task, and the copies they took.
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.inputs import PARTITIONED
 from tfvis_nb.analysis.nesting import self_times
 from tfvis_nb.analysis.op_statistics import of_steps
@@ -45,6 +46,7 @@ _COLUMNS = (
 _MOST_PARTS = 32
 
 
+@checked
 def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return the name scopes of a trace as a tree, each with the time of what is in it.
 

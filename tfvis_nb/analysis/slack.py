@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.release_table import Releases
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _COLUMNS = {"event": "int64", "step": "int64", "slack_ns": "int64"}
 _NEVER = 1 << 62
 
 
+@checked
 def slack(trace: Trace) -> pd.DataFrame:
     """Return how much later each event could have ended without making its step longer.
 

@@ -11,6 +11,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.activities import NUMBER
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.breakdown import PARTS
 from tfvis_nb.analysis.device_work import device_work
 from tfvis_nb.analysis.searching import spread
@@ -69,6 +70,7 @@ _COLUMNS = {
 }
 
 
+@checked
 def median_step(trace: Trace) -> int | None:
     """Return the number of the step of median duration; None without steps.
 
@@ -90,6 +92,7 @@ def median_step(trace: Trace) -> int | None:
     return int(steps["step"].to_numpy()[order[(len(steps) - 1) // 2]])
 
 
+@checked
 def slow_steps(trace: Trace) -> pd.DataFrame:
     """Return how each step differs from the median one, and what most of the difference is.
 

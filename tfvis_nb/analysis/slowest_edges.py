@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -58,6 +59,7 @@ _COLUMNS = {
 }
 
 
+@checked
 def slowest_edges(trace: Trace, most: int | None = None) -> pd.DataFrame:
     """Return what was received from other tasks and copied, the slowest first, with both its ends.
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.barriers import COLUMNS, certain, met
 from tfvis_nb.analysis.op_statistics import of_steps
 from tfvis_nb.analysis.sweep import lengths, union
@@ -59,6 +60,7 @@ _TASKS = {
 }
 
 
+@checked
 def stragglers(trace: Trace) -> pd.DataFrame:
     """Return who came when to where tasks wait for one another.
 
@@ -107,6 +109,7 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     return table
 
 
+@checked
 def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return for how long each task waited for others, and the others for it, the latest task first.
 

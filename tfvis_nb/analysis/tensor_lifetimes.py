@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.nested_lists import coded
 from tfvis_nb.analysis.output_buffers import output_buffers
 from tfvis_nb.analysis.profiled_allocations import memory_events, profiled_allocations
@@ -57,6 +58,7 @@ _COLUMNS = {
 }
 
 
+@checked
 def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     """Return one row per buffer: what lived in it, and from its allocation to its last free.
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.op_statistics import of_steps
 from tfvis_nb.analysis.sweep import lengths, union
 from tfvis_nb.reading.devices import task_of
@@ -52,6 +53,7 @@ _COLUMNS = {
 }
 
 
+@checked
 def transfer_matrix(
     trace: Trace, between: str = "device", steps: Collection[int] | None = None
 ) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.reading.devices import task_of
 
 _TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
@@ -34,6 +35,7 @@ COLUMNS = (
 )
 
 
+@checked
 def transfers(events: pd.DataFrame) -> pd.DataFrame:
     """Return one row per tensor received and per copy, with waiting and moving told apart.
 

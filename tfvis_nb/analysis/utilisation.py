@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.activities import NUMBER, accelerators
 from tfvis_nb.analysis.answers import cannot_say
+from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.searching import is_kind, spread
 from tfvis_nb.analysis.step_devices import StepDevices
 from tfvis_nb.analysis.sweep import lengths, union
@@ -50,6 +51,7 @@ _ON_ACCELERATOR = ("h2d", "d2h", "d2d", "device_compute", "communication")
 _ON_HOST = ("host_compute", "launch", "compile")
 
 
+@checked
 def utilisation(trace: Trace) -> pd.DataFrame:
     """Return how busy each device was in each step.
 
@@ -129,6 +131,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     return table.loc[rows, list(_COLUMNS)].reset_index(drop=True)
 
 
+@checked
 def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
     """Tell which of what counts to a step kept its device busy.
 
