@@ -22,6 +22,7 @@ from tfvis_nb.analysis.breakdown import PARTS
 from tfvis_nb.display.charts import CannotSayError, Charts
 from tfvis_nb.display.charts.bandwidth import PARTS as BANDWIDTH_PARTS
 from tfvis_nb.display.charts.breakdown import MOST_STEPS
+from tfvis_nb.display.charts.log_ticks import byte_marks, time_marks
 from tfvis_nb.display.charts.ops import MOST
 from tfvis_nb.display.charts.style import COLOURS, ROWS, TIME, shown
 from tfvis_nb.display.charts.time import MOST_POINTS
@@ -39,7 +40,12 @@ def _sources(made: figure) -> list[ColumnDataSource]:
 
 def _lines(made: figure) -> list[np.ndarray]:
     """The lines of bandwidth: where they change (ms), and to what (GB/s)."""
-    return [np.array([source.data["ms"], source.data["rate"]]) for source in _sources(made)]
+    (time,) = made.tags
+    rate = {"GB/s": 1.0, "MB/s": 1e-3, "kB/s": 1e-6, "B/s": 1e-9}[_title(made).split("(")[1].split(",")[0]]
+    return [
+        np.array([np.asarray(source.data["time"]) * time / 1e6, np.asarray(source.data["rate"]) * rate])
+        for source in _sources(made)
+    ]
 
 
 def _title(made: figure) -> str:
@@ -99,7 +105,7 @@ def test_op_types_add_up_and_the_rest_shares_one_bar() -> None:
     data = _source(tv.Trace(events.build(columns)).charts.top_ops()).data
     assert data["row"][0] == "Op29"
     assert data["row"][-1] == "12 others"
-    assert float(np.sum(data["self"])) == pytest.approx(sum(range(1, count + 1)) / 1e3)
+    assert float(np.sum(data["self"])) == pytest.approx(sum(range(1, count + 1)))
     assert int(np.sum(data["count"])) == count
 
 
@@ -139,6 +145,55 @@ def test_activities_have_the_colours_that_the_front_end_knows() -> None:
         assert COLOURS[activity] == known[same.get(activity, activity)]
 
 
+@pytest.mark.parametrize(
+    ("scale", "unit"), [(1, "ns"), (1000, "\N{MICRO SIGN}s"), (1_000_000, "ms"), (1_000_000_000, "s")]
+)
+def test_units_are_those_of_the_range(scale: int, unit: str) -> None:
+    columns = {
+        "step": [0, 1],
+        "start_ns": [0, 5 * scale],
+        "duration_ns": [3 * scale, 4 * scale],
+        "kind": ["op", "memcpy"],
+        "op": ["MatMul", "MemcpyH2D"],
+        "bytes": [0, 5000],
+        "device": ["/device:CPU:0", "/device:GPU:0"],
+    }
+    charts = tv.Trace(events.build(columns)).charts
+    for name, column in (("top_ops", "self"), ("steps", "took"), ("breakdown", "host_compute")):
+        made = getattr(charts, name)()
+        assert f"({unit})" in _title(made)
+        assert 1 <= float(np.max(_source(made).data[column])) < 1000
+    moved = charts.bandwidth()
+    assert moved.tags == [scale]
+    assert moved.xaxis.axis_label == f"{unit} since the first event"
+    assert float(np.max(_source(moved).data["time"])) == pytest.approx(9, abs=0.05)
+
+
+@pytest.mark.parametrize("spread", [(1.1, 1.9), (3, 40), (2, 900), (0.4, 90_000), (0.001, 5e8)])
+def test_a_logarithmic_axis_has_marks_on_both_sides_of_what_it_shows(spread: tuple[float, float]) -> None:
+    for marks in (time_marks(*spread), byte_marks(max(spread[0], 1), spread[1])):
+        places = [place for place, _ in marks]
+        assert 2 <= len(places) <= 11
+        assert places == sorted(set(places))
+        assert places[0] <= max(spread[0], 1) or places[0] <= spread[0]
+        assert places[-1] >= spread[1]
+        assert len({name for _, name in marks}) == len(marks)
+    sizes = {"ns": 1e-3, "\N{MICRO SIGN}s": 1, "ms": 1e3, "s": 1e6}
+    for place, name in time_marks(*spread):
+        number, unit = name.split()
+        assert float(number) * sizes[unit] == pytest.approx(place)
+        assert 1 <= float(number) < 1000 or unit in ("ns", "s")
+
+
+def test_marks_of_transfers_are_where_they_are() -> None:
+    made: Any = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz").charts.transfers()
+    data = _source(made).data
+    axis = made.xaxis[0]
+    assert set(axis.ticker.ticks) == set(axis.major_label_overrides)
+    assert min(axis.ticker.ticks) <= np.min(data["us"]) <= np.max(data["us"]) <= max(axis.ticker.ticks)
+    assert (made.x_range.start, made.x_range.end) == (min(axis.ticker.ticks), max(axis.ticker.ticks))
+
+
 def test_steps_and_where_a_tap_leads() -> None:
     made = _steps(3).charts.steps()
     source = _source(made)
@@ -152,8 +207,9 @@ def test_memory_follows_the_timeline_and_keeps_its_peak() -> None:
     made = trace.charts.memory()
     assert made.name == TIME
     peak = trace.memory["bytes"].max() / 2**20
-    assert max(_source(made).data["mib"]) == pytest.approx(peak)
-    assert len(_source(made).data["ms"]) <= MOST_POINTS + 1
+    assert "(MiB)" in _title(made)
+    assert max(_source(made).data["size"]) == pytest.approx(peak)
+    assert len(_source(made).data["time"]) <= MOST_POINTS + 1
 
 
 def test_transfers_have_their_sizes() -> None:

@@ -12,6 +12,7 @@ interface Signal<Sender> {
 export interface BokehModel {
   readonly type: string;
   readonly name: string | null;
+  readonly tags: readonly unknown[];
   readonly properties: Record<string, unknown>;
   readonly change: Signal<BokehModel>;
   references(): Iterable<BokehModel>;

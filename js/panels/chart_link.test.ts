@@ -29,9 +29,9 @@ class Model {
   }
 }
 
-function linked() {
+function linked(unit = MS) {
   const range = Object.assign(new Model("Range1d", null, {}), { start: 0, end: 100 });
-  const figure = new Model("Figure", "tfvis-time", { x_range: range });
+  const figure = new Model("Figure", "tfvis-time", { x_range: range, tags: [unit] });
   const selected = Object.assign(new Model("Selection", null, {}), { indices: [] as number[] });
   const inspected = Object.assign(new Model("Selection", null, {}), { indices: [] as number[] });
   const data = {
@@ -66,6 +66,16 @@ describe("a chart along the run's time", () => {
     expect([range.start, range.end]).toEqual([10, 20]);
     expect(shown).toHaveBeenLastCalledWith(10 * MS, 20 * MS);
     expect(heard.filter(({ kind }) => kind === "view")).toEqual([]);
+  });
+
+  it("has a unit of its own", () => {
+    const { range, tell, heard, shown } = linked(1000);
+    tell({ kind: "view", start: 2000, end: 5000 });
+    expect([range.start, range.end]).toEqual([2, 5]);
+    expect(shown).toHaveBeenLastCalledWith(2000, 5000);
+    heard.length = 0;
+    range.setv({ start: 3, end: 4 });
+    expect(heard).toMatchObject([{ kind: "view", start: 3000, end: 4000 }]);
   });
 
   it("follows a gesture some times a second, and its end", () => {

@@ -15,11 +15,31 @@ interface View {
   end: number;
 }
 
+/** A figure along the run's time; its tag says in which unit, as nanoseconds. */
+class Time {
+  readonly #unit: number;
+
+  constructor(readonly figure: BokehFigure) {
+    this.#unit = Number(figure.tags[0]);
+  }
+
+  get view(): View {
+    const { start, end } = this.figure.x_range;
+    return { start: start * this.#unit, end: end * this.#unit };
+  }
+
+  show(view: View): void {
+    const { x_range } = this.figure;
+    const [start, end] = [view.start / this.#unit, view.end / this.#unit];
+    if (x_range.start !== start || x_range.end !== end) x_range.setv({ start, end });
+  }
+}
+
 export class ChartLink {
   readonly #tell: (told: Told) => void;
-  readonly #times: BokehFigure[] = [];
+  readonly #times: Time[] = [];
   readonly #sources: BokehSource[] = [];
-  /** The latest view, in ms, and whether the chart shows it. */
+  /** The latest view, in ns, and whether the chart shows it. */
   #view: View | null = null;
   #isStale = false;
   #timer = 0;
@@ -37,11 +57,12 @@ export class ChartLink {
   ) {
     this.#tell = joinLink(link, (told) => this.#hear(told), signal);
     for (const model of root.references()) {
-      if (model.name === TIME && "x_range" in model) this.#times.push(model as BokehFigure);
+      if (model.name === TIME && "x_range" in model) this.#times.push(new Time(model as BokehFigure));
       if (model.name === ROWS && "data" in model) this.#sources.push(model as BokehSource);
     }
-    for (const { x_range } of this.#times) {
-      const moved = () => this.#moved({ start: x_range.start, end: x_range.end });
+    for (const time of this.#times) {
+      const { x_range } = time.figure;
+      const moved = () => this.#moved(time.view);
       x_range.change.connect(moved);
       signal.addEventListener("abort", () => x_range.change.disconnect(moved));
     }
@@ -94,21 +115,20 @@ export class ChartLink {
     if (!known) return;
     this.#view = { start, end };
     this.#others({ start, end });
-    this.#tell({ kind: "view", start: start * MS, end: end * MS });
+    this.#tell({ kind: "view", start, end });
   }
 
   /** More than one figure of a panel can be along the time. */
   #others(view: View): void {
     this.#quietly(() => {
-      for (const { x_range } of this.#times)
-        if (x_range.start !== view.start || x_range.end !== view.end) x_range.setv({ ...view });
+      for (const time of this.#times) time.show(view);
     });
-    this.shown(view.start * MS, view.end * MS);
+    this.shown(view.start, view.end);
   }
 
   #hear(told: Told): void {
     if (told.kind === "view") {
-      this.#view = { start: told.start / MS, end: told.end / MS };
+      this.#view = { start: told.start, end: told.end };
       this.#isStale = this.#times.length > 0;
       if (this.#isStale && this.#isShown && !this.#timer) {
         this.#follow();

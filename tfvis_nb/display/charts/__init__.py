@@ -35,7 +35,7 @@ class Charts:
     >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": ["MatMul"],
     ...                       "device": ["/device:CPU:0"]})
     >>> Trace(table).charts.top_ops()
-    <chart 'Self time by op type (ms)'>
+    <chart 'Self time by op type (ns)'>
     """
 
     NAMES = ("breakdown", "utilisation", "top_ops", "memory", "transfers", "bandwidth", "steps")

@@ -9,7 +9,8 @@ import pandas as pd
 
 from tfvis_nb.analysis.bandwidth import bandwidth, binned_bandwidth
 from tfvis_nb.analysis.evidence import span
-from tfvis_nb.display.charts.style import COLOURS, TIME, legend_below, plot, shown
+from tfvis_nb.display.charts.style import COLOURS, TIME, Unit, legend_below, plot, rate_unit, shown, time_unit
+from tfvis_nb.display.charts.time import span_ns
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -24,7 +25,7 @@ _PALETTE = ("#5b8bd0", "#c2559d", "#8a9a2b", "#7b828e")
 
 
 def bandwidth_chart(trace: Trace) -> figure:
-    """Return how many bytes a second moved over time, in GB/s, a line for each direction.
+    """Return how many bytes a second moved over time, a line for each direction.
 
     What is drawn is `tfvis_nb.analysis.bandwidth.binned_bandwidth`, of `PARTS` equal parts of the time until
     nothing moves any more. A direction is an op type: ``RecvTensor``, ``MemcpyH2D``.
@@ -41,8 +42,8 @@ def bandwidth_chart(trace: Trace) -> figure:
     >>> columns = {"start_ns": [0], "duration_ns": [2000], "kind": ["memcpy"], "op": ["MemcpyH2D"],
     ...            "bytes": [4000]}
     >>> data = bandwidth_chart(Trace(events.build(columns))).renderers[0].data_source.data
-    >>> data["ms"].tolist(), data["rate"].round(3).tolist()
-    ([0.0, 0.002], [2.0, 0.0])
+    >>> data["time"].tolist(), data["rate"].round(3).tolist()
+    ([0.0, 2.0], [2.0, 0.0])
     """
     from bokeh.models import ColumnDataSource, HoverTool
 
@@ -51,13 +52,15 @@ def bandwidth_chart(trace: Trace) -> figure:
     last = int((table["start_ns"] + table["duration_ns"]).max())
     bin_ns = -(-(last - first) // PARTS)
     table = binned_bandwidth(trace, bin_ns)
-    title = f"Bandwidth over time (GB/s, means over {span(bin_ns)})"
-    made = plot(title, height=200, from_0="y", name=TIME)
+    # The axis that the chart shares with the timeline is that of the whole trace.
+    unit, speed = time_unit(span_ns(trace)), rate_unit(float(table["bandwidth"].max()))
+    title = f"Bandwidth over time ({speed.name}, means over {span(bin_ns)})"
+    made = plot(title, height=200, from_0="y", name=TIME, tags=[unit.size])
     for number, (channel, rows) in enumerate(table.groupby("channel", observed=True, sort=True)):
         name = shown(str(channel) or "copies")
-        source = ColumnDataSource(_steps(rows, first))
+        source = ColumnDataSource(_steps(rows, first, unit, speed))
         line = made.step(
-            "ms",
+            "time",
             "rate",
             source=source,
             mode="after",
@@ -65,25 +68,29 @@ def bandwidth_chart(trace: Trace) -> figure:
             line_width=1.5,
             legend_label=name,
         )
-        tooltips = [("", name), ("", "@rate{0,0.000} GB/s"), ("at", "@ms{0,0.000} ms")]
+        tooltips = [
+            ("", name),
+            ("", f"@rate{{0,0.000}} {speed.name}"),
+            ("at", f"@time{{0,0.000}} {unit.name}"),
+        ]
         made.add_tools(HoverTool(renderers=[line], tooltips=tooltips, mode="vline", visible=False))
-    made.xaxis.axis_label = "ms since the first event"
+    made.xaxis.axis_label = f"{unit.name} since the first event"
     legend_below(made)
     return made
 
 
-def _steps(rows: pd.DataFrame, first: int) -> dict[str, Any]:
+def _steps(rows: pd.DataFrame, first: int, unit: Unit, speed: Unit) -> dict[str, Any]:
     """Return where a line changes: at the begin of each part, and to 0 where nothing moves."""
     start = rows["start_ns"].to_numpy(np.int64) - first
     end = start + rows["duration_ns"].to_numpy(np.int64)
     ends = np.append(end[:-1] < start[1:], True)
     time = np.concatenate([start, end[ends]])
-    rate = np.concatenate([rows["bandwidth"].to_numpy(np.float64) / 1e9, np.zeros(int(ends.sum()))])
+    rate = np.concatenate([rows["bandwidth"].to_numpy(np.float64) / speed.size, np.zeros(int(ends.sum()))])
     order = np.argsort(time, kind="stable")
     time, rate = time[order], rate[order]
     # Where it does not change there is nothing to draw.
     kept = np.append(True, rate[1:] != rate[:-1])
-    return {"ms": time[kept] / 1e6, "rate": rate[kept]}
+    return {"time": time[kept] / unit.size, "rate": rate[kept]}
 
 
 def _colour(channel: str, number: int) -> str:

@@ -9,7 +9,17 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.breakdown import PARTS
-from tfvis_nb.display.charts.style import COLOURS, LABELS, ROWS, legend_below, plot, shown, unlike
+from tfvis_nb.display.charts.style import (
+    COLOURS,
+    LABELS,
+    ROWS,
+    Unit,
+    legend_below,
+    plot,
+    shown,
+    time_unit,
+    unlike,
+)
 from tfvis_nb.display.labels import lane_label
 
 if TYPE_CHECKING:
@@ -47,9 +57,11 @@ def breakdown_chart(trace: Trace) -> figure:
     return _standing(trace, whole, tasks)
 
 
-def _parts(whole: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Milliseconds of each part that there is any of."""
-    found = {part.removesuffix("_ns"): whole[part].to_numpy(np.float64, na_value=0.0) / 1e6 for part in PARTS}
+def _parts(whole: pd.DataFrame, unit: Unit) -> dict[str, np.ndarray]:
+    """How long each part took that there is any of."""
+    found = {
+        part.removesuffix("_ns"): whole[part].to_numpy(np.float64, na_value=0.0) / unit.size for part in PARTS
+    }
     return {name: values for name, values in found.items() if values.any()}
 
 
@@ -70,7 +82,8 @@ def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
     names = [
         f"step {step}" + (f" · {lane_label(task, '', '')}" if len(tasks) > 1 else "") for step, task in rows
     ]
-    parts = _parts(whole)
+    unit = time_unit(whole["step_ns"].max())
+    parts = _parts(whole, unit)
     called = unlike([shown(name) for name in names])
     data: dict[str, Any] = {
         "row": called,
@@ -80,7 +93,7 @@ def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
     }
     source = ColumnDataSource(data, name=ROWS)
     made = plot(
-        "Where the time of each step went (ms)",
+        f"Where the time of each step went ({unit.name})",
         height=90 + 26 * max(len(whole), 2),
         y_range=called[::-1],
         from_0="x",
@@ -95,7 +108,7 @@ def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
         color=[COLOURS[name] for name in parts],
         legend_label=[LABELS.get(name, name) for name in parts],
     )
-    _hovers(made, bars, list(parts), HoverTool)
+    _hovers(made, bars, list(parts), unit, HoverTool)
     made.ygrid.visible = False
     legend_below(made)
     return made
@@ -124,6 +137,10 @@ def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
             f"{name} · {lane_label(task, '', '')}" for name, task in zip(called, means["task"], strict=True)
         ]
     names = [part.removesuffix("_ns") for part in parts]
+    unit = time_unit(grouped["step_ns"].mean().max())
+    durations = {
+        name: means[part].to_numpy(np.float64) / unit.size for name, part in zip(names, parts, strict=True)
+    }
     source = ColumnDataSource(
         {
             "x": lowest + (highest - lowest) / 2 + (place - (len(tasks) - 1) / 2) * width * size,
@@ -131,11 +148,11 @@ def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
             "step": lowest,
             "start_ms": starts["start_ms"],
             "end_ms": ends["end_ms"],
-            **{name: means[part].to_numpy(np.float64) / 1e6 for name, part in zip(names, parts, strict=True)},
+            **durations,
         },
         name=ROWS,
     )
-    made = plot("Where the time of each step went (ms)", height=260, from_0="y")
+    made = plot(f"Where the time of each step went ({unit.name})", height=260, from_0="y")
     bars = made.vbar_stack(
         names,
         x="x",
@@ -144,16 +161,16 @@ def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
         color=[COLOURS[name] for name in names],
         legend_label=[LABELS.get(name, name) for name in names],
     )
-    _hovers(made, bars, names, HoverTool)
+    _hovers(made, bars, names, unit, HoverTool)
     made.xaxis.axis_label = "step"
     made.xgrid.visible = False
     legend_below(made)
     return made
 
 
-def _hovers(made: figure, bars: Sequence[Any], names: list[str], hover: type) -> None:
+def _hovers(made: figure, bars: Sequence[Any], names: list[str], unit: Unit, hover: type) -> None:
     for bar, name in zip(bars, names, strict=True):
-        tooltips = [("", "@row"), (LABELS.get(name, name), f"@{name}{{0,0.000}} ms")]
+        tooltips = [("", "@row"), (LABELS.get(name, name), f"@{name}{{0,0.000}} {unit.name}")]
         made.add_tools(hover(renderers=[bar], tooltips=tooltips, visible=False))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfvis_nb.analysis.activities import ACTIVITIES, activity
 from tfvis_nb.analysis.op_statistics import op_statistics
-from tfvis_nb.display.charts.style import COLOURS, LABELS, ROWS, legend_below, plot, shown, unlike
+from tfvis_nb.display.charts.style import COLOURS, LABELS, ROWS, legend_below, plot, shown, time_unit, unlike
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -24,7 +24,7 @@ _NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 def top_ops_chart(trace: Trace) -> figure:
     """Return the op types that took most time themselves, in the colour of what they are.
 
-    A bar is ``self_ns`` of `tfvis_nb.analysis.op_statistics.op_statistics`, in ms: the events of one
+    A bar is ``self_ns`` of `tfvis_nb.analysis.op_statistics.op_statistics`, the events of one
     op type and kind without what lies within them. What ran at once counts each. The colour is the
     activity (see `tfvis_nb.analysis.activities.activity`) of the longest of them.
 
@@ -51,14 +51,15 @@ def top_ops_chart(trace: Trace) -> figure:
         shown(name or "no op type") + (f" ({kind})" if names.count(name) > 1 else "")
         for name, kind in zip(names, table["kind"].astype(str), strict=True)
     ]
-    own, whole = ((table[column] / 1e6).tolist() for column in ("self_ns", "total_ns"))
+    unit = time_unit(max([*table["self_ns"], rest["self_ns"].sum()]))
+    own, whole = ((table[column] / unit.size).tolist() for column in ("self_ns", "total_ns"))
     count = table["count"].tolist()
     if len(rest):
         rows.append(f"{len(rest)} others")
         names.append("")
         what.append("others")
-        own.append(float(rest["self_ns"].sum()) / 1e6)
-        whole.append(float(rest["total_ns"].sum()) / 1e6)
+        own.append(float(rest["self_ns"].sum()) / unit.size)
+        whole.append(float(rest["total_ns"].sum()) / unit.size)
         count.append(int(rest["count"].sum()))
     rows = unlike(rows)
     source = ColumnDataSource(
@@ -68,14 +69,14 @@ def top_ops_chart(trace: Trace) -> figure:
             "self": np.array(own),
             "total": np.array(whole),
             "count": np.array(count),
-            "mean": np.array(whole) * 1e3 / np.array(count),
+            "mean": np.array(whole) * unit.size / 1e3 / np.array(count),
             "activity": [LABELS.get(one, one) for one in what],
             "colour": [COLOURS[one] for one in what],
         },
         name=ROWS,
     )
     made = plot(
-        "Self time by op type (ms)",
+        f"Self time by op type ({unit.name})",
         height=70 + 19 * max(len(rows), 3),
         y_range=list(reversed(rows)),
         from_0="x",
@@ -85,8 +86,8 @@ def top_ops_chart(trace: Trace) -> figure:
     made.hbar(y="row", right="self", height=0.74, color="colour", source=source, legend_group="activity")
     tooltips = [
         ("", "@row"),
-        ("self", "@self{0,0.000} ms"),
-        ("total", "@total{0,0.000} ms"),
+        ("self", f"@self{{0,0.000}} {unit.name}"),
+        ("total", f"@total{{0,0.000}} {unit.name}"),
         ("count", "@count{0,0}"),
         ("mean of total", "@mean{0,0.0} \N{MICRO SIGN}s"),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfvis_nb.display.labels import printable
 
@@ -28,8 +28,8 @@ COLOURS = {
     "others": "#aeb4bd",
     "other host work": "#a3a9b3",
 }
-"""Activity to colour: those of the timeline in the light theme; the front end knows them by their values, and gives
-them those of the dark one there."""
+"""Activity to colour: those of the timeline in the light theme. The front end knows them by their values, and
+has those of the dark theme in their place there."""
 
 LABELS = {
     "device_compute": "device compute",
@@ -42,7 +42,7 @@ LABELS = {
 """What a legend calls an activity, where that is not its name."""
 
 TIME = "tfvis-time"
-"""The name of a figure whose x is the time of the run, in milliseconds from the trace's first event."""
+"""The name of a figure whose x is the time of the run, from the first event; its tag is the unit, in ns."""
 
 ROWS = "tfvis-rows"
 """The name of a data source whose rows can be found in the timeline."""
@@ -65,6 +65,47 @@ def shown(text: str, most: int = 60) -> str:
     for bracket in "()[]":
         text = text.replace(f"\\{bracket}", f"\\ {bracket}")
     return text
+
+
+class Unit(NamedTuple):
+    """What figures of a chart are counted in: how it is written, and how much of ns, or of bytes, it is."""
+
+    name: str
+    size: int
+
+
+TIMES = (Unit("s", 10**9), Unit("ms", 10**6), Unit("\N{MICRO SIGN}s", 10**3), Unit("ns", 1))
+BYTES = tuple(Unit(name, 2**power) for name, power in (("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)))
+_RATES = (Unit("GB/s", 10**9), Unit("MB/s", 10**6), Unit("kB/s", 10**3), Unit("B/s", 1))
+
+
+def time_unit(longest_ns: float) -> Unit:
+    """Return in what durations of up to `longest_ns` are counted.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.charts.style import time_unit
+    >>> time_unit(2_500_000), time_unit(0)
+    (Unit(name='ms', size=1000000), Unit(name='ns', size=1))
+    """
+    return fitting(TIMES, longest_ns)
+
+
+def rate_unit(highest: float) -> Unit:
+    """Return in what rates of up to `highest` bytes a second are counted.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.charts.style import rate_unit
+    >>> rate_unit(8e5).name
+    'kB/s'
+    """
+    return fitting(_RATES, highest)
+
+
+def fitting(units: Sequence[Unit], highest: float) -> Unit:
+    """Return the largest unit of which `highest` is one at least; the smallest where there is none."""
+    return next((unit for unit in units if highest >= unit.size), units[-1])
 
 
 def unlike(names: Sequence[str]) -> list[str]:

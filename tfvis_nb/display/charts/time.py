@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.display.charts.style import COLOURS, ROWS, TIME, legend_below, plot, shown
-from tfvis_nb.display.labels import lane_label
+from tfvis_nb.display.charts.log_ticks import byte_marks, mark_axes, time_marks
+from tfvis_nb.display.charts.style import (
+    BYTES,
+    COLOURS,
+    ROWS,
+    TIME,
+    fitting,
+    legend_below,
+    plot,
+    rate_unit,
+    shown,
+    time_unit,
+)
+from tfvis_nb.display.labels import duration_label, lane_label
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -22,7 +34,7 @@ _PALETTE = ("#2f9e77", "#5b8bd0", "#d0682f", "#8a63c9", "#e0a030", "#c2559d", "#
 
 
 def memory_chart(trace: Trace) -> figure:
-    """Return what each allocator had given out over time, in MiB, with its peak marked.
+    """Return what each allocator had given out over time, with its peak marked.
 
     Examples
     --------
@@ -36,26 +48,55 @@ def memory_chart(trace: Trace) -> figure:
 
     curve = trace.memory
     origin = int(trace.events["start_ns"].iloc[0])
-    made = plot("Memory given out by each allocator (MiB)", height=240, from_0="y", name=TIME)
+    unit = time_unit(span_ns(trace))
+    highest = fitting(BYTES, float(curve["bytes"].max() or 0) if len(curve) else 0)
+    made = plot(
+        f"Memory given out by each allocator ({highest.name})",
+        height=240,
+        from_0="y",
+        name=TIME,
+        tags=[unit.size],
+    )
     keys = ["task", "allocator"]
     for number, ((task, allocator), rows) in enumerate(curve.groupby(keys, observed=True, sort=True)):
         colour = _PALETTE[number % len(_PALETTE)]
         name = shown(lane_label(str(task), "", str(allocator)))
         kept = _thinned(rows.sort_values("time_ns"))
         source = ColumnDataSource(
-            {"ms": (kept["time_ns"].to_numpy() - origin) / 1e6, "mib": kept["bytes"].to_numpy() / 2**20}
+            {
+                "time": (kept["time_ns"].to_numpy() - origin) / unit.size,
+                "size": kept["bytes"].to_numpy() / highest.size,
+            }
         )
         line = made.step(
-            "ms", "mib", source=source, mode="after", color=colour, line_width=1.5, legend_label=name
+            "time", "size", source=source, mode="after", color=colour, line_width=1.5, legend_label=name
         )
         peak = rows.iloc[int(rows["bytes"].to_numpy().argmax())]
-        at, size = (int(peak["time_ns"]) - origin) / 1e6, int(peak["bytes"]) / 2**20
+        at, size = (int(peak["time_ns"]) - origin) / unit.size, int(peak["bytes"]) / highest.size
         made.scatter([at], [size], size=7, color=colour, line_color="white")
-        tooltips = [("", name), ("", "@mib{0,0.00} MiB"), ("at", "@ms{0,0.000} ms")]
+        tooltips = [
+            ("", name),
+            ("", f"@size{{0,0.00}} {highest.name}"),
+            ("at", f"@time{{0,0.000}} {unit.name}"),
+        ]
         made.add_tools(HoverTool(renderers=[line], tooltips=tooltips, mode="vline", visible=False))
-    made.xaxis.axis_label = "ms since the first event"
+    made.xaxis.axis_label = f"{unit.name} since the first event"
     legend_below(made)
     return made
+
+
+def span_ns(trace: Trace) -> int:
+    """Return how long a trace is, in ns; it has events.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.time import span_ns
+    >>> span_ns(Trace(events.build({"start_ns": [5, 9], "duration_ns": [30, 1], "kind": ["op"] * 2})))
+    30
+    """
+    start = trace.events["start_ns"].to_numpy()
+    return int((start + trace.events["duration_ns"].to_numpy()).max()) - int(start[0])
 
 
 def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
@@ -107,7 +148,8 @@ def transfers_chart(trace: Trace) -> figure:
             {
                 "us": rows["transfer_ns"].to_numpy(np.float64) / 1e3,
                 "bytes": rows["bytes"].to_numpy(np.float64),
-                "rate": rows["bandwidth"].to_numpy(np.float64) / 1e9,
+                "moved": [duration_label(float(each)) for each in rows["transfer_ns"]],
+                "rate": [_rate(each) for each in rows["bandwidth"].to_numpy(np.float64)],
                 "tensor": [shown(text) for text in rows["tensor"].fillna("").astype(str)],
                 "start_ms": start,
                 "end_ms": start + rows["duration_ns"].to_numpy() / 1e6,
@@ -121,18 +163,29 @@ def transfers_chart(trace: Trace) -> figure:
         tooltips = [
             ("", "@tensor"),
             ("size", "@bytes{0,0} B"),
-            ("moving", "@us{0,0.0} \N{MICRO SIGN}s"),
-            ("rate", "@rate{0.000} GB/s"),
+            ("moving", "@moved"),
+            ("rate", "@rate"),
         ]
         made.add_tools(HoverTool(renderers=[dots], tooltips=tooltips, visible=False))
-    made.xaxis.axis_label = "moving (\N{MICRO SIGN}s)"
-    made.yaxis.axis_label = "bytes"
+    made.xaxis.axis_label = "moving"
+    made.yaxis.axis_label = "size"
+    if len(known):
+        moved, size = known["transfer_ns"] / 1e3, known["bytes"]
+        mark_axes(
+            made,
+            {"x": time_marks(moved.min(), moved.max()), "y": byte_marks(int(size.min()), int(size.max()))},
+        )
     legend_below(made)
     return made
 
 
+def _rate(value: float) -> str:
+    unit = rate_unit(value)
+    return f"{value / unit.size:,.3g} {unit.name}"
+
+
 def steps_chart(trace: Trace) -> figure:
-    """Return how long each step took, in ms, and the median as a line.
+    """Return how long each step took, and the median as a line.
 
     Examples
     --------
@@ -148,25 +201,27 @@ def steps_chart(trace: Trace) -> figure:
     table = trace.steps[trace.steps["step"] >= 0]
     origin = int(trace.events["start_ns"].iloc[0])
     start = (table["start_ns"].to_numpy() - origin) / 1e6
-    took = table["duration_ns"].to_numpy() / 1e6
+    duration = table["duration_ns"].to_numpy()
+    unit = time_unit(duration.max())
+    took = duration / unit.size
     source = ColumnDataSource(
         {
             "step": table["step"].to_numpy(),
             "took": took,
             "label": [shown(text) for text in table["label"].fillna("").astype(str)],
             "start_ms": start,
-            "end_ms": start + took,
+            "end_ms": start + duration / 1e6,
         },
         name=ROWS,
     )
-    made = plot("How long each step took (ms)", height=220, from_0="y")
+    made = plot(f"How long each step took ({unit.name})", height=220, from_0="y")
     bars = made.vbar(x="step", top="took", width=0.8, source=source, color=COLOURS["launch"])
     made.add_layout(
         Span(
             location=float(np.median(took)), dimension="width", line_dash="dashed", line_color=COLOURS["d2h"]
         )
     )
-    tooltips = [("step", "@step @label"), ("took", "@took{0,0.000} ms")]
+    tooltips = [("step", "@step @label"), ("took", f"@took{{0,0.000}} {unit.name}")]
     made.add_tools(HoverTool(renderers=[bars], tooltips=tooltips, visible=False))
     made.xaxis.axis_label = "step (dashed: median)"
     made.xgrid.visible = False

@@ -1,0 +1,99 @@
+"""Marks of a logarithmic axis that say how much they are: 500 ns, 1 µs, 2 µs; 1 KiB, 32 KiB, 1 MiB."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tfvis_nb.display.charts.style import BYTES, TIMES, Unit, fitting
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+_MOST = 9
+_DECADE = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
+"""Multiples of the powers of ten, fewer and fewer; of wider ranges some powers are left out, too."""
+
+
+def time_marks(least_us: float, most_us: float) -> list[tuple[float, str]]:
+    """Return marks, in microseconds, and what they are called.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.charts.log_ticks import time_marks
+    >>> [name for _, name in time_marks(300, 3_000)]
+    ['200 µs', '500 µs', '1 ms', '2 ms', '5 ms']
+    """
+    powers = range(math.floor(math.log10(least_us)), math.ceil(math.log10(most_us)) + 1)
+    every = -(-len(powers) // _MOST)
+
+    def marks(multiples: Iterable[int]) -> list[float]:
+        # Powers of ten below one are no binary fractions: 2 / 10 is 0.2, and 2 * 0.1 may be something else.
+        return [
+            times * 10**power if power >= 0 else times / 10**-power
+            for power in powers[::every]
+            for times in multiples
+        ]
+
+    chosen = _fewest(least_us, most_us, (marks(multiples) for multiples in _DECADE))
+    return [(mark, _called(mark * 1e3, TIMES)) for mark in chosen]
+
+
+def byte_marks(least: float, most: float) -> list[tuple[float, str]]:
+    """Return marks, in bytes, and what they are called.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.charts.log_ticks import byte_marks
+    >>> [name for _, name in byte_marks(40, 3 * 2**20)]
+    ['32 B', '1 KiB', '32 KiB', '1 MiB', '32 MiB']
+    """
+    first, last = math.floor(math.log2(least)), math.ceil(math.log2(most))
+
+    def marks(every: int) -> list[float]:
+        return [float(2**power) for power in range(first // every * every, last + every, every)]
+
+    chosen = _fewest(least, most, (marks(every) for every in (1, 2, 5, 10)))
+    return [(mark, _called(mark, BYTES)) for mark in chosen]
+
+
+def _fewest(least: float, most: float, offered: Iterable[list[float]]) -> list[float]:
+    """Return the first marks that are few enough, with the next ones on both sides of a range."""
+    chosen: list[float] = []
+    for marks in offered:
+        below = max((mark for mark in marks if mark <= least), default=marks[0])
+        above = min((mark for mark in marks if mark >= most), default=marks[-1])
+        chosen = [mark for mark in marks if below <= mark <= above]
+        if len(chosen) <= _MOST:
+            break
+    return chosen
+
+
+def _called(size: float, units: Sequence[Unit]) -> str:
+    # A thousand nanoseconds may be a little less where they were counted in microseconds.
+    unit = fitting(units, size * 1.001)
+    return f"{size / unit.size:.4g} {unit.name}"
+
+
+def mark_axes(made: figure, sides: dict[str, list[tuple[float, str]]]) -> None:
+    """Put marks on logarithmic axes, and let a figure show all of them.
+
+    Parameters
+    ----------
+    made
+        A figure.
+    sides
+        ``x`` and ``y`` to marks and their names.
+    """
+    from bokeh.models import FixedTicker, Range1d
+
+    for side, marks in sides.items():
+        axes: Any = getattr(made, f"{side}axis")
+        places = [mark for mark, _ in marks]
+        for axis in axes:
+            axis.ticker = FixedTicker(ticks=places)
+            axis.major_label_overrides = dict(marks)
+        for grid in getattr(made, f"{side}grid"):
+            grid.ticker = FixedTicker(ticks=places)
+        setattr(made, f"{side}_range", Range1d(start=places[0], end=places[-1]))
