@@ -156,6 +156,14 @@ def test_a_late_task_is_told_when_the_ends_of_its_collectives_agree() -> None:
     assert "late task" not in apart["kind"].tolist()
 
 
+@pytest.mark.collection(*(f"h200/mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)))
+def test_communication_stands_behind_the_late_task_and_says_why() -> None:
+    table = findings(_read([f"mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)]))
+    assert table["kind"].tolist() == ["late task", "communication"]
+    assert table["share"].is_monotonic_increasing
+    assert table["text"].tolist()[1].endswith("behind the late task, as waiting for that one is part of it.")
+
+
 def test_a_task_that_waits_when_the_others_are_done_is_not_told_to_work() -> None:
     rows = [("worker 0", "op", "a", 0, 10), ("worker 1", "op", "b", 0, 10)]
     working = findings(_tasks(*rows, ("worker 1", "op", "c", 10, 90)))

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import tfvis_nb as tv
 from tests import memory_oracle, oracle, xspace_oracle
 from tests.real_traces import DATA, name_of, xspace_files
+from tfvis_nb import Trace, events
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.definitions import MODULES, definitions
 from tfvis_nb.analysis.memory import FIGURES, WHERE, memory_peaks
@@ -148,3 +150,24 @@ def test_what_a_step_without_records_says(data: Path) -> None:
 def test_each_figure_is_defined() -> None:
     assert {"memory", "memory_use", "tensor_lifetimes"} <= set(MODULES)
     assert set(definitions("memory")) == set(FIGURES)
+
+
+def test_the_peak_of_a_profile_says_during_which_step_it_is_reached() -> None:
+    rows = [
+        {"start_ns": 0, "duration_ns": 20, "step": 0, "kind": "op", "op": "MatMul"},
+        {"start_ns": 30, "duration_ns": 20, "step": 1, "kind": "op", "op": "MatMul"},
+        {"start_ns": 40, "duration_ns": 0, "step": -1, "kind": "host", "op": "MemoryAllocation"},
+        {"start_ns": 70, "duration_ns": 0, "step": -1, "kind": "host", "op": "MemoryAllocation"},
+    ]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    for in_use, step in (([9, 8], [1]), ([8, 9], [pd.NA])):
+        nested = pa.table({"in_use_bytes": pa.array([None, None, *in_use], pa.int64())})
+        peaks = memory_peaks(Trace(events.build(columns), nested=nested))
+        assert peaks["step"].tolist() == [-1]
+        assert peaks["at_step"].tolist() == step
+
+
+@pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")
+def test_the_peak_of_a_real_profile_is_in_a_step(shared: Path) -> None:
+    peaks = memory_peaks(tv.read_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb"))
+    assert peaks.set_index("allocator").loc["GPU_0_bfc", "at_step"] == 1

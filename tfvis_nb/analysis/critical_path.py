@@ -34,7 +34,8 @@ FIGURES: dict[str, str] = {
     "compile": "Tracing and compiling functions on the path, in ns.",
     "host_compute": "Ops on a CPU on the path, in ns.",
     "runtime": "Python and the runtime around ops on the path, in ns.",
-    "preprocessing": "Threads of the input pipeline on the path, in ns.",
+    "preprocessing": "Threads of the input pipeline on the path, in ns: the step waited for them, nothing "
+    "hides them here.",
     "other": "Ops on the path that only wait or call others, in ns.",
     "transfer_wait": "From the end of what made a tensor until it is on its way to who receives it, in ns.",
     "launch_latency": "From the call that launched a kernel or copy until it starts, though its stream is "

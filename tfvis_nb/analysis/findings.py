@@ -38,6 +38,8 @@ SEARCHES: tuple[Callable[[Trace], Sequence[Finding]], ...] = (
 )
 """What is looked for. Each gives a finding only where its figures exceed a limit that it names."""
 
+_PARTLY_LATE = "It stands behind the late task, as waiting for that one is part of it."
+
 _COLUMNS = {
     "kind": "str",
     "title": "str",
@@ -56,7 +58,8 @@ _COLUMNS = {
 def findings(trace: Trace) -> pd.DataFrame:
     """Return what made the steps slow, the most costly first; no rows where nothing stands out.
 
-    Communication comes after a task that is late, as waiting for that one is communication too.
+    Communication comes after a task that is late, also where its share is larger, as waiting for that one
+    is communication too.
 
     Parameters
     ----------
@@ -96,6 +99,10 @@ def findings(trace: Trace) -> pd.DataFrame:
         return (-min(one.share, late) if behind else -one.share, int(behind))
 
     found.sort(key=rank)
+    found = [
+        one._replace(text=f"{one.text} {_PARTLY_LATE}") if late and one.kind == "communication" else one
+        for one in found
+    ]
     rows = [one._asdict() | {"lost_ns": round(one.share * total)} for one in found]
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
     dtypes = {name: event_table.TEXT if dtype == "str" else dtype for name, dtype in _COLUMNS.items()}

@@ -27,6 +27,8 @@ FIGURES: dict[str, str] = {
     "bytes_allocated of its allocation events, with variables.",
     "peak_bytes": "The largest of `bytes` of an allocator in a step; of a profile, over all of it.",
     "at_ns": "Epoch nanoseconds at which the peak is reached first.",
+    "at_step": "The step that had begun last of those during which the peak is reached; missing where it is "
+    "reached during none.",
     "alive": "Number of buffers allocated at or before the peak and not freed until after it.",
     "alive_bytes": "Sum of the bytes of the buffers alive at the peak: of a RunMetadata equal to the peak, "
     "of a profile less by what was allocated before it began.",
@@ -43,6 +45,7 @@ _PEAKS = {
     **_WHERE,
     "peak_bytes": "int64",
     "at_ns": "int64",
+    "at_step": "Int64",
     "alive": "Int64",
     "alive_bytes": "Int64",
     "in_use_bytes": "Int64",
@@ -131,7 +134,8 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``step``, ``task``, ``allocator`` as of `memory_curve`; ``peak_bytes`` and ``at_ns`` (int64), the
-        first of several equal ones; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the
+        first of several equal ones; ``at_step`` (Int64), as ``step`` is -1 of a profile, whose peaks are of
+        all of it; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the
         buffers alive then, NA where those are not known; ``in_use_bytes`` (Int64), NA where the
         allocator does not count. `cannot_say` when there is no curve.
 
@@ -152,6 +156,7 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
     highest = curve["bytes"].groupby(places(curve)).idxmax().to_numpy()
     peaks = curve.take(highest).rename(columns={"time_ns": "at_ns", "bytes": "peak_bytes"})
     peaks = peaks[[*WHERE, "peak_bytes", "at_ns"]].reset_index(drop=True)
+    peaks["at_step"] = _during(trace, peaks)
     peak = alive_at_peak(buffers, peaks)
     unknown = np.full(len(peaks), bool(why_not(buffers)))
     alive = np.bincount(peak[peak >= 0], minlength=len(peaks))
@@ -160,6 +165,18 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
     peaks["alive"] = pd.arrays.IntegerArray(alive, unknown)
     peaks["alive_bytes"] = pd.arrays.IntegerArray(alive_bytes, unknown.copy())
     return peaks.assign(in_use_bytes=_most_in_use(trace, peaks))
+
+
+def _during(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
+    """Return the step of each peak: its own, or the last to begin of those during which it is reached."""
+    steps = trace.steps[trace.steps["step"] >= 0].sort_values("start_ns", kind="stable")
+    number, start, end = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
+    step = peaks["step"].to_numpy(np.int64, copy=True)
+    for place in np.flatnonzero(step < 0):
+        at = int(peaks["at_ns"].iloc[place])
+        there = number[(start <= at) & (at <= end)]
+        step[place] = there[-1] if len(there) else -1
+    return pd.arrays.IntegerArray(np.maximum(step, 0), step < 0)
 
 
 def alive_at_peak(buffers: pd.DataFrame, peaks: pd.DataFrame) -> np.ndarray:

@@ -31,7 +31,8 @@ FIGURES: dict[str, str] = {
     "duration_ns": "Latest end minus earliest start of all events of the step, in ns.",
     "median_step": f"Number of the median step: {_MEDIAN_STEP}.",
     "excess_ns": "duration_ns minus that of the median step, in ns.",
-    "ratio": "duration_ns / that of the median step.",
+    "ratio": "duration_ns / that of the median step, which was run; of an even number of steps the median of "
+    "all durations, by which a list of steps may divide, lies between two of them.",
     "work_ns": "How long the busiest device ran kernels in the step, in ns: length of the union of its "
     "kernels, without collectives.",
     "work_ratio": "work_ns / its median over the steps, of an even number the lower one.",
