@@ -16,13 +16,14 @@ const NAMES = ["upper", "lower"];
 /** What display/comparison_page.py has written. */
 interface Written {
   extent: number;
+  memory: Record<string, number>;
   /** Of each timeline. */
   sides: Partial<Options>[];
 }
 
 async function showTimeline(
   side: number,
-  { extent, sides }: Written,
+  { extent, memory, sides }: Written,
   pane: HTMLElement,
   signal: AbortSignal,
 ) {
@@ -30,7 +31,10 @@ async function showTimeline(
     drawn: () => embedded(`tfvis-drawn-${side}`),
     details: () => embedded(`tfvis-details-${side}`),
   };
-  const host = Object.assign(new HeldHost(parts, sides[side]), { link: LINK, pair: { side, extent } });
+  const host = Object.assign(new HeldHost(parts, sides[side]), {
+    link: LINK,
+    pair: { side, extent, memory },
+  });
   Object.assign(pane, { tfvis: await mount(pane, host, signal) });
 }
 

@@ -64,6 +64,8 @@ export interface Pair {
   side: number;
   /** The time that both show at least (ns). */
   extent: number;
+  /** The most bytes that either has of an allocator, by `memoryKey`. */
+  memory: Record<string, number>;
 }
 
 export interface Host {

@@ -50,6 +50,23 @@ def heads(shown: tv.Comparison) -> list[str]:
     return [column["label"] for column in tables(shown)["Differences by op"]["columns"]]
 
 
+def test_memory_has_one_scale_and_figures_one_order() -> None:
+    small, large = (tv.read_trace(DATA / name) for name in ("gpu_tf221_mlp.pb.xz", "gpu_tf221_mixed.pb.xz"))
+    shown = tv.show_comparison(small, large)
+    peaks = [each.memory.groupby("allocator", observed=True)["bytes"].max() for each in (small, large)]
+    scale = shown.a._pair["memory"]
+    assert scale == shown.b._pair["memory"]
+    for allocator in set(peaks[0].index) | set(peaks[1].index):
+        most = max(int(peak.get(allocator, 0)) for peak in peaks)
+        assert most in [size for key, size in scale.items() if key.endswith(f"\t{allocator}")]
+    orders = {
+        tuple(column["label"] for column in block["columns"] if column["label"] in ("Longer by", "A", "B"))
+        for tab in shown.panels.tabs()
+        for block in tab["blocks"]
+    }
+    assert orders - {()} == {("Longer by", "A", "B")}
+
+
 def test_both_share_a_link_and_an_extent(two: tuple[Trace, Trace]) -> None:
     shown, another = tv.show_comparison(*two), tv.show_comparison(*two)
     links = {part.get_state()["_link"] for part in (shown.a, shown.b, shown.panels)}
@@ -90,7 +107,7 @@ def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
         assert f"step {number}" in timeline.title
     whole = tables(shown)["As a whole"]
     assert [row[1:4] for row in whole["rows"] if row[0] == "Duration"] == [
-        [duration[numbers[0]], duration[numbers[1]], duration[numbers[1]] - duration[numbers[0]]]
+        [duration[numbers[1]] - duration[numbers[0]], duration[numbers[0]], duration[numbers[1]]]
     ]
     activities = tables(shown)["By activity"]
     place = [column["name"] for column in activities["columns"]].index("difference_ns")

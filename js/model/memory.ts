@@ -28,6 +28,11 @@ export interface Track {
   name(at: number): string;
 }
 
+/** What display/compared.py calls an allocator of a task. */
+export function memoryKey({ task, allocator }: Pick<Track, "task" | "allocator">): string {
+  return `${task}\t${allocator}`;
+}
+
 /** The tracks that display/wire_memory.py wrote; none where nothing is known of memory. */
 export function readTracks(container: Container, strings: Strings): Track[] {
   const tracks = (container.header.tracks ?? []) as (Track & { first: number })[];

@@ -2,7 +2,7 @@
 
 import type { MemoryItem } from "../model/arrangement";
 import { firstAbove } from "../model/bisect";
-import { levelAt } from "../model/memory";
+import { levelAt, memoryKey, type Track } from "../model/memory";
 import { formatBytes } from "../model/units";
 import { xAt } from "../model/viewport";
 import type { Surface } from "./canvas";
@@ -17,9 +17,16 @@ const ABOVE = 5;
 function eachTrack(store: Store, visit: (item: MemoryItem, y: (level: number) => number) => void): void {
   for (const item of store.arrangement.items) {
     const bottom = item.y - store.scroll + item.height - 1;
-    if (item.type === "memory" && bottom > 0 && bottom - item.height < store.height)
-      visit(item, (level) => bottom - (level / item.track.peak) * (item.height - ABOVE));
+    if (item.type === "memory" && bottom > 0 && bottom - item.height < store.height) {
+      const whole = fullScale(item.track, store.host.pair?.memory);
+      visit(item, (level) => bottom - (level / whole) * (item.height - ABOVE));
+    }
   }
+}
+
+/** The bytes that are as high as a track: its peak, of two that are compared the higher one of both. */
+export function fullScale(track: Track, shared: Readonly<Record<string, number>> | undefined): number {
+  return Math.max(track.peak, shared?.[memoryKey(track)] ?? 0);
 }
 
 /** Of each pixel the most that was given out in it. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +63,28 @@ class Compared(NamedTuple):
             return np.full(len(events), -1)
         found: np.ndarray = np.where(self.ids[place] == events, place, -1)
         return found
+
+
+def highest_memory(sides: Iterable[Compared]) -> dict[str, int]:
+    """Return the most bytes that each allocator had given out on any side, by task, a tab, and allocator.
+
+    The curves of both have one scale then.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.compared import compared, highest_memory
+    >>> side = compared(Trace(events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"]})), None)
+    >>> highest_memory([side, side])
+    {}
+    """
+    highest: dict[str, int] = {}
+    for side in sides:
+        groups = side.shown.memory.groupby(["task", "allocator"], observed=True)
+        for task, allocator, size in groups["bytes"].max().reset_index().itertuples(index=False, name=None):
+            where = f"{task}\t{allocator}"
+            highest[where] = max(highest.get(where, 0), int(size))
+    return highest
 
 
 def compared(trace: Trace, step: int | None, title: str | None = None) -> Compared:

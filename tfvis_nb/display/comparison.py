@@ -14,7 +14,7 @@ from tfvis_nb.analysis.compare import compare
 from tfvis_nb.display import comparison_tabs
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
-from tfvis_nb.display.compared import Compared, compared
+from tfvis_nb.display.compared import Compared, compared, highest_memory
 from tfvis_nb.display.comparison_page import comparison_page
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.labels import one_line
@@ -35,10 +35,13 @@ class _ComparedTimeline(LinkedTimeline):
 
     _pair = traitlets.Dict().tag(sync=True)
 
-    def pair(self, *, side: int, link: str, extent: int) -> None:
-        """Make it the upper (0) or lower one (1) of those that share a link, both of so many ns at least."""
+    def pair(self, *, side: int, link: str, scale: dict[str, Any]) -> None:
+        """Make it the upper (0) or lower one (1) of those that share a link and a scale.
+
+        The scale is ``extent``, how many ns both show at least, and ``memory``, as of `highest_memory`.
+        """
         self.set_trait("_link", link)
-        self.set_trait("_pair", {"side": side, "extent": extent})
+        self.set_trait("_pair", {"side": side, **scale})
 
 
 class _Differences(PanelsWidget):
@@ -100,9 +103,10 @@ class Comparison(ipywidgets.VBox):
             _ComparedTimeline(side.shown, title=f"{letter} \N{MIDDLE DOT} {side.title}", **options)
             for letter, side in zip("AB", self._sides, strict=True)
         )
-        self._extent = max(side.span_ns for side in self._sides)
+        extent = max(side.span_ns for side in self._sides)
+        self._scale = {"extent": extent, "memory": highest_memory(self._sides)}
         for number, timeline in enumerate((self.a, self.b)):
-            timeline.pair(side=number, link=self.a.link, extent=self._extent)
+            timeline.pair(side=number, link=self.a.link, scale=self._scale)
             timeline.page = self.to_html
         first, second = self._sides
         self.panels = _Differences((first, second), link=self.a.link)
@@ -165,7 +169,7 @@ class Comparison(ipywidgets.VBox):
             [timeline.as_now(None) for timeline in timelines],
             self.panels.tabs(),
             title=self.title if title is None else title,
-            extent=self._extent,
+            scale=self._scale,
             max_bytes=options.get("max_bytes", MAX_BYTES),
         )
         return text if path is None else write_text(path, text)

@@ -21,7 +21,7 @@ def comparison_page(
     tabs: Sequence[dict[str, Any]],
     *,
     title: str,
-    extent: int,
+    scale: dict[str, Any],
     max_bytes: int | None = None,
 ) -> str:
     """Write two timelines and the tabs under them as one HTML text.
@@ -36,8 +36,9 @@ def comparison_page(
         As `tfvis_nb.display.comparison_tabs.tab` makes them.
     title
         Of the page.
-    extent
-        The time that both show at least, in ns.
+    scale
+        Of both: ``extent``, the time that they show at least, in ns, and ``memory``, as of
+        `tfvis_nb.display.compared.highest_memory`.
     max_bytes
         Of the page; None for any size.
 
@@ -54,7 +55,7 @@ def comparison_page(
     >>> from tfvis_nb.display.comparison_page import comparison_page
     >>> trace = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]}))
     >>> sides = [{"title": name, "options": {}} for name in "AB"]
-    >>> page = comparison_page([trace, trace], sides, [], title="before and after", extent=2)
+    >>> page = comparison_page([trace, trace], sides, [], title="before and after", scale={"extent": 2})
     >>> all(f'id="tfvis-{part}"' in page for part in ("drawn-0", "details-1", "tabs"))
     True
     """
@@ -78,7 +79,7 @@ def comparison_page(
         summary=" beside ".join(one_line(trace, name) for trace, name in titled),
         fallback="".join(static_html(trace, title=name) for trace, name in titled),
         parts=parts,
-        options={"extent": extent, "sides": [side["options"] for side in sides]},
+        options={**scale, "sides": [side["options"] for side in sides]},
         code=bundle("comparison.js"),
         style=PANES,
     )

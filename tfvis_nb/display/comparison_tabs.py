@@ -116,9 +116,9 @@ def _whole(a: Compared, b: Compared) -> dict[str, Any]:
     """The durations of both, and of their steps."""
     columns = [
         Column("what", "What", "text", "What was measured of both."),
+        Column("difference", "Longer by", "ns", "B - A, in ns."),
         Column("a", "A", "ns", "Of the upper timeline, in ns."),
         Column("b", "B", "ns", "Of the lower timeline, in ns."),
-        Column("difference", "Longer by", "ns", "B - A, in ns."),
         Column("ratio", "B / A", "ratio", "B / A."),
     ]
     times = [_times(side) for side in (a, b)]

@@ -32,9 +32,9 @@ def _activities(trace: Trace, against: Trace) -> dict[str, Any]:
         key("task", "Task"),
         *figures(
             compare.FIGURES,
+            ("difference_ns", "Longer by", "ns"),
             ("a_ns", "First", "ns"),
             ("b_ns", "Second", "ns"),
-            ("difference_ns", "Longer by", "ns"),
             ("ratio", "Ratio", "ratio"),
         ),
     ]
