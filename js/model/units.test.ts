@@ -91,3 +91,14 @@ describe("sizes, rates and counts", () => {
     ]);
   });
 });
+
+describe("formatNumber", () => {
+  it("says one of one", () => {
+    expect([0, 1, 2, 1_234_567].map((count) => units.formatNumber(count, "event"))).toEqual([
+      "0 events",
+      "1 event",
+      "2 events",
+      `${units.formatCount(1_234_567)} events`,
+    ]);
+  });
+});

@@ -86,6 +86,11 @@ export function formatCount(count: number): string {
   return count < 1e5 ? formatExact(count) : scaled(count, 1000, ["", "k", "M", "G"]);
 }
 
+/** "1 event", "2 events". */
+export function formatNumber(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** "18.4 %", "100 %"; a part too small for one decimal is "<0.1 %". */
 export function formatPercent(fraction: number): string {
   if (!Number.isFinite(fraction)) return "–";

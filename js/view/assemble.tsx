@@ -12,7 +12,7 @@ import { isolated } from "../model/bidi";
 import { eventCount, placeOfEvent } from "../model/merged";
 import type { Outline } from "../model/outline";
 import { countSteps } from "../model/step_bars";
-import { formatCount, formatDuration } from "../model/units";
+import { formatDuration, formatNumber } from "../model/units";
 import { Announcer, CursorTime } from "./announcer";
 import { DetailsPanel } from "./details";
 import { Frame, type FrameTimes } from "./frame";
@@ -57,7 +57,7 @@ export function assemble(
   const isMac = /mac/i.test(navigator.platform);
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", `Timeline${drawn.title ? ` of ${isolated(drawn.title)}` : ""}`);
-  const description = `${formatCount(eventCount(drawn))} events in ${drawn.lanes.length} lanes over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
+  const description = `${formatNumber(eventCount(drawn), "event")} in ${formatNumber(drawn.lanes.length, "lane")} over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
   render(<Skeleton description={description} />, root);
   if (!OWNS_PAGE && !host.fills) {
     const strip = countSteps(drawn.steps) > 1 ? STEP_STRIP : 0;

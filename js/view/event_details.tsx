@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { Commands } from "../input/commands";
 import { stepName } from "../model/step_bars";
-import { formatBytes, formatCount, formatDuration, formatExact, formatTime } from "../model/units";
+import { formatBytes, formatDuration, formatExact, formatNumber, formatTime } from "../model/units";
 import { arrivalFacts } from "./arrival_facts";
 import { LinkList, Outputs, RecordedMemory } from "./event_lists";
 import { ScopedText } from "./scoped_text";
@@ -209,7 +209,7 @@ function placeFacts(store: Store, id: number): Fact[] {
   if (same && same.count > 1)
     facts.push({
       term: "Same name",
-      value: `${formatCount(same.count)} events, ${formatDuration(same.total)} in all`,
+      value: `${formatNumber(same.count, "event")}, ${formatDuration(same.total)} in all`,
     });
   return facts;
 }

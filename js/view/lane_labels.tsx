@@ -5,7 +5,7 @@ import type { GroupItem, Item, LaneItem } from "../model/arrangement";
 import { isolated } from "../model/bidi";
 import { clockSentence, clockText, commonClock, shortClockText } from "../model/clocks";
 import { placeLabel } from "../model/labels";
-import { formatCount } from "../model/units";
+import { formatCount, formatNumber } from "../model/units";
 import { MemoryLabel } from "./memory_label";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
@@ -100,7 +100,7 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
       class="label"
       data-pinned={item.pinned ? "" : undefined}
       style={{ top: `${top}px`, height: `${item.height}px`, paddingTop: `${shift + 1}px` }}
-      title={`${isolated(lane.device)} ${isolated(lane.lane)}\n${formatCount(lane.events)} events${told}`}
+      title={`${isolated(lane.device)} ${isolated(lane.lane)}\n${formatNumber(lane.events, "event")}${told}`}
     >
       <span class="text">
         {item.context && <span class="context">{item.context}</span>}

@@ -5,7 +5,7 @@ import type { Commands } from "../input/commands";
 import { withoutControls } from "../model/bidi";
 import { eventCount } from "../model/merged";
 import { countSteps, stepName } from "../model/step_bars";
-import { formatCount, formatDuration } from "../model/units";
+import { formatCount, formatDuration, formatNumber } from "../model/units";
 import { isCritical, toggleCritical, whyNoPath } from "./critical";
 import { ExportMenu } from "./export_menu";
 import { SearchBox } from "./search_box";
@@ -18,7 +18,7 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
   const tasks = new Set(store.run.lanes.map((lane) => lane.task)).size;
   const facts = [
     formatDuration(store.whole.end - store.whole.start),
-    `${formatCount(store.step === null ? eventCount(drawn) : store.run.steps[store.step].events)} events`,
+    formatNumber(store.step === null ? eventCount(drawn) : store.run.steps[store.step].events, "event"),
     ...(tasks > 1 ? [`${tasks} tasks`] : []),
   ];
   return (
