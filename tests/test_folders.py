@@ -224,6 +224,8 @@ def test_archives_are_read_in_memory(form: int, pack: type[bytes], tmp_path: Pat
     assert trace.notes == ["files that are no traces were left out: steps.tar.xz: notes.txt"]
     assert [found.name for found in tmp_path.rglob("*")] == ["inside", "steps.tar.xz"]
     assert tv.read_trace(path.read_bytes()).events.equals(trace.events)
+    assert (trace.title, tv.read_trace(str(path)).title) == ("steps.tar.xz", "steps.tar.xz")
+    assert tv.read_trace(path.read_bytes()).title.endswith(" and 3 more")
 
 
 def test_damaged_archives() -> None:

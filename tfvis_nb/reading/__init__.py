@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfvis_nb._trace import Trace
@@ -94,8 +96,7 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     read = _runs_merged(found.read)
     steps = [item for item in read if isinstance(item, RecordedStep)]
     if title is None:
-        more = f" and {len(found.titles) - 1} more" if len(found.titles) > 1 and found.titles[0] else ""
-        title = found.titles[0] + more
+        title = _title(source, found.titles)
     if len(steps) == len(read):
         trace = assemble(steps, title)
     else:
@@ -115,6 +116,19 @@ def _watched(source: Any, pieces: Iterable[Any]) -> Iterable[Any]:
 
     total = len(source) if isinstance(source, (list, tuple)) else None
     return tqdm(pieces, "reading", total, unit=" files", delay=_QUIET_SECONDS, leave=False)
+
+
+def _title(source: Any, titles: list[str]) -> str:
+    """Return what a trace of some files is called that nobody has given a title."""
+    first, *others = titles
+    if not others or not first:
+        return first
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(os.fspath(source)).expanduser()
+        # An archive has a name of its own, which says more than its first file's.
+        if path.is_file():
+            return path.name
+    return f"{first} and {len(others)} more"
 
 
 def _read_all(source: Any, threadpool: bool) -> _Found:
