@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
-import { isolated } from "../model/bidi";
+import { isolated, withoutControls } from "../model/bidi";
 import { categoryColour, categoryLabel } from "../model/palette";
 import type { StatisticsRow } from "../model/statistics";
 import { formatCount, formatDuration } from "../model/units";
@@ -137,7 +137,7 @@ function RowName({ store, commands, row }: { store: Store; commands: Commands; r
         title={`${isolated(row.label)}: ${categoryLabel(category)}. Show the longest`}
         onClick={() => commands.visitEvent(row.longest)}
       >
-        {shortName(row.label) || "(none)"}
+        {withoutControls(shortName(row.label)) || "(none)"}
       </button>
     </>
   );

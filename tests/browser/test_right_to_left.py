@@ -36,6 +36,12 @@ def test_what_follows_a_name_in_the_details_stays_behind_it(exported: OpenExport
     expect(links.first.locator("small")).to_have_text("7 on \u2068agpj.exe\u2069, 5 ns")
 
 
+def test_the_ops_of_a_run_are_not_turned(exported: OpenExported, tmp_path: Path) -> None:
+    table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": [TURNING]})
+    timeline = exported(Trace(table).to_html(tmp_path / "ops.html")).wait()
+    expect(timeline.details.get_by_role("cell").first).to_have_text("agpj.exe")
+
+
 def test_what_follows_a_signature_stays_behind_it(context: BrowserContext, tmp_path: Path) -> None:
     writer = Writer(tmp_path / "run.tfvis", keep=None)
     number, _ = writer.add_signature(Signature("session", TURNING, TURNING))
