@@ -32,7 +32,8 @@ def _peaks(trace: Trace) -> dict[str, Any]:
     found = memory.memory_peaks(trace)
     columns = [
         _ALLOCATOR,
-        *step_key(trace),
+        # Of a profile a curve spans all steps; its peak lies in one.
+        *(figures(memory.FIGURES, ("at_step", "Step", "number")) if step_key(trace) else ()),
         key("task", "Task"),
         *figures(
             memory.FIGURES,
@@ -46,7 +47,7 @@ def _peaks(trace: Trace) -> dict[str, Any]:
     zoom = []
     if not why_not(found):
         places = Places(trace)
-        zoom = places.of_steps(rows["step"].head(MOST_ROWS))
+        zoom = places.of_steps(rows["at_step"].fillna(rows["step"]).astype("int64").head(MOST_ROWS))
         rows = rows.assign(at_ns=rows["at_ns"] - places.origin)
     return table("Peaks", named(rows), columns, zoom=zoom, reason=why_not(found), order="largest")
 

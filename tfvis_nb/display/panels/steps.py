@@ -29,11 +29,13 @@ def _table(trace: Trace) -> dict[str, Any]:
         key("step", "Step", "number"),
         Column("label", "Called", "text", "What the program or the file calls the step."),
         Column("duration_ns", "Duration", "ns", "Latest end minus earliest start of its events, in ns."),
-        Column("ratio", "Of median", "ratio", "Duration / the median duration of all steps."),
+        Column("ratio", "Of median", "ratio", slow_steps.FIGURES["ratio"]),
         Column("start_ns", "Starts", "time", "Earliest start, from the trace's first event, in ns."),
         Column("events", "Events", "count", "Number of its events."),
     ]
-    median = float(np.median(steps["duration_ns"])) if len(steps) else 0.0
+    # One median for all tables of the tab.
+    middle = steps.loc[steps["step"] == slow_steps.median_step(trace), "duration_ns"]
+    median = float(middle.iloc[0]) if len(middle) else 0.0
     places = Places(trace) if len(steps) else None
     rows = steps.assign(
         ratio=steps["duration_ns"] / median if median else np.nan,
