@@ -169,7 +169,10 @@ def test_units_are_those_of_the_range(scale: int, unit: str) -> None:
     assert float(np.max(_source(moved).data["time"])) == pytest.approx(9, abs=0.05)
 
 
-@pytest.mark.parametrize("spread", [(1.1, 1.9), (3, 40), (2, 900), (0.4, 90_000), (0.001, 5e8)])
+@pytest.mark.parametrize(
+    "spread",
+    [(4, 4), (1, 1), (1000, 1000), (1.1, 1.9), (3, 40), (2, 900), (0.4, 90_000), (0.001, 5e8)],
+)
 def test_a_logarithmic_axis_has_marks_on_both_sides_of_what_it_shows(spread: tuple[float, float]) -> None:
     for marks in (time_marks(*spread), byte_marks(max(spread[0], 1), spread[1])):
         places = [place for place, _ in marks]

@@ -25,7 +25,7 @@ def time_marks(least_us: float, most_us: float) -> list[tuple[float, str]]:
     >>> [name for _, name in time_marks(300, 3_000)]
     ['200 µs', '500 µs', '1 ms', '2 ms', '5 ms']
     """
-    powers = range(math.floor(math.log10(least_us)), math.ceil(math.log10(most_us)) + 1)
+    powers = range(math.floor(math.log10(least_us)) - 1, math.ceil(math.log10(most_us)) + 2)
     every = -(-len(powers) // _MOST)
 
     def marks(multiples: Iterable[int]) -> list[float]:
@@ -52,7 +52,11 @@ def byte_marks(least: float, most: float) -> list[tuple[float, str]]:
     first, last = math.floor(math.log2(least)), math.ceil(math.log2(most))
 
     def marks(every: int) -> list[float]:
-        return [float(2**power) for power in range(first // every * every, last + every, every)]
+        return [
+            float(2**power)
+            for power in range((first // every - 1) * every, last + 2 * every, every)
+            if power >= 0
+        ]
 
     chosen = _fewest(least, most, (marks(every) for every in (1, 2, 5, 10)))
     return [(mark, _called(mark, BYTES)) for mark in chosen]
@@ -62,8 +66,8 @@ def _fewest(least: float, most: float, offered: Iterable[list[float]]) -> list[f
     """Return the first marks that are few enough, with the next ones on both sides of a range."""
     chosen: list[float] = []
     for marks in offered:
-        below = max((mark for mark in marks if mark <= least), default=marks[0])
-        above = min((mark for mark in marks if mark >= most), default=marks[-1])
+        below = max((mark for mark in marks if mark < least), default=marks[0])
+        above = min((mark for mark in marks if mark > most), default=marks[-1])
         chosen = [mark for mark in marks if below <= mark <= above]
         if len(chosen) <= _MOST:
             break
