@@ -60,9 +60,9 @@ def test_below_the_limits_the_figures_are_told() -> None:
     ):
         assert findings(trace).empty
         (block,) = tab(trace, "Findings")["blocks"]
-        assert block["looked_for"].startswith(said)
-        assert "; most of its idle time, 100 %, has the cause " in block["looked_for"]
-    assert "of steps with at least 500 launches; these have 499" in block["looked_for"]
+        assert block["looked_for"][0].startswith(said)
+        assert "; most of its idle time, 100 %, has the cause " in block["looked_for"][0]
+    assert "of steps with at least 500 launches; these have 499" in block["looked_for"][0]
 
 
 def test_what_the_trace_does_not_hold_is_said() -> None:
@@ -99,11 +99,11 @@ def test_a_trace_without_steps_says_so() -> None:
             ("h200/mlp_step2.pb", "GPU:0 worked 5.9 % of the time and waited 68 % for launches"),
             ("h200/keras_fit_gpu.xplane.pb", "GPU:0 worked 13 % of the time and waited 51 % for launches"),
             ("third-party/xprof/bert_8gpu_tf24.xplane.pb.xz", "GPU:6 worked 2.2 % of the time"),
-            ("h200/mlp_software_trace.pb", "cannot say how far a GPU waited for launches"),
+            ("h200/mlp_software_trace.pb", "Cannot say how far a GPU waited for launches"),
         )
     ],
 )
 def test_what_is_said_of_traces_in_which_nothing_is_found(name: str, said: str) -> None:
     (block,) = tab(tv.read_trace(SHARED / name), "Findings")["blocks"]
     assert block["items"] == []
-    assert said in block["looked_for"]
+    assert any(text.startswith(said) for text in block["looked_for"])

@@ -76,7 +76,7 @@ export interface FindingsBlock {
   items: Finding[];
   cannot_say: string;
   /** What was looked for, where nothing was found. */
-  looked_for: string;
+  looked_for: string[];
 }
 
 export type Block = TableBlock | ChartBlock | FindingsBlock;

@@ -15,7 +15,12 @@ export function Findings({ block, tell }: { block: FindingsBlock; tell: (told: T
   if (block.items.length === 0)
     return (
       <section class="block findings">
-        <p class="nothing">No finding: {block.looked_for}</p>
+        <h3>No finding</h3>
+        <ul class="nothing">
+          {block.looked_for.map((said) => (
+            <li key={said}>{said}</li>
+          ))}
+        </ul>
       </section>
     );
   return (

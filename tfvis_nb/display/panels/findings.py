@@ -26,7 +26,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         "kind": "findings",
         "items": [],
         "cannot_say": reason,
-        "looked_for": "" if reason or len(found) else _sentence(trace),
+        "looked_for": [] if reason or len(found) else _sentences(trace),
     }
     if reason:
         return [block]
@@ -41,9 +41,10 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     return [block]
 
 
-def _sentence(trace: Trace) -> str:
+def _sentences(trace: Trace) -> list[str]:
     """Say how much of each thing there is, where none is a finding."""
-    return printable("; ".join(str(text) for text in looked_for(trace)["text"]) + ".", _LONGEST)
+    texts = [printable(str(text), _LONGEST) for text in looked_for(trace)["text"]]
+    return [f"{text[:1].upper()}{text[1:]}." for text in texts]
 
 
 def _with_events(place: dict[str, Any] | None, events: list[int]) -> dict[str, Any] | None:
