@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -27,6 +27,19 @@ def near(name: str, known: Iterable[str]) -> str:
     bare = {one.lstrip("-."): one for one in known}
     names = [bare[one] for one in difflib.get_close_matches(name.lstrip("-."), bare, n=2)]
     return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
+
+
+def some_of(known: Sequence[str], most: int = 3) -> str:
+    """Return ``"; there is ..."`` with some known names, for one that is like none of them.
+
+    Examples
+    --------
+    >>> from tfvis_nb.unknown_options import some_of
+    >>> some_of(["init", "train"])
+    "; there is 'init', 'train'"
+    """
+    more = ", ..." if len(known) > most else ""
+    return f"; there is {', '.join(map(repr, known[:most]))}{more}" if known else "; there is none yet"
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:

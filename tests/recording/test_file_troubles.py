@@ -140,7 +140,7 @@ def test_a_file_that_is_deleted(
         elif at == "table":
             assert len(recorded.signatures) == 0
             assert not recorded.recording
-    check_stopped(recorded, caplog, str(recorded.path), "was deleted while it was recorded into")
+    check_stopped(recorded, caplog, str(recorded.path), "was deleted, emptied or moved while")
     recorded.close()
     assert list(folder.iterdir()) == []  # not even what lay beside it
     again = tv.TraceSession(recorded.path)
@@ -148,6 +148,46 @@ def test_a_file_that_is_deleted(
         session.run("loss:0")
     assert again.signatures["runs"].tolist() == [1]
     again.close()
+
+
+@pytest.mark.parametrize("at", ["run", "end"])
+def test_a_file_that_is_moved_has_all_that_ran_until_then(
+    session: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    monkeypatch.setattr(orders, "LOOK_NS", 0)
+    recorded = tv.TraceSession(tmp_path / "run.tfvis")
+    moved = tmp_path / "old" / "was.tfvis"
+    moved.parent.mkdir()
+    with recorded:
+        recorded.trace_all()
+        for _ in range(5):
+            session.run("loss:0")
+        recorded.path.rename(moved)
+        if at == "run":
+            session.run("loss:0")
+            assert not recorded.recording
+    check_stopped(recorded, caplog, str(recorded.path), "moved while it was recorded into")
+    recorded.close()
+    with tv.open_session(moved) as session_read:
+        (runs,) = session_read.signatures["runs"].tolist()
+        assert runs in ((5,) if at == "end" else (5, 6))  # the run that noticed it may be counted
+        assert session_read.traces["run"].tolist()[:5] == [1, 2, 3, 4, 5]
+        assert session_read.processes["end"].notna().all()
+        assert len(session_read.read(1).events)
+    assert not list(tmp_path.glob("run.tfvis*"))
+
+
+def test_a_file_that_is_emptied(
+    session: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orders, "LOOK_NS", 0)
+    recorded = tv.TraceSession(tmp_path / "run.tfvis")
+    with recorded:
+        session.run("loss:0")
+        recorded.path.write_bytes(b"")
+        assert session.run("loss:0") == pytest.approx(32)
+        assert not recorded.recording
+    check_stopped(recorded, caplog, str(recorded.path), "emptied")
 
 
 def test_a_folder_that_is_deleted_during_fit(

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import pandas as pd
 
+from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.recording.observer import RunObserver
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.orders import Book, warn_stopped
@@ -234,6 +235,10 @@ class TraceSession(SavedSession):
                 return super()._table(made)
         except FILE_ERRORS as error:
             self._stop_for(error)
+        except TraceFormatError:
+            # Where it was recorded into, its file was emptied since: that has been said.
+            if not self.problem:
+                raise
         connection = empty_session()
         try:
             return made(connection)

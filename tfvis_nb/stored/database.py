@@ -89,14 +89,15 @@ def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} for {path.name!r}: make it")
     if create and not path.exists():
         _put_new(path)
+    whole = file_at(Path(f"{path}-wal")) is None
     connection = _opened(path, "rwc" if create else "rw")
     try:
         _check(connection, path, create=create)
     except sqlite3.OperationalError:
         connection.close()
-        if create or Path(f"{path}-wal").exists():
+        if create or not whole:
             raise
-        # In a folder that is read-only, where nothing can be kept beside it; nor does anybody write there.
+        # In a folder that is read-only, or on a full disk, nothing can be kept beside it; nor is it written.
         connection = _opened(path, "ro&immutable=1")
         _check(connection, path, create=False)
     except BaseException:
@@ -148,7 +149,7 @@ def _begins_as_database(path: Path) -> bool:
 
 
 def file_at(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another that is put in its place; None where there is none.
+    """Return what tells a file from another that is put in its place; None for none, or an empty one.
 
     Examples
     --------
@@ -161,7 +162,7 @@ def file_at(path: Path) -> tuple[int, int] | None:
         status = path.stat()
     except OSError:
         return None
-    return status.st_dev, status.st_ino
+    return (status.st_dev, status.st_ino) if status.st_size else None
 
 
 def empty_session() -> sqlite3.Connection:

@@ -67,8 +67,8 @@ def in_words(error: Exception, path: Path) -> str:
 def deleted(path: Path) -> str:
     """Say that the file is not there any more, and where another is, that this is not it."""
     return (
-        f"{str(path)!r} was deleted while it was recorded into, or replaced by another file; a new"
-        " TraceSession begins a new one"
+        f"{str(path)!r} was deleted, emptied or moved while it was recorded into, or replaced by another"
+        " file; a new TraceSession begins a new one"
     )
 
 

@@ -99,6 +99,10 @@ class Ledger:
         """
         return functools.partial(_RECORD.pack_into, self._map, slot * _RECORD.size)
 
+    def counts(self) -> dict[int, Counts]:
+        """Return what is in it, of the slots that have counts."""
+        return _counts(self._map[:])[0]
+
     def close(self) -> None:
         """Let go of the file, which stays."""
         self._map.close()
@@ -138,16 +142,24 @@ def read_ledger(path: Path) -> dict[int, Counts]:
             content = path.read_bytes()
         except FileNotFoundError:
             return found
-        whole = len(content) // _RECORD.size * _RECORD.size
-        half_written = False
-        for slot, record in enumerate(_RECORD.iter_unpack(content[:whole])):
-            if record[6:] != (record[2], record[0] + record[1]):
-                half_written = True
-            elif record[0] + record[1] > 0:
-                found[slot] = Counts(*record[:6])
+        now, half_written = _counts(content)
+        found |= now
         if not half_written:
             break
     return found
+
+
+def _counts(content: bytes) -> tuple[dict[int, Counts], bool]:
+    """Return the counts by slot, and whether some are missing that were just being written."""
+    whole = len(content) // _RECORD.size * _RECORD.size
+    found: dict[int, Counts] = {}
+    half_written = False
+    for slot, record in enumerate(_RECORD.iter_unpack(content[:whole])):
+        if record[6:] != (record[2], record[0] + record[1]):
+            half_written = True
+        elif record[0] + record[1] > 0:
+            found[slot] = Counts(*record[:6])
+    return found, half_written
 
 
 @contextmanager

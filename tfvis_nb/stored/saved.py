@@ -19,7 +19,7 @@ from tfvis_nb.stored.ended import take_in_ended
 from tfvis_nb.stored.faults import damage_named, in_words
 from tfvis_nb.stored.packing import unpacked
 from tfvis_nb.stored.writer import save_counts
-from tfvis_nb.unknown_options import near
+from tfvis_nb.unknown_options import near, some_of
 from tfvis_nb.writable import writable
 
 if TYPE_CHECKING:
@@ -302,7 +302,8 @@ class SavedSession:
             numbers = numbers or [number for number, kind, _ in known if kind == signature]
             if len(numbers) > 1:
                 raise ValueError(f"several signatures are called {signature!r}: {numbers}; give the number")
-            hint = near(signature, [label for *_, label in known])
+            labels = [label for *_, label in known]
+            hint = near(signature, labels) or some_of(labels)
         else:
             numbers = [number for number, *_ in known if number == signature]
             hint = ""

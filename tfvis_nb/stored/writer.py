@@ -288,6 +288,9 @@ class Writer:
         """Let go of everything without writing; what was counted is in the ledger."""
         with self._lock:
             there = file_at(self.path) == self._file
+            if not there:
+                with suppress(sqlite3.Error):
+                    self._complete_moved()
             self._connection.close()
             if not there:  # and no session takes it in
                 with suppress(OSError):
@@ -296,6 +299,21 @@ class Writer:
                     pass  # by which all that is left of it goes, unless there is another one
             else:
                 self._ledger.close()
+
+    def _complete_moved(self) -> None:
+        """Write all that lies beside the file into it: it may have been moved, and be read there.
+
+        SQLite itself would leave that where it is.
+        """
+        slots = self._ledger.counts()
+        with Transaction(self._connection) as connection:
+            rows = connection.execute("SELECT signature, slot FROM counts WHERE writer = ?", (self.number,))
+            counts = {number: slots[slot] for number, slot in rows.fetchall() if slot in slots}
+            save_counts(connection, self.number, counts)
+            end_writer(connection, self.number, time.time_ns())
+        # Not TRUNCATE: another session at the old place may already use the log there.
+        self._connection.execute("PRAGMA busy_timeout = 1000")
+        self._connection.execute("PRAGMA wal_checkpoint(FULL)")
 
     def _check_there(self) -> None:
         if file_at(self.path) != self._file:
