@@ -96,7 +96,7 @@ class Notebook:
 
     def wait_until(self, holds: Callable[[], bool]) -> None:
         """Wait for something that reaches the kernel some moments after it was done on the page."""
-        for _ in range(20):
+        for _ in range(100):
             if holds():
                 return
             self.page.wait_for_timeout(150)

@@ -70,6 +70,15 @@ def visible_time(timeline: Timeline) -> str:
     return timeline.host.get_by_role("img", name="Time axis").get_attribute("aria-label") or ""
 
 
+def settled_time(timeline: Timeline) -> str:
+    """What the ruler says once a zoom has come to rest."""
+    before, now = "", visible_time(timeline)
+    while now != before:
+        timeline.page.wait_for_timeout(400)
+        before, now = now, visible_time(timeline)
+    return now
+
+
 def is_selected(book: Notebook, event: int) -> bool:
     return book.ask(TOLD) == f"True 1 {event}"
 
@@ -148,8 +157,10 @@ def test_chunks_complete_the_picture_and_keep_what_was_set(notebook: OpenNoteboo
     book.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
     timeline = Timeline(book.timelines(1).first).wait()
     timeline.lanes.focus()
+    whole = visible_time(timeline)
     book.page.keyboard.press("w")
-    before = visible_time(timeline)
+    book.wait_until(lambda: visible_time(timeline) != whole)
+    before = settled_time(timeline)
     timeline.search_box.fill("needle")
     expect(timeline.root.get_by_role("search").locator("output")).to_have_text("3", timeout=15_000)
     expect(notice(timeline)).to_have_count(0)

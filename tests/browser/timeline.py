@@ -62,7 +62,7 @@ class Timeline:
     def place(self, event: int) -> tuple[float, float]:
         """Where in the window the middle of the event's bar is, once it has come to rest."""
         before = None
-        for _ in range(40):
+        for _ in range(200):
             at = self.host.evaluate(_LOCATE, event)
             if at is not None and at == before:
                 return at["x"], at["y"]
