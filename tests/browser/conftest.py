@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ViewportSize, expect, sync_playwright
 
 from tests.browser.dashboard import Dashboard, OpenDashboard
 from tests.browser.jupyter_server import JupyterServer
@@ -35,6 +35,8 @@ def chromium() -> Iterator[Browser]:
     # For this package only: while playwright is there, its event loop runs, and no other test could run one.
     path = shutil.which("chromium")
     assert path, "these tests drive a chromium on the PATH"
+    # Notebooks take their time on a busy machine.
+    expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
