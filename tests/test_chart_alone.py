@@ -11,7 +11,7 @@ import pytest
 from bokeh.models.annotations import Title
 from bokeh.plotting import figure, save
 from bokeh.resources import INLINE
-from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.formatters import DisplayFormatter
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
@@ -29,9 +29,8 @@ def trace() -> tv.Trace:
 
 def shown(made: figure) -> tuple[dict[str, Any], ChartWidget]:
     """What IPython shows of a figure, and the widget among it."""
-    shell: Any = InteractiveShell.instance()
-    shell.display_formatter.active_types = shell.display_formatter.format_types
-    data, _ = shell.display_formatter.format(made)
+    formatter: Any = DisplayFormatter()  # no shell: a process has one, and other tests want another class
+    data, _ = formatter.format(made)
     widgets = [each for each in _widgets() if isinstance(each, ChartWidget)]
     number = data["application/vnd.jupyter.widget-view+json"]["model_id"]
     (widget,) = (each for each in widgets if each.model_id == number)
