@@ -2,7 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ExportFormat } from "../host";
-import { pictureOf, save, selectedRows } from "./saved_files";
+import { pictureOf } from "./picture";
+import { save, selectedRows } from "./saved_files";
 import type { Store } from "./store";
 
 export function ExportMenu({ store, root }: { store: Store; root: HTMLElement }) {
@@ -23,7 +24,7 @@ export function ExportMenu({ store, root }: { store: Store; root: HTMLElement })
     save(file.name, new Blob([file.bytes as BlobPart]));
   };
   const items: [label: string, suffix: string, run: () => Promise<void>][] = [
-    ["Picture of this view", ".png", async () => save(`${name}.png`, await pictureOf(root))],
+    ["Picture of this view", ".png", async () => save(`${name}.png`, await pictureOf(root, store))],
     // Only the host knows all rows of a trace of which the browser holds parts.
     [
       "Rows of the selection",

@@ -1,6 +1,5 @@
-/** Files made in the browser itself, with or without a kernel: a picture of the view, the selected rows. */
+/** Files made in the browser itself, with or without a kernel, and how the user gets them. */
 
-import { withoutControls } from "../model/bidi";
 import { eventsIn } from "../model/statistics";
 import type { Store } from "./store";
 import { nameOf, opOf, placeOf } from "./wording";
@@ -14,47 +13,6 @@ export function save(name: string, content: Blob): void {
   link.click();
   // The download has its own hold on the data once it has begun.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
-/** Minimap, ruler and lanes as they are on the screen, with the lanes' labels, as a PNG. */
-export async function pictureOf(root: HTMLElement): Promise<Blob> {
-  const main = root.querySelector<HTMLElement>(".main");
-  const canvas = document.createElement("canvas");
-  const pen = canvas.getContext("2d");
-  if (!main || !pen) throw new Error("there is no picture yet");
-  const frame = main.getBoundingClientRect();
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = Math.round(frame.width * ratio);
-  canvas.height = Math.round(frame.height * ratio);
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const style = getComputedStyle(root);
-  pen.fillStyle = style.backgroundColor;
-  pen.fillRect(0, 0, frame.width, frame.height);
-  for (const layer of main.querySelectorAll("canvas")) {
-    const box = layer.getBoundingClientRect();
-    pen.drawImage(layer, box.left - frame.left, box.top - frame.top, box.width, box.height);
-  }
-  pen.textBaseline = "middle";
-  for (const label of main.querySelectorAll<HTMLElement>(".labels b, .labels .context, .labels .count")) {
-    const box = label.getBoundingClientRect();
-    const labels = main.querySelector(".labels")?.getBoundingClientRect();
-    if (!labels || box.bottom < labels.top || box.top > labels.bottom) continue;
-    const own = getComputedStyle(label);
-    pen.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;
-    pen.fillStyle = own.color;
-    pen.fillText(
-      withoutControls(label.textContent ?? ""),
-      box.left - frame.left,
-      (box.top + box.bottom) / 2 - frame.top,
-      box.width,
-    );
-  }
-  return new Promise((resolve, reject) => {
-    canvas.toBlob(
-      (blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large"))),
-      "image/png",
-    );
-  });
 }
 
 /** A field of a CSV file; one that a spreadsheet would run as a formula is made text. */

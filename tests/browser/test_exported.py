@@ -88,7 +88,7 @@ def test_hostile_texts_are_shown_and_run_nothing(
         book = open_notebook([SHOW_HOSTILE])
         book.run_all()
         timeline = book.timeline(0)
-    shown = []
+    shown: list[str] = []
     for _ in HOSTILE:
         before = timeline.title.text_content()
         timeline.lanes.press("ArrowDown")

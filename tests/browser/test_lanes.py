@@ -2,6 +2,7 @@
 
 import csv
 import re
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -190,7 +191,14 @@ def test_selected_rows_as_csv_and_the_view_as_png(timeline: Timeline) -> None:
     timeline.host.get_by_role("button", name="Export").click()
     with timeline.page.expect_download() as picture:
         timeline.host.get_by_role("menuitem", name="Picture").click()
-    assert picture.value.path().read_bytes().startswith(b"\x89PNG")
+    png = picture.value.path().read_bytes()
+    assert png.startswith(b"\x89PNG")
+    width, height = struct.unpack_from(">II", png, 16)
+    shown = timeline.host.locator(".main").bounding_box()
+    assert shown
+    # A line above that says what it is of, the view, and the legend below.
+    assert width == round(shown["width"])
+    assert height > round(shown["height"]) + 40
 
 
 def test_one_step_of_several(exported: OpenExported, tmp_path: Path) -> None:
