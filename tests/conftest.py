@@ -9,6 +9,8 @@ import pytest
 
 from tests.real_traces import DATA, SHARED, name_of, step_stats_files
 
+BROWSER = Path(__file__).parent / "browser"
+
 
 def pytest_configure(config: pytest.Config) -> None:
     # A shell that starts this in the background has it ignore Ctrl-C, and with it all that it starts.
@@ -17,7 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests of the large collection where it is not there; the small traces are always tested."""
+    """Leave out tests of the large collection where it is not there; say what runs in one process."""
     absent = [
         item
         for item in items
@@ -27,6 +29,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if absent:
         config.hook.pytest_deselected(items=absent)
         items[:] = [item for item in items if item not in absent]
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item.path)))
+
+
+def _group(path: Path) -> str:
+    """What one process runs: two browsers, or two kernels, would wait for each other."""
+    shown = path.suffix == ".ipynb" or BROWSER in path.parents
+    return "shown" if shown else str(path)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
