@@ -18,6 +18,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests of the large collection where it is not there; say what runs in one process."""
     absent = [

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tfvis_nb.recording.patience import said_if_long
+
 
 @dataclass(frozen=True)
 class XSpace:
@@ -63,7 +65,9 @@ class Profile:
 
         session, self._session = self._session, None
         try:
-            session.export_to_tb()
+            # It takes about as long as what it profiled, when that was many thousands of ops a second.
+            with said_if_long("TensorFlow is writing its profile"):
+                session.export_to_tb()
             return written(Path(self._folder.name), self._epoch_ns)
         except errors.OpError as error:
             raise OSError(error.message) from error
