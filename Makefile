@@ -31,7 +31,7 @@ demo: $(INSTALLED) $(VIEW)
 # Two processes: one for what is seen in a browser or a notebook, the other for the rest.
 test: lint
 	npx --no-install vitest run
-	$(PY) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --nbmake --nbmake-timeout=300 tests tfvis_nb $(wildcard notebooks/*.ipynb)
+	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --nbmake --nbmake-timeout=300 tests tfvis_nb $(wildcard notebooks/*.ipynb)
 
 # TensorFlow's start-up messages would bury the tables.
 bench: export TF_CPP_MIN_LOG_LEVEL := 3

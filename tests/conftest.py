@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.real_traces import DATA, SHARED, name_of, step_stats_files
-
-BROWSER = Path(__file__).parent / "browser"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,9 +17,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests of the large collection where it is not there; say what runs in one process."""
+    """Leave out tests of the large collection where it is not there; the small traces are always tested."""
     absent = [
         item
         for item in items
@@ -30,14 +28,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if absent:
         config.hook.pytest_deselected(items=absent)
         items[:] = [item for item in items if item not in absent]
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item.path)))
 
 
-def _group(path: Path) -> str:
-    """What one process runs: two browsers, or two kernels, would wait for each other."""
-    shown = path.suffix == ".ipynb" or BROWSER in path.parents
-    return "shown" if shown else str(path)
+@pytest.hookimpl(optionalhook=True)  # where pytest-xdist is installed
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.two_processes import BrowserApart
+
+    return BrowserApart(config, log)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
