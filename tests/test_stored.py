@@ -20,6 +20,7 @@ import tfvis_nb as tv
 from tests.store_load import load
 from tests.stored_writer import METADATA
 from tfvis_nb.stored.ledger import SLOTS, Counts, read_ledger
+from tfvis_nb.stored.state import session_state
 from tfvis_nb.stored.writer import MORE, Recording, Signature, Writer
 
 
@@ -265,6 +266,19 @@ def test_several_processes_begin_a_session_at_once(path: Path) -> None:
     assert [process.wait(60) for process in processes] == [0] * 4
     with tv.open_session(path) as session:
         assert len(session.processes) == 4
+
+
+def test_a_process_that_records_several_times_is_one(path: Path) -> None:
+    for _ in range(3):
+        filled(path)
+    code = "import sys; from tests.test_stored import *; filled(Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+    with tv.open_session(path) as session:
+        assert session.signatures["processes"].tolist() == [2]
+        assert session.signatures["runs"].tolist() == [12]
+        assert len(session.processes) == 4
+        (row,) = session_state(session)["signatures"]
+        assert row["processes"] == 2
 
 
 def test_a_session_is_made_where_files_cannot_be_linked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

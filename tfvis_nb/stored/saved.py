@@ -95,7 +95,7 @@ class SavedSession:
 
     @property
     def processes(self) -> pd.DataFrame:
-        """One row for each process that recorded: host, pid, start and end (UTC; NaT while it runs)."""
+        """One row for each time a process recorded: host, pid, start and end (UTC; NaT while it does)."""
         return self._table(lambda connection: tables.writer_table(connection, self._ended))
 
     def read(self, trace: int) -> Trace:

@@ -7,7 +7,6 @@ import os
 import sqlite3
 import time
 import zlib
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from tfvis_nb.stored.database import EVERY
 from tfvis_nb.stored.ledger import Counts, ledger_path
 from tfvis_nb.stored.saved import SavedSession
-from tfvis_nb.stored.tables import counts_by_writer, summed
+from tfvis_nb.stored.tables import counts_by_writer, processes_by_signature, summed
 
 MOST_SIGNATURES = 1000
 MOST_TRACES = 1000
@@ -180,7 +179,7 @@ class SessionWatch:
     def _counted(self, connection: sqlite3.Connection) -> dict[str, Any]:
         """Return the signatures with their counts, in the order of their numbers, and what all add up to."""
         counted = counts_by_writer(connection, self._session.path)
-        processes = Counter(number for counts in counted.values() for number in counts)
+        processes = processes_by_signature(connection, counted)
         totals = {
             number: Counts(
                 *map(int, summed(counts[number] for counts in counted.values() if number in counts))
@@ -198,7 +197,7 @@ class SessionWatch:
                 "longest_ns": total.longest_ns,
                 "first_ms": total.first_ns / _NS_OF_MS if total.first_ns else None,
                 "last_ms": total.last_ns / _NS_OF_MS if total.last_ns else None,
-                "processes": processes[number],
+                "processes": processes.get(number, 0),
             }
             for number, total in ((number, totals[number]) for number in sorted(most))
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -38,6 +39,26 @@ def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, di
     return found
 
 
+def processes_by_signature(
+    connection: sqlite3.Connection, counted: Mapping[int, Mapping[int, Counts]]
+) -> dict[int, int]:
+    """Return how many processes have run each signature; one that recorded several times counts once.
+
+    Parameters
+    ----------
+    connection
+        The session.
+    counted
+        As of `counts_by_writer`.
+    """
+    known = {row[0]: row[1:] for row in connection.execute("SELECT id, host, pid FROM writers")}
+    by_signature: dict[int, set[Any]] = {}
+    for writer, counts in counted.items():
+        for number in counts:
+            by_signature.setdefault(number, set()).add(known.get(writer, writer))
+    return {number: len(processes) for number, processes in by_signature.items()}
+
+
 def signature_table(
     connection: sqlite3.Connection, counted: Mapping[int, Mapping[int, Counts]]
 ) -> pd.DataFrame:
@@ -49,6 +70,7 @@ def signature_table(
         for row in connection.execute("SELECT * FROM rules")
     }
     asked = dict(connection.execute("SELECT signature, count(*) FROM requests GROUP BY signature"))
+    processes = processes_by_signature(connection, counted)
     rows = []
     for number, kind, label, fetches, targets, feeds, options in known:
         each = [by_signature[number] for by_signature in counted.values() if number in by_signature]
@@ -65,7 +87,7 @@ def signature_table(
                 "first": pd.Timestamp(total.first_ns) if total.first_ns else pd.NaT,
                 "last": pd.Timestamp(total.last_ns) if total.last_ns else pd.NaT,
                 "failed": total.failed,
-                "processes": len(each),
+                "processes": processes.get(number, 0),
                 "traces": traces.get(number, 0),
                 "requested": asked.get(number, 0),
                 "rule": rules.get(number, rules.get(EVERY, "")),
