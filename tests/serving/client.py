@@ -13,7 +13,7 @@ from typing import Any
 
 from tfvis_nb.serving import MonitorServer
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60
 NO_MORE: Mapping[str, str] = MappingProxyType({})
 
 
