@@ -109,6 +109,46 @@ def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:
     assert "PyFunc takes longest: 10 ms on its threads, 2 times 5 ms." in text
 
 
+def test_a_stage_of_the_input_pipeline_without_an_op_is_named_by_its_name() -> None:
+    lane = {"kind": "host", "op": "", "lane": "tf_data_iterator_get_next/1"}
+    rows: list[dict[str, Any]] = [
+        {
+            **lane,
+            "kind": "op",
+            "op": "IteratorGetNext",
+            "name": "get",
+            "lane": "ops",
+            "start_ns": 0,
+            "duration_ns": 90_000_000,
+        },
+        {**lane, "name": "Iterator::Model::Prefetch", "start_ns": 0, "duration_ns": 80_000_000},
+        {
+            **lane,
+            "name": "Iterator::Model::Prefetch::Shuffle",
+            "start_ns": 10_000_000,
+            "duration_ns": 5_000_000,
+        },
+    ]
+
+    def text(rows: list[dict[str, Any]]) -> str:
+        table, _ = events.order(events.build({name: [row[name] for row in rows] for name in rows[0]}))
+        return str(findings(tv.Trace(table))["text"][0])
+
+    # Prefetch waits for its buffer.
+    assert "does, Iterator::Model::Prefetch::Shuffle takes longest: 5 ms on its threads, 1 times" in text(
+        rows
+    )
+    decoding = {**lane, "name": "decode", "start_ns": 85_000_000, "duration_ns": 1_000_000}
+    assert "does, decode takes longest: 1 ms on its threads" in text([*rows, decoding])
+    assert "Of what the input pipeline does" not in text(rows[:2])
+
+
+@pytest.mark.collection("hvd/estimator_tf115_dnn_train_step0.pb")
+def test_the_stages_of_an_estimators_input_are_named() -> None:
+    table = findings(tv.read_trace(SHARED / "hvd" / "estimator_tf115*"))
+    assert ", Iterator::Model::Prefetch::BatchV2::ShuffleAndRepeat takes longest: 399" in table["text"][0]
+
+
 @pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")
 def test_the_slowest_op_of_a_real_input_pipeline_is_named() -> None:
     text = findings(_read(["input_bound_tf2_gpu.xplane.pb"]))["text"].tolist()[0]

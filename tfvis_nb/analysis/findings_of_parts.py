@@ -10,7 +10,6 @@ import pandas as pd
 
 from tfvis_nb.analysis.activities import NUMBER, during_steps
 from tfvis_nb.analysis.evidence import Finding, of_task, percent, span, step_range, task_name, whole_tasks
-from tfvis_nb.analysis.searching import beginning
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -27,6 +26,11 @@ COMPILE_LIMIT = 0.1
 _MOST_EVENTS = 50
 _PLUMBING = re.compile(r"(?!Make)Iterator::|InstantiatedCapturedFunction|Executor|\w+(?:Produce|Consume)$")
 """What runs other stages of an input pipeline, or waits for them."""
+_AWAITING = re.compile(
+    r"(?:MakeIterator|InstantiatedCapturedFunction|Executor)|\w+(?:Produce|Consume)$"
+    r"|Iterator::(?:.*::)?(?:Model|Root|Prefetch|MapAndBatch|Parallel\w*)(?:V\d+)?(?:\[\d+\])?$"
+)
+"""Of those, what waits for stages on other threads."""
 _ONE_STEP = " A trace of one step does not say whether others do, too."
 
 
@@ -138,20 +142,23 @@ def compiling(trace: Trace) -> list[Finding]:
 def _slowest_of_pipeline(trace: Trace, task: str) -> str:
     """Say at what the input pipeline's threads spent most of their own time during the steps.
 
-    What runs or awaits other stages does not count where there is anything else.
+    What runs or awaits other stages does not count; where there is nothing else, only what awaits them.
     """
-    events = trace.events
     own, known = trace.self_times
     event = np.unique(during_steps(trace)[0])
     chosen = event[(known & (trace.activity == NUMBER["preprocessing"]) & of_task(trace, task))[event]]
-    rows = events.iloc[chosen]
-    waits = beginning(events["op"], _PLUMBING)[chosen]
-    by_op = (
-        pd.Series(own[chosen[~waits]]).groupby(rows["op"].astype(str).to_numpy()[~waits]).agg(["sum", "size"])
+    rows = trace.events.iloc[chosen]
+    called = (
+        rows["op"].astype(object).where(rows["op"].notna() & (rows["op"] != ""), rows["name"]).astype(str)
     )
-    if by_op.empty or not int(by_op["sum"].max()):
+    total = pd.Series(own[chosen]).groupby(called.to_numpy()).agg(["sum", "size"])
+    for pattern in (_PLUMBING, _AWAITING):
+        works = total[~total.index.str.match(pattern) & (total.index != "") & (total["sum"] > 0)]
+        if len(works):
+            break
+    else:
         return ""
-    slowest = by_op.sort_values("sum", kind="stable").iloc[-1]
+    slowest = works.sort_values("sum", kind="stable").iloc[-1]
     times, took = int(slowest["size"]), int(slowest["sum"])
     return (
         f" Of what the input pipeline does, {slowest.name} takes longest: {span(took)} on its threads,"
