@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from bokeh.embed import json_item
-from bokeh.models import ColumnDataSource, CustomJS, CustomJSTickFormatter
+from bokeh.models import BasicTickFormatter, ColumnDataSource, CustomJS, CustomJSTickFormatter
 from bokeh.models.annotations import Title
 from bokeh.models.renderers import GlyphRenderer
 from bokeh.plotting import figure
@@ -51,6 +52,11 @@ def _lines(made: figure) -> list[np.ndarray]:
 def _title(made: figure) -> str:
     assert isinstance(made.title, Title)
     return str(made.title.text)
+
+
+def _writes_plain_numbers(made: figure) -> bool:
+    (axis,) = made.xaxis
+    return isinstance(axis.formatter, BasicTickFormatter) and axis.formatter.use_scientific is False
 
 
 def _steps(count: int) -> tv.Trace:
@@ -213,6 +219,33 @@ def test_memory_follows_the_timeline_and_keeps_its_peak() -> None:
     assert "(MiB)" in _title(made)
     assert max(_source(made).data["size"]) == pytest.approx(peak)
     assert len(_source(made).data["time"]) <= MOST_POINTS + 1
+
+
+@pytest.mark.parametrize("gap_ns", [10_000_000, 30_000_000_000])
+def test_numbers_of_the_time_fit_a_step_and_are_no_powers_of_ten(gap_ns: int) -> None:
+    columns: dict[str, Any] = {
+        "start_ns": np.arange(60) * gap_ns,
+        "duration_ns": np.full(60, 3_000_000),
+        "step": np.arange(60),
+        "kind": ["memcpy"] * 60,
+        "op": ["MemcpyH2D"] * 60,
+        "bytes": [4096] * 60,
+    }
+    made = tv.Trace(events.build(columns)).charts.bandwidth()
+    unit = "ms" if gap_ns < 10**9 else "s"
+    assert made.xaxis.axis_label == f"{unit} since the first event"
+    assert _writes_plain_numbers(made)
+
+
+def test_memory_that_is_never_freed_lasts_to_the_end_of_its_step() -> None:
+    columns = {"start_ns": [1000, 9000], "duration_ns": [5000, 1000], "step": [0, 1], "kind": ["op"] * 2}
+    records = [{"micros": 2, "bytes": 64}]
+    nested = pa.table({"memory": [[{"allocator": "cpu", "records": records}], None]})
+    made = tv.Trace(events.build(columns), nested=nested).charts.memory()
+    assert _writes_plain_numbers(made)
+    time, size = (list(_source(made).data[name]) for name in ("time", "size"))
+    assert time == [1.0, 5.0]
+    assert size == [64, 64]
 
 
 def test_transfers_have_their_sizes() -> None:

@@ -9,8 +9,8 @@ import pandas as pd
 
 from tfvis_nb.analysis.bandwidth import bandwidth, binned_bandwidth
 from tfvis_nb.analysis.evidence import span
-from tfvis_nb.display.charts.style import COLOURS, TIME, Unit, legend_below, plot, rate_unit, shown, time_unit
-from tfvis_nb.display.charts.time import span_ns
+from tfvis_nb.display.charts.style import COLOURS, TIME, Unit, legend_below, plot, rate_unit, shown
+from tfvis_nb.display.charts.time import axis_unit, label_time
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -53,7 +53,7 @@ def bandwidth_chart(trace: Trace) -> figure:
     bin_ns = -(-(last - first) // PARTS)
     table = binned_bandwidth(trace, bin_ns)
     # The axis that the chart shares with the timeline is that of the whole trace.
-    unit, speed = time_unit(span_ns(trace)), rate_unit(float(table["bandwidth"].max()))
+    unit, speed = axis_unit(trace), rate_unit(float(table["bandwidth"].max()))
     title = f"Bandwidth over time ({speed.name}, means over {span(bin_ns)})"
     made = plot(title, height=200, from_0="y", name=TIME, tags=[unit.size])
     for number, (channel, rows) in enumerate(table.groupby("channel", observed=True, sort=True)):
@@ -74,7 +74,7 @@ def bandwidth_chart(trace: Trace) -> figure:
             ("at", f"@time{{0,0.000}} {unit.name}"),
         ]
         made.add_tools(HoverTool(renderers=[line], tooltips=tooltips, mode="vline", visible=False))
-    made.xaxis.axis_label = f"{unit.name} since the first event"
+    label_time(made, unit)
     legend_below(made)
     return made
 

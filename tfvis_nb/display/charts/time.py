@@ -13,6 +13,7 @@ from tfvis_nb.display.charts.style import (
     COLOURS,
     ROWS,
     TIME,
+    Unit,
     fitting,
     legend_below,
     plot,
@@ -48,7 +49,7 @@ def memory_chart(trace: Trace) -> figure:
 
     curve = trace.memory
     origin = int(trace.events["start_ns"].iloc[0])
-    unit = time_unit(span_ns(trace))
+    unit = axis_unit(trace)
     highest = fitting(BYTES, float(curve["bytes"].max() or 0) if len(curve) else 0)
     made = plot(
         f"Memory given out by each allocator ({highest.name})",
@@ -61,7 +62,7 @@ def memory_chart(trace: Trace) -> figure:
     for number, ((task, allocator), rows) in enumerate(curve.groupby(keys, observed=True, sort=True)):
         colour = _PALETTE[number % len(_PALETTE)]
         name = shown(lane_label(str(task), "", str(allocator)))
-        kept = _thinned(rows.sort_values("time_ns"))
+        kept = _to_the_end(trace, _thinned(rows.sort_values("time_ns")))
         source = ColumnDataSource(
             {
                 "time": (kept["time_ns"].to_numpy() - origin) / unit.size,
@@ -80,9 +81,34 @@ def memory_chart(trace: Trace) -> figure:
             ("at", f"@time{{0,0.000}} {unit.name}"),
         ]
         made.add_tools(HoverTool(renderers=[line], tooltips=tooltips, mode="vline", visible=False))
-    made.xaxis.axis_label = f"{unit.name} since the first event"
+    label_time(made, unit)
     legend_below(made)
     return made
+
+
+def axis_unit(trace: Trace) -> Unit:
+    """Return in what a chart along the time counts it: as fits a step, which is what one looks at.
+
+    A run of very many steps has a larger one, so that its numbers do not become long.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.time import axis_unit
+    >>> columns = {"start_ns": [0, 2 * 10**9], "duration_ns": [3 * 10**6] * 2, "kind": ["op"] * 2}
+    >>> axis_unit(Trace(events.build({**columns, "step": [0, 1]}))).name
+    'ms'
+    """
+    steps, span = trace.steps[trace.steps["step"] >= 0], span_ns(trace)
+    return time_unit(span if steps.empty else max(float(steps["duration_ns"].median()), span / 1000))
+
+
+def label_time(made: figure, unit: Unit) -> None:
+    """Say below a figure in what it counts the time, and let no number stand there as a power of ten."""
+    from bokeh.models import BasicTickFormatter
+
+    made.xaxis.axis_label = f"{unit.name} since the first event"
+    made.xaxis.formatter = BasicTickFormatter(use_scientific=False)
 
 
 def span_ns(trace: Trace) -> int:
@@ -97,6 +123,16 @@ def span_ns(trace: Trace) -> int:
     """
     start = trace.events["start_ns"].to_numpy()
     return int((start + trace.events["duration_ns"].to_numpy()).max()) - int(start[0])
+
+
+def _to_the_end(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
+    """Add what is given out at the end of a curve's last step; at that of the trace if it has none."""
+    last = rows.tail(1)
+    step = trace.steps[trace.steps["step"] == int(last["step"].iloc[0])]
+    is_of_step = len(step) and int(last["step"].iloc[0]) >= 0
+    origin = int(trace.events["start_ns"].iloc[0])
+    end = int(step["end_ns"].iloc[0]) if is_of_step else origin + span_ns(trace)
+    return pd.concat([rows, last.assign(time_ns=end)]) if end > int(last["time_ns"].iloc[0]) else rows
 
 
 def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
