@@ -2,7 +2,7 @@
 
 import type { MonitorState } from "./monitor_host";
 import { capital, pendingText } from "./recording";
-import { isCostly, parseRule, ruleName } from "./rules";
+import { isCostly, parseRule, type Rule, ruleName } from "./rules";
 import type { MonitorStore } from "./store";
 
 export function Banners({ store, state }: { store: MonitorStore; state: MonitorState | null }) {
@@ -28,19 +28,14 @@ function Ordered({ store, state }: { store: MonitorStore; state: MonitorState })
   const rule = parseRule(state.rule);
   const isAsked = state.requested > 0 && store.isLongAsked;
   if (rule.kind === "none" && !isAsked) return null;
-  const isSlow = isCostly(rule);
+  const isSlow = isCostly(rule) && store.isRunning;
   return (
     <div class="banner" data-kind={isSlow ? "alert" : "note"} role="status">
       <span>
         {rule.kind === "none" ? (
           pendingText(state.requested, store.isRunning)
         ) : (
-          <>
-            <b>{capital(ruleName(rule))}</b>{" "}
-            {rule.kind === "slower" ? "are kept as traces" : "is kept as a trace"}
-            {rule.kind === "every" && rule.value > 1 && ", of each signature"}.
-            {isSlow && " Each run is as slow as TensorFlow's tracing makes it."}
-          </>
+          <RuleText rule={rule} isRunning={store.isRunning} />
         )}
       </span>
       <button
@@ -52,5 +47,25 @@ function Ordered({ store, state }: { store: MonitorStore; state: MonitorState })
         {rule.kind === "none" ? "Withdraw" : "Stop"}
       </button>
     </div>
+  );
+}
+
+function RuleText({ rule, isRunning }: { rule: Rule; isRunning: boolean }) {
+  const name = ruleName(rule);
+  const isMany = rule.kind === "slower";
+  const ofEach = rule.kind === "every" && rule.value > 1 ? ", of each signature" : "";
+  const isSlow = isCostly(rule);
+  if (isRunning)
+    return (
+      <>
+        <b>{capital(name)}</b> {isMany ? "are kept as traces" : "is kept as a trace"}
+        {ofEach}.{isSlow && " Each run is as slow as TensorFlow's tracing makes it."}
+      </>
+    );
+  return (
+    <>
+      A rule waits for the next job: <b>{name}</b> will be kept as {isMany ? "traces" : "a trace"}
+      {ofEach}.{isSlow && " Each run will be as slow as TensorFlow's tracing makes it."}
+    </>
   );
 }

@@ -6,7 +6,7 @@ import { Banners } from "./banner";
 import { Header } from "./header";
 import type { MonitorState } from "./monitor_host";
 import { OpenedTrace } from "./opened_trace";
-import { nothingText } from "./recording";
+import { nothing } from "./recording";
 import { SessionDetails } from "./session_details";
 import { SignatureDetails } from "./signature_details";
 import { SignatureTable } from "./signature_table";
@@ -72,6 +72,15 @@ function Nothing({ store }: { store: MonitorStore }) {
   return <Message title={`Asking the ${who} …`} progress={{ done: 0, total: 0 }} />;
 }
 
+function Empty({ title, text }: { title: string; text: string }) {
+  return (
+    <div class="message" role="status">
+      <h2>{title}</h2>
+      {text && <p>{text}</p>}
+    </div>
+  );
+}
+
 function Body({ store, state }: { store: MonitorStore; state: MonitorState }) {
   const { signature } = store;
   return (
@@ -83,10 +92,7 @@ function Body({ store, state }: { store: MonitorStore; state: MonitorState }) {
             <TraceTable store={store} state={state} />
           </>
         ) : (
-          <div class="message" role="status">
-            <h2>{state.problem ? "Nothing to show" : "Nothing has run yet"}</h2>
-            <p>{nothingText(state)}</p>
-          </div>
+          <Empty {...nothing(state)} />
         )}
       </div>
       {store.panelOpen && (

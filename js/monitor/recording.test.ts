@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { process, state } from "./examples";
-import { nothingText, pendingText, recording, refusal } from "./recording";
+import { nothing, pendingText, recording, refusal } from "./recording";
 
 const running = state({ processes: [process({}), process({ process: 2, end_ms: 5 })] });
 const ended = state({ processes: [process({ end_ms: 5 })] });
-const absent = state({ waiting: "there is no file a.tfvis yet", controllable: false });
+const absent = state({
+  waiting: "there is no file a; b yet; it comes when a job records",
+  controllable: false,
+});
 
 describe("a session", () => {
   it("waits for its file, then for a job, runs, and ends", () => {
@@ -21,10 +24,15 @@ describe("a session", () => {
   });
 
   it("says in words why it lists nothing", () => {
-    expect(nothingText(absent)).toBe("There is no file a.tfvis yet.");
-    expect(nothingText(running)).toContain("first run");
-    expect(nothingText(ended)).toContain("ended before");
-    expect(nothingText(state({}))).toContain("run.tfvis");
+    expect(nothing(absent)).toEqual({
+      title: "There is no file a; b yet",
+      text: "It comes when a job records.",
+    });
+    expect(nothing(state({ waiting: "it was deleted" }))).toEqual({ title: "It was deleted", text: "" });
+    expect(nothing(state({ problem: "it is damaged" })).title).toBe("Nothing to show");
+    expect(nothing(running).text).toContain("first run");
+    expect(nothing(ended).text).toContain("ended before");
+    expect(nothing(state({})).text).toContain("run.tfvis");
   });
 });
 
@@ -38,7 +46,7 @@ describe("an order", () => {
 
   it("cannot be given where nobody could find it", () => {
     expect(refusal(state({}))).toBeNull();
-    expect(refusal(absent)).toContain("no file yet");
+    expect(refusal(absent)).toBe("There is no file");
     expect(refusal(state({ controllable: false }))).toContain("only be read");
     expect(refusal(state({ problem: "it is damaged", controllable: false }))).toContain("cannot be read");
     expect(refusal(state({ problem: "the disk is full" }))).toBeNull();

@@ -34,15 +34,27 @@ export function pendingText(requested: number, isRunning: boolean): string {
 /** Why nothing can be ordered; null where it can. */
 export function refusal(state: MonitorState): string | null {
   if (state.controllable) return null;
-  if (state.waiting) return "There is no file yet";
+  if (state.waiting) return "There is no file";
   if (state.problem) return "The file cannot be read";
   return "This file can only be read: nothing can be ordered of its job";
 }
 
 /** What is said where the signatures would be, while there are none. */
-export function nothingText(state: MonitorState): string {
-  if (state.problem) return "Nothing could be read.";
-  if (state.waiting) return `${capital(state.waiting)}.`;
+export function nothing(state: MonitorState): { title: string; text: string } {
+  if (state.problem) return { title: "Nothing to show", text: "Nothing could be read." };
+  if (state.waiting) {
+    // The last one: a file's name may have some, too.
+    const end = state.waiting.lastIndexOf("; ");
+    if (end < 0) return { title: capital(state.waiting), text: "" };
+    return {
+      title: capital(state.waiting.slice(0, end)),
+      text: `${capital(state.waiting.slice(end + 2))}.`,
+    };
+  }
+  return { title: "Nothing has run yet", text: whyNothing(state) };
+}
+
+function whyNothing(state: MonitorState): string {
   const { kind } = recording(state);
   if (kind === "running") return "A job records; its first run is listed here when it has ended.";
   if (kind === "ended") return "The job that recorded into this file ended before it had run anything.";

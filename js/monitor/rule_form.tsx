@@ -64,6 +64,12 @@ export function RuleForm({ store, signature, present, done }: RuleFormProps) {
         <span>× the median</span>
       </div>
       {choice("all", "Every run")}
+      {kind === "slower" && (
+        <p class="note">
+          The median is that of the last 64 runs. The traces' column Of mean goes by the mean of all runs,
+          which a few long ones raise.
+        </p>
+      )}
       {fault && <p class="alert">{fault}</p>}
       {!fault && isCostly(rule) && (
         <p class="alert">

@@ -18,7 +18,7 @@ describe("a rule as text", () => {
   it.each([
     ["all", "every run", "all"],
     ["every 1000", "every 1 000th run", "every 1 000"],
-    ["slower 2.5", "runs over 2.5× the median", "> 2.5×"],
+    ["slower 2.5", "runs over 2.5× the median of the last 64", "> 2.5×"],
     ["", "", ""],
   ])("%j reads %j, or %j", (text, name, mark) => {
     const rule = rules.parseRule(text);

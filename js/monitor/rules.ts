@@ -27,11 +27,11 @@ export function isCostly(rule: Rule): boolean {
   return rule.kind === "all" || rule.kind === "slower" || (rule.kind === "every" && rule.value === 1);
 }
 
-/** "every run", "every 1 000th run", "runs over 3× the median"; "" of none. */
+/** "every run", "every 1 000th run", "runs over 3× the median of the last 64"; "" of none. */
 export function ruleName(rule: Rule): string {
   if (rule.kind === "all") return "every run";
   if (rule.kind === "every") return `every ${ordinal(rule.value)} run`;
-  if (rule.kind === "slower") return `runs over ${formatExact(rule.value)}× the median`;
+  if (rule.kind === "slower") return `runs over ${formatExact(rule.value)}× the median of the last 64`;
   return "";
 }
 

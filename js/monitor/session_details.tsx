@@ -18,6 +18,7 @@ export function SessionDetails({ store, state }: { store: MonitorStore; state: M
     ["State", recording(state).text],
     ...(state.waiting ? [] : counts(state)),
   ];
+  const cannot = refusal(state);
   const newest = state.processes.toReversed().slice(0, MOST);
   return (
     <>
@@ -64,7 +65,7 @@ export function SessionDetails({ store, state }: { store: MonitorStore; state: M
           </ul>
         </>
       )}
-      {refusal(state) && <p class="note">{refusal(state)}.</p>}
+      {!state.waiting && cannot && <p class="note">{cannot}.</p>}
     </>
   );
 }

@@ -72,4 +72,11 @@ describe("an order that is held", () => {
     const shown = sorting.held(rows, [1, 2, 3], (row) => row.signature);
     expect(numbers(shown)).toEqual([1, 3, 5, 4]);
   });
+
+  it("tells how many are not where they belong because they are new", () => {
+    const sorted = new Set([2, 1]);
+    expect(sorting.lateOnes([4, 3, 2, 1], [2, 1, 4, 3], sorted)).toBe(2);
+    expect(sorting.lateOnes([1, 2, 3], [1, 2, 3], sorted)).toBe(0);
+    expect(sorting.lateOnes([2, 1], [1, 2], sorted)).toBe(0);
+  });
 });

@@ -106,3 +106,12 @@ export function held<Row>(
   const place = (row: Row) => places.get(number(row)) ?? before.length;
   return [...rows].sort((a, b) => place(a) - place(b));
 }
+
+/** How many rows are shown elsewhere than where they belong because they came after the rest had been `sorted`. */
+export function lateOnes(
+  belong: readonly number[],
+  shown: readonly number[],
+  sorted: ReadonlySet<number>,
+): number {
+  return belong.filter((number, place) => number !== shown[place] && !sorted.has(number)).length;
+}

@@ -20,7 +20,11 @@ const HEADS: [TraceColumn, title: string, hint: string][] = [
   ["label", "Signature", "What was run"],
   ["start_ms", "Started", "When the run began"],
   ["duration_ns", "Duration", "How long the traced run took"],
-  ["ratio", "Of mean", "How many times the mean of its signature; being traced takes time itself"],
+  [
+    "ratio",
+    "Of mean",
+    "How many times the mean of all runs of its signature. A rule goes by the median of the last 64, which a few long runs do not raise. Being traced takes time itself.",
+  ],
   ["bytes", "Size", "What it takes in the file"],
   ["process", "Process", "The process that ran it"],
 ];
@@ -35,14 +39,14 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
     : state.traces;
   const sorted = sortTraces(ofOne, sort, means);
   const choice = `${sort.by} ${sort.up} ${signature?.signature}`;
-  const { shown, place } = useHeldOrder(sorted, (row) => row.trace, choice);
+  const { shown, late, place } = useHeldOrder(sorted, (row) => row.trace, choice);
   const choose = (chosen: typeof sort) => store.set({ traceSort: chosen });
   const rows = shown.slice(0, most);
   const stop = rows.some((row) => row.trace === current) ? current : rows[0]?.trace;
   const heads = HEADS.filter(([column]) => column !== "label" || !signature);
   return (
     <>
-      <Heading store={store} state={state} listed={ofOne.length} />
+      <Heading store={store} state={state} listed={ofOne.length} late={late} />
       <div
         class="rows"
         role="group"
@@ -101,7 +105,15 @@ function emptyText(state: MonitorState, isOfOne: boolean): string {
   return `No traces are kept. ${what}`;
 }
 
-function Heading({ store, state, listed }: { store: MonitorStore; state: MonitorState; listed: number }) {
+interface HeadingProps {
+  store: MonitorStore;
+  state: MonitorState;
+  listed: number;
+  /** How many have come while rows are kept in their places. */
+  late: number;
+}
+
+function Heading({ store, state, listed, late }: HeadingProps) {
   const { signature } = store;
   const isCut = state.traces_total > state.traces.length;
   const whole = signature ? signature.traces : state.traces_total;
@@ -113,6 +125,11 @@ function Heading({ store, state, listed }: { store: MonitorStore; state: Monitor
           ? `${formatCount(listed)} of ${formatCount(whole)}: those among the newest ${formatCount(state.traces.length)}`
           : formatCount(listed)}
       </span>
+      {late > 0 && (
+        <span class="count late" role="status">
+          {formatCount(late)} new at the end, sorted in when you leave the rows
+        </span>
+      )}
       {signature && (
         <button
           type="button"

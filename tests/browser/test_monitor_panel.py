@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -214,6 +215,54 @@ def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
         form.get_by_role("button", name="Stop").click()
         expect(monitor.signature("train")).not_to_contain_text("every")
         assert session.signatures["rule"].eq("").all()
+
+
+def test_a_rule_waits_while_nobody_records(monitor: Monitor, path: Path) -> None:
+    with tv.open_session(path) as session:
+        session.trace_when(slower_than=3)
+    expect(monitor.banner).to_contain_text(
+        "A rule waits for the next job: runs over 3\u00d7 the median of the last 64"
+    )
+    expect(monitor.banner).to_contain_text("Each run will be as slow")
+    writer = Writer(path, keep=None)
+    expect(monitor.banner).to_contain_text("are kept as traces. Each run is as slow")
+    writer.close({})
+    expect(monitor.banner).to_contain_text("waits for the next job")
+    expect(monitor.banner).not_to_contain_text("Each run is as slow")
+
+
+def test_which_median_a_rule_goes_by(monitor: Monitor) -> None:
+    monitor.order("Trace all")
+    form = monitor.region.get_by_role("dialog", name="Trace runs of all signatures")
+    expect(form).not_to_contain_text("Of mean")
+    form.get_by_role("radio", name="Runs over").check()
+    expect(form).to_contain_text("The median is that of the last 64 runs. The traces' column Of mean goes by")
+    column = monitor.region.get_by_role("button", name="Of mean")
+    expect(column).to_have_attribute("title", re.compile("mean of all runs.*A rule goes by the median"))
+
+
+def test_new_traces_wait_for_their_places_and_that_is_told(monitor: Monitor, path: Path) -> None:
+    monitor.traces.first.hover()
+    writer = Writer(path, keep=None)
+    number, _ = writer.add_signature(Signature("session", "new"))
+    for run in (1, 2):
+        writer.add_trace(number, Recording("run_metadata", METADATA, run, 2 * 10**18 + run, 2000), None)
+    told = monitor.region.get_by_text("2 new at the end, sorted in when you leave the rows")
+    expect(told).to_be_visible()
+    expect(monitor.traces.last).to_have_accessible_name("Run 1 of new")
+    monitor.page.mouse.move(0, 0)
+    expect(told).to_have_count(0)
+    expect(monitor.traces.first).to_have_accessible_name("Run 2 of new")
+    writer.close({})
+
+
+def test_a_file_that_is_deleted_is_told_of_once(monitor: Monitor, path: Path) -> None:
+    for file in path.parent.glob("run.tfvis*"):
+        file.unlink()
+    expect(monitor.region.get_by_role("heading", name="The file run.tfvis was deleted")).to_be_visible()
+    expect(monitor.region).to_contain_text("It comes again when a job begins to record into it.")
+    expect(monitor.region).not_to_contain_text("Nothing has run yet")
+    expect(monitor.region).not_to_contain_text("There is no file")
 
 
 def test_it_says_that_nobody_answers_and_goes_on(context: BrowserContext, path: Path) -> None:
