@@ -114,6 +114,17 @@ def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
     assert sum(row[place] for row in activities["rows"]) == duration[numbers[1]] - duration[numbers[0]]
 
 
+def test_what_is_of_no_step_makes_none_longer_and_is_told() -> None:
+    columns = {"start_ns": [0, 10, 14, 17, 30], "duration_ns": [5, 10, 2, 9, 10], "step": [0, 1, -1, -1, 2]}
+    shown = tv.show_comparison(Trace(events.build({**columns, "kind": ["op"] * 5})), steps=(1, 2))
+    whole = tables(shown)["As a whole"]
+    for timeline, side, length in zip((shown.a, shown.b), shown._sides, whole["rows"][0][2:4], strict=True):
+        assert timeline.trace.steps["duration_ns"].tolist() == [side.span_ns] == [length]
+    assert shown.a.trace.events["start_ns"].tolist() == [10, 14]
+    assert shown.a.trace.notes == ["of no step, but shown as they ran while this one lasted: 1 of the events"]
+    assert shown.b.trace.notes == []
+
+
 def test_a_step_has_the_critical_path_gaps_and_memory_that_it_has_in_the_run(steps: Trace) -> None:
     numbers = [step for step in steps.steps["step"].tolist() if step >= 0][:2]
     shown = tv.show_comparison(steps, steps=(numbers[0], numbers[1]))

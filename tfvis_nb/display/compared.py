@@ -96,7 +96,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
         Any trace.
     step
         Number of the step; None for the whole trace. With its own events are shown those of no step that
-        begin while it lasts, such as copies and the input pipeline's.
+        begin and end while it lasts, such as copies and the input pipeline's; a note says how many.
     title
         What it is called; the step and the trace's own title unless given.
 
@@ -109,7 +109,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     --------
     >>> from tfvis_nb import Trace, events
     >>> from tfvis_nb.display.compared import compared
-    >>> columns = {"start_ns": [0, 9, 12], "duration_ns": [5] * 3, "kind": ["op"] * 3, "step": [0, 1, -1]}
+    >>> columns = {"start_ns": [0, 9, 12], "duration_ns": [5, 5, 2], "kind": ["op"] * 3, "step": [0, 1, -1]}
     >>> side = compared(Trace(events.build(columns), title="mlp", step_labels={1: "train 7"}), 1)
     >>> side.title, side.shown.events["start_ns"].tolist()
     ('step 1 (train 7) of mlp', [9, 12])
@@ -125,22 +125,25 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     start = trace.events["start_ns"].to_numpy(np.int64)
     number = trace.events["step"].to_numpy(np.int64)
     first, last = int(steps["start_ns"].iloc[0]), int(steps["end_ns"].iloc[0])
-    loose = (number < 0) & (start >= first) & (start < last)
+    # What lasts longer would make the step longer than it is in tables.
+    end = start + trace.events["duration_ns"].to_numpy(np.int64)
+    loose = (number < 0) & (start >= first) & (start < last) & (end <= last)
     ids = np.flatnonzero((number == step) | loose)
     shown = part_of(trace, ids, edges_in_steps(trace, np.array([step])))
     # What is of no step is of this one here: it stands alone.
-    shown = _of_one_step(shown, step, trace.step_labels.get(step, ""))
+    shown = _of_one_step(shown, step, trace.step_labels.get(step, ""), int(loose.sum()))
     return Compared(trace, step, shown, ids, _called(trace, step) if title is None else title)
 
 
-def _of_one_step(part: Trace, step: int, label: str) -> Trace:
+def _of_one_step(part: Trace, step: int, label: str, loose: int) -> Trace:
     """Return a part with all its events in one step, and what was found out about them."""
+    notes = [f"of no step, but shown as they ran while this one lasted: {loose:,} of the events"] if loose else []
     events = part.events.assign(step=np.full(len(part.events), step, np.int32))
     whole = Trace(
         events,
         nested=part.nested,
         graphs=part.graphs,
-        notes=part.notes,
+        notes=[*part.notes, *notes],
         title=part.title,
         step_labels={step: label} if label else None,
         clock_bounds=part.clock_bounds,
