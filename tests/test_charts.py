@@ -27,7 +27,7 @@ from tfvis_nb.display.charts.log_ticks import byte_marks, time_marks
 from tfvis_nb.display.charts.ops import MOST
 from tfvis_nb.display.charts.style import COLOURS, ROWS, TIME, shown
 from tfvis_nb.display.charts.time import MOST_POINTS
-from tfvis_nb.display.panels import tab
+from tfvis_nb.display.panels import TABS, tab
 
 
 def _source(made: figure) -> ColumnDataSource:
@@ -328,6 +328,16 @@ def test_what_cannot_be_said_is_said_in_words() -> None:
     assert all(empty.charts.why_not(name) == "the trace holds no events" for name in Charts.NAMES)
     with pytest.raises(ValueError, match="there is no chart 'memry'"):
         trace.charts.why_not("memry")
+
+
+def test_no_chart_is_made_empty_of_what_lasts_no_time(caplog: pytest.LogCaptureFixture) -> None:
+    columns = {"start_ns": [0], "duration_ns": [0], "kind": ["op"], "device": ["/device:CPU:0"]}
+    trace = tv.Trace(events.build(columns))
+    for chart in ("breakdown", "utilisation"):
+        assert trace.charts.why_not(chart) == "no step lasts any time"
+    for name in TABS:
+        tab(trace, name)
+    assert "MISSING_RENDERERS" not in caplog.text
 
 
 @pytest.mark.parametrize("name", ["$$a$$", "\\(x\\)", "\\[y\\]", "$$$$$$"])

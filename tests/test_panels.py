@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tests.hostile_names import hostile_trace
@@ -142,6 +143,15 @@ def test_what_is_not_known_is_no_number() -> None:
     made = in_json(table("Sizes", rows, [key("op", "Op"), *columns], light="op"))
     assert made["rows"] == [["a", 1, 0.5], [None, None, None], ["b", 3, None]]
     assert made["light"] == 0
+
+
+def test_memory_that_no_op_asked_for_is_named() -> None:
+    columns = {"start_ns": [1000], "duration_ns": [900], "kind": ["op"], "op": [""]}
+    records = [{"micros": 1, "bytes": 256}]
+    nested = pa.table({"memory": [[{"allocator": "gpu_host_bfc", "records": records}]]})
+    found = tables(tab(Trace(events.build(columns), nested=nested), "Memory"))
+    by_op = next(block for block in found if block["title"] == "By op at the highest peak")
+    assert column(by_op, "op") == ["(no op known)"]
 
 
 def test_a_long_table_says_how_much_of_it_is_shown() -> None:

@@ -107,7 +107,10 @@ class Charts:
         if trace.events.empty:
             return "the trace holds no events"
         if name in ("breakdown", "utilisation", "memory"):
-            return why_not(getattr(trace, name))
+            table = getattr(trace, name)
+            if name != "memory" and not why_not(table) and not (table["step_ns"] > 0).any():
+                return "no step lasts any time"
+            return why_not(table)
         if name in ("transfers", "bandwidth") and trace.transfers.empty:
             return "nothing was received or copied"
         if name == "bandwidth":

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _ALLOCATOR = Column("allocator", "Allocator", "text", "Who gave the memory out: of a GPU or of the host.")
 
+_NO_OP = "(no op known)"
+"""Of buffers that no op of the trace has allocated, as those of a host's staging memory."""
+
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the curve, the peaks, and the buffers that were alive at them."""
@@ -71,6 +74,7 @@ def _by_op(trace: Trace) -> dict[str, Any]:
         where = ["step", "task", "allocator"]
         highest = peaks.sort_values("peak_bytes", ascending=False).drop_duplicates(where[1:])
         rows = found.merge(highest[where], on=where).sort_values("bytes", ascending=False, kind="stable")
+        rows = rows.assign(op=rows["op"].astype(str).replace("", _NO_OP))
     return table(
         "By op at the highest peak",
         rows,
