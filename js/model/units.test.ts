@@ -62,9 +62,9 @@ describe("sizes, rates and counts", () => {
     expect(plain(units.formatBytes(bytes))).toBe(text);
   });
 
-  it("prints rates in bits, counts short, parts in percent", () => {
-    expect(units.formatBandwidth(1.3e9)).toBe("10.4 Gb/s");
-    expect(units.formatBandwidth(11.625e6)).toBe("93.0 Mb/s");
+  it("prints rates in bytes, as charts do, counts short, parts in percent", () => {
+    expect(units.formatBandwidth(1.3e9)).toBe("1.30 GB/s");
+    expect(units.formatBandwidth(11.625e6)).toBe("11.6 MB/s");
     expect(units.formatBandwidth(Number.NaN)).toBe("–");
     expect([149, 99_999, 123_456, 1_234_567].map((n) => plain(units.formatCount(n)))).toEqual([
       "149",

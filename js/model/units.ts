@@ -66,10 +66,10 @@ export function formatBytes(bytes: number): string {
   return scaled(bytes, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);
 }
 
-/** Bits a second, as TensorFlow prints bandwidths: "10.4 Gb/s". */
+/** Bytes a second, in thousands as charts and vendors count them: "1.30 GB/s". */
 export function formatBandwidth(bytesPerSecond: number): string {
   if (!Number.isFinite(bytesPerSecond)) return "–";
-  return scaled(bytesPerSecond * 8, 1000, ["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"]);
+  return scaled(bytesPerSecond, 1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]);
 }
 
 /** All digits, in groups of three: "4 194 304". */

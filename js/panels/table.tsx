@@ -9,18 +9,17 @@ import { shortName } from "../view/wording";
 import { BlockHead, CannotSay } from "./block_head";
 import type { Cell, Column, TableBlock } from "./contents";
 import { nextOrder, type Order, ordered } from "./ordering";
+import { isText, isWide } from "./wide";
 
 interface TableProps {
   block: TableBlock;
   tell: (told: Told) => void;
 }
 
-const isText = (column: Column) => column.unit === "text" || column.unit === "name";
-
 export function Table({ block, tell }: TableProps) {
   const { title, columns, rows } = block;
   return (
-    <section class="block table" data-wide={columns.length > 7 || undefined}>
+    <section class="block table" data-wide={isWide(columns) || undefined}>
       <BlockHead title={title} definition={block.definition} />
       {block.cannot_say ? (
         <CannotSay reason={block.cannot_say} />

@@ -20,10 +20,10 @@ UNITS = {
     "µs": 1e3,
     "ms": 1e6,
     "s": 1e9,
-    "b/s": 1 / 8,
-    "kb/s": 1e3 / 8,
-    "Mb/s": 1e6 / 8,
-    "Gb/s": 1e9 / 8,
+    "B/s": 1.0,
+    "kB/s": 1e3,
+    "MB/s": 1e6,
+    "GB/s": 1e9,
 }
 """What the units of the details are in nanoseconds and in bytes per second."""
 

@@ -1,0 +1,15 @@
+/** Which tables need all the width: side by side with another one their last columns would be out of sight. */
+
+import type { Column } from "./contents";
+
+const MOST_COLUMNS = 7;
+/** Of those with several texts, which take more room than figures. */
+const MOST_WITH_TEXTS = 5;
+const MOST_TEXTS = 2;
+
+export const isText = ({ unit }: Column): boolean => unit === "text" || unit === "name";
+
+export function isWide(columns: readonly Column[]): boolean {
+  if (columns.length > MOST_COLUMNS) return true;
+  return columns.length > MOST_WITH_TEXTS && columns.filter(isText).length > MOST_TEXTS;
+}
