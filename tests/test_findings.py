@@ -124,7 +124,7 @@ def test_a_stage_of_the_input_pipeline_without_an_op_is_named_by_its_name() -> N
         {**lane, "name": "Iterator::Model::Prefetch", "start_ns": 0, "duration_ns": 80_000_000},
         {
             **lane,
-            "name": "Iterator::Model::Prefetch::Shuffle",
+            "name": "Iterator::Model::Prefetch::Take",
             "start_ns": 10_000_000,
             "duration_ns": 5_000_000,
         },
@@ -135,9 +135,7 @@ def test_a_stage_of_the_input_pipeline_without_an_op_is_named_by_its_name() -> N
         return str(findings(tv.Trace(table))["text"][0])
 
     # Prefetch waits for its buffer.
-    assert "does, Iterator::Model::Prefetch::Shuffle takes longest: 5 ms on its threads, 1 times" in text(
-        rows
-    )
+    assert "does, Iterator::Model::Prefetch::Take takes longest: 5 ms on its threads, 1 times" in text(rows)
     decoding = {**lane, "name": "decode", "start_ns": 85_000_000, "duration_ns": 1_000_000}
     assert "does, decode takes longest: 1 ms on its threads" in text([*rows, decoding])
     assert "Of what the input pipeline does" not in text(rows[:2])
@@ -209,8 +207,16 @@ def test_a_task_that_waits_when_the_others_are_done_is_not_told_to_work() -> Non
     working = findings(_tasks(*rows, ("worker 1", "op", "c", 10, 90)))
     assert working["title"].tolist() == ["Worker 1 is done long after the others"]
     assert working["share"].tolist() == [0.9]
-    assert "most of it host compute, 90 ms" in working["text"][0]
+    said = "is done, for 90 ms, 90 % of the step's time, most of it host compute, 90 ms."
+    assert working["text"][0].endswith(said)
     assert findings(_tasks(*rows, ("worker 1", "op", "c", 90, 10))).empty
+
+
+@pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
+def test_how_much_a_late_task_receives_is_told() -> None:
+    text = findings(_read(["straggler_ps_3gpuworkers_step0.pb"]))["text"].tolist()[0]
+    assert text.count("154 ms") == 1
+    assert text.endswith("It receives 240 MiB in 240 tensors, the others 16 MiB in 16 at most.")
 
 
 def test_of_one_task_communication_may_be_waiting_for_others() -> None:
@@ -318,7 +324,7 @@ def _steps(durations: list[int], work: list[int]) -> tv.Trace:
 
 
 def test_steps_with_more_to_do_are_told_apart_from_those_that_take_longer() -> None:
-    trace = _steps([1000] * 6 + [2000, 1000, 3000, 1000], [100] * 6 + [200, 100, 100, 100])
+    trace = _steps([1000] * 6 + [2000, 1000, 3000, 1000], [600] * 6 + [1200, 600, 600, 600])
     table = findings(trace)
     slow = table[table["kind"] == "slow steps"]
     assert sorted(slow["title"]) == ["Step 6 does more on the devices", "Step 8 takes longer"]
@@ -331,11 +337,34 @@ def test_steps_with_more_to_do_are_told_apart_from_those_that_take_longer() -> N
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
 def test_of_steps_with_more_to_do_the_slowest_has_a_cause_of_its_own() -> None:
     first = findings(_read(["mlp_60steps.tar.xz"])).iloc[0]
-    assert first["title"] == "Steps 13, 33 and 53 do more on the devices"
+    assert first["title"] == "Steps 13, 33 and 53 do more on the devices, and step 13 stalls on the host"
+    assert "(25.8 ms against 2.32 ms): 14 % of all steps' time, the others 1.2 %." in first["text"]
     said = "Of the 23.5 ms that step 13 takes more, kernels are only 106 µs: most is launch, 22.6 ms more"
     assert said in first["text"]
     assert "21.4 ms of it at MatMul on the host" in first["text"]
-    assert "step 13 is another matter" in first["advice"]
+    stall, batches = (
+        first["advice"].index(said) for said in ("what the host did in step 13", "those batches")
+    )
+    assert stall < batches
+
+
+def test_a_stall_is_of_one_event_on_the_host_and_what_threads_do_is_summed() -> None:
+    trace = _steps([1000] * 6 + [3000, 1000, 1000, 1000], [100] * 6 + [200, 100, 100, 100])
+    stalled = findings(trace).query("kind == 'slow steps'")
+    assert stalled["title"].tolist() == ["Step 6 does more on the devices, and stalls on the host"]
+    assert stalled["advice"].tolist()[0].startswith("Look first at what the host did in step 6: select it")
+    cpu = {"kind": "op", "op": "MatMul", "device": "/device:CPU:0", "name": "MatMul"}
+    took = [1000] * 6 + [3000] + [1000] * 3
+    rows: list[dict[str, Any]] = [
+        {**cpu, "step": step, "start_ns": step * 10_000, "lane": lane, "duration_ns": took[step]}
+        for step in range(10)
+        for lane in ("ops", "ops (1)")
+    ]
+    table = events.build({name: [row[name] for row in rows] for name in rows[0]})
+    longer = findings(tv.Trace(table)).query("kind == 'slow steps'")
+    assert longer["title"].tolist() == ["Step 6 takes longer"]
+    said = "has 2 µs more of host compute than the median step, and 4 µs more at MatMul on the host, summed"
+    assert longer["text"].tolist()[0].endswith(f"{said} over threads.")
 
 
 def test_a_step_that_is_longer_by_the_work_of_its_devices_has_no_other_cause() -> None:

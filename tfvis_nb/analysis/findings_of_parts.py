@@ -148,9 +148,8 @@ def _slowest_of_pipeline(trace: Trace, task: str) -> str:
     event = np.unique(during_steps(trace)[0])
     chosen = event[(known & (trace.activity == NUMBER["preprocessing"]) & of_task(trace, task))[event]]
     rows = trace.events.iloc[chosen]
-    called = (
-        rows["op"].astype(object).where(rows["op"].notna() & (rows["op"] != ""), rows["name"]).astype(str)
-    )
+    op = rows["op"].astype(object).fillna("")
+    called = op.where(op != "", rows["name"]).astype(str)
     total = pd.Series(own[chosen]).groupby(called.to_numpy()).agg(["sum", "size"])
     for pattern in (_PLUMBING, _AWAITING):
         works = total[~total.index.str.match(pattern) & (total.index != "") & (total["sum"] > 0)]

@@ -11,7 +11,17 @@ from tfvis_nb.analysis import stragglers
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.breakdown import activity_times
 from tfvis_nb.analysis.communication import communication
-from tfvis_nb.analysis.evidence import Finding, of_task, percent, span, step_range, task_name, whole_tasks
+from tfvis_nb.analysis.evidence import (
+    Finding,
+    of_task,
+    percent,
+    span,
+    step_range,
+    step_times,
+    task_name,
+    whole_tasks,
+)
+from tfvis_nb.reading.devices import task_of
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -102,13 +112,20 @@ def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> li
         return []
     most = max(spent, key=lambda name: spent[name])
     kind = task_name(task).rpartition(" ")[0]
+    here = f"most of it {most.replace('_', ' ')}, {span(spent[most])}"
+    several = len(step_times(trace)) > 1
+    whole = (
+        f"the steps' time; in step {worst['step']} for {span(worst['late_ns'])}"
+        if several
+        else "the step's time"
+    )
+    received = _received(trace, task, int(worst["step"])) if most == "communication" else ""
     return [
         Finding(
             "late task",
             f"{_called(task)} is done long after the others",
             f"It still works when every other {kind} is done, for {span(latest['awaited_ns'])},"
-            f" {percent(latest['share'])} of the steps' time; in step {worst['step']} for"
-            f" {span(worst['late_ns'])}, most of it {most.replace('_', ' ')}, {span(spent[most])}.",
+            f" {percent(latest['share'])} of {whole}, {here}.{received}",
             "Give it less to do, or find out what it does in that time: more work in a batch, a slower "
             "machine, a slower way to its parameters.",
             float(latest["share"]),
@@ -118,6 +135,29 @@ def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> li
             _events_between(trace, task, start, end),
         )
     ]
+
+
+def _received(trace: Trace, task: str, step: int) -> str:
+    """Say how much a task received in a step, where that is more than any other of its job did."""
+    moved = trace.transfers
+    moved = moved[(moved["step"] == step) & (moved["kind"] == "transfer") & moved["bytes"].notna()]
+    receivers = moved["destination"].astype(object).map(task_of, na_action="ignore")
+    groups = moved["bytes"].astype("int64").groupby(receivers)
+    sums, counts = groups.sum(), groups.size()
+    job = task.rpartition("/task:")[0]
+    others = sums[sums.index.str.startswith(f"{job}/task:") & (sums.index != task)]
+    if task not in sums.index or others.empty or int(sums[task]) <= int(others.max()):
+        return ""
+    most = str(others.idxmax())
+    at_most = " at most" if len(others) > 1 else ""
+    return (
+        f" It receives {_mebibytes(int(sums[task]))} in {int(counts[task]):,} tensors, the others"
+        f" {_mebibytes(int(others[most]))} in {int(counts[most]):,}{at_most}."
+    )
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / 2**20:.3g} MiB"
 
 
 def _spent(trace: Trace, task: str, step: int, start: int, end: int) -> dict[str, int]:

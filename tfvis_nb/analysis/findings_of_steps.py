@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.evidence import Finding, span, step_range
+from tfvis_nb.analysis.evidence import Finding, percent, span, step_range
 from tfvis_nb.analysis.slow_steps import slow_steps as against_median
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ SLOW_LIMIT = 0.005
 ENOUGH = 5
 """Of fewer steps a median says little."""
 
+_MOST = 0.5
+"""From this part on it is most of something."""
 _OF_HOST = ("op", "host")
 
 
@@ -47,17 +49,29 @@ def _more_to_do(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Findin
     several = len(slow) > 1
     least, most = (f"{ratio:.2g}" for ratio in (slow["work_ratio"].min(), slow["work_ratio"].max()))
     much = least if least == most else f"{least} to {most}"
-    advice = "Look at what those batches have in common, such as their size or their longest sequence."
+    title = f"{_steps(slow)} {'do' if several else 'does'} more on the devices"
+    own = max(int(longest.excess_ns), 0) / max(int(slow["excess_ns"].clip(lower=0).sum()), 1)
+    costs = f": {percent(own * share)} of all steps' time, the others {percent((1 - own) * share)}"
+    alike = f"at what {'those batches have in common' if several else 'is in its batch'}, such as"
+    alike += f" {'their' if several else 'its'} size or {'their' if several else 'its'} longest sequence."
     apart = _apart_from_work(table, longest)
     if apart:
-        advice += f" What the host did in step {longest.step} is another matter: select it in the timeline."
+        stalled = _stalls(trace, longest)
+        if stalled:
+            title += f", and {f'step {longest.step} ' if several else ''}stalls on the host"
+        did = f"what {'the host' if stalled else 'it'} did in step {longest.step}: select it in the timeline."
+        first, then = (f"at {did}", alike) if own >= _MOST else (alike, f"at {did}")
+        advice = f"Look first {first} Then {then}"
+    else:
+        advice = f"Look {alike}"
     return _finding(
         trace,
         longest,
         share,
-        f"{_steps(slow)} {'do' if several else 'does'} more on the devices",
+        title,
         f"{'They do' if several else 'It does'} {much} times the median step's work on the busiest device;"
-        f" {f'step {longest.step} takes longest,' if several else 'it takes'} {_times(longest)}.{apart}",
+        f" {f'step {longest.step} takes longest,' if several else 'it takes'} {_times(longest)}"
+        f"{costs if several else ''}.{apart}",
         advice,
     )
 
@@ -67,15 +81,37 @@ def _apart_from_work(table: pd.DataFrame, longest: pd.Series) -> str:
     work = table["work_ns"].to_numpy(np.int64, na_value=0)
     more = int(longest.work_ns) - int(np.sort(work)[(len(work) - 1) // 2])
     excess = int(longest.excess_ns)
-    if more >= excess / 2 or longest.op_kind == "kernel":
-        return ""
-    where = "on the host" if longest.op_kind in _OF_HOST else f"of kind {longest.op_kind}"
-    at = f", {span(longest.op_ns)} of it at {longest.op} {where}" if longest.op else ""
-    if not longest.activity:
+    if more >= _MOST * excess or longest.op_kind == "kernel" or not longest.activity:
         return ""
     return (
         f" Of the {span(excess)} that step {longest.step} takes more, kernels are only {span(more)}: most is"
-        f" {longest.activity.replace('_', ' ')}, {span(longest.activity_ns)} more{at}."
+        f" {longest.activity.replace('_', ' ')}, {span(longest.activity_ns)} more{_at(longest)}."
+    )
+
+
+def _at(longest: pd.Series) -> str:
+    """Say at which op a step lost most: a part of the activity's time only where that is not less."""
+    if longest.op and longest.op_ns <= longest.activity_ns:
+        return f", {span(longest.op_ns)} of it at {_op(longest)}"
+    return _summed(longest)
+
+
+def _summed(longest: pd.Series) -> str:
+    among = "threads" if longest.op_kind in _OF_HOST else "its events"
+    return f", and {span(longest.op_ns)} more at {_op(longest)}, summed over {among}" if longest.op else ""
+
+
+def _op(longest: pd.Series) -> str:
+    return f"{longest.op} {'on the host' if longest.op_kind in _OF_HOST else f'of kind {longest.op_kind}'}"
+
+
+def _stalls(trace: Trace, longest: pd.Series) -> bool:
+    """Tell whether one event on the host is most of what a step takes longer."""
+    if longest.op_kind not in _OF_HOST:
+        return False
+    return any(
+        int(trace.events["duration_ns"].iloc[event]) >= _MOST * int(longest.excess_ns)
+        for event in _event(trace, longest)
     )
 
 
@@ -88,8 +124,9 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
     mostly = ""
     if longest.activity:
         named = longest.activity.replace("_", " ")
-        at = f", and {span(longest.op_ns)} more at {longest.op}" if longest.op else ""
-        mostly = f" It has {span(longest.activity_ns)} more of {named} than the median step{at}."
+        mostly = (
+            f" It has {span(longest.activity_ns)} more of {named} than the median step{_summed(longest)}."
+        )
     return _finding(
         trace,
         longest,
