@@ -51,18 +51,61 @@ def test_a_device_that_mostly_waits_for_launches_is_found_though_it_works_longer
     assert LAUNCH_LIMIT < table["share"][0] < 0.4
 
 
+def _said(trace: tv.Trace) -> list[str]:
+    """The sentences of the dashboard, where nothing is found."""
+    assert findings(trace).empty
+    (block,) = tab(trace, "Findings")["blocks"]
+    return list(block["looked_for"])
+
+
 def test_below_the_limits_the_figures_are_told() -> None:
-    seldom = _launched(ENOUGH_LAUNCHES, 90, 10)
-    few = _launched(ENOUGH_LAUNCHES - 1, 10, 90)
-    for trace, said in (
-        (seldom, "GPU:0 worked 90 % of the time and waited 10 % for launches (a finding from 25 % "),
-        (few, "GPU:0 worked 10 % of the time and waited 90 % for launches (a finding from 25 % "),
-    ):
-        assert findings(trace).empty
-        (block,) = tab(trace, "Findings")["blocks"]
-        assert block["looked_for"][0].startswith(said)
-        assert "; most of its idle time, 100 %, has the cause " in block["looked_for"][0]
-    assert "of steps with at least 500 launches; these have 499" in block["looked_for"][0]
+    said = _said(_launched(ENOUGH_LAUNCHES, 90, 10))
+    assert said[0].startswith(
+        "GPU:0 worked 90 % of the time and waited 10 % for launches (a finding from 25 % on);"
+        " most of its idle time, 100 %, has the cause "
+    )
+    assert "0.0 % passed waiting for input (a finding from 5 % on)." in said
+
+
+def test_above_the_limits_it_says_why_it_is_no_finding() -> None:
+    seen, _, reason = _said(_launched(ENOUGH_LAUNCHES - 1, 10, 90))[0].partition(" No finding, because ")
+    assert seen.startswith(
+        "GPU:0 worked 10 % of the time and waited 90 % for launches;"
+        " most of its idle time, 100 %, has the cause "
+    )
+    assert reason == "a step has only 499 launches (from 500 on): most of that is what tracing costs."
+    columns = {"kind": ["op"] * 2, "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
+    short = tv.Trace(events.build({"start_ns": [0, 100_000], "duration_ns": [100_000] * 2, **columns}))
+    assert (
+        "50 % passed waiting for input. No finding, because that is only 100 µs a step (from 500 µs on)."
+        in _said(short)
+    )
+
+
+def test_many_slow_steps_are_no_finding_and_the_first_does_not_count() -> None:
+    def said(took: list[int]) -> str:
+        count = len(took)
+        columns = {"kind": ["op"] * count, "op": ["MatMul"] * count, "step": list(range(count))}
+        start = [step * 100 for step in range(count)]
+        trace = tv.Trace(events.build({"start_ns": start, "duration_ns": took, **columns}))
+        return next(text for text in _said(trace) if " steps were slow " in text)
+
+    counted = "steps were slow or had more to do, 1.5 times the median or more, which cost"
+    assert said([10] * 6 + [20] * 4) == (
+        f"4 of 10 {counted} 29 %. No finding, because it is told only of few steps, up to 20 % of them."
+    )
+    assert said([50] + [10] * 9) == (
+        f"0 of 10 {counted} 0.0 % (a finding from 0.5 % on); the first one, in which is done what is done"
+        " once, does not count."
+    )
+
+
+@pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
+def test_what_is_a_finding_is_not_denied() -> None:
+    table = looked_for(tv.read_trace(SHARED / "h200" / "straggler_ps_3gpuworkers_step0.pb")).set_index("kind")
+    assert table.loc["late task", "text"] == (
+        "others waited 85 % of the time for the last to be done (a finding from 25 % on)"
+    )
 
 
 def test_what_the_trace_does_not_hold_is_said() -> None:

@@ -48,7 +48,7 @@ def looked_for(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per kind of `tfvis_nb.analysis.findings.findings`, what a device does first, then the nearest
         to its limit, what is not known last: ``kind`` (str), ``share`` and ``limit`` (float64) as `FIGURES`
-        says, and ``text`` (str), a sentence without its full stop. `cannot_say` as of the findings.
+        says, and ``text`` (str), sentences without the last full stop. `cannot_say` as of the findings.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def looked_for(trace: Trace) -> pd.DataFrame:
     ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
     >>> table = looked_for(Trace(events.build(columns))).set_index("kind")
     >>> print(table.loc["input", "text"])
-    1.0 % passed waiting for input (a finding from 5.0 % and 500 µs a step)
+    1.0 % passed waiting for input (a finding from 5 % on)
     >>> print(table.loc["launches", "text"])
     cannot say how far a GPU waited for launches: the trace has no rows of what a GPU ran in a step
     """
@@ -85,8 +85,21 @@ def looked_for(trace: Trace) -> pd.DataFrame:
     return table.take(order).reset_index(drop=True)
 
 
-def _from(limit: float, also: str = "") -> str:
-    return f"(a finding from {percent(limit)}{also})"
+def _from(limit: float) -> str:
+    return f"(a finding from {_round(limit)} on)"
+
+
+def _round(limit: float) -> str:
+    return f"{limit * 100:g} %"
+
+
+def _because(reason: str) -> str:
+    """Say why what exceeds its limit is no finding."""
+    return f". No finding, because {reason}"
+
+
+def _told(trace: Trace, kind: str) -> bool:
+    return kind in set(trace.findings["kind"])
 
 
 def _launches(trace: Trace) -> _Row:
@@ -95,20 +108,22 @@ def _launches(trace: Trace) -> _Row:
         said = f"cannot say how far a GPU waited for launches: {why_not(table)}"
         return "launches", _UNKNOWN, limit, _least_used(trace) + said
     most = table.iloc[0]
-    also = f" and {percent(devices.LAUNCH_MOST)} of the time in which it does not work"
-    few = float(most["launches"]) / float(most["steps"])
-    if few < devices.ENOUGH_LAUNCHES:
-        also += f", of steps with at least {devices.ENOUGH_LAUNCHES} launches; these have {few:.0f}"
-    said = (
-        f"{devices.device_name(most)} worked {percent(most['busy_ns'] / most['step_ns'])} of the time"
-        f" and waited {percent(most['share'])} for launches {_from(limit, also)}"
-    )
-    return (
-        "launches",
-        float(most["share"]),
-        limit,
-        said + _rest(trace, str(most["task"]), str(most["device"])),
-    )
+    share, few = float(most["share"]), float(most["launches"]) / float(most["steps"])
+    busy = percent(most["busy_ns"] / most["step_ns"])
+    said = f"{devices.device_name(most)} worked {busy} of the time and waited {percent(share)} for launches"
+    said += f" {_from(limit)}" if share < limit else ""
+    said += _rest(trace, str(most["task"]), str(most["device"]))
+    if share >= limit and few < devices.ENOUGH_LAUNCHES:
+        said += _because(
+            f"a step has only {few:.0f} launches (from {devices.ENOUGH_LAUNCHES} on): most of that is what"
+            " tracing costs"
+        )
+    elif share >= limit and not most["told"]:
+        said += _because(
+            f"that is only {percent(most['of_idle'])} of the time in which it does not work"
+            f" (from {_round(devices.LAUNCH_MOST)} on)"
+        )
+    return "launches", share, limit, said
 
 
 def _least_used(trace: Trace) -> str:
@@ -140,10 +155,12 @@ def _part(trace: Trace, kind: str, what: str, limit: float, least_ns: int) -> _R
     spent = parts.most_spent(trace, f"{'compile' if kind == 'compiling' else kind}_ns")
     if spent is None:
         return kind, _UNKNOWN, limit, f"cannot say how much {what}: no task has a step that takes time"
-    also = f" and {span(least_ns)} a step" if least_ns else ""
+    said = f"{percent(spent.share)} {what}"
     if spent.share >= limit and spent.mean_ns < least_ns:
-        also += f"; it was {span(spent.mean_ns)}"
-    return kind, spent.share, limit, f"{percent(spent.share)} {what} {_from(limit, also)}"
+        said += _because(f"that is only {span(spent.mean_ns)} a step (from {span(least_ns)} on)")
+    else:
+        said += f" {_from(limit)}"
+    return kind, spent.share, limit, said
 
 
 def _late(trace: Trace) -> _Row:
@@ -157,12 +174,16 @@ def _late(trace: Trace) -> _Row:
     ):
         share = table.loc[(table["kind"] == kind).to_numpy(), "share"].max()
         if not pd.isna(share):
-            said.append((float(share), least, f"{percent(share)} for the last {where} {_from(least)}"))
+            said.append(
+                (float(share), least, f"{percent(share)} of the time for the last {where} {_from(least)}")
+            )
     if not said:
         return "late task", _UNKNOWN, limit, "cannot say whether a task was late: tasks did not meet"
     share, limit, _ = max(said, key=lambda one: one[0] / one[1])
-    also = "" if share < limit else ", where clocks do not tell who was late, or it only waited, too"
-    return "late task", share, limit, "others waited " + " and ".join(one[2] for one in said) + also
+    words = "others waited " + " and ".join(one[2] for one in said)
+    if share >= limit and not _told(trace, "late task"):
+        words += _because("clocks do not tell who was late, or the last one only waited, too")
+    return "late task", share, limit, words
 
 
 def _communication(trace: Trace) -> _Row:
@@ -205,6 +226,13 @@ def _slow(trace: Trace) -> _Row:
     more = table["more_work"].fillna(value=False).astype(bool)
     slow = table["slow"] & (table.index > 0) | more
     share = int(table.loc[slow, "excess_ns"].clip(lower=0).sum()) / int(table["duration_ns"].sum())
-    also = f" and of at most {percent(steps.FEW)} of the steps; the first counts where it had more to do"
-    of = f"{int(slow.sum())} of {len(table)} steps took, or had to do, {SLOW} times the median or more"
-    return "slow steps", share, limit, f"{of} and cost {percent(share)} {_from(limit, also)}"
+    those, every = int(slow.sum()), len(table)
+    said = f"{those} of {every} steps were slow or had more to do, {SLOW} times the median or more,"
+    said += f" which cost {percent(share)}"
+    if share >= limit and those > steps.FEW * every and not _told(trace, "slow steps"):
+        said += _because(f"it is told only of few steps, up to {_round(steps.FEW)} of them")
+    else:
+        said += f" {_from(limit)}"
+    if table["slow"].iloc[0] and not slow.iloc[0]:
+        said += "; the first one, in which is done what is done once, does not count"
+    return "slow steps", share, limit, said
