@@ -121,7 +121,7 @@ def test_what_is_of_no_step_makes_none_longer_and_is_told() -> None:
     for timeline, side, length in zip((shown.a, shown.b), shown._sides, whole["rows"][0][2:4], strict=True):
         assert timeline.trace.steps["duration_ns"].tolist() == [side.span_ns] == [length]
     assert shown.a.trace.events["start_ns"].tolist() == [10, 14]
-    assert shown.a.trace.notes == ["of no step, but shown as they ran while this one lasted: 1 of the events"]
+    assert shown.a.trace.notes == ["events of no step are shown that ran while this one lasted: 1"]
     assert shown.b.trace.notes == []
 
 

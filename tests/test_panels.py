@@ -179,10 +179,14 @@ def test_two_traces_are_compared() -> None:
         columns = {"start_ns": [0], "duration_ns": [duration_ns], "kind": ["op"], "op": ["MatMul"]}
         return Trace(events.build({**columns, "device": ["/device:CPU:0"]}), title=f"{duration_ns} ns")
 
-    activities, ops = tables(in_json(tab(first_op(70), COMPARISON, against=first_op(50))))
+    whole, activities, ops = tables(in_json(tab(first_op(70), COMPARISON, against=first_op(50))))
+    assert (column(whole, "difference"), column(whole, "a"), column(whole, "b")) == ([20], [50], [70])
+    for block in (whole, activities, ops):
+        labels = [each["label"] for each in block["columns"]]
+        assert labels.index("A, against: 50 ns") + 1 == labels.index("B, this: 70 ns")
     assert column(activities, "activity") == ["Host compute"]
     assert column(activities, "difference_ns") == [20]
-    assert "first is 50 ns, the second is 70 ns" in activities["definition"]
+    assert "A is 50 ns, B is 70 ns" in activities["definition"]
     assert column(ops, "change") == ["longer"]
     assert ops["zoom"][0]["events"] == [0]
 

@@ -137,7 +137,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
 
 def _of_one_step(part: Trace, step: int, label: str, loose: int) -> Trace:
     """Return a part with all its events in one step, and what was found out about them."""
-    notes = [f"of no step, but shown as they ran while this one lasted: {loose:,} of the events"] if loose else []
+    notes = [f"events of no step are shown that ran while this one lasted: {loose:,}"] if loose else []
     events = part.events.assign(step=np.full(len(part.events), step, np.int32))
     whole = Trace(
         events,

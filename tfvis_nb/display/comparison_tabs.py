@@ -51,7 +51,7 @@ def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
     (['Add', 'op', 'longer', 3], [[0], [0]])
     """
     by = TABS[name]
-    blocks = [_differences(a, b, by)] if by else [_whole(a, b), _activities(a, b)]
+    blocks = [_differences(a, b, by)] if by else [whole(a, b), _activities(a, b)]
     return {"title": name, "blocks": blocks}
 
 
@@ -112,13 +112,13 @@ def _both(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str,
     }
 
 
-def _whole(a: Compared, b: Compared) -> dict[str, Any]:
-    """The durations of both, and of their steps."""
+def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict[str, Any]:
+    """Return a table of the durations of both, and of their steps; `heads` are of their columns."""
     columns = [
         Column("what", "What", "text", "What was measured of both."),
         Column("difference", "Longer by", "ns", "B - A, in ns."),
-        Column("a", "A", "ns", "Of the upper timeline, in ns."),
-        Column("b", "B", "ns", "Of the lower timeline, in ns."),
+        Column("a", heads[0], "ns", "Of A, in ns."),
+        Column("b", heads[1], "ns", "Of B, in ns."),
         Column("ratio", "B / A", "ratio", "B / A."),
     ]
     times = [_times(side) for side in (a, b)]

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.analysis import compare
 from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.display.labels import lane_label
+from tfvis_nb.display import comparison_tabs
+from tfvis_nb.display.compared import compared
+from tfvis_nb.display.labels import lane_label, printable
 from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, figures, key, table
 from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import activity_label
@@ -14,28 +16,43 @@ from tfvis_nb.display.panels.wording import activity_label
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
+_LONGEST = 24
+"""Of a title in a column's head."""
+
 
 def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:
-    """Return what differs, by activity and by op type; `against` is the first, `trace` the second."""
-    return [_activities(trace, against), _ops(trace, against)]
+    """Return what differs as a whole, by activity and by op type; `against` is A, `trace` is B."""
+    whole = comparison_tabs.whole(compared(against, None), compared(trace, None), _called(trace, against))
+    return [whole, _activities(trace, against), _ops(trace, against)]
+
+
+def _called(trace: Trace, against: Trace) -> tuple[str, str]:
+    """Return the heads of both traces' columns: A and B, as where two timelines are compared, and titles."""
+    titles = [printable(" ".join(each.title.split()), _LONGEST) for each in (against, trace)]
+    first, second = (
+        f"{letter}, {what}" + (f": {title}" if title else "")
+        for letter, what, title in zip("AB", ("against", "this"), titles, strict=True)
+    )
+    return first, second
 
 
 def _definition(trace: Trace, against: Trace) -> str:
     first, second = (each.title or "a trace without title" for each in (against, trace))
-    return f"The first is {first}, the second is {second}, which the timeline shows."
+    return f"A is {first}, B is {second}, which the timeline shows."
 
 
 def _activities(trace: Trace, against: Trace) -> dict[str, Any]:
     found = compare.compare_activities(against, trace)
+    first, second = _called(trace, against)
     columns = [
         Column("activity", "Activity", "text", "What happened, as in the breakdown."),
         key("task", "Task"),
         *figures(
             compare.FIGURES,
             ("difference_ns", "Longer by", "ns"),
-            ("a_ns", "First", "ns"),
-            ("b_ns", "Second", "ns"),
-            ("ratio", "Ratio", "ratio"),
+            ("a_ns", first, "ns"),
+            ("b_ns", second, "ns"),
+            ("ratio", "B / A", "ratio"),
         ),
     ]
     rows = found.assign(
@@ -53,6 +70,7 @@ def _activities(trace: Trace, against: Trace) -> dict[str, Any]:
 
 def _ops(trace: Trace, against: Trace) -> dict[str, Any]:
     found = compare.compare(against, trace, by="op")
+    first, second = _called(trace, against)
     columns = [
         key("op", "Op", "name"),
         Column("kind", "Kind", "text", "What the events are; those of one kind are compared."),
@@ -60,12 +78,12 @@ def _ops(trace: Trace, against: Trace) -> dict[str, Any]:
             compare.FIGURES,
             ("change", "Change", "text"),
             ("step_difference_ns", "A step longer by", "ns"),
-            ("self_a_ns", "First", "ns"),
-            ("self_b_ns", "Second", "ns"),
-            ("count_a", "Count", "count"),
-            ("count_b", "Count of second", "count"),
-            ("mean_a_ns", "Mean", "ns"),
-            ("mean_b_ns", "Mean of second", "ns"),
+            ("self_a_ns", first, "ns"),
+            ("self_b_ns", second, "ns"),
+            ("count_a", "Count A", "count"),
+            ("count_b", "Count B", "count"),
+            ("mean_a_ns", "Mean A", "ns"),
+            ("mean_b_ns", "Mean B", "ns"),
         ),
     ]
     found = found[found["side"].astype(str) != "repeated"]
