@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import re
 from pathlib import Path
@@ -35,6 +36,42 @@ def test_the_figures_of_a_section(module: str) -> None:
     assert rows == [(name, text.replace("|", r"\|")) for name, text in definitions(module).items()]
     assert re.search(r"It cannot say:\n\n\* ", SECTIONS[module])
     assert f"`{module}." in SECTIONS[module]
+
+
+_PARAMETER = {"trace.events": "events", "trace.arrivals": "arrived"}
+"""What a parameter is called that takes a table of a trace."""
+
+
+def _function(called: str) -> inspect.Signature:
+    module, _, name = called.partition(".")
+    return inspect.signature(getattr(importlib.import_module(f"{analysis.__name__}.{module}"), name))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_functions_of_a_section_are_called_so(module: str) -> None:
+    introduction = SECTIONS[module].partition("| figure |")[0].replace("\n", " ")
+    calls = re.findall(rf"`({module}\.\w+)\(([^)]*)\)", introduction)
+    assert calls
+    for called, given in calls:
+        parameters = list(_function(called).parameters)
+        for place, name in enumerate(given.split(", ")):
+            assert parameters[place] == _PARAMETER.get(name, name.partition("=")[0]), called
+
+
+def test_functions_of_other_names_or_of_something_else_than_a_trace_are_listed() -> None:
+    row = next(line for line in PAGE.splitlines() if line.startswith("| `tfvis_nb.analysis.NAME`"))
+    modules = {name: importlib.import_module(f"{analysis.__name__}.{name}") for name in MODULES}
+    other = {name for name, module in modules.items() if not hasattr(module, name)}
+    listed = re.findall(r"`(\w+)\.(\w+)`", row.partition("Other names: ")[2])
+    assert {name for name, _ in listed} == other
+    for name, function in listed:
+        assert next(iter(_function(f"{name}.{function}").parameters)) == "trace"
+    first = {name: next(iter(_function(f"{name}.{name}").parameters)) for name in set(MODULES) - other}
+    of_events = re.findall(
+        r"`(\w+)`", row.partition("takes a trace. ")[2].partition(" take `trace.events`")[0]
+    )
+    assert set(of_events) == {name for name, parameter in first.items() if parameter == "events"}
+    assert {name for name, parameter in first.items() if parameter not in ("trace", "events")} == {"compare"}
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -23,16 +23,13 @@ if TYPE_CHECKING:
 SLOW = 1.5
 """From so many times the median on, a step is slow, or has more to do."""
 
-_MEDIAN_STEP = (
-    "the median step: that of median duration, of an even number the shorter one, of several the first"
-)
-
 FIGURES: dict[str, str] = {
     "duration_ns": "Latest end minus earliest start of all events of the step, in ns.",
-    "median_step": f"Number of the median step: {_MEDIAN_STEP}.",
+    "median_step": "Number of the median step, the one of median duration: of an even number of steps the "
+    "shorter of the two in the middle, of several as long the first.",
     "excess_ns": "duration_ns minus that of the median step, in ns.",
-    "ratio": "duration_ns / that of the median step, which was run; of an even number of steps the median of "
-    "all durations, by which a list of steps may divide, lies between two of them.",
+    "ratio": "duration_ns / that of the median step, which is a step of the trace. The median of all "
+    "durations, by which a list of steps may divide, lies between two of them where their number is even.",
     "work_ns": "How long the busiest device ran kernels in the step, in ns: length of the union of its "
     "kernels, without collectives.",
     "work_ratio": "work_ns / its median over the steps, of an even number the lower one.",
