@@ -106,7 +106,9 @@ export class Commands {
     const { selected, range } = store;
     const named = store.drawn.steps.findIndex((each) => each.step === range?.step);
     const step = selected !== null ? store.drawn.step?.[selected] : named;
-    if (store.step !== null && step !== undefined && step >= 0 && step !== store.step) store.setStep(step);
+    if (store.step !== null && step !== undefined && step >= 0 && step !== store.step) store.showStep(step);
+    // Aligned steps leave out what is of no step.
+    if (store.aligned && selected !== null && !store.placement.isShown(selected)) store.showStep(null);
     if (selected !== null) {
       this.uncover(selected);
       this.reveal(selected);

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Aligned } from "./aligned";
 import { packLanes } from "./rows";
+import { search } from "./search";
+import { rangeStatistics } from "./statistics";
 import { makeDrawn } from "./synthetic";
 
 const run = {
@@ -46,6 +48,31 @@ describe("Aligned", () => {
       step: 0,
     });
     expect(aligned.fromRun({ start: 0, end: 3, lanes: null, step: null })).toBeNull();
+  });
+
+  it("leaves out what is of no step", () => {
+    const long = makeDrawn([
+      { start: 0, duration: 5000, lane: 1, step: -1, name: "a" },
+      { start: 100, duration: 5, lane: 0, step: 0, name: "a" },
+      { start: 200, duration: 9, lane: 0, step: 1, name: "a" },
+    ]);
+    long.steps = [
+      { step: -1, start: 0, end: 5000, events: 1 },
+      { step: 0, start: 100, end: 105, events: 1 },
+      { step: 1, start: 200, end: 209, events: 1 },
+    ];
+    const either = new Aligned(long);
+    const { drawn } = either;
+    expect(drawn.span).toBe(9);
+    const rows = packLanes(drawn, null);
+    expect(rows.flatMap((lane) => lane.flatMap((row) => [...row.ids]))).toEqual([1, 2]);
+    const shown = drawn.lanes.filter((lane) => rows[lane.id].length > 0);
+    expect(shown.map((lane) => lane.task)).toEqual(["step 0", "step 1"]);
+    const all = { start: 0, end: 9, lanes: null, step: null };
+    expect(rangeStatistics(drawn, all, "op").count).toBe(2);
+    expect([...search(drawn, null, "a", null).ids]).toEqual([1, 2]);
+    expect(either.toRun(all)).toEqual({ start: 100, end: 109, lanes: [0], step: 0 });
+    expect(either.fromRun({ ...all, step: -1 })).toBeNull();
   });
 
   it("leaves selected events as they are", () => {

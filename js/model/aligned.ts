@@ -1,4 +1,7 @@
-/** All steps under each other, every one from its own start: the same events on lanes of their own, at other times. */
+/**
+ * All steps under each other, every one from its own start: the same events on lanes of their own, at other times.
+ * What is of no step has no start to count from, and is mostly far longer than a step: it is left out.
+ */
 import type { Selection } from "../host";
 import type { Drawn, Lane } from "./drawn";
 import { placeLabel } from "./labels";
@@ -23,13 +26,14 @@ export class Aligned {
     for (let event = 0; event < run.count; event++) seen[cell(event)]++;
     const numbers = new Uint16Array(seen.length);
     const lanes: Lane[] = [];
+    const isOutside = (at: number) => run.steps[at].step < 0;
     for (const [place, events] of seen.entries()) {
       if (events === 0) continue;
       const at = Math.floor(place / run.lanes.length);
       const lane = run.lanes[place % run.lanes.length];
       numbers[place] = lanes.length;
-      const device = placeLabel(lane.task, lane.device);
-      lanes.push({ ...lane, id: lanes.length, task: stepName(run, at), device, events });
+      const group = { task: stepName(run, at), device: placeLabel(lane.task, lane.device) };
+      lanes.push({ ...lane, ...(isOutside(at) ? {} : group), id: lanes.length, events });
       this.#stepOf.push(at);
       this.#laneOf.push(lane.id);
     }
@@ -38,11 +42,18 @@ export class Aligned {
       ...run,
       lanes,
       lane: Uint16Array.from({ length: run.count }, (_, event) => numbers[cell(event)]),
-      start: run.start.map((start, event) => start - run.steps[step[event]].start),
-      span: run.steps.reduce((longest, { start, end }) => Math.max(longest, end - start), 0),
+      start: run.start.map(
+        (start, event) => start - (isOutside(step[event]) ? 0 : run.steps[step[event]].start),
+      ),
+      span: run.steps.reduce(
+        (longest, { step, start, end }) => (step < 0 ? longest : Math.max(longest, end - start)),
+        0,
+      ),
       step: null,
       steps: [],
       isAligned: true,
+      // Steps are in the order of their numbers, and so are these lanes.
+      leftOut: this.#stepOf.filter(isOutside).length,
     };
   }
 
@@ -54,7 +65,8 @@ export class Aligned {
   /** A selection in the run's terms; of a range over several steps the first one's part. */
   toRun(selection: Selection | null): Selection | null {
     if (!selection || "events" in selection) return selection;
-    const lanes = selection.lanes ?? this.drawn.lanes.map((lane) => lane.id);
+    const { leftOut = 0 } = this.drawn;
+    const lanes = (selection.lanes ?? this.drawn.lanes.map(({ id }) => id)).filter((lane) => lane >= leftOut);
     if (lanes.length === 0) return null;
     const step = Math.min(...lanes.map((lane) => this.#stepOf[lane]));
     const { start, step: number } = this.#run.steps[step];
@@ -69,7 +81,7 @@ export class Aligned {
   /** A selection of the run in the terms of what is shown; one over all steps is in none of them. */
   fromRun(selection: Selection | null): Selection | null {
     if (!selection || "events" in selection) return selection;
-    const step = this.#run.steps.findIndex((each) => each.step === selection.step);
+    const step = this.#run.steps.findIndex((each) => each.step >= 0 && each.step === selection.step);
     if (step < 0) return null;
     const { start } = this.#run.steps[step];
     const lanes = this.lanesOf(step).filter(

@@ -59,6 +59,8 @@ export interface Drawn {
   names: Strings;
   /** Set where starts count from each step's own, so that the ids are not in their order. */
   isAligned?: true;
+  /** The events of the lanes with ids below this are not shown: aligned steps leave out what is of no step. */
+  leftOut?: number;
   /** Set where an entry can stand for several events; then an id is the place of an entry. */
   merged: Merged | null;
 }

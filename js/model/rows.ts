@@ -21,13 +21,13 @@ export interface Row {
  * `step` is a place in `drawn.steps`; null takes the events of all steps.
  */
 export function packLanes(drawn: Drawn, step: number | null): Row[][] {
-  const { count, start, duration, lane } = drawn;
+  const { count, start, duration, lane, leftOut = 0 } = drawn;
   const steps = drawn.step;
   const packers = drawn.lanes.map(() => new Packer());
   if (step !== null && steps === null && step !== 0) return packers.map(() => []);
   const rowOf = new Uint32Array(count);
   for (let id = 0; id < count; id++) {
-    if (step !== null && steps !== null && steps[id] !== step) rowOf[id] = LEFT_OUT;
+    if (lane[id] < leftOut || (step !== null && steps !== null && steps[id] !== step)) rowOf[id] = LEFT_OUT;
     else rowOf[id] = packers[lane[id]].place(start[id], start[id] + (duration[id] || 1));
   }
   // All rows share three blocks of memory: a trace can have tens of thousands of short rows.

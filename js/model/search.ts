@@ -27,8 +27,9 @@ export function search(
 ): Matches {
   const terms = parseQuery(text);
   const mask = new Uint8Array(drawn.count);
+  const { leftOut = 0 } = drawn;
   if (terms.length === 0) return { ids: new Uint32Array(0), mask };
-  if (step === null) mask.fill(1);
+  if (step === null) for (let id = 0; id < mask.length; id++) mask[id] = drawn.lane[id] < leftOut ? 0 : 1;
   else if (drawn.step === null) mask.fill(step === 0 ? 1 : 0);
   else for (let id = 0; id < mask.length; id++) mask[id] = drawn.step[id] === step ? 1 : 0;
   for (const term of terms) {

@@ -109,5 +109,5 @@ function newRow(label: string, longest: number, category: number, length: number
 function laneMask(drawn: Drawn, lanes: readonly number[] | null): Uint8Array {
   const mask = new Uint8Array(drawn.lanes.length).fill(lanes === null ? 1 : 0);
   for (const lane of lanes ?? []) mask[lane] = 1;
-  return mask;
+  return mask.fill(0, 0, drawn.leftOut ?? 0);
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Step } from "./drawn";
-import { deviceNoun, stepBars, stepName } from "./step_bars";
+import { deviceNoun, eventsShown, stepBars, stepName } from "./step_bars";
+import { makeDrawn } from "./synthetic";
 
 const steps = (...durations: number[]): Step[] =>
   durations.map((duration, step) => ({ step, start: step * 1000, end: step * 1000 + duration, events: 1 }));
@@ -14,6 +15,14 @@ it("names steps by number and label", () => {
   expect(stepName({ ...step, step: 3 })).toBe("Step 3");
   expect(stepName({ ...step, step: 3, label: "train 7" })).toBe("Step 3 · train 7");
   expect(stepName({ ...step, step: -1 })).toBe("Outside steps");
+});
+
+it("counts the events of what is shown", () => {
+  const run = { ...makeDrawn([{ start: 0 }, { start: 1 }, { start: 2 }]), steps: steps(10, 10, 10) };
+  run.steps[0].step = -1;
+  expect(eventsShown({ run, step: 1, aligned: null })).toBe(1);
+  expect(eventsShown({ run, step: null, aligned: null })).toBe(3);
+  expect(eventsShown({ run, step: null, aligned: {} })).toBe(2);
 });
 
 describe("stepBars", () => {
@@ -46,6 +55,8 @@ describe("stepBars", () => {
   it("cuts a stray step off so that the others differ", () => {
     const { bars } = stepBars(steps(10, 12, 10, 900), 10);
     expect(bars.map((bar) => Math.round(bar.height * 100))).toEqual([45, 55, 45, 100]);
+    expect(bars.map((bar) => bar.isCut)).toEqual([false, false, false, true]);
+    expect(stepBars(steps(10, 10, 20), 10).bars.some((bar) => bar.isCut)).toBe(false);
   });
 
   it("has no bar for what belongs to no step", () => {

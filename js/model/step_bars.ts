@@ -1,6 +1,7 @@
 /** The steps as bars: how long each took, how much of that a device computed, which stand out. */
 import { isolated } from "./bidi";
 import type { Drawn, Lane, Step } from "./drawn";
+import { eventCount } from "./merged";
 
 export interface StepBar {
   /** Places in the list of steps that this bar stands for: one, or a few where there are more steps than room. */
@@ -10,6 +11,8 @@ export interface StepBar {
   told: number;
   /** The length of the longest, 0 to 1, where 1 is the longest step's, or `HIGHEST` medians when that is less. */
   height: number;
+  /** Whether the longest is higher than bars are drawn. */
+  isCut: boolean;
   /** Whether any took more than `SLOW` times the median. */
   isSlow: boolean;
   /** The most that a device computed in any of them, by the same measure as `height`. */
@@ -43,6 +46,14 @@ export function stepName(step: Step): string {
 /** How many steps there are, without what belongs to none. */
 export function countSteps(steps: readonly Step[]): number {
   return steps.filter((step) => step.step >= 0).length;
+}
+
+/** How many events are in what is shown: a step (its place), all steps aligned, or the run. */
+export function eventsShown(shown: { run: Drawn; step: number | null; aligned: object | null }): number {
+  const { run, step, aligned } = shown;
+  if (step !== null) return run.steps[step].events;
+  if (!aligned) return eventCount(run);
+  return run.steps.reduce((sum, each) => sum + (each.step < 0 ? 0 : each.events), 0);
 }
 
 /** What people call the device that computed longest: "GPU", "busiest GPU" of several, "device" of another kind. */
@@ -82,6 +93,7 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
       last: last + skipped,
       told: (isBusy && !isSlow ? busiest : longest) + skipped,
       height: part(durations[longest]),
+      isCut: durations[longest] > full,
       isSlow,
       work: part(works[busiest]),
       isBusy,

@@ -40,7 +40,7 @@ export function CursorTime({ store }: { store: Store }) {
       aria-hidden="true"
       style={{ transform: `translateX(${Math.round(x)}px) translateX(${shift})` }}
     >
-      {formatTime(cursor - store.bounds.start, resolution)}
+      {formatTime(cursor, resolution)}
     </div>
   );
 }

@@ -2,8 +2,16 @@
 
 import type { ComponentChildren } from "preact";
 import type { Commands } from "../input/commands";
+import type { Step } from "../model/drawn";
 import { stepName } from "../model/step_bars";
-import { formatBytes, formatDuration, formatExact, formatNumber, formatTime } from "../model/units";
+import {
+  formatBytes,
+  formatDuration,
+  formatExact,
+  formatNumber,
+  formatPercent,
+  formatTime,
+} from "../model/units";
 import { arrivalFacts } from "./arrival_facts";
 import { LinkList, Outputs, RecordedMemory } from "./event_lists";
 import { ScopedText } from "./scoped_text";
@@ -150,9 +158,9 @@ export function EventDetails({ store, commands, id }: EventProps) {
 function timeFacts(store: Store, id: number): Fact[] {
   const { drawn, details } = store;
   const start = drawn.start[id];
-  const origin = store.bounds.start;
+  const step = ownStep(store, id);
   const facts: Fact[] = [
-    { term: "Start", value: formatTime(start - origin, 1) },
+    { term: "Start", value: <StartTime store={store} id={id} /> },
     { term: "Duration", value: formatDuration(drawn.duration[id]) },
   ];
   const scheduled = details?.scheduled(id) ?? null;
@@ -175,13 +183,31 @@ function timeFacts(store: Store, id: number): Fact[] {
     const overhead = drawn.duration[id] - (compute.end - compute.start);
     if (overhead > 0) facts.push({ term: "Executor", value: `${formatDuration(overhead)} around the call` });
   }
-  const step = store.whole.end - store.whole.start;
-  if (drawn.duration[id] > 0.0005 * step)
+  const { start: from, end: to } = step ?? store.whole;
+  if (drawn.duration[id] > 0.0005 * (to - from))
     facts.push({
-      term: "Step share",
-      value: `${((100 * drawn.duration[id]) / step).toFixed(1)} % of the time shown`,
+      term: step ? "Step share" : "Share",
+      value: `${formatPercent(drawn.duration[id] / (to - from))} of ${step ? `step ${step.step}` : "the time shown"}`,
     });
   return facts;
+}
+
+/** The step of an event, with its length; null for what is of none, and where all is one step. */
+function ownStep({ run }: Store, id: number): Step | null {
+  const step = run.step && run.steps[run.step[id]];
+  return step && step.step >= 0 && step.end > step.start ? step : null;
+}
+
+/** When an event starts, as the axis counts it, and where there are several steps how far into its own that is. */
+function StartTime({ store, id }: { store: Store; id: number }) {
+  const start = store.run.start[id];
+  const step = ownStep(store, id);
+  return (
+    <>
+      {formatTime(start, 1)}
+      {step && <small> ({`${formatTime(start - step.start, 1)} into step ${step.step}`})</small>}
+    </>
+  );
 }
 
 function placeFacts(store: Store, id: number): Fact[] {

@@ -76,11 +76,9 @@ export class Frame {
 
   /** The ruler is a picture; this is what it says to those who do not see it. */
   #tellTime(): void {
-    const { viewport, bounds } = this.store;
+    const { viewport } = this.store;
     const resolution = (viewport.end - viewport.start) / 1000;
-    const [from, to] = [viewport.start, viewport.end].map((time) =>
-      formatTime(time - bounds.start, resolution),
-    );
+    const [from, to] = [viewport.start, viewport.end].map((time) => formatTime(time, resolution));
     this.stages.ruler.setAttribute("aria-label", `Time axis, ${from} to ${to}`);
   }
 

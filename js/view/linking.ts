@@ -83,7 +83,7 @@ export class Linking {
     const { bounds } = store;
     if (!store.aligned && start < bounds.end && end > bounds.start && this.#fits({ start, end })) return;
     const at = store.run.steps.findIndex((step) => step.step >= 0 && step.start <= start && end <= step.end);
-    if (store.aligned || store.step !== null) store.setStep(at >= 0 && store.step !== null ? at : null);
+    if (store.aligned || store.step !== null) store.showStep(at >= 0 && store.step !== null ? at : null);
   }
 
   #fits({ start, end }: Viewport): boolean {

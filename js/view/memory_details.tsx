@@ -41,7 +41,7 @@ export function MemoryDetails({ store, commands, track, time }: MemoryProps) {
           {formatBytes(level)} <small>of {formatBytes(track.peak)} at the peak</small>
         </dd>
         <dt>At</dt>
-        <dd>{formatTime(time - store.bounds.start, 1)}</dd>
+        <dd>{formatTime(time, 1)}</dd>
       </dl>
       <h3>{formatCount(alive.length)} buffers</h3>
       <ul class="links">

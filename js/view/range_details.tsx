@@ -5,8 +5,8 @@ import type { Commands } from "../input/commands";
 import { isolated } from "../model/bidi";
 import { commonPlace } from "../model/labels";
 import { type RangeStatistics, rangeStatistics } from "../model/statistics";
-import { stepName } from "../model/step_bars";
-import { formatCount, formatDuration } from "../model/units";
+import { eventsShown, stepName } from "../model/step_bars";
+import { formatCount, formatDuration, formatNumber } from "../model/units";
 import { isCritical } from "./critical";
 import { PanelHeader } from "./event_details";
 import { EventLink } from "./event_lists";
@@ -117,6 +117,7 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
   const whole = { ...store.whole, lanes: null, step: store.stepNumber };
   const answer = useStatistics(store, whole);
   const length = whole.end - whole.start;
+  const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;
   const waits = <Waits store={store} commands={commands} {...whole} />;
   return (
     <>
@@ -135,6 +136,12 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
         <dd>{formatDuration(length)}</dd>
         <dt>Events</dt>
         <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
+        {leftOut > 0 && (
+          <>
+            <dt>Left out</dt>
+            <dd>{formatNumber(leftOut, "event")} outside of steps</dd>
+          </>
+        )}
         {!store.aligned && (
           <>
             <dt>Busy</dt>

@@ -4,9 +4,11 @@
  */
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
+import type { Step } from "../model/drawn";
 import {
   countSteps,
   deviceNoun,
+  HIGHEST,
   SLOW,
   type StepBar,
   type StepBars,
@@ -66,7 +68,7 @@ export function StepStrip({ store }: { store: Store }) {
             <button
               type="button"
               aria-pressed={store.aligned !== null}
-              title="All steps under each other, each from its own start"
+              title="All steps under each other, each from its own start, without what is outside of steps"
               onClick={() => store.setStep(null, true)}
             >
               align
@@ -104,6 +106,8 @@ export function StepStrip({ store }: { store: Store }) {
             data-bar={number}
             data-slow={bar.isSlow ? "" : undefined}
             data-busy={bar.isBusy ? "" : undefined}
+            data-cut={bar.isCut ? "" : undefined}
+            title={bar.isCut ? cutText(steps[bar.told], figures.median) : undefined}
             data-shown={place >= bar.first && place <= bar.last ? "" : undefined}
           >
             <b style={{ height: `${Math.max(bar.height * HEIGHT, 1)}px` }}>
@@ -137,9 +141,15 @@ export function StepStrip({ store }: { store: Store }) {
 
 /** What the marks of a bar mean. */
 function legend(noun: string | null): string {
-  const height = `Height: how long a step took; orange: over ${SLOW} × the median`;
+  const height = `Height: how long a step took; orange: over ${SLOW} × the median; cut: over ${HIGHEST} × the median`;
   if (noun === null) return height;
   return `${height}\nBottom part: how long the ${noun} computed in it; violet: over ${SLOW} × the median of that`;
+}
+
+/** What is said of a bar that would be higher. */
+function cutText(step: Step, median: number): string {
+  const times = ((step.end - step.start) / median).toFixed(1);
+  return `${stepName(step)}: ${times} × the median; its bar is cut at ${HIGHEST} × the median`;
 }
 
 function valueText(store: Store, figures: StepBars, noun: string | null): string {
@@ -149,7 +159,9 @@ function valueText(store: Store, figures: StepBars, noun: string | null): string
   const said = (ns: number, median: number) =>
     `${formatDuration(ns)}${median > 0 ? `, ${(ns / median).toFixed(1)} times the median` : ""}`;
   const took = `step ${step.step}, ${said(step.end - step.start, figures.median)}`;
-  return noun === null ? took : `${took}, ${noun} ${said(step.device ?? 0, figures.workMedian)}`;
+  const isCut = figures.bars.some((bar) => bar.isCut && bar.told === store.step);
+  const bar = isCut ? `, bar cut at ${HIGHEST} times the median` : "";
+  return noun === null ? took + bar : `${took}, ${noun} ${said(step.device ?? 0, figures.workMedian)}${bar}`;
 }
 
 /** How much of the median a time is; nothing without one. */

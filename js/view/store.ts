@@ -5,6 +5,7 @@ import { Aligned } from "../model/aligned";
 import { type Arrangement, arrange } from "../model/arrangement";
 import type { DetailsView } from "../model/details";
 import type { Drawn } from "../model/drawn";
+import { liesIn } from "../model/kept_selection";
 import type { Track } from "../model/memory";
 import { byEventId, byPlace } from "../model/merged";
 import type { Theme } from "../model/palette";
@@ -61,7 +62,7 @@ export class Store extends HoverAndMarks {
     super(signal);
     this.#drawn = drawn;
     this.painting = new Painting(drawn, host.get("color_by"), "light", "#ffffff");
-    this.setStep(isSparse(drawn) ? 0 : null);
+    this.showStep(isSparse(drawn) ? 0 : null);
     for (const key of ["group_by", "lane_filter"] as const) host.watch(key, () => this.rearrange(), signal);
     host.watch("color_by", () => this.repaint(), signal);
     host.watch("selection", () => this.emit("selection"), signal);
@@ -119,9 +120,18 @@ export class Store extends HoverAndMarks {
     return selection && "start" in selection ? selection : null;
   }
 
-  /** Show one step (its place in the list), or all of them: as they came, or aligned at their starts. */
+  /** Choose what `showStep` takes: what is selected elsewhere is not selected any more. */
   setStep(step: number | null, aligned = false): void {
+    const selection = this.host.get("selection");
+    const isAll = step === null && !aligned;
+    if (!isAll && (this.moment || (selection && !liesIn(this.run, selection, step)))) this.select(null);
+    this.showStep(step, aligned);
+  }
+
+  /** Show one step (its place in the list), or all of them: as they came, or aligned at their starts. */
+  showStep(step: number | null, aligned = false): void {
     this.step = step;
+    this.setHover(null, null);
     this.aligned = aligned ? new Aligned(this.run) : null;
     this.shown = new Shown(this.drawn, step);
     this.viewport = fit(this.bounds, this.bounds, 0.01);

@@ -3,8 +3,7 @@
 import type { Options } from "../host";
 import type { Commands } from "../input/commands";
 import { withoutControls } from "../model/bidi";
-import { eventCount } from "../model/merged";
-import { countSteps, stepName } from "../model/step_bars";
+import { countSteps, eventsShown, stepName } from "../model/step_bars";
 import { formatCount, formatDuration, formatNumber } from "../model/units";
 import { isCritical, toggleCritical, whyNoPath } from "./critical";
 import { ExportMenu } from "./export_menu";
@@ -18,7 +17,7 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
   const tasks = new Set(store.run.lanes.map((lane) => lane.task)).size;
   const facts = [
     formatDuration(store.whole.end - store.whole.start),
-    formatNumber(store.step === null ? eventCount(drawn) : store.run.steps[store.step].events, "event"),
+    formatNumber(eventsShown(store), "event"),
     ...(tasks > 1 ? [`${tasks} tasks`] : []),
   ];
   return (

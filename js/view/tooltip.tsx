@@ -42,7 +42,7 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
       <p>
         <strong>{formatDuration(drawn.duration[id])}</strong>{" "}
         {isolated(opOf(store, id) || categoryOf(store, id))} at{" "}
-        {formatTime(drawn.start[id] - store.bounds.start, 1000)}
+        {formatTime(drawn.start[id], 1000)}
       </p>
       {waited > 0 && (
         <p>

@@ -71,6 +71,71 @@ def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path
     )
 
 
+def test_a_bar_that_would_be_higher_says_so(exported: OpenExported, tmp_path: Path) -> None:
+    steps = [(4.0, 1.0), (44.0, 1.0), (4.0, 1.0), (7.0, 1.0)]
+    timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
+    bars = bars_of(timeline)
+    # The median is 5.5 ms.
+    assert marked(timeline, "data-cut") == [1]
+    expect(bars.locator("i").nth(1)).to_have_attribute(
+        "title", "Step 1: 8.0 \u00d7 the median; its bar is cut at 2 \u00d7 the median"
+    )
+    bars.locator("i").nth(1).click()
+    expect(bars).to_have_attribute(
+        "aria-valuetext",
+        "step 1, 44.0 ms, 8.0 times the median, GPU 1.00 ms, 1.0 times the median, "
+        "bar cut at 2 times the median",
+    )
+    assert marked(timeline, "data-slow") == [1]
+
+
+def test_another_step_has_no_selection_of_the_last(exported: OpenExported, tmp_path: Path) -> None:
+    trace = training([(4.0, 1.0), (5.0, 1.0), (4.0, 1.0)])
+    timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
+    bars = bars_of(timeline)
+    bars.locator("i").nth(1).click()
+    event = int(trace.events.index[(trace.events["step"] == 1) & (trace.events["kind"] == "op")][0])
+    timeline.click(event)
+    timeline.expect_fact("Start")
+    facts = timeline.facts()
+    # The axis counts from the start of the run, whatever step is shown.
+    assert facts["Start"].startswith("+5.000 000 ms")
+    assert facts["Start"].endswith("into step 1)")
+    assert facts["Step share"] == "100 % of step 1"
+    # All steps have it, and its share is still of its own.
+    timeline.host.get_by_role("button", name="all 3").click()
+    assert timeline.facts()["Step share"] == "100 % of step 1"
+    bars.locator("i").nth(1).click()
+    expect(timeline.title).to_have_text("dense/MatMul")
+    bars.locator("i").nth(2).click()
+    expect(timeline.title).to_have_text("Step 2")
+    timeline.host.get_by_role("button", name="all 3").click()
+    expect(timeline.title).to_have_text("Whole run")
+
+
+def test_aligned_steps_leave_out_what_is_of_none(exported: OpenExported, tmp_path: Path) -> None:
+    columns = {
+        "step": [-1, 0, 1],
+        "start_ns": [0, 10 * MS, 20 * MS],
+        "duration_ns": [100 * MS, 4 * MS, 5 * MS],
+        "kind": ["op"] * 3,
+        "name": ["outside", "dense", "dense"],
+    }
+    timeline = exported(Trace(events.build(columns)).to_html(tmp_path / "steps.html")).wait()
+    timeline.click(0)
+    expect(timeline.title).to_have_text("outside")
+    assert timeline.facts()["Share"] == "100 % of the time shown"
+    timeline.host.get_by_role("button", name="align").click()
+    expect(timeline.title).to_have_text("Steps aligned")
+    facts = timeline.facts()
+    assert (facts["Length"], facts["Events"], facts["Left out"]) == (
+        "5.00 ms",
+        "2",
+        "1 event outside of steps",
+    )
+    assert "step -1" not in timeline.host.inner_text()
+
+
 def test_of_several_devices_the_busiest_counts(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 3.0), (4.0, 3.0), (6.5, 6.0)]
     timeline = exported(training(steps, gpus=2).to_html(tmp_path / "steps.html")).wait()

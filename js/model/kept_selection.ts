@@ -1,0 +1,23 @@
+/** Whether a selection is still seen once another step is chosen. */
+import type { Selection } from "../host";
+import type { Drawn } from "./drawn";
+import { placeOfEvent } from "./merged";
+
+/**
+ * Whether all that is selected (events by id) lies in a step (its place in the list), or with null in any step. A part
+ * of it would be shown beside figures of all.
+ */
+export function liesIn(run: Drawn, selection: Selection, step: number | null): boolean {
+  if ("events" in selection) {
+    return selection.events.every((event) => {
+      const place = placeOfEvent(run, event);
+      if (place === null) return false;
+      const own = run.step?.[place] ?? 0;
+      return step === null ? run.steps[own].step >= 0 : own === step;
+    });
+  }
+  if (step === null) return true;
+  const { step: number, start, end } = run.steps[step];
+  if (selection.step !== null) return selection.step === number;
+  return start <= selection.start && selection.end <= end;
+}
