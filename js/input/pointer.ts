@@ -23,6 +23,8 @@ interface Drag {
 
 export class Pointer {
   #drag: Drag | null = null;
+  /** Where the pointer is (CSS px from the left of the lanes); null while it is elsewhere. */
+  #x: number | null = null;
   #gesture = 0;
 
   constructor(
@@ -35,7 +37,11 @@ export class Pointer {
     element.addEventListener("pointermove", (event) => this.#move(event), { signal });
     element.addEventListener("pointerup", (event) => this.#up(event), { signal });
     element.addEventListener("pointercancel", () => this.#cancel(), { signal });
-    element.addEventListener("pointerleave", () => this.#drag || store.setHover(null, null), { signal });
+    element.addEventListener("pointerleave", () => this.#leave(), { signal });
+    // Under a pointer at rest is something else now.
+    store.on(["viewport"], () => {
+      if (this.#x !== null && !this.#drag) store.setHover(null, timeAt(store.viewport, this.#x, store.width));
+    });
     element.addEventListener("dblclick", (event) => this.#doubleClick(event), { signal });
   }
 
@@ -69,11 +75,11 @@ export class Pointer {
   #move(event: PointerEvent): void {
     const { store } = this;
     const { x, y } = this.#place(event);
-    const cursor = timeAt(store.viewport, x, store.width);
+    this.#x = x;
     const drag = this.#drag;
     if (!drag) {
       const hit = this.#hit(x, y);
-      store.setHover(hit && { ...hit, x, y }, cursor);
+      store.setHover(hit && { ...hit, x, y }, timeAt(store.viewport, x, store.width));
       return;
     }
     drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > SLOP;
@@ -86,7 +92,13 @@ export class Pointer {
     } else {
       store.select(this.#range(drag, x, y, event.altKey && drag.mode === "select"));
     }
-    store.setHover(null, cursor);
+    store.setHover(null, timeAt(store.viewport, x, store.width));
+  }
+
+  #leave(): void {
+    if (this.#drag) return;
+    this.#x = null;
+    this.store.setHover(null, null);
   }
 
   /** The dragged range of time over the lanes it crosses; all of them when it begins beside the lanes. */

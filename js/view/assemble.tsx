@@ -94,7 +94,12 @@ export function assemble(
   });
 
   new Pointer(lanes, store, commands);
-  const focusSearch = () => root.querySelector<HTMLInputElement>(".search input")?.focus();
+  const focusSearch = () => {
+    const input = root.querySelector<HTMLInputElement>(".search input");
+    input?.focus();
+    // What is typed next replaces the search before.
+    input?.select();
+  };
   bindKeyboard(lanes, root, store, commands, focusSearch);
   bindWheel(lanes, store, {
     scrollTo: (top) => store.scrollTo(top),

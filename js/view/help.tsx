@@ -44,6 +44,7 @@ const SECTIONS: [string, [string, string][]][] = [
       ["C", "the critical path: what the step waited for"],
       ["M", "mark what is selected; Shift M keeps it"],
       ["op: name: lane: kind:", "look only there, as in op:MatMul"],
+      ["is:critical", "only what is on the critical path"],
       [">5ms  <10us", "longer, shorter"],
       ["?", "this overlay"],
     ],

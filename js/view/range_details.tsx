@@ -6,7 +6,7 @@ import { isolated } from "../model/bidi";
 import { commonPlace } from "../model/labels";
 import { type RangeStatistics, rangeStatistics } from "../model/statistics";
 import { eventsShown, stepName } from "../model/step_bars";
-import { formatCount, formatDuration, formatNumber } from "../model/units";
+import { formatCount, formatDuration, formatNumber, formatPercent } from "../model/units";
 import { isCritical } from "./critical";
 import { PanelHeader } from "./event_details";
 import { EventLink } from "./event_lists";
@@ -117,6 +117,7 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
   const whole = { ...store.whole, lanes: null, step: store.stepNumber };
   const answer = useStatistics(store, whole);
   const length = whole.end - whole.start;
+  const rows = answer && worked(store, answer.rows);
   const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;
   const waits = <Waits store={store} commands={commands} {...whole} />;
   return (
@@ -152,15 +153,13 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
         )}
       </dl>
       {isCritical(store) && waits}
-      <h3 title="Frames of the host program contain each other; drag a range to sum them up too">
-        Most time
-      </h3>
-      <StatisticsTable
-        store={store}
-        commands={commands}
-        rows={answer && worked(store, answer.rows)}
-        most={FEW}
-      />
+      <h3>Most time</h3>
+      <StatisticsTable store={store} commands={commands} rows={rows} most={FEW} />
+      {rows && rows.length < answer.rows.length && (
+        <p class="unlinked">
+          Without the host program: its rows hold each other. Drag a range to sum them up too.
+        </p>
+      )}
       {!isCritical(store) && waits}
       <Notes notes={store.drawn.notes} />
     </>
@@ -178,10 +177,9 @@ function worked(store: Store, rows: RangeStatistics["rows"]): RangeStatistics["r
 
 function Busy({ answer, length, of }: { answer: RangeStatistics | null; length: number; of: string }) {
   if (!answer) return UNKNOWN;
-  const share = ((100 * answer.busy) / (length || 1)).toFixed(1);
   return (
     <>
-      {formatDuration(answer.busy)} <small>{`(${share} %${of})`}</small>
+      {formatDuration(answer.busy)} <small>{`(${formatPercent(answer.busy / (length || 1))}${of})`}</small>
     </>
   );
 }

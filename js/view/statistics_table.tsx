@@ -68,6 +68,7 @@ export function StatisticsTable({
     sort.by === "label" ? a.label.localeCompare(b.label) : a[sort.by] - b[sort.by];
   const sorted = [...rows].sort((a, b) => (sort.up ? compare(a, b) : compare(b, a)));
   const columns = isFull ? FULL : SHORT;
+  const alike = repeated(rows.map((row) => row.label));
   const figure = (row: StatisticsRow, column: Column) =>
     column === "count" ? formatCount(row.count) : formatDuration(row[column as "total"]);
   return (
@@ -92,7 +93,7 @@ export function StatisticsTable({
           </tr>
         </thead>
         {sorted.slice(0, most).map((row) => {
-          const name = <RowName store={store} commands={commands} row={row} />;
+          const name = <RowName store={store} commands={commands} row={row} isAlike={alike.has(row.label)} />;
           const figures = columns.slice(1).map((column) => <td key={column}>{figure(row, column)}</td>);
           return (
             <tbody key={`${row.category} ${row.label}`}>
@@ -123,7 +124,21 @@ export function StatisticsTable({
   );
 }
 
-function RowName({ store, commands, row }: { store: Store; commands: Commands; row: StatisticsRow }) {
+/** What is there more than once. */
+function repeated(labels: readonly string[]): Set<string> {
+  const seen = new Set<string>();
+  return new Set(labels.filter((label) => seen.size === seen.add(label).size));
+}
+
+interface NameProps {
+  store: Store;
+  commands: Commands;
+  row: StatisticsRow;
+  /** Whether another row has this label: an op and its kernel are told apart in words too. */
+  isAlike: boolean;
+}
+
+function RowName({ store, commands, row, isAlike }: NameProps) {
   const category = store.drawn.categories[row.category];
   return (
     <>
@@ -138,6 +153,7 @@ function RowName({ store, commands, row }: { store: Store; commands: Commands; r
         onClick={() => commands.visitEvent(row.longest)}
       >
         {withoutControls(shortName(row.label)) || "(none)"}
+        {isAlike && <small> {categoryLabel(category)}</small>}
       </button>
     </>
   );

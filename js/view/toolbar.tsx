@@ -31,47 +31,49 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
       <span class="summary">{facts.join(" · ")}</span>
       <span class="space" />
       <SearchBox store={store} commands={commands} />
-      <Choice
-        store={store}
-        option="color_by"
-        title="Colour"
-        values={{ kind: "Colour: kind", op: "Colour: op type", device: "Colour: device" }}
-      />
-      <Choice
-        store={store}
-        option="group_by"
-        title="Group lanes"
-        values={{ device: "By device", kind: "By kind", none: "Ungrouped" }}
-      />
-      <button
-        type="button"
-        aria-pressed={isCritical(store)}
-        disabled={!!whyNoPath(store)}
-        title={whyNoPath(store) || "What the step waited for, moment by moment (C)"}
-        onClick={() => toggleCritical(store)}
-      >
-        Critical path
-      </button>
-      <button type="button" title="Show everything (0)" onClick={() => commands.whole()}>
-        Fit
-      </button>
-      <ExportMenu store={store} root={root} />
-      <button
-        type="button"
-        aria-pressed={store.panelOpen}
-        title="Show or hide the details"
-        onClick={() => store.setPanel({ panelOpen: !store.panelOpen })}
-      >
-        Details
-      </button>
-      <button
-        type="button"
-        aria-label="Help: all keys and gestures"
-        title="All keys and gestures (?)"
-        onClick={() => store.setPanel({ helpOpen: true })}
-      >
-        ?
-      </button>
+      <div class="controls">
+        <Choice
+          store={store}
+          option="color_by"
+          title="Colour"
+          values={{ kind: "Colour: kind", op: "Colour: op type", device: "Colour: device" }}
+        />
+        <Choice
+          store={store}
+          option="group_by"
+          title="Group lanes"
+          values={{ device: "By device", kind: "By kind", none: "Ungrouped" }}
+        />
+        <button
+          type="button"
+          aria-pressed={isCritical(store)}
+          disabled={!!whyNoPath(store)}
+          title={whyNoPath(store) || "What the step waited for, moment by moment (C)"}
+          onClick={() => toggleCritical(store)}
+        >
+          Critical path
+        </button>
+        <button type="button" title="Show everything (0)" onClick={() => commands.whole()}>
+          Fit
+        </button>
+        <ExportMenu store={store} root={root} />
+        <button
+          type="button"
+          aria-pressed={store.panelOpen}
+          title="Show or hide the details"
+          onClick={() => store.setPanel({ panelOpen: !store.panelOpen })}
+        >
+          Details
+        </button>
+        <button
+          type="button"
+          aria-label="Help: all keys and gestures"
+          title="All keys and gestures (?)"
+          onClick={() => store.setPanel({ helpOpen: true })}
+        >
+          ?
+        </button>
+      </div>
     </header>
   );
 }

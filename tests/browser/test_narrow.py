@@ -1,0 +1,135 @@
+"""The toolbar, the search and the details where a cell gives them little room."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, ViewportSize, expect
+
+from tests.browser.timeline import OpenExported, Timeline
+from tests.made_steps import GPU, built, kernel, op
+from tfvis_nb import Trace
+
+US = 1000
+CLIPPED = "element => element.scrollWidth > element.clientWidth"
+LINES = """element => {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    return new Set([...range.getClientRects()].map((box) => box.top)).size;
+}"""
+
+
+def steps() -> Trace:
+    """Steps of a long name, in which an op and its kernel have one op type; times in microseconds."""
+    rows = []
+    for step, at in ((7, 0), (8, 900)):
+        rows += [
+            op("whole", at, 800, step=step, kind="host", lane="python3", op="train"),
+            op("a", at + 10, 200, device=GPU, step=step),
+            op("c", at + 220, 300, step=step, op="Conv2D"),
+            kernel("a", at + 100, 300, at + 50) | {"step": step, "op": "MatMul"},
+        ]
+    times = ("start_ns", "duration_ns", "scheduled_ns")
+    return built(
+        [{name: value * US if name in times else value for name, value in row.items()} for row in rows]
+    )
+
+
+@pytest.fixture
+def timeline(exported: OpenExported, tmp_path: Path) -> Timeline:
+    path = steps().to_html(tmp_path / "steps.html", title="a long title of a job that trains a network")
+    return exported(path).wait()
+
+
+def resize(timeline: Timeline, width: int) -> None:
+    timeline.page.set_viewport_size(ViewportSize(width=width, height=800))
+    # The toolbar follows in the next frame.
+    timeline.page.evaluate("() => new Promise(requestAnimationFrame)")
+
+
+def controls(timeline: Timeline) -> list[Locator]:
+    toolbar = timeline.root.locator(".toolbar")
+    return toolbar.locator("button:not([role=menuitem]), select, input").all()
+
+
+@pytest.mark.parametrize("width", [230, 400, 700, 968, 1300])
+def test_no_control_is_cut_off(timeline: Timeline, width: int) -> None:
+    resize(timeline, width)
+    expect(timeline.root.get_by_role("combobox", name="Step")).to_be_visible()
+    for control in controls(timeline):
+        expect(control).to_be_in_viewport(ratio=1)
+
+
+def test_the_title_is_whole_where_a_line_has_room(timeline: Timeline) -> None:
+    for width in (700, 968, 1400):
+        resize(timeline, width)
+        assert not timeline.root.locator(".toolbar .title").evaluate(CLIPPED), width
+
+
+@pytest.mark.parametrize("width", [700, 968, 1300])
+def test_what_was_typed_stays_readable_beside_its_hits(timeline: Timeline, width: int) -> None:
+    resize(timeline, width)
+    timeline.search_box.fill("op:Conv2D >1s")
+    expect(timeline.root.get_by_role("search").locator("output")).to_have_text("no match")
+    assert not timeline.search_box.evaluate(CLIPPED)
+
+
+def test_the_key_of_the_search_replaces_what_was_searched_for(timeline: Timeline) -> None:
+    expect(timeline.root.get_by_role("button", name="Critical path")).to_be_enabled()
+    timeline.lanes.press("c")
+    expect(timeline.search_box).to_have_value("is:critical")
+    timeline.lanes.press("/")
+    timeline.page.keyboard.type("Conv")
+    expect(timeline.search_box).to_have_value("Conv")
+
+
+def test_details_in_a_very_narrow_cell_keep_their_words(timeline: Timeline) -> None:
+    resize(timeline, 230)
+    timeline.find("name:c")
+    expect(timeline.title).to_have_text("c")
+    fact = timeline.details.locator("dt:has-text('Duration') + dd")
+    expect(fact).to_have_text("300 µs")
+    assert fact.evaluate(LINES) == 1
+
+
+def test_most_time_tells_an_op_from_its_kernel_and_says_what_it_leaves_out(timeline: Timeline) -> None:
+    names = timeline.details.locator("table:has(thead) tbody button")
+    expect(names.nth(0)).to_have_accessible_name("MatMul kernel")
+    expect(timeline.details.get_by_role("button", name="MatMul op")).to_be_visible()
+    expect(timeline.details.get_by_role("button", name="Conv2D", exact=True)).to_be_visible()
+    expect(timeline.details.get_by_text("Without the host program")).to_be_visible()
+
+
+def test_nothing_is_said_to_be_left_out_where_all_rows_are_listed(
+    exported: OpenExported, tmp_path: Path
+) -> None:
+    trace = built([op("a", 0, 10 * US), op("c", 20 * US, 10 * US, op="Conv2D")])
+    timeline = exported(trace.to_html(tmp_path / "ops.html")).wait()
+    expect(timeline.details.get_by_role("button", name="Conv2D")).to_be_visible()
+    expect(timeline.details.get_by_text("Without the host program")).to_have_count(0)
+
+
+def test_zooming_by_keys_leaves_no_word_of_the_place_before(timeline: Timeline) -> None:
+    tooltip = timeline.root.locator(".tooltip")
+    time = timeline.root.locator(".cursor-time")
+    event = next(at for at, name in enumerate(steps().events["name"]) if name == "c")
+    timeline.click(event)
+    x, y = timeline.place(event)
+    timeline.page.mouse.move(x + 2, y)
+    expect(tooltip).to_contain_text("c")
+    before = time.text_content() or ""
+    timeline.lanes.press("f")
+    expect(tooltip).to_have_count(0)
+    expect(time).not_to_have_text(before)
+    timeline.place(event)
+    after = time.text_content() or ""
+    # The line has stayed under the pointer: moving that along it changes no time.
+    timeline.page.mouse.move(x + 2, y + 1)
+    expect(tooltip).to_be_visible()
+    expect(time).to_have_text(after)
+
+
+def test_help_tells_how_to_search_the_critical_path(timeline: Timeline) -> None:
+    timeline.lanes.press("?")
+    expect(timeline.host.get_by_role("dialog").get_by_role("term")).to_contain_text(["is:critical"])
