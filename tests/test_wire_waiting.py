@@ -75,7 +75,7 @@ def test_everything_arrives(name: str) -> None:
         (row["start_ns"], row["task"], row["device"]): (
             row["duration_ns"],
             row["cause_event"],
-            row["cause"].removeprefix("dependency on "),
+            row["cause"],
         )
         for row in gaps.to_dict("records")
     }

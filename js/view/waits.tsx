@@ -1,7 +1,7 @@
 /** What a step waited for and why devices were idle, in sums; each leads to the longest of its pieces. */
 
 import type { Commands } from "../input/commands";
-import { formatDuration } from "../model/units";
+import { formatDuration, formatPercent } from "../model/units";
 import { type Pieces, type Sum, sums } from "../model/waiting";
 import { isCritical } from "./critical";
 import { EventLink } from "./event_lists";
@@ -85,7 +85,7 @@ function Table({
                 </button>
               </td>
               <td>{formatDuration(total)}</td>
-              <td>{((100 * total) / whole).toFixed(1)} %</td>
+              <td>{formatPercent(total / whole)}</td>
             </tr>
           ))}
         </tbody>

@@ -106,7 +106,7 @@ def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) 
     between = first + (second - first) * 0.45, y
     timeline.page.mouse.click(*between)
     expect(timeline.title).to_have_text("200 µs selected")
-    assert rows_of(timeline, "Why devices were idle") == [["late launch", "200 µs", "100.0 %"]]
+    assert rows_of(timeline, "Why devices were idle") == [["late launch", "200 µs", "100 %"]]
     timeline.details.get_by_role("button", name="b MatMul").click()
     expect(timeline.title).to_have_text("b")
     timeline.page.mouse.click(*between)
@@ -124,7 +124,7 @@ def test_a_cause_leads_to_its_longest_gap(exported: OpenExported, tmp_path: Path
     table = timeline.details.get_by_role("region", name="Why devices were idle")
     table.get_by_role("button", name="input").click()
     expect(timeline.title).to_have_text("400 µs selected")
-    assert rows_of(timeline, "Why devices were idle") == [["input", "400 µs", "100.0 %"]]
+    assert rows_of(timeline, "Why devices were idle") == [["input", "400 µs", "100 %"]]
     expect(timeline.details.get_by_role("button", name="next IteratorGetNext")).to_be_visible()
 
 

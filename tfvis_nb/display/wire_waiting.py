@@ -67,7 +67,7 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, C
         gaps, place = gaps.take(order), place[order]
         first = gaps.drop_duplicates(["task", "device"])
         header["idle_places"] = first[["task", "device"]].astype(str).to_numpy().tolist()
-        header["idle"] = [[cause.removeprefix("dependency on "), GAPS[cause]] for cause in CAUSES]
+        header["idle"] = [[cause, GAPS[cause]] for cause in CAUSES]
         columns |= _pieces(
             "idle", gaps.rename(columns={"cause_event": "event"}), row, origin_ns(trace.events)
         )
