@@ -55,7 +55,7 @@ class LiveHost implements Host {
       };
       this.model.on("change:_details", changed);
       signal.addEventListener("abort", () => this.model.off("change:_details", changed), { once: true });
-      this.model.send({ kind: "details" });
+      this.#send({ kind: "details" });
     });
   }
 
@@ -135,8 +135,17 @@ class LiveHost implements Host {
       };
       signal.addEventListener("abort", () => this.model.off("msg:custom", replied), { once: true });
       this.model.on("msg:custom", replied);
-      this.model.send({ kind, id, ...content });
+      this.#send({ kind, id, ...content });
     });
+  }
+
+  #send(message: Record<string, unknown>): void {
+    try {
+      this.model.send(message);
+    } catch (error) {
+      // Notebooks say no more than that they "Cannot send".
+      throw new Error("the kernel has ended or is not connected; run the cell again", { cause: error });
+    }
   }
 }
 

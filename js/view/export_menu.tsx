@@ -36,9 +36,17 @@ export function ExportMenu({ store, root }: { store: Store; root: HTMLElement })
   if (store.host.exports.includes("json")) items.push(["Chrome trace", ".json", made("json")]);
   const run = (action: () => Promise<void>) => {
     setOpen(false);
-    action().catch((error: unknown) =>
-      store.fail(`Export failed: ${error instanceof Error ? error.message : error}`),
-    );
+    action().catch((error: unknown) => {
+      const told = `Export failed: ${error instanceof Error ? error.message : error}`;
+      store.fail(told);
+      const next = new AbortController();
+      const forget = () => {
+        next.abort();
+        if (store.failure === told) store.fail(null);
+      };
+      const options = { capture: true, signal: AbortSignal.any([next.signal, store.signal]) };
+      for (const kind of ["pointerdown", "keydown"]) root.addEventListener(kind, forget, options);
+    });
   };
   const move = (event: KeyboardEvent) => {
     if (event.key === "Escape") setOpen(false);

@@ -9,7 +9,7 @@ export class Said extends Topics {
   /** What is going on. */
   notice: Notice | null = null;
 
-  fail(message: string): void {
+  fail(message: string | null): void {
     this.failure = message;
     this.emit("panel");
   }

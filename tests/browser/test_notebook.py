@@ -188,3 +188,16 @@ def test_the_menu_exports_an_offline_page(
     waiting.value.save_as(path)
     assert path.suffix == ".html"
     expect(exported(path).wait().title).to_have_text("Whole run")
+
+
+def test_an_export_without_a_kernel_says_what_to_do(notebook: OpenNotebook) -> None:
+    book, timeline = opened(notebook)
+    book.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    timeline.root.get_by_role("button", name="Export").click()
+    timeline.root.get_by_role("menuitem", name="Offline page").click()
+    failure = timeline.root.get_by_role("alert")
+    expect(failure).to_have_text(
+        "Export failed: the kernel has ended or is not connected; run the cell again"
+    )
+    timeline.lanes.press("0")
+    expect(failure).to_have_count(0)
