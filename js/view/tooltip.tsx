@@ -41,8 +41,7 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
       </b>
       <p>
         <strong>{formatDuration(drawn.duration[id])}</strong>{" "}
-        {isolated(opOf(store, id) || categoryOf(store, id))} at{" "}
-        {formatTime(drawn.start[id], 1000)}
+        {isolated(opOf(store, id) || categoryOf(store, id))} at {formatTime(drawn.start[id], 1000)}
       </p>
       {waited > 0 && (
         <p>
