@@ -75,6 +75,14 @@ def test_a_cause_leads_to_the_longest_part_that_has_it(file: str) -> None:
         assert {drawn["device"].iloc[at] for at in zoom["lanes"]} == {longest["device"]}
 
 
+def test_lists_of_ops_are_cut_where_there_is_no_room() -> None:
+    # Only names have the room that figures leave; a text would put its end out of sight.
+    found = tab(read_trace(DATA / "gpu_tf221_mlp.pb.xz"), "Gaps")
+    assert [block["title"] for block in tables(found)][-1] == "The longest gaps"
+    units = {each["name"]: each["unit"] for each in tables(found)[1]["columns"]}
+    assert units["ops"] == "name"
+
+
 @pytest.mark.parametrize("name", list(TABS))
 def test_nothing_is_shown_without_saying_why(name: str) -> None:
     nothing = Trace(events.build({"start_ns": [], "duration_ns": []}))

@@ -19,8 +19,8 @@ _CAUSE = Column("cause", "Cause", "text", "Why the device did nothing; each caus
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the causes of idle time, the longest gaps, and stretches bound by launching."""
-    return [_causes(trace), _longest(trace), _stretches(trace)]
+    """Return the causes of idle time, stretches bound by launching, and the longest gaps, which are wide."""
+    return [_causes(trace), _stretches(trace), _longest(trace)]
 
 
 def _causes(trace: Trace) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _stretches(trace: Trace) -> dict[str, Any]:
             ("late_ns", "Waiting", "ns"),
             ("share", "Share", "share"),
             ("late", "Late launches", "count"),
-            ("ops", "Ops", "text"),
+            ("ops", "Ops", "name"),
         ),
     ]
     rows = found.head(MOST_ROWS)
