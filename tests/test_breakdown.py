@@ -211,6 +211,21 @@ def test_a_step_of_many_small_kernels_is_bound_by_launching_them(shared: Path) -
     assert (whole["launch_ns"] > 0.7 * whole["step_ns"]).all()
 
 
+@pytest.mark.collection("h200/jax_train_gpu.xplane.pb")
+def test_copies_of_no_step_count_to_the_one_in_whose_time_they_ran(shared: Path) -> None:
+    trace = tv.read_trace(shared / "h200/jax_train_gpu.xplane.pb")
+    copies = trace.events[trace.events["kind"] == "memcpy"]
+    assert len(copies) == 35
+    assert set(copies["step"]) == {-1}
+    steps = trace.steps[trace.steps["step"] >= 0]
+    place = steps["start_ns"].searchsorted(copies["start_ns"], "right") - 1
+    within = copies.groupby(steps["step"].to_numpy()[place])["duration_ns"].sum()
+    table = trace.breakdown[trace.breakdown["device"] == "/device:GPU:0"]
+    assert table["h2d_ns"].tolist() == within.tolist()
+    used = trace.utilisation[trace.utilisation["device"] == "/device:GPU:0"]
+    assert (used["busy_ns"].to_numpy() - table["device_compute_ns"].to_numpy() == within.to_numpy()).all()
+
+
 def test_definitions_are_whole_sentences_and_say_their_unit() -> None:
     assert {"breakdown", "utilisation", "efficiency"} <= set(MODULES)
     for module in ("breakdown", "utilisation", "efficiency"):

@@ -100,6 +100,54 @@ def test_receiving_tells_waiting_from_moving() -> None:
     assert told(trace, f"{ps}/device:CPU:0") == [(60, "dependency on another device", "w")]
 
 
+def rank(number: int, start: int, end: int, **more: Any) -> dict[str, Any]:
+    """A rank's part in the collective `sum`."""
+    task = TASK.format(number)
+    row = {"name": "sum", "op": "CollectiveReduceV2", "kind": "collective", "lane": "collective_ops/1"}
+    row |= {"task": task, "device": f"{task}/device:CPU:0"}
+    return {**row, "start_ns": start, "duration_ns": end - start, **more}
+
+
+def test_at_a_collective_waiting_for_a_later_rank_is_no_transfer() -> None:
+    thread = {"kind": "host", "lane": "collective_ops/1", "device": CPU}
+    first = [
+        kernel("k", 0, 10, 0),
+        rank(0, 10, 90),
+        {"name": "Loop", **thread, "start_ns": 15, "duration_ns": 70},
+        {"name": "use", "op": "launch", **thread, "start_ns": 90, "duration_ns": 5, "launch": 1},
+        kernel("use", 95, 10, 90, launch=1),
+    ]
+    launched = (5, "late launch", "use")
+    assert told(built(first)) == [(80, "recv transfer", "Loop"), launched]
+    waited = [(50, "recv wait", "sum"), (30, "recv transfer", "Loop"), launched]
+    assert told(built([*first, rank(1, 60, 90)])) == waited
+    # Ranks that ended before another began have no common clock.
+    assert told(built([*first, rank(1, 95, 99)]))[0] == (80, "recv transfer", "Loop")
+
+
+def test_what_the_last_rank_did_is_waiting_only_while_another_is_at_the_collective() -> None:
+    other = TASK.format(1)
+    horovod = {"op": "HorovodAllreduce", "lane": "collective"}
+    trace = built(
+        [
+            op("slow", 0, 60, task=other, device=f"{other}/device:CPU:0"),
+            rank(0, 20, 90, detail="sum = HorovodAllreduce()", **horovod),
+            rank(1, 60, 90, detail="sum = HorovodAllreduce(slow)", **horovod),
+            op("use", 90, 10, "sum"),
+            kernel("use", 100, 10, 95),
+        ]
+    )
+    assert told(trace) == [
+        (20, "dependency on another device", "slow"),
+        (40, "recv wait", "sum"),
+        (30, "recv transfer", "sum"),
+        (5, "host", "use"),
+        (5, "late launch", "use"),
+    ]
+    named = trace.gaps[trace.gaps["cause"] == "recv wait"]["cause_event"]
+    assert set(trace.events["task"].iloc[named]) == {TASK.format(0)}
+
+
 def test_other_devices_and_what_is_not_known() -> None:
     other = TASK.format(0) + "/device:GPU:1"
     trace = built(
@@ -197,3 +245,20 @@ def test_everybody_waits_for_the_known_straggler(shared: Path) -> None:
     to = trace.events["task"].iloc[gaps["cause_event"]].astype(str).str.endswith("worker/replica:0/task:2")
     assert gaps["duration_ns"][to.to_numpy()].sum() > 0.9 * gaps["duration_ns"].sum()
     assert causes(trace, "worker/replica:0/task:2")["recv transfer"] > 0.7
+
+
+@pytest.mark.collection("h200/mwms_straggler_worker0.xplane.pb")
+def test_the_faster_worker_waits_at_its_collectives(shared: Path) -> None:
+    paths = [shared / f"h200/mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)]
+    trace = tv.read_trace(paths)
+    gaps = trace.gaps[trace.gaps["cause"] == "recv wait"]
+    assert (trace.events["kind"].iloc[gaps["cause_event"]] == "collective").all()
+    waited = gaps.groupby(gaps["task"].astype(str).str[-1])["duration_ns"].sum()
+    # Nearly all that it waits at them: the device is busy for little of it.
+    by_rank = trace.arrivals.groupby(trace.arrivals["task"].astype(str).str[-1])["wait_ns"].sum()
+    assert list(waited.index) == ["0"]
+    assert by_rank["1"] == 0
+    assert 0.95 * by_rank["0"] < waited["0"] <= by_rank["0"]
+    alone = tv.read_trace(paths[0]).gaps
+    assert "recv wait" not in set(alone["cause"].astype(str))
+    assert alone["cause"].value_counts()["recv transfer"] > 0

@@ -30,8 +30,9 @@ FIGURES: dict[str, str] = {
     "idle_ns of its utilisation exactly.",
     "input": "The step waited for its next batch, or for what the input pipeline does for it, in ns.",
     "recv wait": "A tensor that the task was to receive was not there yet: another task made it, or had not "
-    "sent it, in ns.",
-    "recv transfer": "Tensors were being received, or a collective moved data, in ns.",
+    "sent it; or the task was at a collective to which another rank was still to come, in ns.",
+    "recv transfer": "Tensors were being received, or a collective moved data, in ns; of a collective of "
+    "which the other ranks are not in the trace, all of it.",
     "late launch": "The host had not yet launched what came next, or only just, in ns: it executed and "
     "launched ops.",
     "dependency on another device": "What came next, or the rest of the step, waited for another device "
@@ -115,6 +116,9 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     gaps apart by whether a kernel was launched before the one ahead of it ended
     (``hta/analyzers/breakdown_analysis.py``), as ``late launch`` and ``kernel gap`` here.
 
+    At a collective a rank waits until the last one has come, as `tfvis_nb.analysis.arrivals.arrivals` has
+    it; that is ``recv wait`` and its event the rank's own collective, what follows ``recv transfer``.
+
     Examples
     --------
     >>> from tfvis_nb import Trace, events
@@ -136,7 +140,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
         return cannot_say(_COLUMNS, "what a device did is known of no step")
     idle = _idle(trace, here, shown)
     pieces = trace.walks.back(idle.event, idle.end, idle.start)
-    cause = _causes(trace, here, idle, pieces)
+    pieces, cause = _with_waits(trace, here, idle, pieces, _causes(trace, here, idle, pieces))
     # Pieces of one cause, one behind the other, are one row; the longest of them names the event.
     new = np.append(True, (pieces.walk[1:] != pieces.walk[:-1]) | (cause[1:] != cause[:-1]))[: len(cause)]
     first = np.flatnonzero(new)
@@ -212,6 +216,45 @@ def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: Pieces) -> np.
     received = _after(pieces.walk, times.received[event] & ~remote)
     cause[remote & received] = _CAUSE["recv wait"]
     return cause
+
+
+def _with_waits(
+    trace: Trace, here: StepDevices, idle: _Idle, pieces: Pieces, cause: np.ndarray
+) -> tuple[Pieces, np.ndarray]:
+    """Cut pieces where the last rank came to a collective: until then those before it waited."""
+    times, arrived = trace.walks.times, trace.arrivals
+    waited = arrived["wait_ns"].to_numpy(np.int64, na_value=0)
+    if not waited.any():
+        return pieces, cause
+    came = times.start.copy()
+    came[arrived["event"].to_numpy(np.int64)] += waited
+    # What the last rank did is on the walk, too: the piece before that is the collective left for it.
+    own = times.task[pieces.event] == _codes(trace, here, "task")[idle.place[pieces.walk]]
+    left = np.maximum.accumulate(np.where(own, np.arange(len(own)), 0))
+    at = _around(times.parent, pieces.event, came > times.start)[left]
+    waits = cause == np.where(own, _CAUSE["recv transfer"], _CAUSE["dependency on another device"])
+    waits &= (at >= 0) & own[left] & (pieces.walk[left] == pieces.walk)
+    first, last = np.maximum(times.start[at], pieces.start), np.minimum(came[at], pieces.end)
+    waits &= first < last
+    # Going back: what came after the wait, the wait, what was before it.
+    moments = np.stack([pieces.end, last, first, pieces.start], 1)
+    moments[~waits, 1:3] = pieces.start[~waits][:, None]
+    row, part = np.divmod(np.flatnonzero(moments[:, :-1] != moments[:, 1:]), 3)
+    waiting = part == 1
+    cut = Pieces(*(column[row] for column in pieces))._replace(
+        start=moments[row, part + 1],
+        end=moments[row, part],
+        event=np.where(waiting, at[row], pieces.event[row]),
+    )
+    return cut, np.where(waiting, _CAUSE["recv wait"], cause[row])
+
+
+def _around(parent: np.ndarray, event: np.ndarray, mark: np.ndarray) -> np.ndarray:
+    """Return the innermost marked event that each is or lies within on its thread, -1 for none."""
+    found = event.copy()
+    while (on := np.flatnonzero((found >= 0) & ~mark[found])).size:
+        found[on] = parent[found[on]]
+    return found
 
 
 def _silent(trace: Trace, here: StepDevices, place: np.ndarray, pieces: Pieces) -> np.ndarray:
