@@ -14,11 +14,15 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.hostile_names import hostile_trace
-from tests.real_traces import DATA, name_of, step_stats_files
+from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
 from tfvis_nb import Trace
 from tfvis_nb import events as event_table
+from tfvis_nb.analysis.lanes import recorded_devices
 
 SMALL = [path for path in step_stats_files() if path.stat().st_size < 500_000]
+PROFILES = [path for path in xspace_files() if path.parent == DATA]
+STREAMS = DATA / "gpu_tf221_mixed.pb.xz"
+WORKERS = [DATA / f"gpu_tf221_worker{number}.xplane.pb.xz" for number in range(2)]
 
 
 def again(trace: Trace) -> Trace:
@@ -50,6 +54,54 @@ def test_other_formats() -> None:
     for name in ("kineto_rank0.json.xz", "horovod_timeline.json.xz", "tf2_host.trace.json"):
         trace = tv.read_trace(DATA / name)
         assert_same_rows(trace, again(trace))
+
+
+@pytest.mark.parametrize("path", [*PROFILES, STREAMS], ids=name_of)
+def test_what_waited_for_what(path: Path) -> None:
+    trace = tv.read_trace(path)
+    read = again(trace)
+    assert len(trace.edges)
+    pd.testing.assert_frame_equal(read.edges, trace.edges)
+    for mine, theirs in ((trace.critical_path, read.critical_path), (trace.gaps, read.gaps)):
+        pd.testing.assert_frame_equal(theirs, mine, check_categorical=False)
+    assert again(read).to_chrome_trace() == read.to_chrome_trace()
+
+
+def test_links_of_two_profiles() -> None:
+    one, two = (tv.read_trace(path) for path in WORKERS)
+    both = [event for trace in (one, two) for event in events_of(trace)]
+    merged = tv.read_trace(json.dumps({"otherData": {"writer": "tfvis_nb"}, "traceEvents": both}).encode())
+    assert len(merged.edges) == len(one.edges) + len(two.edges)
+    assert merged.nested is not None
+    assert merged.nested["instance"].drop_null().unique().to_pylist()
+
+
+def test_links_beside_a_trace_without_any() -> None:
+    profile = tv.read_trace(WORKERS[0])
+    other = tv.read_trace(DATA / "kineto_rank0.json.xz")
+    joined = tv.read_trace([again(other), again(profile)])
+    assert len(joined.edges) == len(profile.edges) + len(other.edges)
+    assert set(recorded_devices(joined)) > set(other.events["device"])
+
+
+def test_streams_have_the_names_they_were_recorded_with() -> None:
+    trace = tv.read_trace(STREAMS)
+    recorded = recorded_devices(trace)
+    read = again(trace)
+    expected = recorded.where(recorded.str.contains("stream"), trace.events["device"].astype(str))
+    assert recorded_devices(read).tolist() == expected.tolist()
+
+
+def test_links_that_are_no_numbers() -> None:
+    text = tv.read_trace(WORKERS[0]).to_chrome_trace()
+    document = json.loads(text)
+    damaged: list[Any] = ["many", [7], 2**70, {"a": 1}, True, None]
+    for place, bar in enumerate(event for event in document["traceEvents"] if event["ph"] == "X"):
+        bar["args"] |= {name: damaged[place % len(damaged)] for name in ("launch", "consumed", "raw_device")}
+    read = tv.read_trace(json.dumps(document).encode())
+    whole = tv.read_trace(text.encode())
+    assert_same_rows(whole, read)
+    assert len(read.edges) == 0
 
 
 def test_hostile_texts() -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 Pairs = tuple[np.ndarray, np.ndarray]
 """Sources and targets (int64 event ids)."""
 
-_STREAM = re.compile(r"(?i)stream\s*[:#](\d+)")
+STREAM = re.compile(r"(?i)stream\s*[:#](\d+)")
+"""The number of a stream, in the name that the source has for a lane."""
 _BLOCKING = re.compile(
     r"(?:cu|hip)\w*Synchronize|BlockHost|BlockUntilReady|block_until_ready|SynchronizeAllActivity"
 )
@@ -42,7 +43,7 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
     key = trace.events["lane"].cat.codes.to_numpy(np.int64)[rows] * 2 + 1
     if trace.nested is not None and "raw_device" in trace.nested.column_names:
         names = pd.Categorical(trace.nested["raw_device"].to_pandas())
-        numbers = [_STREAM.search(str(name)) for name in names.categories]
+        numbers = [STREAM.search(str(name)) for name in names.categories]
         number = np.array([*(int(one[1]) if one else -1 for one in numbers), -1], np.int64)[names.codes[rows]]
         key = np.where(number >= 0, number * 2, key)
     place = (times.task[rows] + 1) * (int(times.place.max(initial=0)) + 2) + times.place[rows] + 1

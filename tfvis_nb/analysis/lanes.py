@@ -122,8 +122,10 @@ def recorded_devices(trace: Trace) -> pd.Series:
     """
     if trace.nested is None or "raw_device" not in trace.nested.column_names:
         return trace.events["device"].astype(str)
-    names: pd.Series = trace.nested["raw_device"].to_pandas().astype(str)
-    return names
+    names: pd.Series = trace.nested["raw_device"].to_pandas().astype(object)
+    # A Chrome trace tells it of the rows on streams only.
+    names = names.where(names.notna(), trace.events["device"].astype(object))
+    return names.astype(str)
 
 
 def _place(task: str, device: str, lane: str) -> tuple[object, ...]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 LINKS = ("launch", "produced", "consumed")
 """Nested columns whose equal numbers link events; see `recorded_links`."""
+LINKING = (*LINKS, "instance")
+"""The same, and the number that a collective has on all ranks."""
 
 
 def recorded_links(trace: Trace) -> pd.DataFrame:
@@ -37,7 +39,7 @@ def recorded_links(trace: Trace) -> pd.DataFrame:
     >>> recorded_links(Trace(table, nested=pa.table({"launch": [7, 7]}))).values.tolist()
     [[0, 1, 'launch']]
     """
-    columns = {name: _numbers(trace.nested, name) for name in LINKS}
+    columns = {name: link_numbers(trace.nested, name) for name in LINKS}
     rows, numbers = columns["launch"]
     host = (trace.events["kind"] == "host").to_numpy()[rows]
     source, target = _equal(rows[host], numbers[host], rows[~host], numbers[~host])
@@ -53,7 +55,7 @@ def recorded_links(trace: Trace) -> pd.DataFrame:
     )
 
 
-def _numbers(nested: pa.Table | None, name: str) -> tuple[np.ndarray, np.ndarray]:
+def link_numbers(nested: pa.Table | None, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the events that have a number, and the numbers."""
     if nested is None or name not in nested.column_names:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

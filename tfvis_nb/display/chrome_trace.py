@@ -5,16 +5,22 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.analysis.device_releases import STREAM
+from tfvis_nb.analysis.recorded_links import LINKING, link_numbers
 from tfvis_nb.clock_bounds import to_json
 from tfvis_nb.display.chrome_memory import memory_counters
 from tfvis_nb.display.chrome_rows import ChromeRows, place_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 WRITER = "tfvis_nb"
 """How a file says that it was written here."""
@@ -55,9 +61,10 @@ def chrome_trace_text(trace: Trace) -> str:
     tensor it was. Each device is a process and each lane one
     or more threads, in display order; bars of a thread never overlap. Arrows lead
     from an op to the kernels it launched and along transfers; counters show the memory each
-    allocator gave out. The lanes that repeat others, ``stream:all`` and ``/memcpy``, are left
-    out, as from ``trace.events``. `tfvis_nb.read_trace` reads the same rows back, and two
-    files laid together show each device once.
+    allocator gave out. ``args`` have the numbers by which a profiler links events, ``launch``,
+    ``produced``, ``consumed`` and ``instance``, and ``raw_device``, the names of streams, too. The
+    lanes that repeat others, ``stream:all`` and ``/memcpy``, are left out, as from ``trace.events``.
+    `tfvis_nb.read_trace` reads the same rows back, and two files laid together show each device once.
 
     Examples
     --------
@@ -82,7 +89,7 @@ def chrome_trace_text(trace: Trace) -> str:
         },
         "traceEvents": rows.metadata
         + memory_counters(trace, rows)
-        + _bars(trace.events, rows)
+        + _bars(trace, rows)
         + _flows(trace, rows),
     }
     return json.dumps(body, separators=(",", ":"))
@@ -94,7 +101,8 @@ def _microseconds(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return start // 1000, (start + events["duration_ns"].to_numpy()) // 1000
 
 
-def _bars(events: pd.DataFrame, rows: ChromeRows) -> list[dict[str, Any]]:
+def _bars(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
+    events = trace.events
     start, end = _microseconds(events)
     ops = events["op"].astype("str")
     # A kernel or a host activity without an op still has a name, and a bar needs one.
@@ -106,7 +114,7 @@ def _bars(events: pd.DataFrame, rows: ChromeRows) -> list[dict[str, Any]]:
         rows.tid.tolist(),
         start.tolist(),
         (end - start).tolist(),
-        _arguments(events, ops),
+        _arguments(trace, ops),
         strict=True,
     )
     return [
@@ -115,8 +123,9 @@ def _bars(events: pd.DataFrame, rows: ChromeRows) -> list[dict[str, Any]]:
     ]
 
 
-def _arguments(events: pd.DataFrame, ops: pd.Series) -> list[dict[str, Any]]:
+def _arguments(trace: Trace, ops: pd.Series) -> list[dict[str, Any]]:
     """What a viewer shows of a bar when it is clicked; ``event`` is its row of ``trace.events``."""
+    events = trace.events
     columns = (events["name"], ops, events["step"], events["start_ns"], events["duration_ns"])
     exact = zip(*(column.tolist() for column in columns), strict=True)
     # Viewers in JavaScript would round epoch nanoseconds if they came as numbers.
@@ -135,11 +144,27 @@ def _arguments(events: pd.DataFrame, ops: pd.Series) -> list[dict[str, Any]]:
         values = events[column].astype(object)
         for event, value in values[values.notna() & (values != "")].items():
             arguments[int(str(event))][column] = str(value) if column in _TIMES else value
+    for column, row, value in _recorded(trace.nested):
+        arguments[row][column] = value
     executed = events["kind"].isin(["op", "collective"])
     for event, label in events["detail"][executed].items():
         for position, name in enumerate(input_names(str(label))):
             arguments[int(str(event))][f"input{position}"] = name
     return arguments
+
+
+def _recorded(nested: pa.Table | None) -> Iterator[tuple[str, int, str]]:
+    """Yield what edges and the order of kernels come from beside the rows: column, event and value."""
+    for column in LINKING:
+        rows, numbers = link_numbers(nested, column)
+        for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
+            yield column, row, str(number)
+    if nested is not None and "raw_device" in nested.column_names:
+        names = pd.Categorical(nested["raw_device"].to_pandas())
+        words = [str(name) for name in names.categories]
+        streams = np.array([STREAM.search(word) is not None for word in words] + [False])
+        for row in np.flatnonzero(streams[names.codes]).tolist():
+            yield "raw_device", row, words[names.codes[row]]
 
 
 def input_names(label: str) -> list[str]:

@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
+from tfvis_nb.analysis.recorded_links import LINKING
 from tfvis_nb.clock_bounds import from_json
 from tfvis_nb.reading.chrome_bars import Bars, Columns
 from tfvis_nb.reading.chrome_table import category, make_trace, masked
-from tfvis_nb.reading.chrome_values import LATEST, integers, text, texts
+from tfvis_nb.reading.chrome_values import LATEST, integers, maybe_texts, text, texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _NUMBERS = ("scheduled_ns", "compute_start_ns", "compute_end_ns", "thread", "bytes")
 _DEVICES = ("source", "destination")
 _WORDS = ("tensor", "detail")
 LOST = "outputs, memory records and graphs are not in Chrome traces"
 
-_KEPT = ("step", "name", "op", "start_ns", "duration_ns", *_NUMBERS, *_DEVICES, *_WORDS)
+_KEPT = (
+    "step",
+    "name",
+    "op",
+    "start_ns",
+    "duration_ns",
+    *_NUMBERS,
+    *_DEVICES,
+    *_WORDS,
+    *LINKING,
+    "raw_device",
+)
 
 
 class OwnReader:
@@ -56,7 +71,7 @@ class OwnReader:
         for what in ("task", "device", "lane"):
             words = [text(self._bars.described.get(thread, {}).get(what)) for thread in columns.threads]
             table[what] = category(words, columns.thread)
-        trace = make_trace(columns, table, self._bars, exact=True)
+        trace = make_trace(columns, table, self._bars, exact=True, nested=_nested(kept))
         told = keys.get("otherData")
         if isinstance(told, dict):
             trace.title = text(told.get("title"))
@@ -69,6 +84,21 @@ class OwnReader:
             trace.clock_bounds = from_json(told.get("clocks"))
         trace.notes = list(dict.fromkeys([*trace.notes, LOST]))
         return trace
+
+
+def _nested(kept: Mapping[str, list[Any]]) -> pa.Table | None:
+    """Make nested columns of the numbers that link bars and the streams' names; None without any."""
+    import pyarrow as pa
+
+    columns: dict[str, pa.Array] = {}
+    recorded = maybe_texts(kept["raw_device"])
+    if recorded.null_count < len(recorded):
+        columns["raw_device"] = recorded.cast(pa.string()).dictionary_encode()
+    for name in LINKING:
+        numbers, known = integers(kept[name])
+        if known.any():
+            columns[name] = pa.array(numbers, mask=~known)
+    return pa.table(columns) if columns else None
 
 
 def _kinds(columns: Columns) -> pd.Categorical:

@@ -32,6 +32,7 @@ def make_trace(
     origin: int = 0,
     notes: Sequence[str] = (),
     exact: bool = False,
+    nested: pa.Table | None = None,
 ) -> Trace:
     """Make a `Trace` of bars.
 
@@ -49,6 +50,8 @@ def make_trace(
         Further notes.
     exact
         Whether the times are what a trace had: none is set aside.
+    nested
+        Nested columns, aligned with `columns`.
     """
     start = columns.start
     usable = np.ones(len(start), bool)
@@ -72,8 +75,13 @@ def make_trace(
     )
     if not usable.all():
         built = built[usable].reset_index(drop=True)
-    built, _ = event_table.order(built)
-    return Trace(built, notes=[*bars.notes, *notes, *aside])
+        nested = None if nested is None else nested.filter(usable)
+    built, before = event_table.order(built)
+    return Trace(
+        built,
+        nested=None if nested is None else nested.take(before),
+        notes=[*bars.notes, *notes, *aside],
+    )
 
 
 def category(words: Sequence[str], codes: np.ndarray) -> pd.Categorical:

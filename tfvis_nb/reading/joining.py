@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,9 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
 from tfvis_nb.clock_bounds import combined
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _COUNT = re.compile(r"^\d{1,15}(?= )|(?<= of )\d{1,15}(?= (?:rows|ops|transfers|kernels|events) )")
 
@@ -61,9 +65,9 @@ def laid_together(traces: Sequence[Trace], title: str) -> Trace:
     columns = {name: _column(name, traces) for name in event_table.COLUMNS}
     table, before = event_table.order(event_table.build(columns))
     nested = None
-    if all(trace.nested is not None for trace in traces):
+    if any(trace.nested is not None for trace in traces):
         nested = (
-            pa.concat_tables([trace.nested for trace in traces], promote_options="default")
+            pa.concat_tables([_nested(trace) for trace in traces], promote_options="default")
             .unify_dictionaries()
             .combine_chunks()
             .take(before)
@@ -77,6 +81,16 @@ def laid_together(traces: Sequence[Trace], title: str) -> Trace:
         step_labels={step: label for trace in traces for step, label in trace.step_labels.items()},
         clock_bounds=combined(traces),
     )
+
+
+def _nested(trace: Trace) -> pa.Table:
+    """Return the nested columns; of a trace without any, what its devices are called."""
+    import pyarrow as pa
+
+    if trace.nested is not None:
+        return trace.nested
+    names = pa.array(trace.events["device"].astype(object), pa.string())
+    return pa.table({"raw_device": names.dictionary_encode()})
 
 
 def together(notes: Sequence[str]) -> list[str]:
