@@ -139,6 +139,6 @@ def test_a_clicked_transfer_is_the_selection_in_python(notebook: OpenNotebook, r
 def measure(text: str, form: str) -> float:
     """What stands in `text` at the braces of `form`, in nanoseconds or bytes per second."""
     before, after = map(re.escape, form.split("{}"))
-    found = re.search(rf"{before}([\d.]+)\s*([kMGnµm]?b?/?s){after}", text)
+    found = re.search(rf"{before}([\d.]+)\s*([kMGnµm]?B?/?s){after}", text)
     assert found, f"no {form!r} in {text!r}"
     return float(found[1]) * UNITS[found[2]]
