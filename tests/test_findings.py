@@ -338,7 +338,7 @@ def test_steps_with_more_to_do_are_told_apart_from_those_that_take_longer() -> N
 def test_of_steps_with_more_to_do_the_slowest_has_a_cause_of_its_own() -> None:
     first = findings(_read(["mlp_60steps.tar.xz"])).iloc[0]
     assert first["title"] == "Steps 13, 33 and 53 do more on the devices, and step 13 stalls on the host"
-    assert "(25.8 ms against 2.32 ms): 14 % of all steps' time, the others 1.2 %." in first["text"]
+    assert "(25.8 ms against 2.32 ms): it costs 14 % of all steps' time, the others 1.2 %." in first["text"]
     said = "Of the 23.5 ms that step 13 takes more, kernels are only 106 µs: most is launch, 22.6 ms more"
     assert said in first["text"]
     assert "21.4 ms of it at MatMul on the host" in first["text"]

@@ -51,7 +51,7 @@ def _more_to_do(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Findin
     much = least if least == most else f"{least} to {most}"
     title = f"{_steps(slow)} {'do' if several else 'does'} more on the devices"
     own = max(int(longest.excess_ns), 0) / max(int(slow["excess_ns"].clip(lower=0).sum()), 1)
-    costs = f": {percent(own * share)} of all steps' time, the others {percent((1 - own) * share)}"
+    costs = f": it costs {percent(own * share)} of all steps' time, the others {percent((1 - own) * share)}"
     alike = f"at what {'those batches have in common' if several else 'is in its batch'}, such as"
     alike += f" {'their' if several else 'its'} size or {'their' if several else 'its'} longest sequence."
     apart = _apart_from_work(table, longest)
