@@ -109,7 +109,7 @@ def _launches(trace: Trace) -> _Row:
         return "launches", _UNKNOWN, limit, _least_used(trace) + said
     most = table.iloc[0]
     share, few = float(most["share"]), float(most["launches"]) / float(most["steps"])
-    busy = percent(most["busy_ns"] / most["step_ns"])
+    busy = percent(most["busy_ns"] / max(most["step_ns"], 1))
     said = f"{devices.device_name(most)} worked {busy} of the time and waited {percent(share)} for launches"
     said += f" {_from(limit)}" if share < limit else ""
     said += _rest(trace, str(most["task"]), str(most["device"]))
