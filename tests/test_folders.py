@@ -91,11 +91,15 @@ def test_files_that_are_no_traces_are_named(tmp_path: Path) -> None:
     (tmp_path / "broken.pb").write_bytes(GOOD[:-3])
     (tmp_path / "broken.pb.xz").write_bytes(b"\xfd7zXZ\x00 not xz")
     (tmp_path / "graph.pb").write_bytes(b"")
+    (tmp_path / "keys.json").write_text('{"a": 1}')
+    cut = f"broken.pb (a binary RunMetadata that ends early, at byte {len(GOOD) - 3})"
+    xz = "broken.pb.xz (damaged xz file of 13 bytes: Corrupt input data)"
     trace = tv.read_trace(tmp_path)
     assert len(trace.steps) == 2
     assert trace.notes == [
         "1 of 3 steps hold no events and were left out: graph.pb",
-        "files that are no traces were left out: README.md, broken.pb, broken.pb.xz",
+        "files that are no traces were left out: README.md, keys.json",
+        f"files that could not be read were left out: {cut}, {xz}",
     ]
 
 
@@ -166,7 +170,9 @@ def test_what_lies_beside_a_profile_is_read_too(tmp_path: Path) -> None:
     trace = tv.read_trace(tmp_path)
     assert trace.steps["label"].tolist().count("step1") == 1
     assert len(trace.events) == 2 + len(tv.read_trace(DATA / "cpu_jax.xplane.pb").events)
-    assert "files that are no traces were left out: a_broken.pb" in trace.notes
+    assert any(
+        note.startswith("files that could not be read were left out: a_broken.pb (") for note in trace.notes
+    )
     assert any(note.startswith("of 2 profiles the newest was read") for note in trace.notes)
 
 

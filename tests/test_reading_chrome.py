@@ -202,17 +202,17 @@ def test_any_other_program() -> None:
         ["renderer", "thread 9", "inner", "", 7000, 1000, "ok=True"],
     ]
     assert set(trace.notes) >= {
-        "1 asynchronous events were left out",
-        "1 counter values were left out",
-        "1 ends without a begin were left out",
-        "1 events of the phase 'v' were left out",
+        "1 asynchronous event was left out",
+        "1 counter value was left out",
+        "1 end without a begin was left out",
+        "1 event of the phase 'v' was left out",
     }
 
 
 def test_bars_without_an_end_last_to_the_end() -> None:
     trace = read({"ph": "B", "name": "a", "ts": 1, "pid": 1, "tid": 1}, bar("b", 2, 8))
     assert rows(trace, "name", "duration_ns") == [["a", 9000], ["b", 8000]]
-    assert "1 bars have no end and were drawn to the end of the trace" in trace.notes
+    assert "1 bar has no end and was drawn to the end of the trace" in trace.notes
 
 
 def test_times_are_exact() -> None:
@@ -237,13 +237,27 @@ def test_strange_values_where_texts_and_numbers_belong() -> None:
     )
     assert rows(trace, "name") == [["a"], ["7"], ["\N{REPLACEMENT CHARACTER}"]]
     assert any("absurd" in note and "'far'" in note for note in trace.notes)
-    assert any("end before they begin" in note for note in trace.notes)
+    assert "1 bar that ends before it begins was left out" in trace.notes
+    assert not any("usable time" in note for note in trace.notes)
 
 
 @pytest.mark.parametrize("events", [[], [{}], [{"ph": "C", "ts": 1}], [{}, 7, None]])
 def test_no_bars_are_an_empty_trace(events: list[Any]) -> None:
     with pytest.raises(tv.EmptyTraceError, match="without any bars"):
         tv.read_trace(json.dumps(events).encode())
+
+
+@pytest.mark.parametrize(
+    ("bars", "said"),
+    [
+        ([("a", 1e300, 1)], "1 bar without a usable time was left out"),
+        ([("a", float("inf"), 1), ("b", None, 1)], "2 bars without a usable time were left out"),
+        ([("a", 5, -1)], "1 bar that ends before it begins was left out"),
+    ],
+)
+def test_bars_of_which_none_can_be_drawn(bars: list[tuple[str, Any, Any]], said: str) -> None:
+    with pytest.raises(tv.EmptyTraceError, match=f"without any bar that can be drawn: {said}"):
+        read(*(bar(*one) for one in bars))
 
 
 def test_documents_behind_each_other_are_steps() -> None:

@@ -7,14 +7,18 @@ import io
 import lzma
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import tfvis_nb as tv
 from tfvis_nb.reading import schema
 from tfvis_nb.reading.sources import unpack
+from tfvis_nb.stored.database import connect
 
 ONE_OP = b"""dev_stats {
   device: "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -329,12 +333,60 @@ def test_reading_imports_no_tensorflow(data: Path) -> None:
     assert run.stdout.strip() == "[]"
 
 
-def test_a_long_read_shows_its_progress_and_a_short_one_nothing(
-    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+class Slow(io.BytesIO):
+    """A file that is read when somebody has said so on the screen."""
+
+    def __init__(self, content: bytes, screen: io.StringIO, said: str) -> None:
+        super().__init__(content)
+        self.screen, self.said = screen, said
+
+    def read(self, *size: int | None) -> bytes:
+        ends = time.monotonic() + 20
+        while self.said not in self.screen.getvalue() and time.monotonic() < ends:
+            time.sleep(0.01)
+        return super().read(*size)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_long_read_says_how_far_it_is_and_a_short_one_nothing(
+    data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = data / "local_mlp_step1.pb"
-    tv.read_trace([path, path])
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr("tfvis_nb.reading._QUIET_SECONDS", 0)
-    tv.read_trace([path, path])
-    assert "reading" in capsys.readouterr().err
+    content = (data / "local_mlp_step1.pb").read_bytes()
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    tv.read_trace([content, content])
+    assert screen.getvalue() == ""
+    monkeypatch.setattr("tfvis_nb.patience.QUIET_SECONDS", 0)
+    told = "reading, trace 2: 00:0"
+    tv.read_trace([Slow(content, screen, "reading: 00:0"), content, Slow(content, screen, told)])
+    assert told in screen.getvalue()
+    assert screen.getvalue().split("\r")[-2].strip() == ""
+
+
+def test_a_session_is_no_trace_and_the_message_says_what_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "copy.tfvis"
+    connect(path, create=True).close()
+    with pytest.raises(tv.TraceFormatError) as caught:
+        tv.read_trace(path)
+    said = "this is a session of tfvis_nb; tfvis_nb.open_session(path).read(number) gives a trace of it"
+    assert f"copy.tfvis: {said}" in str(caught.value)
+    with pytest.raises(tv.TraceFormatError, match="an SQLite database, perhaps of Nsight Systems"):
+        tv.read_trace(b"SQLite format 3\0" + bytes(200))
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "said"),
+    [
+        (np.zeros(3), TypeError, "cannot read a trace from ndarray; give a path"),
+        (pd.DataFrame({"a": [1]}), TypeError, r"a table like trace\.events becomes one by Trace\(table\)"),
+        ([], tv.EmptyTraceError, "this list is empty: there is nothing to read in it"),
+        ("", ValueError, r"the path is empty; the current folder is '\.'"),
+    ],
+)
+def test_what_is_no_source(source: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        tv.read_trace(source)

@@ -1,5 +1,7 @@
 """What a user is told who waits for TensorFlow."""
 
+import io
+import sys
 import threading
 import time
 
@@ -7,44 +9,72 @@ import pytest
 import tensorflow as tf
 
 import tfvis_nb as tv
-from tfvis_nb.recording import patience
-from tfvis_nb.recording.patience import said_if_long
+from tfvis_nb import patience
+from tfvis_nb.patience import said_if_long
 
 pytestmark = pytest.mark.tensorflow
 
 
-def test_a_short_wait_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
+class Screen(io.StringIO):
+    """A terminal's standard error."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    return screen
+
+
+def test_a_short_wait_is_silent(screen: Screen) -> None:
     with said_if_long("counting"):
         pass
-    assert capfd.readouterr().err == ""
+    assert screen.getvalue() == ""
 
 
-def test_a_long_wait_is_told_until_it_ends(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_wait_is_told_until_it_ends(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "QUIET_SECONDS", 0.01)
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        _interrupted_when_told(capfd)
+        _interrupted_when_told(screen)
     # The line is blanked out.
-    assert capfd.readouterr().err.split("\r")[-2].strip() == ""
+    assert screen.getvalue().split("\r")[-2].strip() == ""
     assert threading.active_count() <= before + 1  # tqdm has a thread of its own
 
 
-def _interrupted_when_told(capfd: pytest.CaptureFixture[str]) -> None:
-    said = ""
+def _interrupted_when_told(screen: io.StringIO) -> None:
     with said_if_long("counting"):
-        while "counting: 00:0" not in said:
+        ends = time.monotonic() + 60
+        while "counting: 00:0" not in screen.getvalue():
+            assert time.monotonic() < ends
             time.sleep(0.01)
-            said += capfd.readouterr().err
         raise KeyboardInterrupt
 
 
-def test_a_profile_that_takes_its_time(
+def test_a_log_file_is_told_nothing_that_it_cannot_take_back(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patience, "QUIET_SECONDS", 0.0)
+    with said_if_long("counting"):
+        time.sleep(0.1)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_notebook_is_told_on_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is blanked out on standard error stays as a red strip in JupyterLab."""
+    stream = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(patience, "QUIET_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        _interrupted_when_told(stream)
+
+
+def test_a_profile_that_takes_its_time(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "QUIET_SECONDS", 0.0)
     with tv.trace() as trace:
         tf.reduce_sum(tf.ones([10, 10]))
-    assert "TensorFlow is writing its profile: 00:0" in capfd.readouterr().err
+    assert "TensorFlow is writing its profile: 00:0" in screen.getvalue()
     assert "Sum" in set(trace.events["op"])

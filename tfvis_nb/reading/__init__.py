@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.patience import Wait, said_if_long
 from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.unknown_options import check_title
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfvis_nb.reading.sources import Skipped
     from tfvis_nb.reading.xspace import RecordedHost
 
-_QUIET_SECONDS = 2.0
+_MOST_DAMAGED = 3
 
 __all__ = ["EmptyTraceError", "TraceFormatError", "read_trace"]
 
@@ -91,7 +91,8 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     check_title(title)
     if isinstance(source, Trace) and title is None:
         return source
-    found = _read_all(source, threadpool)
+    with said_if_long("reading") as wait:
+        found = _read_all(source, threadpool, wait)
     # Here, where the bytes that were read are no longer held.
     read = _runs_merged(found.read)
     steps = [item for item in read if isinstance(item, RecordedStep)]
@@ -109,15 +110,6 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     return trace
 
 
-def _watched(source: Any, pieces: Iterable[Any]) -> Iterable[Any]:
-    """Show a progress bar once reading has taken two seconds; quicker reading shows nothing."""
-    # Not tqdm.auto: in a notebook it makes widgets before it knows whether it will show them.
-    from tqdm import tqdm
-
-    total = len(source) if isinstance(source, (list, tuple)) else None
-    return tqdm(pieces, "reading", total, unit=" files", delay=_QUIET_SECONDS, leave=False)
-
-
 def _title(source: Any, titles: list[str]) -> str:
     """Return what a trace of some files is called that nobody has given a title."""
     first, *others = titles
@@ -131,9 +123,8 @@ def _title(source: Any, titles: list[str]) -> str:
     return f"{first} and {len(others)} more"
 
 
-def _read_all(source: Any, threadpool: bool) -> _Found:
-    """Read every step of `source`."""
-    from tfvis_nb.reading.decode import NO_EVENTS
+def _read_all(source: Any, threadpool: bool, wait: Wait) -> _Found:
+    """Read every step of `source`; `wait` is told how far it is."""
     from tfvis_nb.reading.dispatch import read_piece
     from tfvis_nb.reading.files import listed
     from tfvis_nb.reading.horovod_beside import is_horovod_timeline
@@ -150,7 +141,9 @@ def _read_all(source: Any, threadpool: bool) -> _Found:
     without: list[str] = []
     skipped: list[Skipped] = []
     repeats = Repeats()
-    for piece in _watched(source, pieces(source)):
+    for count, piece in enumerate(pieces(source)):
+        if count:
+            wait.what = f"reading, trace {count + 1}"
         if isinstance(piece, Remark):
             notes.append(piece.note)
             continue
@@ -179,15 +172,15 @@ def _read_all(source: Any, threadpool: bool) -> _Found:
             raise TraceFormatError(
                 f"{first.found_in}: none of its {len(skipped)} files is a trace; the first, {first.error}"
             )
-        raise empty[0] if empty else EmptyTraceError(f"no steps given; {NO_EVENTS}")
+        what = type(source).__name__
+        raise empty[0] if empty else EmptyTraceError(f"this {what} is empty: there is nothing to read in it")
     if empty:
         which = f": {listed(without)}" if without else ""
         notes.append(
             f"{len(empty)} of {len(empty) + len(read)} steps hold no events and were left out{which}"
         )
     if skipped:
-        foreign = listed([one.label for one in skipped])
-        notes.append(f"files that are no traces were left out: {foreign}")
+        notes += _left_out(skipped)
     notes += repeats.notes
     if len(read) > 1:
         name_steps(read, files)
@@ -204,6 +197,23 @@ def _read_all(source: Any, threadpool: bool) -> _Found:
         notes=notes,
         ranked=not {id(item) for item in grouped} <= {id(item) for item in steps},
     )
+
+
+def _left_out(skipped: list[Skipped]) -> list[str]:
+    """Name the files that were left out: what is no trace, and what is one and damaged."""
+    from tfvis_nb.reading.damage import briefly
+    from tfvis_nb.reading.files import listed
+
+    foreign = [one.label for one in skipped if getattr(one.error, "foreign", False)]
+    damaged = [one for one in skipped if not getattr(one.error, "foreign", False)]
+    notes = [f"files that are no traces were left out: {listed(foreign)}"] if foreign else []
+    if damaged:
+        named = [
+            f"{listed([one.label])} ({briefly(one.error, one.label)})" for one in damaged[:_MOST_DAMAGED]
+        ]
+        more = f" and {len(damaged) - _MOST_DAMAGED} more" if len(damaged) > _MOST_DAMAGED else ""
+        notes.append(f"files that could not be read were left out: {', '.join(named)}{more}")
+    return notes
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -20,6 +21,7 @@ from tfvis_nb.reading.protowire import Data
 __all__ = ["is_json", "read"]
 
 _LOOKED_AT = 5000
+_LOST_BARS = re.compile(r"[0-9]+ bars? .*left out")
 _KINETO = {
     "cpu_op",
     "kernel",
@@ -53,6 +55,7 @@ def read(data: Data, label: str) -> Trace:
         When no bar is among them.
     """
     traces = []
+    lost: list[str] = []
     for document in documents(data, label):
         reader: Reader | None = None
         for events in document:
@@ -62,6 +65,12 @@ def read(data: Data, label: str) -> Trace:
         if trace is not None and len(trace.events):
             trace.notes += document.notes
             traces.append(trace)
+        elif trace is not None:
+            lost += [note for note in trace.notes if _LOST_BARS.match(note)]
+    if not traces and lost:
+        raise EmptyTraceError(
+            f"{label}: JSON of trace events without any bar that can be drawn: {', '.join(lost)}"
+        )
     if not traces:
         raise EmptyTraceError(f"{label}: JSON of trace events without any bars: nothing was recorded")
     return traces[0] if len(traces) == 1 else joined(traces, traces[0].title)

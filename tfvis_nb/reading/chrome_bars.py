@@ -33,6 +33,17 @@ _OF_PHASE = {
     **dict.fromkeys("NOD", "object"),
 }
 
+UNUSABLE = "bars without a usable time"
+_BACKWARDS = "bars that end before they begin"
+_ONE = {
+    UNUSABLE: "bar without a usable time",
+    _BACKWARDS: "bar that ends before it begins",
+    "counter values": "counter value",
+    "elements that are no objects": "element that is no object",
+    "ends without a begin": "end without a begin",
+    "flow arrows": "flow arrow",
+}
+
 
 @dataclass
 class Columns:
@@ -93,7 +104,7 @@ class Bars:
         whole: list[dict[str, Any]] = []
         for event in events:
             if type(event) is not dict:
-                self._other["no objects"] += 1
+                self._other["elements that are no objects"] += 1
             elif (phase := event.get("ph")) == "X":
                 whole.append(event)
             elif phase == "M":
@@ -143,7 +154,7 @@ class Bars:
         duration, known = nanoseconds([event.get("dur", 0) for event in events])
         negative = usable & known & (duration < 0)
         if negative.any():
-            self._other["bars that end before they begin"] += int(negative.sum())
+            self._other[_BACKWARDS] += int(negative.sum())
         columns = Columns(
             name=texts([event.get("name") for event in events]),
             category=texts([event.get("cat") for event in events]),
@@ -156,7 +167,8 @@ class Bars:
         )
         good = usable & known & ~negative
         if not good.all():
-            self._other["bars without a usable time"] += int((~good & ~negative).sum())
+            if lost := int((~good & ~negative).sum()):
+                self._other[UNUSABLE] += lost
             columns = select(columns, np.flatnonzero(good))
         if len(columns.start):
             self._last = max(self._last, int((columns.start + columns.duration).max()))
@@ -169,16 +181,33 @@ class Bars:
         """Return all bars; `silent` are kinds of events whose loss needs no note."""
         unended = [event for stack in self._open.values() for event in stack]
         if unended:
-            self.notes.append(f"{len(unended)} bars have no end and were drawn to the end of the trace")
+            have = (
+                f"{len(unended)} bars have no end and were"
+                if len(unended) > 1
+                else "1 bar has no end and was"
+            )
+            self.notes.append(f"{have} drawn to the end of the trace")
             for event in unended:
                 event["dur"] = max(_between(event.get("ts"), self._last // 1000) or 0, 0)
             self._pieces.append(self._columns(unended))
-        self.notes += [
-            f"{count} {what} were left out" for what, count in self._other.items() if what not in silent
-        ]
+        self.notes += [left_out(count, what) for what, count in self._other.items() if what not in silent]
         columns = joined_columns(self._pieces, self.wanted)
         columns.threads = list(self._threads)
         return columns
+
+
+def left_out(count: int, what: str) -> str:
+    """Say that so many of something were left out.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.chrome_bars import left_out
+    >>> left_out(1, "instant events"), left_out(2, "flow arrows")
+    ('1 instant event was left out', '2 flow arrows were left out')
+    """
+    if count == 1:
+        return f"1 {_ONE.get(what, what.replace('events', 'event', 1))} was left out"
+    return f"{count} {what} were left out"
 
 
 def joined_columns(pieces: Sequence[Columns], wanted: Sequence[str]) -> Columns:

@@ -77,7 +77,9 @@ class Document:
                 f"{self._label}: damaged JSON without traceEvents: {_said(error)}"
             ) from None
         names = ", ".join(repr(str(name)[:40]) for name in list(other)[:5])
-        raise TraceFormatError(f"{self._label}: JSON without traceEvents; its keys are {names or 'none'}")
+        raise TraceFormatError(
+            f"{self._label}: JSON without traceEvents; its keys are {names or 'none'}", foreign=True
+        )
 
     def __iter__(self) -> Iterator[list[Any]]:
         first = True

@@ -18,6 +18,7 @@ import numpy as np
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading import schema
+from tfvis_nb.reading.chrome_bars import UNUSABLE, left_out
 from tfvis_nb.reading.chrome_values import nanoseconds, text
 from tfvis_nb.reading.decode import decode
 from tfvis_nb.reading.devices import Place, place
@@ -80,7 +81,7 @@ class TimelineReader:
         if len(steps) > 1:
             notes.append(f"{len(steps)} steps lie in this file; they were told apart by their {_SOURCE} rows")
         if self._counters:
-            notes.append(f"{self._counters} counter values were left out")
+            notes.append(left_out(self._counters, "counter values"))
         tensors = self._outputs()
         recorded = []
         for number, step in enumerate(steps):
@@ -100,7 +101,7 @@ class TimelineReader:
         duration, known = nanoseconds([dur for _, _, dur, _ in self._events])
         good = usable & known
         if not good.all():
-            notes.append(f"{int((~good).sum())} bars without a usable time were left out")
+            notes.append(left_out(int((~good).sum()), UNUSABLE))
         # It goes through dev_stats in order: entries of one name share a pid, but lie apart in the file.
         pids = [pid for pid, _, _, _ in self._events]
         entries = accumulate((before != pid for before, pid in pairwise(pids)), initial=0)

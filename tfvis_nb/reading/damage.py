@@ -10,6 +10,8 @@ from tfvis_nb.reading.protowire import Data
 
 _REPLACED = b"\xef\xbf\xbd"
 _MANY = 8
+_WHY_CUT = ": was it cut off while it was copied or written?"
+_BRIEF = 300
 
 
 def ends_early(what: str, length: int) -> str:
@@ -21,7 +23,23 @@ def ends_early(what: str, length: int) -> str:
     >>> ends_early("a gzip file", 500)
     'a gzip file that ends early, at byte 500: was it cut off while it was copied or written?'
     """
-    return f"{what} that ends early, at byte {length}: was it cut off while it was copied or written?"
+    return f"{what} that ends early, at byte {length}{_WHY_CUT}"
+
+
+def briefly(error: Exception, label: str) -> str:
+    """Say in a few words why a file was not read, for a note that names the file.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.damage import briefly
+    >>> from tfvis_nb.reading.errors import TraceFormatError
+    >>> briefly(TraceFormatError(f"a.gz: {ends_early('a gzip file', 500)}"), "a.gz")
+    'a gzip file that ends early, at byte 500'
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    said = str(error).removeprefix(f"{label}: ").partition(READABLE)[0].partition(_WHY_CUT)[0].rstrip("; ")
+    return said if len(said) <= _BRIEF else f"{said[:_BRIEF]}..."
 
 
 def damaged_message(

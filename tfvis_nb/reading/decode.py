@@ -71,7 +71,8 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
     if not len(step.entry):
         known = any(part.number <= 5 for part in protowire.fields(data))
         if len(data) and not known:
-            raise TraceFormatError(f"{label}: none of its fields is one of a {message}; {READABLE}")
+            said = f"none of its fields is one of a {message}"
+            raise TraceFormatError(f"{label}: {said}; {READABLE}", foreign=True)
         raise EmptyTraceError(f"{label}: {_what_is_there(data, message, graphs)}; {NO_EVENTS}")
     again = doubled(data, [(entry.start, entry.end) for entry in entries])
     step.doubled = int(np.isin(step.entry, again).sum())

@@ -65,4 +65,5 @@ def read_piece(piece: Piece, *, threadpool: bool = False) -> RecordedStep | Reco
             if isinstance(read, Trace) and not form.titled:
                 read.title = read.title or piece.title
             return read
-    raise TraceFormatError(f"{piece.label}: this is {foreign.recognise(piece.data)}; {foreign.READABLE}")
+    what = foreign.recognise(piece.data)
+    raise TraceFormatError(f"{piece.label}: this is {what}; {foreign.READABLE}", foreign=True)

@@ -9,6 +9,11 @@ class TraceFormatError(ValueError):
     The message names the source, the formats that were tried and the first
     offending byte or field.
 
+    Attributes
+    ----------
+    foreign
+        Whether the bytes are plainly something else than a trace, and no damaged one.
+
     Examples
     --------
     >>> import tfvis_nb
@@ -17,6 +22,10 @@ class TraceFormatError(ValueError):
     ...
     tfvis_nb.reading.errors.TraceFormatError: 15 bytes: this is an HTML or XML page; read_trace reads ...
     """
+
+    def __init__(self, *args: object, foreign: bool = False) -> None:
+        super().__init__(*args)
+        self.foreign = foreign
 
 
 class EmptyTraceError(TraceFormatError):

@@ -11,12 +11,17 @@ READABLE = (
     "Chrome trace events and tables written by Trace.to_parquet"
 )
 
+_SQLITE = b"SQLite format 3"
+_APPLICATION_AT = 68
+_SESSION = b"tfvs"
+"""The ``application_id`` in the database of a session."""
+
 _MAGIC = (
     (b"PK\x03\x04", "a zip archive (perhaps a saved Keras model); unpack it first"),
     (b"\x89PNG", "a PNG image"),
     (b"\x89HDF", "an HDF5 file"),
     (b"\x93NUMPY", "a NumPy array"),
-    (b"SQLite format 3", "an SQLite database, perhaps of Nsight Systems"),
+    (_SQLITE, "an SQLite database, perhaps of Nsight Systems"),
     (b"BZh", "a bzip2 file; unpack it first"),
     (b"\x28\xb5\x2f\xfd", "a Zstandard file; unpack it first"),
 )
@@ -32,6 +37,8 @@ def recognise(data: Data) -> str:
     'an HTML or XML page'
     """
     head = bytes(data[:4096])
+    if head.startswith(_SQLITE) and head[_APPLICATION_AT:].startswith(_SESSION):
+        return "a session of tfvis_nb; tfvis_nb.open_session(path).read(number) gives a trace of it"
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return what

@@ -98,7 +98,9 @@ def read(data: Data, label: str) -> Trace:
         raise TraceFormatError(f"{label}: {said}") from None
     metadata = table.schema.metadata or {}
     if KEY not in metadata:
-        raise TraceFormatError(f"{label}: a Parquet table that was not written by Trace.to_parquet")
+        raise TraceFormatError(
+            f"{label}: a Parquet table that was not written by Trace.to_parquet", foreign=True
+        )
     try:
         head = json.loads(metadata[KEY])
         version = head["version"]

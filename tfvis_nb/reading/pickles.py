@@ -95,7 +95,7 @@ def tftracer_session(data: Data, label: str) -> list[SavedRun]:
     """
     built = load(data, label, _ALLOWED)
     if not isinstance(built, Object) or built.made_by != SESSION:
-        raise TraceFormatError(f"{label}: a pickle, but none of a tftracer session")
+        raise TraceFormatError(f"{label}: a pickle, but none of a tftracer session", foreign=True)
     runs = saved_runs(built, label)
     seen: set[int] = set()
     for run in runs:
@@ -125,7 +125,7 @@ def _session(session: Object, label: str, notes: list[str]) -> Iterator[Part]:
 def _part(run: Any, label: str) -> Part:
     if not isinstance(run, Object) or run.made_by not in _MESSAGES:
         what = str(run.made_by) if isinstance(run, Object) else type(run).__name__
-        raise TraceFormatError(f"{label}: a pickle of {what[:120]}, not of RunMetadata")
+        raise TraceFormatError(f"{label}: a pickle of {what[:120]}, not of RunMetadata", foreign=True)
     state = run.state if isinstance(run.state, dict) else {}
     # A pickle of Python 2 has bytes where later ones have text.
     data = state.get("serialized", state.get(b"serialized", b""))

@@ -26,6 +26,8 @@ MESSAGES = ("RunMetadata", "StepStats")
 ACCEPTED = "a path, bytes, a RunMetadata, a StepStats, a Trace, an open binary file, or an iterable of those"
 
 _LARGE = 1 << 22
+_TABLES = (dict, pd.DataFrame, pd.Series, np.ndarray, np.generic)
+"""What can be iterated over, and holds no traces."""
 
 
 class Piece(NamedTuple):
@@ -84,6 +86,8 @@ def pieces(source: Any) -> Iterator[Piece | Skipped | Remark | Trace]:
     if isinstance(source, Trace):
         yield source
     elif isinstance(source, (str, os.PathLike)):
+        if source == "":
+            raise ValueError("the path is empty; the current folder is '.'")
         yield from _of_files(Path(os.fspath(source)).expanduser())
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
@@ -93,11 +97,15 @@ def pieces(source: Any) -> Iterator[Piece | Skipped | Remark | Trace]:
         yield Piece(f"this {message}", source.SerializeToString(), message=message)
     elif callable(getattr(source, "read", None)):
         yield from _of_open_file(source)
-    elif isinstance(source, Iterable) and not isinstance(source, (dict, pd.DataFrame)):
+    elif isinstance(source, Iterable) and not isinstance(source, _TABLES):
         for item in source:
             yield from pieces(item)
     else:
-        hint = "; a table of events is drawn as Trace(table)" if isinstance(source, pd.DataFrame) else ""
+        hint = (
+            "; a table like trace.events becomes one by Trace(table)"
+            if isinstance(source, pd.DataFrame)
+            else ""
+        )
         raise TypeError(f"cannot read a trace from {type(source).__name__}; give {ACCEPTED}{hint}")
 
 

@@ -1,0 +1,77 @@
+"""Tells the user who waits for this package or TensorFlow that it is still at work."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TextIO
+
+QUIET_SECONDS = 2.0
+"""How long a user waits without wondering."""
+
+_TICK_SECONDS = 0.5
+
+
+@dataclass
+class Wait:
+    """What is being waited for; whoever is at work may change it."""
+
+    what: str
+
+
+@contextlib.contextmanager
+def said_if_long(what: str) -> Iterator[Wait]:
+    """Show in a terminal or notebook what is being waited for, and for how long, once it takes its time.
+
+    The line goes when the block ends, so what cannot take it back, such as a log file, does not get it. It
+    is kept up by a thread, so the block must let others run, as TensorFlow 2.15 to 2.21 does while it writes
+    a profile.
+
+    Parameters
+    ----------
+    what
+        What is under way.
+
+    Examples
+    --------
+    >>> from tfvis_nb.patience import said_if_long
+    >>> with said_if_long("writing") as wait:
+    ...     wait.what = "writing the second file"
+    """
+    wait = Wait(what)
+    ended = threading.Event()
+    speaker = threading.Thread(target=_say, args=(wait, ended), name="tfvis_nb patience", daemon=True)
+    speaker.start()
+    try:
+        yield wait
+    finally:
+        ended.set()
+        speaker.join()
+
+
+def _say(wait: Wait, ended: threading.Event) -> None:
+    began = time.time()
+    if ended.wait(QUIET_SECONDS):
+        return
+    screen = _screen()
+    if screen is None:
+        return
+    # Not tqdm.auto: in a notebook it makes widgets.
+    from tqdm import tqdm
+
+    with tqdm(desc=wait.what, bar_format="{desc}: {elapsed}", leave=False, file=screen) as line:
+        line.start_t = began
+        while not ended.wait(_TICK_SECONDS):
+            line.set_description_str(wait.what)
+
+
+def _screen() -> TextIO | None:
+    """Return where a line can be taken back; None where nobody looks on."""
+    # A notebook keeps an output that was blanked out: of standard error that is a red strip.
+    if type(sys.stdout).__module__.partition(".")[0] == "ipykernel":
+        return sys.stdout
+    return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
