@@ -106,7 +106,8 @@ def good() -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda table: table.drop(columns="op"), "the columns are"),
+        (lambda table: table.drop(columns=["op", "bytes"]), "columns are missing: op, bytes; .*events.build"),
+        (lambda table: table.assign(more=1), "the columns are"),
         (
             lambda table: table.assign(start_ns=table["start_ns"].astype(float)),
             "'start_ns' has dtype float64",

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import tfvis_nb as tv
+
 HEAVY = {"tensorflow", "bokeh", "anywidget", "ipywidgets", "IPython"}
 
 LOADED = "import json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
@@ -22,6 +24,10 @@ def test_import_loads_nothing_heavy() -> None:
     loaded = modules_after("import tfvis_nb")
     assert "tfvis_nb" in loaded
     assert loaded & HEAVY == set()
+
+
+def test_what_is_listed_is_public() -> None:
+    assert dir(tv) == sorted(tv.__all__)
 
 
 @pytest.mark.parametrize("unwanted", ["tensorflow", "bokeh"])

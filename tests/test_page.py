@@ -183,11 +183,15 @@ def payload(text: str, part: str) -> bytes:
 
 def test_a_page_that_would_be_too_large_is_not_written(trace: Trace, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    told = r"over the limit of 0 MB; .*time_range=\(\d+, \d+\).*max_bytes=None"
+    told = r"about [0-9]+ kB, over the limit of 2 kB; .*time_range=\(\d+, \d+\).*max_bytes=None"
     with pytest.raises(ValueError, match=told) as said:
         trace.to_html(path, max_bytes=2000)
     assert isinstance(said.value, PageTooLargeError)
     assert not path.exists()
+    with pytest.raises(PageTooLargeError, match="over the limit of 1 byte; "):
+        trace.to_html(max_bytes=1)
+    with pytest.raises(TypeError, match="max_bytes is 'x'; it is a number of bytes, or None for any size"):
+        trace.to_html(max_bytes="x")
     whole = trace.to_html(max_bytes=None)
     assert len(trace.to_html(max_bytes=len(whole))) == len(whole)
 

@@ -145,6 +145,9 @@ def test_only_the_steps_asked_for() -> None:
     assert scope_tree(trace, steps=[1])["scope"].tolist() == ["", "b"]
     with pytest.raises(ValueError, match="there is no step 2"):
         scope_tree(trace, steps=[2])
+    for steps in (99, "foo"):
+        with pytest.raises(TypeError, match=f"steps is {steps!r}; it is a list of numbers of steps"):
+            scope_tree(trace, steps)  # type: ignore[arg-type]
 
 
 def test_a_name_of_ten_thousand_slashes_stays_a_tree_of_few() -> None:

@@ -84,6 +84,8 @@ def test_the_slowest_alone() -> None:
     assert slowest_edges(trace, 0).empty
     with pytest.raises(ValueError, match="number of rows"):
         slowest_edges(trace, -1)
+    with pytest.raises(TypeError, match="most is 'foo'; it is a number of rows, or None for all"):
+        slowest_edges(trace, "foo")  # type: ignore[arg-type]
 
 
 def test_nothing_moved() -> None:

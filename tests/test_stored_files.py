@@ -310,6 +310,20 @@ def test_mistakes_are_said(
 def test_what_is_no_path() -> None:
     with pytest.raises(TypeError, match=r"path is 3; it is the path of a file, such as 'run\.tfvis'"):
         tv.open_session(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="path is ''; it is the path of a file"):
+        tv.TraceSession("")
+    with pytest.raises(IsADirectoryError, match="is a folder: give the path of a session's file in it"):
+        tv.TraceSession(".")
+
+
+def test_the_signatures_that_took_longest_are_named_first(path: Path) -> None:
+    writer = Writer(path, keep=None)
+    for label in ("init", "init_1", "init_2", "train"):
+        number, _ = writer.add_signature(Signature("session", label, label))
+    writer.close({number: Counts(9, 0, 9_000, 1_000, 1, 2)})
+    said = r"no signature 'nix' in .*; there is 'train', 'init', 'init_1', \.\.\."
+    with tv.open_session(path) as session, pytest.raises(ValueError, match=said):
+        session.trace_next("nix")
 
 
 def test_numbers_of_numpy_are_numbers(path: Path) -> None:

@@ -186,6 +186,9 @@ def check(table: pd.DataFrame) -> None:
     >>> from tfvis_nb import events
     >>> events.check(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"]}))
     """
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing:
+        raise ValueError(f"columns are missing: {', '.join(missing)}; tfvis_nb.events.build makes them all")
     if list(table.columns) != list(COLUMNS):
         raise ValueError(f"the columns are {list(table.columns)}, not {list(COLUMNS)}")
     wrong = [name for name, dtype in COLUMNS.items() if table[name].dtype != _pandas_dtype(dtype)]

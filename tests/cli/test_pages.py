@@ -67,6 +67,15 @@ def test_a_part_of_the_run(data: Path, tmp_path: Path) -> None:
     assert any("those that overlap 1.00 ms to 2.50 ms" in note for note in part.notes)
 
 
+def test_a_range_outside_of_the_run(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "a.parquet"
+    for text in ("900ms:901ms", "-3ms:-2ms", "5:7"):
+        words = ["-o", str(target), f"--time-range={text}"]
+        assert main(["export", str(data / "local_mlp_step1.pb"), *words]) == 1
+        said = f"--time-range {text} lies outside of the trace, which is 10.411 ms long\n"
+        assert capsys.readouterr().err.endswith(said)
+
+
 def test_a_range_that_begins_before_the_run(data: Path, tmp_path: Path) -> None:
     source, target = data / "local_mlp_step1.pb", tmp_path / "a.parquet"
     for words in (["--time-range", "-1ms:1ms"], ["--time-range=-1ms:1ms"]):

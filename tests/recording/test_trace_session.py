@@ -357,6 +357,8 @@ def test_a_file_of_something_else_is_not_touched(path: Path) -> None:
 def test_wrong_options(path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"keep is 0|unknown trace level"):
         tv.TraceSession(path, **options)
+    with pytest.raises(TypeError, match="steps is 'x'; it is True or False"):
+        tv.trace(steps="x")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="did you mean 'keep'"):
         tv.TraceSession(path, kep=3)  # type: ignore[call-arg]
 

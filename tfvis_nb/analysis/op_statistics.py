@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -130,6 +130,8 @@ def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
 
     Raises
     ------
+    TypeError
+        If `steps` is no collection of numbers.
     ValueError
         If there is no step of such a number.
 
@@ -145,6 +147,8 @@ def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
     step = trace.events["step"].to_numpy(np.int64)
     if steps is None:
         return np.arange(len(step))
+    if isinstance(steps, str | bytes) or not isinstance(steps, Iterable):
+        raise TypeError(f"steps is {steps!r}; it is a list of numbers of steps, such as [0], or None for all")
     wanted = sorted(set(steps))
     missing = set(wanted) - set(trace.steps["step"].tolist())
     if missing:

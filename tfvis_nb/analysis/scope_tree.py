@@ -69,6 +69,8 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
 
     Raises
     ------
+    TypeError
+        If `steps` is no collection of numbers.
     ValueError
         If there is no step of a number in `steps`.
 

@@ -81,8 +81,8 @@ def slowest_edges(trace: Trace, most: int | None = None) -> pd.DataFrame:
 
     Raises
     ------
-    ValueError
-        If `most` is negative.
+    TypeError, ValueError
+        If `most` is no whole number, or negative.
 
     Notes
     -----
@@ -103,6 +103,8 @@ def slowest_edges(trace: Trace, most: int | None = None) -> pd.DataFrame:
     >>> found[["producer_name", "kept_ns", "total_ns", "unused_ns", "consumer_name"]].values.tolist()
     [['w', 10, 40, 10, 'y']]
     """
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int | np.integer)):
+        raise TypeError(f"most is {most!r}; it is a number of rows, or None for all")
     if most is not None and most < 0:
         raise ValueError(f"most is {most}; it is a number of rows")
     moved = trace.transfers

@@ -69,10 +69,18 @@ def in_asked_range(trace: Trace, arguments: argparse.Namespace) -> Trace:
 
     events = trace.events
     ends = int(events["start_ns"].iloc[0]), int((events["start_ns"] + events["duration_ns"]).max())
+    first, last = time_range(arguments.time_range, *ends)
+    named, asked = ", ".join(arguments.traces), f"--time-range {arguments.time_range}"
+    if first > ends[1] or last < ends[0]:
+        raise Failure(f"{named}: {asked} lies outside of the trace, which is {_length(ends)} long")
     try:
-        return in_time_range(trace, time_range(arguments.time_range, *ends))
-    except ValueError as error:
-        raise Failure(f"{', '.join(arguments.traces)}: {error}") from None
+        return in_time_range(trace, (first, last))
+    except ValueError:
+        raise Failure(f"{named}: no event overlaps {asked}; the trace is {_length(ends)} long") from None
+
+
+def _length(ends: tuple[int, int]) -> str:
+    return f"{(ends[1] - ends[0]) / 1e6:,.3f} ms"
 
 
 def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:

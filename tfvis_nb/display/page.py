@@ -144,6 +144,8 @@ def packed_parts(
 
     Raises
     ------
+    TypeError
+        If `max_bytes` is no number.
     PageTooLargeError
         If with `beside` more bytes the page would be larger than `max_bytes`.
 
@@ -155,6 +157,10 @@ def packed_parts(
     >>> list(packed_parts(Trace(table), ""))
     ['drawn', 'details']
     """
+    if max_bytes is not None and (
+        isinstance(max_bytes, bool) or not isinstance(max_bytes, int | float | np.number)
+    ):
+        raise TypeError(f"max_bytes is {max_bytes!r}; it is a number of bytes, or None for any size")
     if max_bytes is not None and (estimate := estimated_bytes(trace)) > max_bytes * _SURELY:
         raise _too_large(trace, estimate, max_bytes)
     parts = {
@@ -199,10 +205,17 @@ def _too_large(trace: Trace, size: int, most: int) -> PageTooLargeError:
     span = int((trace.events["start_ns"] + trace.events["duration_ns"]).max()) - start
     part = start + span * most // size
     return PageTooLargeError(
-        f"the page of {len(trace.events):,} events would have about {size / 1e6:,.0f} MB, over the limit of "
-        f"{most / 1e6:,.0f} MB; write a part of the run, such as time_range=({start}, {part}), or all of it "
+        f"the page of {len(trace.events):,} events would have about {_size(size)}, over the limit of "
+        f"{_size(most)}; write a part of the run, such as time_range=({start}, {part}), or all of it "
         "with max_bytes=None"
     )
+
+
+def _size(count: float) -> str:
+    for unit, much in (("MB", 1_000_000), ("kB", 1_000)):
+        if count >= much:
+            return f"{count / much:,.0f} {unit}"
+    return "1 byte" if count == 1 else f"{count:,.0f} bytes"
 
 
 def write_text(path: str | Path, text: str) -> Path:

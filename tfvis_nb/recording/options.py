@@ -32,6 +32,8 @@ class TraceOptions:
 
     Raises
     ------
+    TypeError
+        If what is True or False is neither.
     ValueError
         If there is no such level or mode.
 
@@ -48,6 +50,9 @@ class TraceOptions:
     steps: bool = False
 
     def __post_init__(self) -> None:
+        for name, flag in (("partition_graphs", self.partition_graphs), ("steps", self.steps)):
+            if flag not in (True, False):
+                raise TypeError(f"{name} is {flag!r}; it is True or False")
         for name, value, known in (("level", self.level, LEVELS), ("mode", self.mode, MODES)):
             if value not in known:
                 raise ValueError(

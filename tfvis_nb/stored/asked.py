@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ def file_path(value: Any) -> Path:
     ------
     TypeError
         If it is no path.
+    ValueError, IsADirectoryError
+        If it is empty, or a folder.
 
     Examples
     --------
@@ -51,10 +54,17 @@ def file_path(value: Any) -> Path:
     ...
     TypeError: path is 3; it is the path of a file, such as 'run.tfvis'
     """
+    said = f"path is {value!r}; it is the path of a file, such as 'run.tfvis'"
+    if value == "":
+        raise ValueError(said)
     try:
-        return Path(value).expanduser().absolute()
+        path = Path(value).expanduser().absolute()
     except TypeError:
-        raise TypeError(f"path is {value!r}; it is the path of a file, such as 'run.tfvis'") from None
+        raise TypeError(said) from None
+    # Not Path.is_dir: what nobody may look at is for who opens it to complain of.
+    if os.path.isdir(path):  # noqa: PTH112
+        raise IsADirectoryError(f"{str(path)!r} is a folder: give the path of a session's file in it")
+    return path
 
 
 def factor(value: Any, name: str) -> float:

@@ -302,7 +302,9 @@ class SavedSession:
             numbers = numbers or [number for number, kind, _ in known if kind == signature]
             if len(numbers) > 1:
                 raise ValueError(f"several signatures are called {signature!r}: {numbers}; give the number")
-            labels = [label for *_, label in known]
+            # Of a job's many signatures, most are initialisers, which ran once.
+            took = tables.total_times(tables.counts_by_writer(connection, self.path))
+            labels = [label for *_, label in sorted(known, key=lambda row: -took.get(row[0], 0))]
             hint = near(signature, labels) or some_of(labels)
         else:
             numbers = [number for number, *_ in known if number == signature]

@@ -39,6 +39,15 @@ def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, di
     return found
 
 
+def total_times(counted: Mapping[int, Mapping[int, Counts]]) -> dict[int, int]:
+    """Return for each signature the time of its runs in all processes, in ns."""
+    took: dict[int, int] = {}
+    for by_signature in counted.values():
+        for number, counts in by_signature.items():
+            took[number] = took.get(number, 0) + counts.total_ns
+    return took
+
+
 def processes_by_signature(
     connection: sqlite3.Connection, counted: Mapping[int, Mapping[int, Counts]]
 ) -> dict[int, int]:
