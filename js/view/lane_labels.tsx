@@ -12,6 +12,9 @@ import { useTopics } from "./use_store";
 
 /** Label, clock and count of more characters together do not fit where labels have their usual width. */
 const FULL = 23;
+/** Pixels beside the arrow in labels of the usual width, and of a letter there. */
+const ROOM = 158;
+const LETTER = { label: 6.8, clock: 6.1 };
 
 export function LaneLabels({ store }: { store: Store }) {
   useTopics(store, ["viewport", "layout"], () => `${store.scroll} ${store.height} ${store.revision}`);
@@ -49,6 +52,13 @@ export function LaneLabels({ store }: { store: Store }) {
   );
 }
 
+/** The clock in short, without that word where the label would be cut for it: the label is needed more. */
+function beside(label: string, clock: string): string {
+  return label.length * LETTER.label + clock.length * LETTER.clock <= ROOM
+    ? clock
+    : clock.replace("clock ", "");
+}
+
 function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?: boolean }) {
   const { store, item, top, sticky } = props;
   const count = formatCount(item.events);
@@ -56,7 +66,7 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
   const known = item.clock ?? (sticky ? commonClock(item.lanes.map((id) => store.drawn.lanes[id])) : null);
   const clock = known && {
     text: clockText(known),
-    short: shortClockText(known),
+    short: beside(item.label, shortClockText(known)),
     told: clockSentence(known),
   };
   const isFull = clock && `${item.label}${clock.short}${count}`.length > FULL;

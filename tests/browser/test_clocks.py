@@ -48,8 +48,8 @@ def test_every_clock_but_the_first_is_told_with_what_it_means(timeline: Timeline
 def test_the_count_gives_way_to_clock_and_label(timeline: Timeline) -> None:
     count = header(timeline, "worker 1").get_by_title("Events")
     expect(count).to_be_hidden()
-    # Seen too: what stands for the longer text.
-    expect(header(timeline, "worker 1").locator(".clock")).to_have_attribute("data-short", "clock ±3.4 ms")
+    # What is seen for the longer text; it would cut the label with "clock" before it.
+    expect(header(timeline, "worker 1").locator(".clock")).to_have_attribute("data-short", "±3.4 ms")
     expect(header(timeline, "worker 0").get_by_title("Events")).to_be_visible()
     width = timeline.host.get_by_role("separator", name="Width of the labels")
     for _ in range(8):
