@@ -181,7 +181,7 @@ def test_the_offending_field_is_named() -> None:
         tv.read_trace(bad)
 
 
-@pytest.mark.parametrize("source", [b"", [], [b"", b""], b"\x0a\x00"])
+@pytest.mark.parametrize("source", [b"", [b"", b""], b"\x0a\x00"])
 def test_empty_sources_say_which_option_fills_them(source: object) -> None:
     with pytest.raises(tv.EmptyTraceError) as caught:
         tv.read_trace(source)

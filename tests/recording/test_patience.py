@@ -22,20 +22,22 @@ class Screen(io.StringIO):
         return True
 
 
-@pytest.fixture
-def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+def seen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    """Give the test a terminal; not by a fixture: pytest may put its own stream back before the test."""
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     return screen
 
 
-def test_a_short_wait_is_silent(screen: Screen) -> None:
+def test_a_short_wait_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = seen(monkeypatch)
     with said_if_long("counting"):
         pass
     assert screen.getvalue() == ""
 
 
-def test_a_long_wait_is_told_until_it_ends(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_wait_is_told_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = seen(monkeypatch)
     monkeypatch.setattr(patience, "QUIET_SECONDS", 0.01)
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
@@ -72,7 +74,8 @@ def test_a_notebook_is_told_on_standard_output(monkeypatch: pytest.MonkeyPatch) 
         _interrupted_when_told(stream)
 
 
-def test_a_profile_that_takes_its_time(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_profile_that_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = seen(monkeypatch)
     monkeypatch.setattr(patience, "QUIET_SECONDS", 0.0)
     with tv.trace() as trace:
         tf.reduce_sum(tf.ones([10, 10]))

@@ -25,7 +25,7 @@ ADDRESSES = [
     ("GET", "/no-such-address"),
     ("DELETE", "/api/state"),
 ]
-every_address = pytest.mark.parametrize(("method", "path"), ADDRESSES)
+every_address = pytest.mark.parametrize(("method", "place"), ADDRESSES)
 
 TOKEN = "a-token-of-16-ch"
 
@@ -40,8 +40,8 @@ def cookie_of(answer: Answer) -> str:
 
 
 @every_address
-def test_without_a_token(server: MonitorServer, method: str, path: str) -> None:
-    answer = ask(server, path, method, token="")
+def test_without_a_token(server: MonitorServer, method: str, place: str) -> None:
+    answer = ask(server, place, method, token="")
     assert answer.status == 401
     assert answer.headers["WWW-Authenticate"].startswith("token")
     assert b"this needs the token: open the whole address that was printed" in answer.body.lower()
@@ -50,8 +50,8 @@ def test_without_a_token(server: MonitorServer, method: str, path: str) -> None:
 
 @every_address
 @pytest.mark.parametrize("token", ["x", "\u00e4\u00f6", "Basic", "A" * 5000])
-def test_with_a_wrong_token(server: MonitorServer, method: str, path: str, token: str) -> None:
-    answer = ask(server, path, method, token=token.encode().decode("latin-1"))
+def test_with_a_wrong_token(server: MonitorServer, method: str, place: str, token: str) -> None:
+    answer = ask(server, place, method, token=token.encode().decode("latin-1"))
     assert answer.status == 403
     assert b"the token is wrong" in answer.body.lower()
 
@@ -150,10 +150,10 @@ def test_a_link_on_another_page_is_followed(server: MonitorServer) -> None:
     ],
 )
 def test_a_page_of_another_origin(
-    server: MonitorServer, method: str, path: str, headers: dict[str, str]
+    server: MonitorServer, method: str, place: str, headers: dict[str, str]
 ) -> None:
     sent = {name: value.format(port=server.port) for name, value in headers.items()}
-    answer = ask(server, path, method, Content_Type="application/json", more=sent)
+    answer = ask(server, place, method, Content_Type="application/json", more=sent)
     assert answer.status == 403
     assert b"a page of another site may not ask here" in answer.body.lower()
 
@@ -175,9 +175,11 @@ def test_the_own_page(server: MonitorServer) -> None:
         "[::2]",
     ],
 )
-def test_a_name_that_was_made_to_point_here(server: MonitorServer, method: str, path: str, host: str) -> None:
+def test_a_name_that_was_made_to_point_here(
+    server: MonitorServer, method: str, place: str, host: str
+) -> None:
     name = host.format(port=server.port)
-    answer = ask(server, path, method, Host=name, Origin=f"http://{name}")
+    answer = ask(server, place, method, Host=name, Origin=f"http://{name}")
     assert answer.status == 403
     assert b"this is not served as" in answer.body.lower()
 

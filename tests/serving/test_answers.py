@@ -57,9 +57,9 @@ def test_a_hostile_name_is_text(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)&lt;.tfvis" in page
 
 
-@pytest.mark.parametrize("path", ["/", "/serve.js", "/api/state", "/api/trace/1/drawn", "/no-such"])
-def test_nothing_is_kept_or_shown_elsewhere(server: MonitorServer, path: str) -> None:
-    headers = ask(server, path).headers
+@pytest.mark.parametrize("place", ["/", "/serve.js", "/api/state", "/api/trace/1/drawn", "/no-such"])
+def test_nothing_is_kept_or_shown_elsewhere(server: MonitorServer, place: str) -> None:
+    headers = ask(server, place).headers
     assert headers["Cache-Control"] == "no-store"
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Referrer-Policy"] == "no-referrer"

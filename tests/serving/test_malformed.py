@@ -87,7 +87,7 @@ def test_traces_that_are_not_there(server: MonitorServer, number: int, what: str
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "allowed"),
+    ("method", "place", "allowed"),
     [
         ("POST", "/", "GET"),
         ("POST", "/api/state", "GET"),
@@ -101,8 +101,8 @@ def test_traces_that_are_not_there(server: MonitorServer, number: int, what: str
         ("BREW", "/api/save", "GET"),
     ],
 )
-def test_wrong_methods(server: MonitorServer, method: str, path: str, allowed: str) -> None:
-    answer = ask(server, path, method)
+def test_wrong_methods(server: MonitorServer, method: str, place: str, allowed: str) -> None:
+    answer = ask(server, place, method)
     assert (answer.status, answer.headers["Allow"]) == (405, allowed)
     assert "Access-Control-Allow-Origin" not in answer.headers
 

@@ -74,7 +74,7 @@ def add_session(session: SavedSession, source: str | Path) -> int:
     ...     with open_session(paths[0]) as session:
     ...         processes = add_session(session, paths[1])
     ...         print(session.signatures[["label", "runs", "processes"]].values.tolist())
-    [['train', 10, 2]]
+    [['train', 10, 1]]
     """
     # A copy, as the counts of those who record are not in the database.
     with tempfile.TemporaryDirectory(prefix="tfvis_nb-") as folder, open_session(source) as other:
