@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import BrowserContext, expect
@@ -10,6 +11,8 @@ import tfvis_nb
 from tests.browser.dashboard import Dashboard, OpenDashboard
 from tests.browser.notebook import OpenNotebook
 from tests.hostile_names import HOSTILE, hostile_trace
+
+Theme = Literal["light", "dark"]
 
 REPOSITORY = Path(__file__).parent.parent.parent
 TRACE = REPOSITORY / "tests" / "data" / "local_mlp_step1.pb"
@@ -144,8 +147,9 @@ def test_charts_have_the_colours_of_the_timeline_in_either_theme(
 ) -> None:
     trace = tfvis_nb.read_trace(REPOSITORY / "tests" / "data" / "gpu_tf218_function.xplane.pb.xz")
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
-    for theme, other in (("light", "dark"), ("dark", "light"), ("light", "dark")):
-        shown.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    turns: list[tuple[Theme, Theme]] = [("light", "dark"), ("dark", "light"), ("light", "dark")]
+    for theme, other in turns:
+        shown.page.emulate_media(color_scheme=theme)
         for tab, title in (("Breakdown", "time of each step"), ("Ops", "Self time by op type")):
             chart = shown.chart(tab, title)
             swatch = chart.locator("xpath=..").get_by_role("listitem").filter(has_text="device compute")
