@@ -14,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 
-VIEW := $(addprefix tfvis_nb/static/,widget.js page.js monitor.js serve.js panel.js dashboard.js comparison.js)
+VIEW := $(addprefix tfvis_nb/static/,widget.js page.js monitor.js serve.js tabs.js dashboard.js comparison.js)
 VIEW_SOURCES := $(shell find js -type f ! -name '*.test.ts' ! -name '*.test.tsx')
 NODE := node_modules/.package-lock.json
 INSTALLED := $(VENV)/installed

@@ -1,6 +1,6 @@
 /**
  * Bundles the entries of the front end into tfvis_nb/static:
- * widget.js, panel.js, chart.js and monitor.js, ES modules that anywidget imports
+ * widget.js, tabs.js, chart.js and monitor.js, ES modules that anywidget imports
  * in a notebook, page.js, dashboard.js and comparison.js, classic scripts that
  * exported pages carry inside themselves, and serve.js, that of the page that
  * `tfvis-nb serve` sends.
@@ -65,7 +65,7 @@ const shared = {
 const bundled = (entry, format) =>
   context({
     ...shared,
-    entryPoints: [`js/${entry}.ts`],
+    entryPoints: [`js/entries/${entry}.ts`],
     outfile: `tfvis_nb/static/${entry}.js`,
     format,
     define: {
@@ -83,7 +83,7 @@ const contexts = await Promise.all([
   bundled("page", "iife"),
   bundled("monitor", "esm"),
   bundled("serve", "iife"),
-  bundled("panel", "esm"),
+  bundled("tabs", "esm"),
   bundled("chart", "esm"),
   bundled("dashboard", "iife"),
   bundled("comparison", "iife"),

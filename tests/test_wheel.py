@@ -38,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_holds_the_view_and_no_sources(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    views = ("widget", "page", "monitor", "serve", "panel", "chart", "dashboard", "comparison")
+    views = ("widget", "page", "monitor", "serve", "tabs", "chart", "dashboard", "comparison")
     bundles = {f"tfvis_nb/static/{name}.js" for name in views}
     assert {"tfvis_nb/py.typed", *bundles} <= set(names)
     roots = {name.partition("/")[0] for name in names}

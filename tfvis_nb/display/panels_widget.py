@@ -47,9 +47,9 @@ class PanelsWidget(anywidget.AnyWidget):
         If this is a checkout of the source whose front end is not built.
     """
 
-    if bundle_path("panel.js").is_file():
+    if bundle_path("tabs.js").is_file():
         # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
-        _esm = bundle_path("panel.js")
+        _esm = bundle_path("tabs.js")
 
     height = traitlets.Int(HEIGHT).tag(sync=True)
     _titles = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -65,7 +65,7 @@ class PanelsWidget(anywidget.AnyWidget):
         self._wanted = threading.Event()
         self._first_made = threading.Event()
         if not hasattr(type(self), "_esm"):
-            bundle("panel.js")
+            bundle("tabs.js")
         timeline_options.checked("height", height)
         self._trace = trace
         self._against = against

@@ -1,11 +1,11 @@
 /** The anywidget entry of a dashboard's tabs: their contents are pushed by the kernel as they are computed. */
 
 import type { AnyModel } from "@anywidget/types";
-import { askBokeh } from "./kernel_code";
-import { joinLink } from "./link";
-import type { TabContents } from "./panels/contents";
-import { mountPanels } from "./panels/mount_panels";
-import type { PanelsHost } from "./panels/panels_host";
+import { askBokeh } from "../kernel_code";
+import { joinLink } from "../link";
+import type { TabContents } from "../panels/contents";
+import { mountPanels } from "../panels/mount_panels";
+import type { PanelsHost } from "../panels/panels_host";
 
 /** A height that is being dragged reaches the kernel once, this long after the last change. */
 const PAUSE_MS = 150;

@@ -8,8 +8,8 @@ import type {
   MonitorState,
   NamedFile,
   Opened,
-} from "./monitor/monitor_host";
-import { mountMonitor } from "./monitor/mount_monitor";
+} from "../monitor/monitor_host";
+import { mountMonitor } from "../monitor/mount_monitor";
 
 /** How often the kernel is told that somebody looks; it stops looking into the file when it hears nothing. */
 const SIGN_OF_LIFE_MS = 30_000;

@@ -7,9 +7,9 @@ import type {
   MonitorState,
   NamedFile,
   Opened,
-} from "./monitor/monitor_host";
-import { mountMonitor } from "./monitor/mount_monitor";
-import { nameIn, pauseAfter } from "./monitor/server_words";
+} from "../monitor/monitor_host";
+import { mountMonitor } from "../monitor/mount_monitor";
+import { nameIn, pauseAfter } from "../monitor/server_words";
 
 const LOST = "The server does not answer: it has ended, or the connection to it is lost. Trying again …";
 

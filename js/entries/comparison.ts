@@ -1,12 +1,12 @@
 /** The entry of an exported comparison: two timelines, and under them what differs, from the page itself. */
 
-import { embedded, textOf, unpacked } from "./embedded";
-import { HeldHost } from "./held_host";
-import type { Options } from "./host";
-import type { TabContents } from "./panels/contents";
-import { mountPanels, mountProblem } from "./panels/mount_panels";
-import { restPane, timelinePane } from "./panes";
-import { mount } from "./view/mount";
+import { embedded, textOf, unpacked } from "../embedded";
+import { HeldHost } from "../held_host";
+import type { Options } from "../host";
+import type { TabContents } from "../panels/contents";
+import { mountPanels, mountProblem } from "../panels/mount_panels";
+import { restPane, timelinePane } from "../panes";
+import { mount } from "../view/mount";
 
 const LINK = "page";
 /** The part of the window that each timeline has at first. */

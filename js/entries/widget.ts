@@ -1,8 +1,8 @@
 /** The anywidget entry: the timeline in a Jupyter output, its data and options held by the kernel's model. */
 
 import type { AnyModel } from "@anywidget/types";
-import type { Answer, ExportFormat, Host, Options, Pair, Question } from "./host";
-import { mount } from "./view/mount";
+import type { Answer, ExportFormat, Host, Options, Pair, Question } from "../host";
+import { mount } from "../view/mount";
 
 /** Changes that come in quick succession (a dragged range) reach the kernel once, this long after the last. */
 const PAUSE_MS = 150;

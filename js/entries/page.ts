@@ -1,9 +1,9 @@
 /** The exported page's entry: the same timeline over data that lies in the page itself. */
 
-import { embedded, textOf } from "./embedded";
-import { HeldHost } from "./held_host";
-import type { Options } from "./host";
-import { mount } from "./view/mount";
+import { embedded, textOf } from "../embedded";
+import { HeldHost } from "../held_host";
+import type { Options } from "../host";
+import { mount } from "../view/mount";
 
 const root = document.getElementById("tfvis-root");
 if (root) {
