@@ -1,7 +1,7 @@
 /** The anywidget entry of one chart in a cell, with neither a timeline nor tabs. */
 
 import type { AnyModel } from "@anywidget/types";
-import { askBokeh } from "../kernel_code";
+import { askBokeh } from "../host/kernel_bokeh";
 import { mountChart } from "../panels/mount_chart";
 
 interface RenderProps {

@@ -1,11 +1,11 @@
 /** The entry of an exported comparison: two timelines, and under them what differs, from the page itself. */
 
-import { embedded, textOf, unpacked } from "../embedded";
-import { HeldHost } from "../held_host";
-import type { Options } from "../host";
+import { embedded, textOf, unpacked } from "../host/embedded";
+import type { Options } from "../host/host";
+import { restPane, timelinePane } from "../host/page_panes";
+import { HeldHost } from "../host/static_host";
 import type { TabContents } from "../panels/contents";
 import { mountPanels, mountProblem } from "../panels/mount_panels";
-import { restPane, timelinePane } from "../panes";
 import { mount } from "../view/mount";
 
 const LINK = "page";

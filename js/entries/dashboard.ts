@@ -1,12 +1,12 @@
 /** The entry of an exported dashboard: a timeline, and under it tabs, over data that lies in the page itself. */
 
-import { embedded, textOf, unpacked } from "../embedded";
-import { HeldHost } from "../held_host";
-import type { Options } from "../host";
+import { embedded, textOf, unpacked } from "../host/embedded";
+import type { Options } from "../host/host";
+import { restPane, timelinePane } from "../host/page_panes";
+import { HeldHost } from "../host/static_host";
 import type { TabContents } from "../panels/contents";
 import { mountPanels, mountProblem } from "../panels/mount_panels";
 import type { PanelsHost } from "../panels/panels_host";
-import { restPane, timelinePane } from "../panes";
 import { mount } from "../view/mount";
 
 const LINK = "page";

@@ -1,8 +1,8 @@
 /** The exported page's entry: the same timeline over data that lies in the page itself. */
 
-import { embedded, textOf } from "../embedded";
-import { HeldHost } from "../held_host";
-import type { Options } from "../host";
+import { embedded, textOf } from "../host/embedded";
+import type { Options } from "../host/host";
+import { HeldHost } from "../host/static_host";
 import { mount } from "../view/mount";
 
 const root = document.getElementById("tfvis-root");

@@ -1,5 +1,6 @@
 /** The entry of the page of `tfvis-nb serve`: a session's monitor that asks the server which sent the page. */
 
+import { nameIn, pauseAfter } from "../host/http";
 import type {
   Command,
   DownloadFormat,
@@ -9,7 +10,6 @@ import type {
   Opened,
 } from "../monitor/monitor_host";
 import { mountMonitor } from "../monitor/mount_monitor";
-import { nameIn, pauseAfter } from "../monitor/server_words";
 
 const LOST = "The server does not answer: it has ended, or the connection to it is lost. Trying again …";
 

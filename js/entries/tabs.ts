@@ -1,8 +1,8 @@
 /** The anywidget entry of a dashboard's tabs: their contents are pushed by the kernel as they are computed. */
 
 import type { AnyModel } from "@anywidget/types";
-import { askBokeh } from "../kernel_code";
-import { joinLink } from "../link";
+import { joinLink } from "../host/channel";
+import { askBokeh } from "../host/kernel_bokeh";
 import type { TabContents } from "../panels/contents";
 import { mountPanels } from "../panels/mount_panels";
 import type { PanelsHost } from "../panels/panels_host";

@@ -1,7 +1,7 @@
 /** The anywidget entry: the timeline in a Jupyter output, its data and options held by the kernel's model. */
 
 import type { AnyModel } from "@anywidget/types";
-import type { Answer, ExportFormat, Host, Options, Pair, Question } from "../host";
+import type { Answer, ExportFormat, Host, Options, Pair, Question } from "../host/host";
 import { mount } from "../view/mount";
 
 /** Changes that come in quick succession (a dragged range) reach the kernel once, this long after the last. */

@@ -1,6 +1,6 @@
 /** The pointer over the lanes: hover, click, double click, and the three drags. */
 
-import type { Selection } from "../host";
+import type { Selection } from "../host/host";
 import { itemAt } from "../model/arrangement";
 import { hitRow } from "../model/raster";
 import { pan, timeAt, type Viewport } from "../model/viewport";

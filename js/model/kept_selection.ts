@@ -1,5 +1,5 @@
 /** Whether a selection is still seen once another step is chosen. */
-import type { Selection } from "../host";
+import type { Selection } from "../host/host";
 import type { Drawn } from "./drawn";
 import { placeOfEvent } from "./merged";
 

@@ -1,5 +1,5 @@
 /** A trace of which the browser holds what the pixels need: entries that each stand for one event or several. */
-import type { Selection } from "../host";
+import type { Selection } from "../host/host";
 import type { Drawn } from "./drawn";
 import type { Row } from "./rows";
 

@@ -1,7 +1,7 @@
 /** Puts a monitor into an element. */
 
 import { render } from "preact";
-import { suppressShortcuts, yieldShortcuts } from "../input/jupyter_shortcuts";
+import { suppressShortcuts, yieldShortcuts } from "../host/jupyter_shortcuts";
 import { bindSize } from "../input/size_drag";
 import base from "../view/base.css";
 import { styledShadow } from "../view/styled_shadow";

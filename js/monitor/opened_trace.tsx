@@ -1,7 +1,7 @@
 /** A trace as a timeline below the tables. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { HeldHost } from "../held_host";
+import { HeldHost } from "../host/static_host";
 import { isolated } from "../model/bidi";
 import { formatDuration, formatExact } from "../model/units";
 import { Message } from "../view/message";

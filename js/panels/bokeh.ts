@@ -1,6 +1,6 @@
 /** BokehJS, as far as it is used here, and how it comes into the page: once, of the version the charts need. */
 
-import { unpacked } from "../embedded";
+import { unpacked } from "../host/embedded";
 import type { BokehItem } from "./contents";
 
 interface Signal<Sender> {

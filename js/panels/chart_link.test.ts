@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { joinLink, type Told } from "../link";
+import { joinLink, type Told } from "../host/channel";
 import type { BokehModel } from "./bokeh";
 import { ChartLink } from "./chart_link";
 

@@ -1,6 +1,6 @@
 /** A chart's part in the link: one along the run's time follows the view and moves it, rows are found in the timeline. */
 
-import { joinLink, type Told } from "../link";
+import { joinLink, type Told } from "../host/channel";
 import type { BokehFigure, BokehModel, BokehSource } from "./bokeh";
 
 /** What display/charts/style.py calls figures along the run's time, and sources whose rows are in the timeline. */

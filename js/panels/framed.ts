@@ -1,6 +1,6 @@
 /** The element that panels are in: with a style of its own, in the theme of the page. */
 
-import { suppressShortcuts } from "../input/jupyter_shortcuts";
+import { suppressShortcuts } from "../host/jupyter_shortcuts";
 import base from "../view/base.css";
 import { styledShadow } from "../view/styled_shadow";
 import { detectTheme, watchTheme } from "../view/theme";

@@ -1,6 +1,6 @@
 /** Rows of tables that are of what the pointer is over in the timeline, or of what is selected there. */
 
-import type { Told } from "../link";
+import type { Told } from "../host/channel";
 
 /** Whatever in `root` has one of these names as its data-light is lit, and nothing else. */
 function light(root: HTMLElement, names: readonly (string | null | undefined)[]): void {

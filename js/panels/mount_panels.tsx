@@ -1,9 +1,9 @@
 /** Puts panels into an element. */
 
 import { render } from "preact";
-import { yieldShortcuts } from "../input/jupyter_shortcuts";
+import { joinLink } from "../host/channel";
+import { yieldShortcuts } from "../host/jupyter_shortcuts";
 import { bindSize } from "../input/size_drag";
-import { joinLink } from "../link";
 import { Message } from "../view/message";
 import { framed } from "./framed";
 import { lighter } from "./lights";

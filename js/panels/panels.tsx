@@ -1,7 +1,7 @@
 /** Tabs, each of charts, tables or findings, that come as they are computed. */
 
 import { useEffect, useReducer, useState } from "preact/hooks";
-import type { Told } from "../link";
+import type { Told } from "../host/channel";
 import { Message } from "../view/message";
 import { Chart } from "./chart";
 import type { Block, TabContents } from "./contents";

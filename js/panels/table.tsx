@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
-import type { Told } from "../link";
+import type { Told } from "../host/channel";
 import { formatCell } from "../model/column_units";
 import { moveAmongRows } from "../monitor/row_keys";
 import { shortName } from "../view/wording";

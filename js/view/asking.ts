@@ -1,6 +1,6 @@
 /** Questions to the kernel, and what the user is told while it does not answer. */
 
-import type { Answer, Question } from "../host";
+import type { Answer, Question } from "../host/host";
 import type { Notice } from "./remote";
 import type { Store } from "./store";
 

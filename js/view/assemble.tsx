@@ -1,8 +1,8 @@
 /** Puts the parts of a timeline together: canvases, panels, input, sizes, theme. */
 
 import { render } from "preact";
+import { yieldShortcuts } from "../host/jupyter_shortcuts";
 import { Commands } from "../input/commands";
-import { yieldShortcuts } from "../input/jupyter_shortcuts";
 import { bindKeyboard } from "../input/keyboard";
 import { Pointer } from "../input/pointer";
 import { bindRuler } from "../input/ruler_drag";

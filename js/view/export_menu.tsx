@@ -1,7 +1,7 @@
 /** What can be taken out of the timeline: the picture, the selected rows, and what the host can make. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ExportFormat } from "../host";
+import type { ExportFormat } from "../host/host";
 import { pictureOf } from "./picture";
 import { save, selectedRows } from "./saved_files";
 import type { Store } from "./store";

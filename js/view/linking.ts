@@ -1,7 +1,7 @@
 /** The timeline's part in a dashboard: it says what it shows, and follows what is asked for elsewhere. */
 
+import { joinLink, type Told } from "../host/channel";
 import type { Commands } from "../input/commands";
-import { joinLink, type Told } from "../link";
 import { lightMask } from "../model/lit";
 import type { Viewport } from "../model/viewport";
 import type { Store } from "./store";

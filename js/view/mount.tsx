@@ -1,8 +1,8 @@
 /** Puts a timeline into an element, or says why there is none. */
 
 import { render } from "preact";
-import type { Host } from "../host";
-import { suppressShortcuts } from "../input/jupyter_shortcuts";
+import type { Host } from "../host/host";
+import { suppressShortcuts } from "../host/jupyter_shortcuts";
 import { openContainer } from "../model/container";
 import { type Drawn, drawnIn } from "../model/drawn";
 import { compose, type Outline, outlineIn } from "../model/outline";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { HeldHost } from "../held_host";
+import { joinLink, type Told } from "../host/channel";
+import { HeldHost } from "../host/static_host";
 import { Commands } from "../input/commands";
-import { joinLink, type Told } from "../link";
 import { makeDrawn } from "../model/synthetic";
 import { Pairing } from "./pairing";
 import { Store } from "./store";

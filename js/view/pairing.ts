@@ -1,7 +1,7 @@
 /** A timeline's part in a comparison: what stands above or below it is at the same time and of the same width. */
 
+import type { Told } from "../host/channel";
 import type { Commands } from "../input/commands";
-import type { Told } from "../link";
 import { counterpart } from "../model/counterpart";
 import { byEventId } from "../model/merged";
 import { Linking, type Selected } from "./linking";

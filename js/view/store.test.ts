@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, vi } from "vitest";
-import { HeldHost } from "../held_host";
+import { HeldHost } from "../host/static_host";
 import { Commands } from "../input/commands";
 import { makeDrawn } from "../model/synthetic";
 import { Store } from "./store";

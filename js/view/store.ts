@@ -1,6 +1,6 @@
 /** The state of one view. Panels, canvases and input read it; only its methods change it. */
 
-import type { Host, Options, Selection } from "../host";
+import type { Host, Options, Selection } from "../host/host";
 import { Aligned } from "../model/aligned";
 import { type Arrangement, arrange } from "../model/arrangement";
 import type { DetailsView } from "../model/details";

@@ -1,6 +1,6 @@
 /** The line at the top: what this is, which step, search, and what to do with it. */
 
-import type { Options } from "../host";
+import type { Options } from "../host/host";
 import type { Commands } from "../input/commands";
 import { withoutControls } from "../model/bidi";
 import { countSteps, eventsShown, stepName } from "../model/step_bars";

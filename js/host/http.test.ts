@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nameIn, pauseAfter } from "./server_words";
+import { nameIn, pauseAfter } from "./http";
 
 describe("the name of a file that is sent", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { joinLink, type Told } from "./link";
+import { joinLink, type Told } from "./channel";
 
 function joined(id: string, signal = new AbortController().signal) {
   const heard: Told[] = [];
