@@ -3,7 +3,7 @@ import { Aligned } from "./aligned";
 import { packLanes } from "./rows";
 import { search } from "./search";
 import { rangeStatistics } from "./statistics";
-import { makeDrawn } from "./synthetic";
+import { makeDrawn } from "./wire/testing/synthetic";
 
 const run = {
   ...makeDrawn([

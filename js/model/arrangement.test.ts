@@ -3,7 +3,7 @@ import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./arrang
 import { withClocks } from "./clocks";
 import { commonPlace, deviceLabel, laneLabel, placeLabel, taskLabel } from "./labels";
 import { packLanes } from "./rows";
-import { type Made, makeDrawn, makeLane, randomNumbers } from "./synthetic";
+import { type Made, makeDrawn, makeLane, randomNumbers } from "./wire/testing/synthetic";
 
 const WORKER_0 = "/job:worker/replica:0/task:0";
 const WORKER_1 = "/job:worker/replica:0/task:1";

@@ -1,10 +1,10 @@
 /** What is where from top to bottom: groups, lanes and their rows, in CSS px. */
 import { type Clock, commonClock } from "./clocks";
-import type { Drawn, Lane } from "./drawn";
 import { type Group, type GroupBy, groupLanes } from "./groups";
 import { isLaneCalled, laneLabel, placeLabel } from "./labels";
-import type { Track } from "./memory";
 import type { Row } from "./rows";
+import type { Track } from "./wire/memory";
+import type { Drawn, Lane } from "./wire/read_drawn";
 
 export type { GroupBy } from "./groups";
 

@@ -8,7 +8,7 @@ import {
   shortClockText,
   withClocks,
 } from "./clocks";
-import { makeLane } from "./synthetic";
+import { makeLane } from "./wire/testing/synthetic";
 
 const [WORKER_0, WORKER_1] = [0, 1].map((task) => `/job:worker/replica:0/task:${task}`);
 const PS = "/job:ps/replica:0/task:0";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { arrange } from "./arrangement";
 import { nextInLane, verticalNeighbour } from "./neighbours";
 import { packLanes } from "./rows";
-import { makeDrawn, randomNumbers } from "./synthetic";
+import { makeDrawn, randomNumbers } from "./wire/testing/synthetic";
 
 const random = randomNumbers(31);
 const drawn = makeDrawn(

@@ -1,8 +1,8 @@
 /** What colours mean: hue by kind (or op type, or device), lightness by name. */
 import { contrast, fromOklch, lighten, mix, parseColour, type Rgb, toHex, toPixel } from "./colour";
-import type { Drawn } from "./drawn";
 import { placeLabel } from "./labels";
-import { digitlessHash } from "./strings";
+import type { Drawn } from "./wire/read_drawn";
+import { digitlessHash } from "./wire/string_table";
 
 export type Theme = "light" | "dark";
 export type ColorBy = "kind" | "op" | "device";

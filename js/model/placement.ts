@@ -1,7 +1,7 @@
 /** Where in an arrangement an event is. */
 import { type Arrangement, type LaneItem, ROW_HEIGHT } from "./arrangement";
-import type { Drawn } from "./drawn";
 import type { Row } from "./rows";
+import type { Drawn } from "./wire/read_drawn";
 
 /** For each event the row of its lane that holds it; events of other steps keep 0. */
 export function rowNumbers(count: number, rows: readonly (readonly Row[])[]): Uint32Array {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { RowLevels } from "./levels";
 import { hitRow, rasterRow } from "./raster";
 import { packLanes, type Row } from "./rows";
-import { type Made, makeBursts, makeDrawn, randomNumbers } from "./synthetic";
+import { type Made, makeBursts, makeDrawn, randomNumbers } from "./wire/testing/synthetic";
 
 const GROUND = 0xffffffff;
 /** A colour says its own level and paint. */

@@ -1,11 +1,11 @@
 /** Finds events by text and duration; each text is looked at once, not once an event. */
 import { firstAbove, firstAtLeast } from "./bisect";
-import type { DetailsView } from "./details";
-import type { Drawn } from "./drawn";
 import { laneWords } from "./labels";
 import { categoryLabel } from "./palette";
 import { type Field, parseQuery, type Term } from "./query";
-import type { Strings } from "./strings";
+import type { DetailsView } from "./wire/details";
+import type { Drawn } from "./wire/read_drawn";
+import type { Strings } from "./wire/string_table";
 
 export interface Matches {
   /** Event ids, by start. */

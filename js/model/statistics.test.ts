@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { eventsIn, type RangeSelection, rangeStatistics } from "./statistics";
-import { makeDrawn, randomNumbers } from "./synthetic";
+import { makeDrawn, randomNumbers } from "./wire/testing/synthetic";
 
 const random = randomNumbers(11);
 const drawn = makeDrawn(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { randomNumbers } from "./synthetic";
 import { clampViewport, fit as fitTo, History, pan, timeAt, type Viewport, xAt, zoomAt } from "./viewport";
+import { randomNumbers } from "./wire/testing/synthetic";
 
 const bounds: Viewport = { start: 0, end: 1_000_000 };
 

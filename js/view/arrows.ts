@@ -1,7 +1,7 @@
 /** Arrows from what fed the selected event, and to what it fed. */
 
-import type { Edge } from "../model/details";
 import { xAt } from "../model/viewport";
+import type { Edge } from "../model/wire/details";
 import type { Surface } from "./canvas";
 import type { Store } from "./store";
 import type { Tokens } from "./theme";

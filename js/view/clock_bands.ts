@@ -2,7 +2,7 @@
 
 import type { Item } from "../model/arrangement";
 import { type Clock, clockBand, commonClock } from "../model/clocks";
-import type { Lane } from "../model/drawn";
+import type { Lane } from "../model/wire/read_drawn";
 import type { Surface } from "./canvas";
 import type { Store } from "./store";
 import type { Tokens } from "./theme";

@@ -2,7 +2,6 @@
 
 import type { ComponentChildren } from "preact";
 import type { Commands } from "../input/commands";
-import type { Step } from "../model/drawn";
 import { stepName } from "../model/step_bars";
 import {
   formatBytes,
@@ -12,6 +11,7 @@ import {
   formatPercent,
   formatTime,
 } from "../model/units";
+import type { Step } from "../model/wire/read_drawn";
 import { arrivalFacts } from "./arrival_facts";
 import { LinkList, Outputs, RecordedMemory } from "./event_lists";
 import { ScopedText } from "./scoped_text";

@@ -3,8 +3,8 @@
 import { useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
 import { isolated } from "../model/bidi";
-import type { Details } from "../model/details";
 import { formatBytes, formatDuration } from "../model/units";
+import type { Details } from "../model/wire/details";
 import { ScopedText } from "./scoped_text";
 import type { Store } from "./store";
 import { nameOf, opOf, placeOf } from "./wording";

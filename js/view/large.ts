@@ -2,17 +2,17 @@
 
 import type { Commands } from "../input/commands";
 import { firstAtLeast } from "../model/bisect";
-import { openContainer, stringsIn } from "../model/container";
-import { type DetailsView, readDetails } from "../model/details";
-import { readDrawn } from "../model/drawn";
-import { type Entries, readEntries } from "../model/entries";
 import { LooseDetails, looseEntries, type SameName, type WholeNumbers } from "../model/loose";
-import { readTracks } from "../model/memory";
 import { eventAt, placeOfEvent } from "../model/merged";
 import { compose, joined, type Outline, type Part } from "../model/outline";
 import type { Matches } from "../model/search";
 import type { RangeSelection, RangeStatistics } from "../model/statistics";
 import { type Window, wantedWindow } from "../model/window_choice";
+import { openContainer, stringsIn } from "../model/wire/container";
+import { type DetailsView, readDetails } from "../model/wire/details";
+import { type Entries, readEntries } from "../model/wire/entries";
+import { readTracks } from "../model/wire/memory";
+import { readDrawn } from "../model/wire/read_drawn";
 import { Asking } from "./asking";
 import type { Remote } from "./remote";
 import type { Store } from "./store";

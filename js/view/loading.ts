@@ -1,10 +1,10 @@
 /** What comes after the first picture: the details, and the rest of a trace of which an outline was drawn first. */
 
 import type { Commands } from "../input/commands";
-import { readDetails } from "../model/details";
-import { readDrawn } from "../model/drawn";
 import type { Outline } from "../model/outline";
 import { formatCount } from "../model/units";
+import { readDetails } from "../model/wire/details";
+import { readDrawn } from "../model/wire/read_drawn";
 import { Large } from "./large";
 import type { Store } from "./store";
 

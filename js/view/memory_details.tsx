@@ -1,8 +1,8 @@
 /** What lay in an allocator's memory at a time, the largest first. */
 
 import type { Commands } from "../input/commands";
-import { aliveAt, levelAt, type Track } from "../model/memory";
 import { formatBytes, formatCount, formatTime } from "../model/units";
+import { aliveAt, levelAt, type Track } from "../model/wire/memory";
 import { PanelHeader } from "./event_details";
 import { ScopedText } from "./scoped_text";
 import type { Store } from "./store";

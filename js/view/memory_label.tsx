@@ -2,8 +2,8 @@
 
 import type { MemoryItem } from "../model/arrangement";
 import { isolated } from "../model/bidi";
-import { levelAt } from "../model/memory";
 import { formatBytes } from "../model/units";
+import { levelAt } from "../model/wire/memory";
 import { HideLane } from "./lane_labels";
 import { showMemory } from "./memory_details";
 import type { Store } from "./store";

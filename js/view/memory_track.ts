@@ -2,9 +2,9 @@
 
 import type { MemoryItem } from "../model/arrangement";
 import { firstAbove } from "../model/bisect";
-import { levelAt, memoryKey, type Track } from "../model/memory";
 import { formatBytes } from "../model/units";
 import { xAt } from "../model/viewport";
+import { levelAt, memoryKey, type Track } from "../model/wire/memory";
 import type { Surface } from "./canvas";
 import { flag } from "./overlay";
 import type { Store } from "./store";

@@ -3,9 +3,9 @@
 import { render } from "preact";
 import type { Host } from "../host/host";
 import { suppressShortcuts } from "../host/jupyter_shortcuts";
-import { openContainer } from "../model/container";
-import { type Drawn, drawnIn } from "../model/drawn";
 import { compose, type Outline, outlineIn } from "../model/outline";
+import { openContainer } from "../model/wire/container";
+import { type Drawn, drawnIn } from "../model/wire/read_drawn";
 import { assemble, type Mounted } from "./assemble";
 import base from "./base.css";
 import { Message } from "./message";

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { joinLink, type Told } from "../host/channel";
 import { HeldHost } from "../host/static_host";
 import { Commands } from "../input/commands";
-import { makeDrawn } from "../model/synthetic";
+import { makeDrawn } from "../model/wire/testing/synthetic";
 import { Pairing } from "./pairing";
 import { Store } from "./store";
 

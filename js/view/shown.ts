@@ -1,11 +1,11 @@
 /** What follows from the drawn data and the step shown, each made when it is first asked for. */
 
-import type { Drawn } from "../model/drawn";
 import { RowLevels } from "../model/levels";
 import { mergedRows } from "../model/merged";
 import { NameIndex } from "../model/name_index";
 import { rowNumbers } from "../model/placement";
 import { packLanes, type Row } from "../model/rows";
+import type { Drawn } from "../model/wire/read_drawn";
 
 export class Shown {
   readonly rows: Row[][];

@@ -4,7 +4,6 @@
  */
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
-import type { Step } from "../model/drawn";
 import {
   countSteps,
   deviceNoun,
@@ -16,6 +15,7 @@ import {
   stepName,
 } from "../model/step_bars";
 import { formatCount, formatDuration } from "../model/units";
+import type { Step } from "../model/wire/read_drawn";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import { HeldHost } from "../host/static_host";
 import { Commands } from "../input/commands";
-import { makeDrawn } from "../model/synthetic";
+import { makeDrawn } from "../model/wire/testing/synthetic";
 import { Store } from "./store";
 
 beforeEach(() => {

@@ -2,7 +2,7 @@
 
 import type { Commands } from "../input/commands";
 import { formatDuration, formatPercent } from "../model/units";
-import { type Pieces, type Sum, sums } from "../model/waiting";
+import { type Pieces, type Sum, sums } from "../model/wire/waiting";
 import { isCritical } from "./critical";
 import { EventLink } from "./event_lists";
 import type { Store } from "./store";

@@ -1,6 +1,6 @@
 /** Opens the byte container in which Python sends a trace: gzip around a JSON header and binary columns. */
 import { type Column, decodeColumn, type Encoding, isEncoding, itemBytes } from "./columns";
-import { Strings } from "./strings";
+import { Strings } from "./string_table";
 
 export type { Column } from "./columns";
 export { Strings };

@@ -1,7 +1,7 @@
 /** What steps and devices waited for: the pieces of critical paths, and why devices were idle. */
 import { type Container, oneOf } from "./container";
-import type { Lane } from "./drawn";
-import { signed } from "./wire_rows";
+import type { Lane } from "./read_drawn";
+import { signed } from "./row_order";
 
 /** Stretches of time (ns from the origin), one after the other. */
 export interface Pieces {

@@ -1,6 +1,6 @@
 /** Who waited for whom: the edges between events, from either end. */
 import { type Container, oneOf } from "./container";
-import { signed } from "./wire_rows";
+import { signed } from "./row_order";
 
 const KINDS = ["data", "control", "transfer", "launch"] as const;
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Container, openContainer } from "./container";
+import { gzip, type Planned, writeContainer } from "./testing/write_container";
 import { sums, Waiting } from "./waiting";
-import { gzip, type Planned, writeContainer } from "./writer";
 
 const TASK = "/job:worker/replica:0/task:0";
 const lane = (kind: string, device: string, id = 0) => ({

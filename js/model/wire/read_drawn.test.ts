@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { readDrawn } from "./drawn";
-import { CATEGORIES, makeLane } from "./synthetic";
-import { gzip, type Planned, textColumns, writeContainer } from "./writer";
+import { readDrawn } from "./read_drawn";
+import { CATEGORIES, makeLane } from "./testing/synthetic";
+import { gzip, type Planned, textColumns, writeContainer } from "./testing/write_container";
 
 // Events 0 to 3 start at 0, 3, 5 s and 5 s + 10; the second is on the lane below, which ticks in microseconds.
 const header = {

@@ -1,7 +1,7 @@
 /** Reads merged entries as display/wire_entries.py writes them: the outline of a large trace, and parts of it. */
 import { type Container, oneOf, openContainer, type Strings, wide } from "./container";
+import { type LaneClock, wireTimes } from "./row_order";
 import { readNames } from "./scoped_names";
-import { type LaneClock, wireTimes } from "./wire_rows";
 
 /** Times in nanoseconds from the origin. */
 export interface Entries {

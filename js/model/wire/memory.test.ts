@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { openContainer } from "./container";
 import { aliveAt, levelAt, readTracks, type Track } from "./memory";
-import { makeStrings } from "./synthetic";
-import { gzip, type Planned, writeContainer } from "./writer";
+import { makeStrings } from "./testing/synthetic";
+import { gzip, type Planned, writeContainer } from "./testing/write_container";
 
 const tracks = [
   { task: "", allocator: "GPU_0_bfc", device: "gpu", peak: 230, at: 20, first: 10, unit: 5 },

@@ -1,6 +1,6 @@
 /** Seeded made-up traces, for tests and benchmarks: the same numbers on every machine. */
-import type { Drawn, Lane, Step } from "./drawn";
-import { Strings } from "./strings";
+import type { Drawn, Lane, Step } from "../read_drawn";
+import { Strings } from "../string_table";
 
 /** Uniform numbers in [0, 1) (mulberry32). */
 export function randomNumbers(seed: number): () => number {

@@ -1,10 +1,10 @@
 /** The part of a trace that is looked up when asked for: times apart, tensors, inputs, memory. */
 import { type Container, oneOf, openContainer, type Strings, stringsIn } from "./container";
 import { type Dataflow, type Edge, readDataflow } from "./dataflow";
-import type { Drawn } from "./drawn";
 import { readTracks, type Track } from "./memory";
+import type { Drawn } from "./read_drawn";
+import { byEvent, optional, wireRows } from "./row_order";
 import { Waiting } from "./waiting";
-import { byEvent, optional, wireRows } from "./wire_rows";
 
 export type { Edge, EdgeKind } from "./dataflow";
 

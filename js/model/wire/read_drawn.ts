@@ -1,9 +1,9 @@
 /** The part of a trace that is drawn: lanes, steps and one row of numbers an event. */
-import { type Clock, type WireClock, withClocks } from "./clocks";
+import { type Clock, type WireClock, withClocks } from "../clocks";
+import type { Merged } from "../merged";
 import { type Column, type Container, oneOf, openContainer, type Strings, wide } from "./container";
-import type { Merged } from "./merged";
+import { byEvent, type LaneClock, wireRows, wireTimes } from "./row_order";
 import { readNames } from "./scoped_names";
-import { byEvent, type LaneClock, wireRows, wireTimes } from "./wire_rows";
 
 export interface Lane {
   id: number;

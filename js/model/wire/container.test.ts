@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openContainer, Strings } from "./container";
-import { makeStrings, randomNumbers } from "./synthetic";
-import { gzip, type Planned, writeContainer } from "./writer";
+import { makeStrings, randomNumbers } from "./testing/synthetic";
+import { gzip, type Planned, writeContainer } from "./testing/write_container";
 
 async function roundTrip(planned: Planned) {
   const container = await openContainer(await gzip(writeContainer({}, { before: one, column: planned })));

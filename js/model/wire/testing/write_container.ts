@@ -1,5 +1,5 @@
 /** Writes containers the slow, obvious way, so that tests can read back what they know. */
-import type { Column } from "./columns";
+import type { Column } from "../columns";
 
 export interface Planned {
   encoding: "plain" | "shuffle" | "delta-shuffle";

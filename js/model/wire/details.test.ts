@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Details, readDetails } from "./details";
-import { makeDrawn } from "./synthetic";
-import { gzip, type Planned, textColumns, writeContainer } from "./writer";
+import { makeDrawn } from "./testing/synthetic";
+import { gzip, type Planned, textColumns, writeContainer } from "./testing/write_container";
 
 // Events 1 and 3 are on the first lane, so that the rows of the columns are events 1, 3, 0, 2.
 const drawn = makeDrawn([
