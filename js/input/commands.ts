@@ -1,8 +1,8 @@
 /** What the user can do, whatever key, button or link asks for it. */
 
-import { GROUP_HEIGHT } from "../model/arrangement";
+import { GROUP_HEIGHT } from "../model/lanes/layout";
+import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
 import { eventCount, placeOfEvent } from "../model/merged";
-import { nextInLane, verticalNeighbour } from "../model/neighbours";
 import { neighbour } from "../model/search";
 import { fit, type Viewport, zoomAt } from "../model/viewport";
 import type { Mark } from "../view/hover_and_marks";

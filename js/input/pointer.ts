@@ -1,7 +1,7 @@
 /** The pointer over the lanes: hover, click, double click, and the three drags. */
 
 import type { Selection } from "../host/host";
-import { itemAt } from "../model/arrangement";
+import { itemAt } from "../model/lanes/layout";
 import { hitRow } from "../model/raster";
 import { pan, timeAt, type Viewport } from "../model/viewport";
 import { showMemory } from "../view/memory_details";

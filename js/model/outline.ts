@@ -1,5 +1,5 @@
 /** Puts together what is drawn of a large trace: its outline, a part in more detail, and single events. */
-import { type WireClock, withClocks } from "./clocks";
+import { type WireClock, withClocks } from "./lanes/clock_bounds";
 import { type Container, Strings } from "./wire/container";
 import { type Entries, entriesIn } from "./wire/entries";
 import type { Drawn, Lane, Step } from "./wire/read_drawn";

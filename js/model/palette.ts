@@ -1,6 +1,6 @@
 /** What colours mean: hue by kind (or op type, or device), lightness by name. */
 import { contrast, fromOklch, lighten, mix, parseColour, type Rgb, toHex, toPixel } from "./colour";
-import { placeLabel } from "./labels";
+import { placeLabel } from "./lanes/labels";
 import type { Drawn } from "./wire/read_drawn";
 import { digitlessHash } from "./wire/string_table";
 

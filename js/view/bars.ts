@@ -1,6 +1,6 @@
 /** The lanes' picture: ground, group strips and one raster line per row of events, drawn by the CPU. */
 
-import { ROW_HEIGHT } from "../model/arrangement";
+import { ROW_HEIGHT } from "../model/lanes/layout";
 import { rasterRow } from "../model/raster";
 import type { Row } from "../model/rows";
 import type { Tick } from "../model/ticks";

@@ -1,7 +1,7 @@
 /** Where the cursor crosses lanes of another clock: when, by the first task's clock, what is shown there may have been. */
 
-import type { Item } from "../model/arrangement";
-import { type Clock, clockBand, commonClock } from "../model/clocks";
+import { type Clock, clockBand, commonClock } from "../model/lanes/clock_bounds";
+import type { Item } from "../model/lanes/layout";
 import type { Lane } from "../model/wire/read_drawn";
 import type { Surface } from "./canvas";
 import type { Store } from "./store";

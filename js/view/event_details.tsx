@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { Commands } from "../input/commands";
-import { stepName } from "../model/step_bars";
+import { stepName } from "../model/lanes/step_bars";
 import {
   formatBytes,
   formatDuration,

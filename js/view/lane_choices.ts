@@ -1,6 +1,6 @@
 /** What the user did to the lanes: folded groups, hidden and pinned lanes, by their keys. */
 
-import type { Arrangement } from "../model/arrangement";
+import type { Arrangement } from "../model/lanes/layout";
 
 export class LaneChoices {
   readonly collapsed = new Set<string>();

@@ -1,10 +1,10 @@
 /** The column at the left: groups that fold, lanes that can be pinned and hidden. Only what is in view is in the DOM. */
 
 import type { Commands } from "../input/commands";
-import type { GroupItem, Item, LaneItem } from "../model/arrangement";
 import { isolated } from "../model/bidi";
-import { clockSentence, clockText, commonClock, shortClockText } from "../model/clocks";
-import { placeLabel } from "../model/labels";
+import { clockSentence, clockText, commonClock, shortClockText } from "../model/lanes/clock_bounds";
+import { placeLabel } from "../model/lanes/labels";
+import type { GroupItem, Item, LaneItem } from "../model/lanes/layout";
 import { formatCount, formatNumber } from "../model/units";
 import { MemoryLabel } from "./memory_label";
 import type { Store } from "./store";

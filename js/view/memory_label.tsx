@@ -1,7 +1,7 @@
 /** The label of an allocator's memory: how much it had given out at the cursor, and at most. */
 
-import type { MemoryItem } from "../model/arrangement";
 import { isolated } from "../model/bidi";
+import type { MemoryItem } from "../model/lanes/layout";
 import { formatBytes } from "../model/units";
 import { levelAt } from "../model/wire/memory";
 import { HideLane } from "./lane_labels";

@@ -3,9 +3,9 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
 import { isolated } from "../model/bidi";
-import { commonPlace } from "../model/labels";
+import { commonPlace } from "../model/lanes/labels";
+import { eventsShown, stepName } from "../model/lanes/step_bars";
 import { type RangeStatistics, rangeStatistics } from "../model/statistics";
-import { eventsShown, stepName } from "../model/step_bars";
 import { formatCount, formatDuration, formatNumber, formatPercent } from "../model/units";
 import { isCritical } from "./critical";
 import { PanelHeader } from "./event_details";

@@ -1,9 +1,9 @@
 /** What follows from the drawn data and the step shown, each made when it is first asked for. */
 
+import { rowNumbers } from "../model/lanes/placement";
 import { RowLevels } from "../model/levels";
 import { mergedRows } from "../model/merged";
 import { NameIndex } from "../model/name_index";
-import { rowNumbers } from "../model/placement";
 import { packLanes, type Row } from "../model/rows";
 import type { Drawn } from "../model/wire/read_drawn";
 

@@ -13,7 +13,7 @@ import {
   type StepBars,
   stepBars,
   stepName,
-} from "../model/step_bars";
+} from "../model/lanes/step_bars";
 import { formatCount, formatDuration } from "../model/units";
 import type { Step } from "../model/wire/read_drawn";
 import type { Store } from "./store";

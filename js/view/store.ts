@@ -1,15 +1,15 @@
 /** The state of one view. Panels, canvases and input read it; only its methods change it. */
 
 import type { Host, Options, Selection } from "../host/host";
-import { Aligned } from "../model/aligned";
-import { type Arrangement, arrange } from "../model/arrangement";
-import { liesIn } from "../model/kept_selection";
+import { Aligned } from "../model/lanes/aligned_steps";
+import { type Arrangement, arrange } from "../model/lanes/layout";
+import { Placement } from "../model/lanes/placement";
+import { liesIn } from "../model/lanes/selection_step";
+import { isSparse } from "../model/lanes/step_bars";
 import { byEventId, byPlace } from "../model/merged";
 import type { Theme } from "../model/palette";
-import { Placement } from "../model/placement";
 import type { Row } from "../model/rows";
 import { type Matches, search } from "../model/search";
-import { isSparse } from "../model/step_bars";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { DetailsView } from "../model/wire/details";
 import type { Track } from "../model/wire/memory";

@@ -3,7 +3,7 @@
 import type { Options } from "../host/host";
 import type { Commands } from "../input/commands";
 import { withoutControls } from "../model/bidi";
-import { countSteps, eventsShown, stepName } from "../model/step_bars";
+import { countSteps, eventsShown, stepName } from "../model/lanes/step_bars";
 import { formatCount, formatDuration, formatNumber } from "../model/units";
 import { isCritical, toggleCritical, whyNoPath } from "./critical";
 import { ExportMenu } from "./export_menu";

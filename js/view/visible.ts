@@ -1,6 +1,6 @@
 /** Walks the rows that are in view, and the bars in them that are wide enough to carry something. */
 
-import { type LaneItem, ROW_HEIGHT } from "../model/arrangement";
+import { type LaneItem, ROW_HEIGHT } from "../model/lanes/layout";
 import type { Row } from "../model/rows";
 import type { Store } from "./store";
 

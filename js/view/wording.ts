@@ -1,7 +1,7 @@
 /** How tasks, devices and events are called in the panels. */
 
 import { isolated } from "../model/bidi";
-import { laneLabel, placeLabel, taskLabel } from "../model/labels";
+import { laneLabel, placeLabel, taskLabel } from "../model/lanes/labels";
 import type { Store } from "./store";
 
 /** A full device name as "worker 1 · GPU:0". */

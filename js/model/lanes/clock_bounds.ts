@@ -1,9 +1,9 @@
 /** How far the clocks of several tasks may be apart, and how that is said. Nanoseconds, infinite where nothing is known. */
-import { isolated } from "./bidi";
+import { isolated } from "../bidi";
+import { formatDuration, type TimeUnit, timeUnit } from "../units";
+import { type Viewport, xAt } from "../viewport";
+import type { Lane } from "../wire/read_drawn";
 import { taskLabel } from "./labels";
-import { formatDuration, type TimeUnit, timeUnit } from "./units";
-import { type Viewport, xAt } from "./viewport";
-import type { Lane } from "./wire/read_drawn";
 
 /** An interval whose ends are at most so many times as far from 0 as one another is said as ±. */
 const ALIKE = 1.5;

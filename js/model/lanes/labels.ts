@@ -1,5 +1,5 @@
 /** Short names for tasks, devices and lanes, as people say them. */
-import type { Lane } from "./wire/read_drawn";
+import type { Lane } from "../wire/read_drawn";
 
 /** What a lane is called. */
 type Called = Pick<Lane, "task" | "device" | "lane">;

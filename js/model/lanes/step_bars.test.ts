@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { Step } from "../wire/read_drawn";
+import { makeDrawn } from "../wire/testing/synthetic";
 import { deviceNoun, eventsShown, stepBars, stepName } from "./step_bars";
-import type { Step } from "./wire/read_drawn";
-import { makeDrawn } from "./wire/testing/synthetic";
 
 const steps = (...durations: number[]): Step[] =>
   durations.map((duration, step) => ({ step, start: step * 1000, end: step * 1000 + duration, events: 1 }));

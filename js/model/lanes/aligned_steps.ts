@@ -2,9 +2,9 @@
  * All steps under each other, every one from its own start: the same events on lanes of their own, at other times.
  * What is of no step has no start to count from, and is mostly far longer than a step: it is left out.
  */
-import type { Selection } from "../host/host";
+import type { Selection } from "../../host/host";
+import type { Drawn, Lane } from "../wire/read_drawn";
 import { placeLabel } from "./labels";
-import type { Drawn, Lane } from "./wire/read_drawn";
 
 /** Lanes are numbered in two bytes. */
 const MOST_LANES = 0xffff;

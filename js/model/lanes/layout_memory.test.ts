@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type ArrangeOptions, arrange, itemAt } from "./arrangement";
-import { packLanes } from "./rows";
-import type { Track } from "./wire/memory";
-import { makeDrawn, makeLane } from "./wire/testing/synthetic";
+import { packLanes } from "../rows";
+import type { Track } from "../wire/memory";
+import { makeDrawn, makeLane } from "../wire/testing/synthetic";
+import { type ArrangeOptions, arrange, itemAt } from "./layout";
 
 const [PS, WORKER] = ["/job:ps/replica:0/task:0", "/job:worker/replica:0/task:1"];
 const [CPU, GPU] = [`${WORKER}/device:CPU:0`, `${WORKER}/device:GPU:0`];

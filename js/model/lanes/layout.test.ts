@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./arrangement";
-import { withClocks } from "./clocks";
+import { packLanes } from "../rows";
+import { type Made, makeDrawn, makeLane, randomNumbers } from "../wire/testing/synthetic";
+import { withClocks } from "./clock_bounds";
 import { commonPlace, deviceLabel, laneLabel, placeLabel, taskLabel } from "./labels";
-import { packLanes } from "./rows";
-import { type Made, makeDrawn, makeLane, randomNumbers } from "./wire/testing/synthetic";
+import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./layout";
 
 const WORKER_0 = "/job:worker/replica:0/task:0";
 const WORKER_1 = "/job:worker/replica:0/task:1";

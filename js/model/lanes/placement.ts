@@ -1,7 +1,8 @@
 /** Where in an arrangement an event is. */
-import { type Arrangement, type LaneItem, ROW_HEIGHT } from "./arrangement";
-import type { Row } from "./rows";
-import type { Drawn } from "./wire/read_drawn";
+
+import type { Row } from "../rows";
+import type { Drawn } from "../wire/read_drawn";
+import { type Arrangement, type LaneItem, ROW_HEIGHT } from "./layout";
 
 /** For each event the row of its lane that holds it; events of other steps keep 0. */
 export function rowNumbers(count: number, rows: readonly (readonly Row[])[]): Uint32Array {

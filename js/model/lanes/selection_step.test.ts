@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { liesIn } from "./kept_selection";
-import { makeDrawn } from "./wire/testing/synthetic";
+import { makeDrawn } from "../wire/testing/synthetic";
+import { liesIn } from "./selection_step";
 
 const run = makeDrawn([
   { start: 0, duration: 500, step: -1 },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { makeLane } from "../wire/testing/synthetic";
 import {
   type Clock,
   clockBand,
@@ -7,8 +8,7 @@ import {
   commonClock,
   shortClockText,
   withClocks,
-} from "./clocks";
-import { makeLane } from "./wire/testing/synthetic";
+} from "./clock_bounds";
 
 const [WORKER_0, WORKER_1] = [0, 1].map((task) => `/job:worker/replica:0/task:${task}`);
 const PS = "/job:ps/replica:0/task:0";

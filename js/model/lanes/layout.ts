@@ -1,10 +1,11 @@
 /** What is where from top to bottom: groups, lanes and their rows, in CSS px. */
-import { type Clock, commonClock } from "./clocks";
+
+import type { Row } from "../rows";
+import type { Track } from "../wire/memory";
+import type { Drawn, Lane } from "../wire/read_drawn";
+import { type Clock, commonClock } from "./clock_bounds";
 import { type Group, type GroupBy, groupLanes } from "./groups";
 import { isLaneCalled, laneLabel, placeLabel } from "./labels";
-import type { Row } from "./rows";
-import type { Track } from "./wire/memory";
-import type { Drawn, Lane } from "./wire/read_drawn";
 
 export type { GroupBy } from "./groups";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { arrange } from "./arrangement";
+import { packLanes } from "../rows";
+import { makeDrawn, randomNumbers } from "../wire/testing/synthetic";
+import { arrange } from "./layout";
 import { nextInLane, verticalNeighbour } from "./neighbours";
-import { packLanes } from "./rows";
-import { makeDrawn, randomNumbers } from "./wire/testing/synthetic";
 
 const random = randomNumbers(31);
 const drawn = makeDrawn(

@@ -1,8 +1,9 @@
 /** Stepping from event to event with the keyboard. */
-import type { Arrangement, LaneItem } from "./arrangement";
-import { firstAbove, firstAtLeast } from "./bisect";
-import type { Row } from "./rows";
-import type { Drawn } from "./wire/read_drawn";
+
+import { firstAbove, firstAtLeast } from "../bisect";
+import type { Row } from "../rows";
+import type { Drawn } from "../wire/read_drawn";
+import type { Arrangement, LaneItem } from "./layout";
 
 /** The event that starts next (`direction` 1) or before (-1) event `id` among the rows of its lane; null at the end. */
 export function nextInLane(

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { Aligned } from "./aligned";
-import { packLanes } from "./rows";
-import { search } from "./search";
-import { rangeStatistics } from "./statistics";
-import { makeDrawn } from "./wire/testing/synthetic";
+import { packLanes } from "../rows";
+import { search } from "../search";
+import { rangeStatistics } from "../statistics";
+import { makeDrawn } from "../wire/testing/synthetic";
+import { Aligned } from "./aligned_steps";
 
 const run = {
   ...makeDrawn([

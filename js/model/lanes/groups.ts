@@ -1,7 +1,7 @@
 /** Which lanes stand together under one header. */
 
+import type { Lane } from "../wire/read_drawn";
 import { deviceLabel, placeLabel, taskLabel } from "./labels";
-import type { Lane } from "./wire/read_drawn";
 
 export type GroupBy = "device" | "kind" | "none";
 
