@@ -2,7 +2,7 @@
 
 import { GROUP_HEIGHT } from "../model/lanes/layout";
 import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
-import { eventCount, placeOfEvent } from "../model/merged";
+import { eventCount, placeOfEvent } from "../model/lod/merged";
 import { neighbour } from "../model/search";
 import { fit, type Viewport, zoomAt } from "../model/viewport";
 import type { Mark } from "../view/hover_and_marks";

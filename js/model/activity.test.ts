@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { activity } from "./activity";
-import { packLanes } from "./rows";
+import { packLanes } from "./lod/rows";
 import { CATEGORIES, makeDrawn, randomNumbers } from "./wire/testing/synthetic";
 
 const random = randomNumbers(21);

@@ -1,6 +1,6 @@
 /** How busy the trace is over time, for the minimap. */
-import { firstAbove } from "./bisect";
-import type { Row } from "./rows";
+import { firstAbove } from "./lod/bisect";
+import type { Row } from "./lod/rows";
 import type { Drawn } from "./wire/read_drawn";
 
 export interface Activity {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { RowLevels } from "./levels";
+import { RowLevels } from "./lod/levels";
+import { packLanes, type Row } from "./lod/rows";
 import { hitRow, rasterRow } from "./raster";
-import { packLanes, type Row } from "./rows";
 import { type Made, makeBursts, makeDrawn, randomNumbers } from "./wire/testing/synthetic";
 
 const GROUND = 0xffffffff;

@@ -1,6 +1,7 @@
 /** Finds events by text and duration; each text is looked at once, not once an event. */
-import { firstAbove, firstAtLeast } from "./bisect";
+
 import { laneWords } from "./lanes/labels";
+import { firstAbove, firstAtLeast } from "./lod/bisect";
 import { categoryLabel } from "./palette";
 import { type Field, parseQuery, type Term } from "./query";
 import type { DetailsView } from "./wire/details";

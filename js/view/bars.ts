@@ -1,8 +1,8 @@
 /** The lanes' picture: ground, group strips and one raster line per row of events, drawn by the CPU. */
 
 import { ROW_HEIGHT } from "../model/lanes/layout";
+import type { Row } from "../model/lod/rows";
 import { rasterRow } from "../model/raster";
-import type { Row } from "../model/rows";
 import type { Tick } from "../model/ticks";
 import { xAt } from "../model/viewport";
 import { abgr, type Surface } from "./canvas";

@@ -1,6 +1,6 @@
 /** The critical path in the picture: its events are what the search finds, and a line goes through them. */
 
-import { firstAbove } from "../model/bisect";
+import { firstAbove } from "../model/lod/bisect";
 import { xAt } from "../model/viewport";
 import type { Surface } from "./canvas";
 import type { Store } from "./store";

@@ -1,13 +1,13 @@
 /** A trace too large for the browser: its outline, the part in view in detail, and what the kernel is asked. */
 
 import type { Commands } from "../input/commands";
-import { firstAtLeast } from "../model/bisect";
-import { LooseDetails, looseEntries, type SameName, type WholeNumbers } from "../model/loose";
-import { eventAt, placeOfEvent } from "../model/merged";
-import { compose, joined, type Outline, type Part } from "../model/outline";
+import { firstAtLeast } from "../model/lod/bisect";
+import { LooseDetails, looseEntries, type SameName, type WholeNumbers } from "../model/lod/exact_events";
+import { eventAt, placeOfEvent } from "../model/lod/merged";
+import { type Window, wantedWindow } from "../model/lod/next_window";
+import { compose, joined, type Outline, type Part } from "../model/lod/outline";
 import type { Matches } from "../model/search";
 import type { RangeSelection, RangeStatistics } from "../model/statistics";
-import { type Window, wantedWindow } from "../model/window_choice";
 import { openContainer, stringsIn } from "../model/wire/container";
 import { type DetailsView, readDetails } from "../model/wire/details";
 import { type Entries, readEntries } from "../model/wire/entries";

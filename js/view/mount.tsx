@@ -3,7 +3,7 @@
 import { render } from "preact";
 import type { Host } from "../host/host";
 import { suppressShortcuts } from "../host/jupyter_shortcuts";
-import { compose, type Outline, outlineIn } from "../model/outline";
+import { compose, type Outline, outlineIn } from "../model/lod/outline";
 import { openContainer } from "../model/wire/container";
 import { type Drawn, drawnIn } from "../model/wire/read_drawn";
 import { assemble, type Mounted } from "./assemble";

@@ -3,7 +3,7 @@
 import type { Told } from "../host/channel";
 import type { Commands } from "../input/commands";
 import { counterpart } from "../model/counterpart";
-import { byEventId } from "../model/merged";
+import { byEventId } from "../model/lod/merged";
 import { Linking, type Selected } from "./linking";
 import type { Store } from "./store";
 import { categoryOf, nameOf, opOf } from "./wording";

@@ -1,6 +1,6 @@
 /** What of a trace is not in the browser, as the rest of the view asks for it. */
 
-import type { SameName } from "../model/loose";
+import type { SameName } from "../model/lod/exact_events";
 import type { Matches } from "../model/search";
 import type { RangeSelection, RangeStatistics } from "../model/statistics";
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
-import { firstAtLeast } from "../model/bisect";
+import { firstAtLeast } from "../model/lod/bisect";
 import { formatCount } from "../model/units";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";

@@ -1,10 +1,10 @@
 /** What follows from the drawn data and the step shown, each made when it is first asked for. */
 
 import { rowNumbers } from "../model/lanes/placement";
-import { RowLevels } from "../model/levels";
-import { mergedRows } from "../model/merged";
+import { RowLevels } from "../model/lod/levels";
+import { mergedRows } from "../model/lod/merged";
+import { packLanes, type Row } from "../model/lod/rows";
 import { NameIndex } from "../model/name_index";
-import { packLanes, type Row } from "../model/rows";
 import type { Drawn } from "../model/wire/read_drawn";
 
 export class Shown {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { packLanes } from "../rows";
+import { packLanes } from "../lod/rows";
 import { search } from "../search";
 import { rangeStatistics } from "../statistics";
 import { makeDrawn } from "../wire/testing/synthetic";

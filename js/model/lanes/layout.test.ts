@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { packLanes } from "../rows";
+import { packLanes } from "../lod/rows";
 import { type Made, makeDrawn, makeLane, randomNumbers } from "../wire/testing/synthetic";
 import { withClocks } from "./clock_bounds";
 import { commonPlace, deviceLabel, laneLabel, placeLabel, taskLabel } from "./labels";

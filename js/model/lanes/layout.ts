@@ -1,6 +1,6 @@
 /** What is where from top to bottom: groups, lanes and their rows, in CSS px. */
 
-import type { Row } from "../rows";
+import type { Row } from "../lod/rows";
 import type { Track } from "../wire/memory";
 import type { Drawn, Lane } from "../wire/read_drawn";
 import { type Clock, commonClock } from "./clock_bounds";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { packLanes } from "../rows";
+import { packLanes } from "../lod/rows";
 import type { Track } from "../wire/memory";
 import { makeDrawn, makeLane } from "../wire/testing/synthetic";
 import { type ArrangeOptions, arrange, itemAt } from "./layout";

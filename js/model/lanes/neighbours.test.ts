@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { packLanes } from "../rows";
+import { packLanes } from "../lod/rows";
 import { makeDrawn, randomNumbers } from "../wire/testing/synthetic";
 import { arrange } from "./layout";
 import { nextInLane, verticalNeighbour } from "./neighbours";

@@ -1,7 +1,7 @@
 /** Stepping from event to event with the keyboard. */
 
-import { firstAbove, firstAtLeast } from "../bisect";
-import type { Row } from "../rows";
+import { firstAbove, firstAtLeast } from "../lod/bisect";
+import type { Row } from "../lod/rows";
 import type { Drawn } from "../wire/read_drawn";
 import type { Arrangement, LaneItem } from "./layout";
 

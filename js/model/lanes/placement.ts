@@ -1,6 +1,6 @@
 /** Where in an arrangement an event is. */
 
-import type { Row } from "../rows";
+import type { Row } from "../lod/rows";
 import type { Drawn } from "../wire/read_drawn";
 import { type Arrangement, type LaneItem, ROW_HEIGHT } from "./layout";
 

@@ -1,6 +1,6 @@
 /** Whether a selection is still seen once another step is chosen. */
 import type { Selection } from "../../host/host";
-import { placeOfEvent } from "../merged";
+import { placeOfEvent } from "../lod/merged";
 import type { Drawn } from "../wire/read_drawn";
 
 /**

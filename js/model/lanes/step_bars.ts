@@ -1,6 +1,6 @@
 /** The steps as bars: how long each took, how much of that a device computed, which stand out. */
 import { isolated } from "../bidi";
-import { eventCount } from "../merged";
+import { eventCount } from "../lod/merged";
 import type { Drawn, Lane, Step } from "../wire/read_drawn";
 
 export interface StepBar {

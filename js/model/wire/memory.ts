@@ -1,5 +1,5 @@
 /** How much memory each allocator had given out over time, and what lay in it. */
-import { firstAbove } from "../bisect";
+import { firstAbove } from "../lod/bisect";
 import { type Container, oneOf, type Strings } from "./container";
 
 type Numbers = Uint32Array | Float64Array;

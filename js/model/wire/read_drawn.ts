@@ -1,6 +1,6 @@
 /** The part of a trace that is drawn: lanes, steps and one row of numbers an event. */
 import { type Clock, type WireClock, withClocks } from "../lanes/clock_bounds";
-import type { Merged } from "../merged";
+import type { Merged } from "../lod/merged";
 import { type Column, type Container, oneOf, openContainer, type Strings, wide } from "./container";
 import { byEvent, type LaneClock, wireRows, wireTimes } from "./row_order";
 import { readNames } from "./scoped_names";

@@ -1,7 +1,7 @@
 /** A trace of which the browser holds what the pixels need: entries that each stand for one event or several. */
-import type { Selection } from "../host/host";
+import type { Selection } from "../../host/host";
+import type { Drawn } from "../wire/read_drawn";
 import type { Row } from "./rows";
-import type { Drawn } from "./wire/read_drawn";
 
 /**
  * Besides the columns of `Drawn`, which say all about one event of each entry,

@@ -1,5 +1,5 @@
 /** Packs the events of a lane into rows, so that nothing is drawn over anything else. */
-import type { Drawn } from "./wire/read_drawn";
+import type { Drawn } from "../wire/read_drawn";
 
 /** Events of one lane that do not overlap; the arrays are aligned and ordered by start. Times in ns. */
 export interface Row {

@@ -1,5 +1,5 @@
 /** When the part of a large trace that is in view is to be had in more detail, and which part that is. */
-import type { Viewport } from "./viewport";
+import type { Viewport } from "../viewport";
 
 /** A part of the run, in nanoseconds from the origin, whose events are merged in buckets of so many nanoseconds. */
 export interface Window extends Viewport {

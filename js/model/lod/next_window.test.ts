@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Window, wantedWindow } from "./window_choice";
+import { type Window, wantedWindow } from "./next_window";
 
 const bounds = { start: 0, end: 1e9 };
 const OUTLINE = 2 ** 20;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { activity } from "./activity";
+import { activity } from "../activity";
+import { hitRow, rasterRow } from "../raster";
+import type { Entries } from "../wire/entries";
+import { CATEGORIES, makeLane, makeStrings } from "../wire/testing/synthetic";
 import { RowLevels } from "./levels";
 import { byEventId, byPlace, eventCount, mergedRows, placeOfEvent } from "./merged";
 import { compose, type Outline } from "./outline";
-import { hitRow, rasterRow } from "./raster";
-import type { Entries } from "./wire/entries";
-import { CATEGORIES, makeLane, makeStrings } from "./wire/testing/synthetic";
 
 interface One {
   lane?: number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { type Made, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
 import { packLanes, type Row } from "./rows";
-import { type Made, makeDrawn, randomNumbers } from "./wire/testing/synthetic";
 
 function overlapping(seed: number, count: number, span: number, longest: number): Made[] {
   const random = randomNumbers(seed);

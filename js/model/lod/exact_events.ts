@@ -1,9 +1,9 @@
 /** Single events of a large trace: what is drawn of them, and their details. */
 
+import type { Details, DetailsView, Edge } from "../wire/details";
+import type { Entries } from "../wire/entries";
+import type { Drawn } from "../wire/read_drawn";
 import { eventAt, placeOfEvent } from "./merged";
-import type { Details, DetailsView, Edge } from "./wire/details";
-import type { Entries } from "./wire/entries";
-import type { Drawn } from "./wire/read_drawn";
 
 /** What of a few events is numbered as in the whole trace; one item an event. */
 export interface WholeNumbers {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { type Made, makeBursts, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
 import { type Level, RowLevels } from "./levels";
 import { packLanes, type Row } from "./rows";
-import { type Made, makeBursts, makeDrawn, randomNumbers } from "./wire/testing/synthetic";
 
 function rowOf(made: Made[]): Row {
   return packLanes(makeDrawn(made), null)[0][0];
