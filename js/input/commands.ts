@@ -3,7 +3,7 @@
 import { GROUP_HEIGHT } from "../model/lanes/layout";
 import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
 import { eventCount, placeOfEvent } from "../model/lod/merged";
-import { neighbour } from "../model/search";
+import { neighbour } from "../model/search/search";
 import { fit, type Viewport, zoomAt } from "../model/viewport";
 import type { Mark } from "../view/hover_and_marks";
 import type { Store } from "../view/store";

@@ -6,8 +6,8 @@ import { LooseDetails, looseEntries, type SameName, type WholeNumbers } from "..
 import { eventAt, placeOfEvent } from "../model/lod/merged";
 import { type Window, wantedWindow } from "../model/lod/next_window";
 import { compose, joined, type Outline, type Part } from "../model/lod/outline";
-import type { Matches } from "../model/search";
-import type { RangeSelection, RangeStatistics } from "../model/statistics";
+import type { RangeSelection, RangeStatistics } from "../model/search/range_statistics";
+import type { Matches } from "../model/search/search";
 import { openContainer, stringsIn } from "../model/wire/container";
 import { type DetailsView, readDetails } from "../model/wire/details";
 import { type Entries, readEntries } from "../model/wire/entries";

@@ -2,7 +2,7 @@
 
 import { joinLink, type Told } from "../host/channel";
 import type { Commands } from "../input/commands";
-import { lightMask } from "../model/lit";
+import { lightMask } from "../model/search/highlight";
 import type { Viewport } from "../model/viewport";
 import type { Store } from "./store";
 import { nameOf, opOf } from "./wording";

@@ -2,8 +2,8 @@
 
 import type { Told } from "../host/channel";
 import type { Commands } from "../input/commands";
-import { counterpart } from "../model/counterpart";
 import { byEventId } from "../model/lod/merged";
+import { counterpart } from "../model/search/counterpart";
 import { Linking, type Selected } from "./linking";
 import type { Store } from "./store";
 import { categoryOf, nameOf, opOf } from "./wording";

@@ -5,7 +5,7 @@ import type { Commands } from "../input/commands";
 import { isolated } from "../model/bidi";
 import { commonPlace } from "../model/lanes/labels";
 import { eventsShown, stepName } from "../model/lanes/step_bars";
-import { type RangeStatistics, rangeStatistics } from "../model/statistics";
+import { type RangeStatistics, rangeStatistics } from "../model/search/range_statistics";
 import { formatCount, formatDuration, formatNumber, formatPercent } from "../model/units";
 import { isCritical } from "./critical";
 import { PanelHeader } from "./event_details";

@@ -1,8 +1,8 @@
 /** What of a trace is not in the browser, as the rest of the view asks for it. */
 
 import type { SameName } from "../model/lod/exact_events";
-import type { Matches } from "../model/search";
-import type { RangeSelection, RangeStatistics } from "../model/statistics";
+import type { RangeSelection, RangeStatistics } from "../model/search/range_statistics";
+import type { Matches } from "../model/search/search";
 
 export interface Remote {
   /** What a search finds; null while that is not known, after which the store is told. */

@@ -1,6 +1,6 @@
 /** Files made in the browser itself, with or without a kernel, and how the user gets them. */
 
-import { eventsIn } from "../model/statistics";
+import { eventsIn } from "../model/search/range_statistics";
 import type { Store } from "./store";
 import { nameOf, opOf, placeOf } from "./wording";
 

@@ -4,7 +4,7 @@ import { rowNumbers } from "../model/lanes/placement";
 import { RowLevels } from "../model/lod/levels";
 import { mergedRows } from "../model/lod/merged";
 import { packLanes, type Row } from "../model/lod/rows";
-import { NameIndex } from "../model/name_index";
+import { NameIndex } from "../model/search/name_index";
 import type { Drawn } from "../model/wire/read_drawn";
 
 export class Shown {

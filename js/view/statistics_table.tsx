@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
 import { isolated, withoutControls } from "../model/bidi";
 import { categoryColour, categoryLabel } from "../model/palette";
-import type { StatisticsRow } from "../model/statistics";
+import type { StatisticsRow } from "../model/search/range_statistics";
 import { formatCount, formatDuration } from "../model/units";
 import type { Store } from "./store";
 import { shortName } from "./wording";

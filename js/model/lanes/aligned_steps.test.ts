@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { packLanes } from "../lod/rows";
-import { search } from "../search";
-import { rangeStatistics } from "../statistics";
+import { rangeStatistics } from "../search/range_statistics";
+import { search } from "../search/search";
 import { makeDrawn } from "../wire/testing/synthetic";
 import { Aligned } from "./aligned_steps";
 

@@ -1,5 +1,5 @@
 /** Which events are meant by a name that something beside the timeline is called by. */
-import type { Drawn } from "./wire/read_drawn";
+import type { Drawn } from "../wire/read_drawn";
 
 /**
  * 1 for each event whose op type or node is called `name`, or whose node lies in the scope of that name. Null where

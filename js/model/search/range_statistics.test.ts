@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { eventsIn, type RangeSelection, rangeStatistics } from "./statistics";
-import { makeDrawn, randomNumbers } from "./wire/testing/synthetic";
+import { makeDrawn, randomNumbers } from "../wire/testing/synthetic";
+import { eventsIn, type RangeSelection, rangeStatistics } from "./range_statistics";
 
 const random = randomNumbers(11);
 const drawn = makeDrawn(

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { Details } from "../wire/details";
+import type { Drawn } from "../wire/read_drawn";
+import { type Made, makeDrawn, makeLane, makeStrings, randomNumbers } from "../wire/testing/synthetic";
 import { parseQuery } from "./query";
 import { neighbour, search } from "./search";
-import type { Details } from "./wire/details";
-import type { Drawn } from "./wire/read_drawn";
-import { type Made, makeDrawn, makeLane, makeStrings, randomNumbers } from "./wire/testing/synthetic";
 
 const made: Made[] = [
   { start: 0, duration: 5e6, name: "tower/MatMul", op: "MatMul", lane: 0 },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { lightMask } from "./lit";
-import { makeDrawn } from "./wire/testing/synthetic";
+import { makeDrawn } from "../wire/testing/synthetic";
+import { lightMask } from "./highlight";
 
 const drawn = makeDrawn([
   { start: 0, name: "tower/dense/MatMul", op: "MatMul" },

@@ -1,5 +1,5 @@
 /** Which events have the same name. */
-import type { Drawn } from "./wire/read_drawn";
+import type { Drawn } from "../wire/read_drawn";
 
 export class NameIndex {
   readonly #drawn: Drawn;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { makeDrawn } from "../wire/testing/synthetic";
 import { counterpart } from "./counterpart";
-import { makeDrawn } from "./wire/testing/synthetic";
 
 const drawn = makeDrawn([
   { start: 0, duration: 5, name: "a", op: "MatMul", category: 0 },

@@ -1,12 +1,12 @@
 /** Finds events by text and duration; each text is looked at once, not once an event. */
 
-import { laneWords } from "./lanes/labels";
-import { firstAbove, firstAtLeast } from "./lod/bisect";
-import { categoryLabel } from "./palette";
+import { laneWords } from "../lanes/labels";
+import { firstAbove, firstAtLeast } from "../lod/bisect";
+import { categoryLabel } from "../palette";
+import type { DetailsView } from "../wire/details";
+import type { Drawn } from "../wire/read_drawn";
+import type { Strings } from "../wire/string_table";
 import { type Field, parseQuery, type Term } from "./query";
-import type { DetailsView } from "./wire/details";
-import type { Drawn } from "./wire/read_drawn";
-import type { Strings } from "./wire/string_table";
 
 export interface Matches {
   /** Event ids, by start. */
