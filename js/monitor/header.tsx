@@ -1,6 +1,6 @@
 /** The line at the top: which session, whether it is recorded, and what can be asked of all of it. */
 
-import { formatCount } from "../model/units";
+import { formatCount } from "../model/format/units";
 import type { MonitorState } from "./monitor_host";
 import { Popover } from "./popover";
 import { recording, refusal } from "./recording";

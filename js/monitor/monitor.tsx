@@ -1,6 +1,6 @@
 /** The whole monitor: tables, details, and below them the timelines that have been opened. */
 
-import { isolated } from "../model/bidi";
+import { isolated } from "../model/format/bidi";
 import { Message } from "../view/message";
 import { Banners } from "./banner";
 import { Header } from "./header";

@@ -2,8 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { HeldHost } from "../host/static_host";
-import { isolated } from "../model/bidi";
-import { formatDuration, formatExact } from "../model/units";
+import { isolated } from "../model/format/bidi";
+import { formatDuration, formatExact } from "../model/format/units";
 import { Message } from "../view/message";
 import { mount } from "../view/mount";
 import { focusRow } from "./focus_row";

@@ -1,6 +1,6 @@
 /** Whether a session is being recorded, in words. */
 
-import { formatCount } from "../model/units";
+import { formatCount } from "../model/format/units";
 import type { MonitorState } from "./monitor_host";
 
 export interface Recording {

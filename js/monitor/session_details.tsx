@@ -1,7 +1,7 @@
 /** All about the session: where it is, and who records into it. */
 
-import { isolated } from "../model/bidi";
-import { formatBytes, formatCount, formatDuration, formatExact } from "../model/units";
+import { isolated } from "../model/format/bidi";
+import { formatBytes, formatCount, formatDuration, formatExact } from "../model/format/units";
 import { ScopedText } from "../view/scoped_text";
 import { ago, fullMoment, moment } from "./moments";
 import type { MonitorState } from "./monitor_host";

@@ -1,6 +1,6 @@
 /** All about one signature: what is asked of it, its figures, what it fetches and is fed. */
 
-import { formatCount, formatDuration, formatExact, formatPercent } from "../model/units";
+import { formatCount, formatDuration, formatExact, formatPercent } from "../model/format/units";
 import { focusRow } from "./focus_row";
 import { ago, fullMoment } from "./moments";
 import type { MonitorState, SignatureRow } from "./monitor_host";

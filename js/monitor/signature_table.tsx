@@ -1,8 +1,8 @@
 /** What has been run: one row a signature. */
 
 import { useState } from "preact/hooks";
-import { isolated } from "../model/bidi";
-import { formatCount, formatDuration, formatPercent } from "../model/units";
+import { isolated } from "../model/format/bidi";
+import { formatCount, formatDuration, formatPercent } from "../model/format/units";
 import { ago, fullMoment } from "./moments";
 import type { MonitorState, SignatureRow } from "./monitor_host";
 import { pendingText } from "./recording";

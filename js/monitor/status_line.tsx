@@ -1,7 +1,7 @@
 /** The line at the bottom: what went wrong, what is waited for, what has come, or else how to get about. */
 
-import { isolated } from "../model/bidi";
-import { formatDuration, formatExact } from "../model/units";
+import { isolated } from "../model/format/bidi";
+import { formatDuration, formatExact } from "../model/format/units";
 import type { MonitorStore } from "./store";
 
 export function StatusLine({ store }: { store: MonitorStore }) {

@@ -1,7 +1,7 @@
 /** What can be done with one trace besides looking at it. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { isolated } from "../model/bidi";
+import { isolated } from "../model/format/bidi";
 import type { DownloadFormat, TraceRow } from "./monitor_host";
 import { Popover } from "./popover";
 import type { MonitorStore } from "./store";

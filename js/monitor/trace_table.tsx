@@ -1,8 +1,8 @@
 /** The traces that are kept, of all signatures or of the one that is looked at. */
 
 import { useState } from "preact/hooks";
-import { isolated } from "../model/bidi";
-import { formatBytes, formatCount, formatDuration, formatExact } from "../model/units";
+import { isolated } from "../model/format/bidi";
+import { formatBytes, formatCount, formatDuration, formatExact } from "../model/format/units";
 import { ago, fullMoment, moment } from "./moments";
 import type { MonitorState, TraceRow } from "./monitor_host";
 import { moveAmongRows } from "./row_keys";

@@ -1,8 +1,8 @@
 /** A chart that BokehJS draws, in the page's colours, linked with the timeline. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { formatTime } from "../model/format/units";
 import { inTheme } from "../model/palette";
-import { formatTime } from "../model/units";
 import { readTokens, watchTheme } from "../view/theme";
 import { BlockHead, CannotSay } from "./block_head";
 import { type BokehViews, loadBokeh } from "./bokeh";

@@ -1,6 +1,6 @@
 /** What a tab holds, as display/panels writes it. All texts are of traces or about them, and only text. */
 
-import type { ColumnUnit } from "../model/column_units";
+import type { ColumnUnit } from "../model/format/column_units";
 
 /** Where in the timeline something is: times in ns from the first event, events by id, lanes by number. */
 export interface Zoom {

@@ -1,7 +1,7 @@
 /** What was found to be worth a look, the most time first, with where it is and what helps. */
 
 import type { Told } from "../host/channel";
-import { formatPercent } from "../model/units";
+import { formatPercent } from "../model/format/units";
 import { CannotSay } from "./block_head";
 import type { Finding, FindingsBlock } from "./contents";
 

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Told } from "../host/channel";
-import { formatCell } from "../model/column_units";
+import { formatCell } from "../model/format/column_units";
 import { moveAmongRows } from "../monitor/row_keys";
 import { shortName } from "../view/wording";
 import { BlockHead, CannotSay } from "./block_head";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ColumnUnit } from "../model/column_units";
+import type { ColumnUnit } from "../model/format/column_units";
 import { isWide } from "./wide";
 
 const table = (...units: ColumnUnit[]) =>

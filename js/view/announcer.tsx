@@ -1,7 +1,7 @@
 /** What a screen reader hears of the selection, and the time that the pointer is at. */
 
-import { isolated } from "../model/bidi";
-import { formatDuration, formatTime } from "../model/units";
+import { isolated } from "../model/format/bidi";
+import { formatDuration, formatTime } from "../model/format/units";
 import { xAt } from "../model/viewport";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";

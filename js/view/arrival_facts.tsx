@@ -1,6 +1,6 @@
 /** A collective of several ranks: which of them came last, so that the others waited for it. */
 
-import { formatDuration } from "../model/units";
+import { formatDuration } from "../model/format/units";
 import type { EventProps, Fact } from "./event_details";
 import { EventLink } from "./event_lists";
 import type { Store } from "./store";

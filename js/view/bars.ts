@@ -1,9 +1,9 @@
 /** The lanes' picture: ground, group strips and one raster line per row of events, drawn by the CPU. */
 
+import type { Tick } from "../model/format/ticks";
 import { ROW_HEIGHT } from "../model/lanes/layout";
 import type { Row } from "../model/lod/rows";
 import { rasterRow } from "../model/raster";
-import type { Tick } from "../model/ticks";
 import { xAt } from "../model/viewport";
 import { abgr, type Surface } from "./canvas";
 import { drawMemory } from "./memory_track";

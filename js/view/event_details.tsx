@@ -2,7 +2,6 @@
 
 import type { ComponentChildren } from "preact";
 import type { Commands } from "../input/commands";
-import { stepName } from "../model/lanes/step_bars";
 import {
   formatBytes,
   formatDuration,
@@ -10,7 +9,8 @@ import {
   formatNumber,
   formatPercent,
   formatTime,
-} from "../model/units";
+} from "../model/format/units";
+import { stepName } from "../model/lanes/step_bars";
 import type { Step } from "../model/wire/read_drawn";
 import { arrivalFacts } from "./arrival_facts";
 import { LinkList, Outputs, RecordedMemory } from "./event_lists";

@@ -2,8 +2,8 @@
 
 import { useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
-import { isolated } from "../model/bidi";
-import { formatBytes, formatDuration } from "../model/units";
+import { isolated } from "../model/format/bidi";
+import { formatBytes, formatDuration } from "../model/format/units";
 import type { Details } from "../model/wire/details";
 import { ScopedText } from "./scoped_text";
 import type { Store } from "./store";

@@ -1,7 +1,7 @@
 /** Draws at most once a frame, and only the canvases whose picture has changed. */
 
-import { ticks } from "../model/ticks";
-import { formatTime } from "../model/units";
+import { ticks } from "../model/format/ticks";
+import { formatTime } from "../model/format/units";
 import { Bars } from "./bars";
 import { fitSurface, makeSurface, type Surface } from "./canvas";
 import { Minimap } from "./minimap";

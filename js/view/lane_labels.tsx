@@ -1,11 +1,11 @@
 /** The column at the left: groups that fold, lanes that can be pinned and hidden. Only what is in view is in the DOM. */
 
 import type { Commands } from "../input/commands";
-import { isolated } from "../model/bidi";
+import { isolated } from "../model/format/bidi";
+import { formatCount, formatNumber } from "../model/format/units";
 import { clockSentence, clockText, commonClock, shortClockText } from "../model/lanes/clock_bounds";
 import { placeLabel } from "../model/lanes/labels";
 import type { GroupItem, Item, LaneItem } from "../model/lanes/layout";
-import { formatCount, formatNumber } from "../model/units";
 import { MemoryLabel } from "./memory_label";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";

@@ -1,8 +1,8 @@
 /** What comes after the first picture: the details, and the rest of a trace of which an outline was drawn first. */
 
 import type { Commands } from "../input/commands";
+import { formatCount } from "../model/format/units";
 import type { Outline } from "../model/lod/outline";
-import { formatCount } from "../model/units";
 import { readDetails } from "../model/wire/details";
 import { readDrawn } from "../model/wire/read_drawn";
 import { Large } from "./large";

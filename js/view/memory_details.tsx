@@ -1,7 +1,7 @@
 /** What lay in an allocator's memory at a time, the largest first. */
 
 import type { Commands } from "../input/commands";
-import { formatBytes, formatCount, formatTime } from "../model/units";
+import { formatBytes, formatCount, formatTime } from "../model/format/units";
 import { aliveAt, levelAt, type Track } from "../model/wire/memory";
 import { PanelHeader } from "./event_details";
 import { ScopedText } from "./scoped_text";

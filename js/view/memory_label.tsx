@@ -1,8 +1,8 @@
 /** The label of an allocator's memory: how much it had given out at the cursor, and at most. */
 
-import { isolated } from "../model/bidi";
+import { isolated } from "../model/format/bidi";
+import { formatBytes } from "../model/format/units";
 import type { MemoryItem } from "../model/lanes/layout";
-import { formatBytes } from "../model/units";
 import { levelAt } from "../model/wire/memory";
 import { HideLane } from "./lane_labels";
 import { showMemory } from "./memory_details";

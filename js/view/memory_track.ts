@@ -1,8 +1,8 @@
 /** The memory of an allocator in the picture: a filled curve with its peak marked, and its height at the cursor. */
 
+import { formatBytes } from "../model/format/units";
 import type { MemoryItem } from "../model/lanes/layout";
 import { firstAbove } from "../model/lod/bisect";
-import { formatBytes } from "../model/units";
 import { xAt } from "../model/viewport";
 import { levelAt, memoryKey, type Track } from "../model/wire/memory";
 import type { Surface } from "./canvas";

@@ -1,8 +1,8 @@
 /** What is written on the bars, and the hatching of the part of a transfer that waited. */
 
-import { withoutControls } from "../model/bidi";
+import { withoutControls } from "../model/format/bidi";
+import { shorten } from "../model/format/shorten";
 import { waitColour } from "../model/palette";
-import { shorten } from "../model/shorten";
 import type { Surface } from "./canvas";
 import type { Store } from "./store";
 import type { Tokens } from "./theme";

@@ -1,6 +1,6 @@
 /** What lies over the bars and changes with the pointer: selection, hover, range, marks, cursor, arrows. */
 
-import { formatDuration } from "../model/units";
+import { formatDuration } from "../model/format/units";
 import { xAt } from "../model/viewport";
 import { drawArrows } from "./arrows";
 import type { Surface } from "./canvas";

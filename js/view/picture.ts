@@ -1,6 +1,6 @@
 /** The view as a picture that stands alone: what it is of, what is on the screen, what the colours mean. */
 
-import { withoutControls } from "../model/bidi";
+import { withoutControls } from "../model/format/bidi";
 import { waitColour } from "../model/palette";
 import type { Store } from "./store";
 

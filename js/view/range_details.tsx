@@ -2,11 +2,11 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
-import { isolated } from "../model/bidi";
+import { isolated } from "../model/format/bidi";
+import { formatCount, formatDuration, formatNumber, formatPercent } from "../model/format/units";
 import { commonPlace } from "../model/lanes/labels";
 import { eventsShown, stepName } from "../model/lanes/step_bars";
 import { type RangeStatistics, rangeStatistics } from "../model/search/range_statistics";
-import { formatCount, formatDuration, formatNumber, formatPercent } from "../model/units";
 import { isCritical } from "./critical";
 import { PanelHeader } from "./event_details";
 import { EventLink } from "./event_lists";

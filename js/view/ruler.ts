@@ -1,6 +1,6 @@
 /** The time axis above the lanes. */
 
-import type { Ruler } from "../model/ticks";
+import type { Ruler } from "../model/format/ticks";
 import { xAt } from "../model/viewport";
 import type { Surface } from "./canvas";
 import type { Store } from "./store";

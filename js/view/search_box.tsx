@@ -2,8 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
+import { formatCount } from "../model/format/units";
 import { firstAtLeast } from "../model/lod/bisect";
-import { formatCount } from "../model/units";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
 

@@ -2,10 +2,10 @@
 
 import { useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
-import { isolated, withoutControls } from "../model/bidi";
+import { isolated, withoutControls } from "../model/format/bidi";
+import { formatCount, formatDuration } from "../model/format/units";
 import { categoryColour, categoryLabel } from "../model/palette";
 import type { StatisticsRow } from "../model/search/range_statistics";
-import { formatCount, formatDuration } from "../model/units";
 import type { Store } from "./store";
 import { shortName } from "./wording";
 

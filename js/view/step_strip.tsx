@@ -4,6 +4,7 @@
  */
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
+import { formatCount, formatDuration } from "../model/format/units";
 import {
   countSteps,
   deviceNoun,
@@ -14,7 +15,6 @@ import {
   stepBars,
   stepName,
 } from "../model/lanes/step_bars";
-import { formatCount, formatDuration } from "../model/units";
 import type { Step } from "../model/wire/read_drawn";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";

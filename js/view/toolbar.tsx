@@ -2,9 +2,9 @@
 
 import type { Options } from "../host/host";
 import type { Commands } from "../input/commands";
-import { withoutControls } from "../model/bidi";
+import { withoutControls } from "../model/format/bidi";
+import { formatCount, formatDuration, formatNumber } from "../model/format/units";
 import { countSteps, eventsShown, stepName } from "../model/lanes/step_bars";
-import { formatCount, formatDuration, formatNumber } from "../model/units";
 import { isCritical, toggleCritical, whyNoPath } from "./critical";
 import { ExportMenu } from "./export_menu";
 import { SearchBox } from "./search_box";

@@ -1,8 +1,8 @@
 /** What is under the pointer, in short. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { isolated } from "../model/bidi";
-import { formatBytes, formatCount, formatDuration, formatTime } from "../model/units";
+import { isolated } from "../model/format/bidi";
+import { formatBytes, formatCount, formatDuration, formatTime } from "../model/format/units";
 import { ScopedText } from "./scoped_text";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";

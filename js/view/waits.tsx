@@ -1,7 +1,7 @@
 /** What a step waited for and why devices were idle, in sums; each leads to the longest of its pieces. */
 
 import type { Commands } from "../input/commands";
-import { formatDuration, formatPercent } from "../model/units";
+import { formatDuration, formatPercent } from "../model/format/units";
 import { type Pieces, type Sum, sums } from "../model/wire/waiting";
 import { isCritical } from "./critical";
 import { EventLink } from "./event_lists";

@@ -1,6 +1,6 @@
 /** How tasks, devices and events are called in the panels. */
 
-import { isolated } from "../model/bidi";
+import { isolated } from "../model/format/bidi";
 import { laneLabel, placeLabel, taskLabel } from "../model/lanes/labels";
 import type { Store } from "./store";
 

@@ -1,6 +1,6 @@
 /** How far the clocks of several tasks may be apart, and how that is said. Nanoseconds, infinite where nothing is known. */
-import { isolated } from "../bidi";
-import { formatDuration, type TimeUnit, timeUnit } from "../units";
+import { isolated } from "../format/bidi";
+import { formatDuration, type TimeUnit, timeUnit } from "../format/units";
 import { type Viewport, xAt } from "../viewport";
 import type { Lane } from "../wire/read_drawn";
 import { taskLabel } from "./labels";

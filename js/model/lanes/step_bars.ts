@@ -1,5 +1,5 @@
 /** The steps as bars: how long each took, how much of that a device computed, which stand out. */
-import { isolated } from "../bidi";
+import { isolated } from "../format/bidi";
 import { eventCount } from "../lod/merged";
 import type { Drawn, Lane, Step } from "../wire/read_drawn";
 

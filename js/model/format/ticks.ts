@@ -1,7 +1,8 @@
 /** The ruler: where its ticks are and what they say. */
+
+import type { Viewport } from "../viewport";
+import { xAt } from "../viewport";
 import { formatIn, TIME_UNITS, timeUnit } from "./units";
-import type { Viewport } from "./viewport";
-import { xAt } from "./viewport";
 
 export interface Tick {
   /** Nanoseconds from the origin. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { randomNumbers } from "../wire/testing/synthetic";
 import { shorten } from "./shorten";
-import { randomNumbers } from "./wire/testing/synthetic";
 
 const name = "gradients/tower_0/layer_3/MatMul_1_grad/MatMul_1";
 

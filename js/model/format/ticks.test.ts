@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { randomNumbers } from "../wire/testing/synthetic";
 import { ticks } from "./ticks";
-import { randomNumbers } from "./wire/testing/synthetic";
 
 function plain(text: string): string {
   return text.replaceAll("\u2009", " ");
