@@ -2,7 +2,7 @@
 
 import type { Selection } from "../host/host";
 import { itemAt } from "../model/lanes/layout";
-import { hitRow } from "../model/raster";
+import { hitRow } from "../model/paint/raster";
 import { pan, timeAt, type Viewport } from "../model/viewport";
 import { showMemory } from "../view/memory_details";
 import type { Store } from "../view/store";

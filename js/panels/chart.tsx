@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatTime } from "../model/format/units";
-import { inTheme } from "../model/palette";
+import { inTheme } from "../model/paint/palette";
 import { readTokens, watchTheme } from "../view/theme";
 import { BlockHead, CannotSay } from "./block_head";
 import { type BokehViews, loadBokeh } from "./bokeh";

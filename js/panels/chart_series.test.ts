@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { categoryColour } from "../model/palette";
+import { categoryColour } from "../model/paint/palette";
 import type { BokehModel } from "./bokeh";
 import { SeriesColours } from "./chart_series";
 

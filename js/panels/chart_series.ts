@@ -1,6 +1,6 @@
 /** What a chart draws, in the colours that the timeline has in the page's theme. */
 
-import { inTheme, type Theme } from "../model/palette";
+import { inTheme, type Theme } from "../model/paint/palette";
 import type { BokehModel, BokehSource } from "./bokeh";
 
 /** Of glyphs, and of lines across a figure: one colour, or one for all rows. */

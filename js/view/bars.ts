@@ -3,7 +3,7 @@
 import type { Tick } from "../model/format/ticks";
 import { ROW_HEIGHT } from "../model/lanes/layout";
 import type { Row } from "../model/lod/rows";
-import { rasterRow } from "../model/raster";
+import { rasterRow } from "../model/paint/raster";
 import { xAt } from "../model/viewport";
 import { abgr, type Surface } from "./canvas";
 import { drawMemory } from "./memory_track";

@@ -1,7 +1,7 @@
 /** The whole step at a glance: how much of each kind is busy over time, with the part in view as a brush. */
 
-import { activity } from "../model/activity";
-import { categoryColour } from "../model/palette";
+import { activity } from "../model/paint/activity";
+import { categoryColour } from "../model/paint/palette";
 import { clampViewport, fit, type Viewport, xAt } from "../model/viewport";
 import { fitSurface, makeSurface } from "./canvas";
 import type { Store } from "./store";

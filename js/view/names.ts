@@ -2,7 +2,7 @@
 
 import { withoutControls } from "../model/format/bidi";
 import { shorten } from "../model/format/shorten";
-import { waitColour } from "../model/palette";
+import { waitColour } from "../model/paint/palette";
 import type { Surface } from "./canvas";
 import type { Store } from "./store";
 import type { Tokens } from "./theme";

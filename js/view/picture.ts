@@ -1,7 +1,7 @@
 /** The view as a picture that stands alone: what it is of, what is on the screen, what the colours mean. */
 
 import { withoutControls } from "../model/format/bidi";
-import { waitColour } from "../model/palette";
+import { waitColour } from "../model/paint/palette";
 import type { Store } from "./store";
 
 const MARGIN = 12;

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
 import { isolated, withoutControls } from "../model/format/bidi";
 import { formatCount, formatDuration } from "../model/format/units";
-import { categoryColour, categoryLabel } from "../model/palette";
+import { categoryColour, categoryLabel } from "../model/paint/palette";
 import type { StatisticsRow } from "../model/search/range_statistics";
 import type { Store } from "./store";
 import { shortName } from "./wording";

@@ -1,7 +1,7 @@
 /** The line at the bottom: what the colours mean, what was noted while reading, how to move. */
 
 import { isolated } from "../model/format/bidi";
-import { waitColour } from "../model/palette";
+import { waitColour } from "../model/paint/palette";
 import type { Store } from "./store";
 import { useTopics } from "./use_store";
 

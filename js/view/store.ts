@@ -8,7 +8,7 @@ import { liesIn } from "../model/lanes/selection_step";
 import { isSparse } from "../model/lanes/step_bars";
 import { byEventId, byPlace } from "../model/lod/merged";
 import type { Row } from "../model/lod/rows";
-import type { Theme } from "../model/palette";
+import type { Theme } from "../model/paint/palette";
 import { type Matches, search } from "../model/search/search";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { DetailsView } from "../model/wire/details";

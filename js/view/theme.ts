@@ -1,6 +1,6 @@
 /** Which theme the page has, and the colours the canvases take from it. */
 
-import type { Theme } from "../model/palette";
+import type { Theme } from "../model/paint/palette";
 
 /** Colours as "#rrggbb", as the style sheet has them after the page's own theme. */
 export interface Tokens {

@@ -1,7 +1,7 @@
 /** A tensor on its way: from where to where, how many bytes, how long it waited and how long it moved. */
 
 import { formatBandwidth, formatBytes, formatDuration, formatExact } from "../model/format/units";
-import { categoryColour, waitColour } from "../model/palette";
+import { categoryColour, waitColour } from "../model/paint/palette";
 import type { EventProps, Fact } from "./event_details";
 import { EventLink } from "./event_lists";
 import { ScopedText } from "./scoped_text";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { activity } from "../activity";
-import { hitRow, rasterRow } from "../raster";
+import { activity } from "../paint/activity";
+import { hitRow, rasterRow } from "../paint/raster";
 import type { Entries } from "../wire/entries";
 import { CATEGORIES, makeLane, makeStrings } from "../wire/testing/synthetic";
 import { RowLevels } from "./levels";

@@ -2,7 +2,7 @@
 
 import { laneWords } from "../lanes/labels";
 import { firstAbove, firstAtLeast } from "../lod/bisect";
-import { categoryLabel } from "../palette";
+import { categoryLabel } from "../paint/palette";
 import type { DetailsView } from "../wire/details";
 import type { Drawn } from "../wire/read_drawn";
 import type { Strings } from "../wire/string_table";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { RowLevels } from "./lod/levels";
-import { packLanes, type Row } from "./lod/rows";
+import { RowLevels } from "../lod/levels";
+import { packLanes, type Row } from "../lod/rows";
+import { type Made, makeBursts, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
 import { hitRow, rasterRow } from "./raster";
-import { type Made, makeBursts, makeDrawn, randomNumbers } from "./wire/testing/synthetic";
 
 const GROUND = 0xffffffff;
 /** A colour says its own level and paint. */

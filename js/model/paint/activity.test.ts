@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { packLanes } from "../lod/rows";
+import { CATEGORIES, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
 import { activity } from "./activity";
-import { packLanes } from "./lod/rows";
-import { CATEGORIES, makeDrawn, randomNumbers } from "./wire/testing/synthetic";
 
 const random = randomNumbers(21);
 const drawn = makeDrawn(

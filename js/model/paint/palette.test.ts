@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { CATEGORIES, type Made, makeDrawn, makeLane } from "../wire/testing/synthetic";
 import { contrast, lighten, mix, parseColour, toHex, toPixel } from "./colour";
 import { categoryColour, colourTable, inTheme, type Paints, paints } from "./palette";
-import { CATEGORIES, type Made, makeDrawn, makeLane } from "./wire/testing/synthetic";
 
 const made: Made[] = [
   { start: 0, duration: 5, name: "a/conv_1", op: "Conv2D", category: 0, lane: 0 },

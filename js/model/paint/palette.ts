@@ -1,8 +1,9 @@
 /** What colours mean: hue by kind (or op type, or device), lightness by name. */
+
+import { placeLabel } from "../lanes/labels";
+import type { Drawn } from "../wire/read_drawn";
+import { digitlessHash } from "../wire/string_table";
 import { contrast, fromOklch, lighten, mix, parseColour, type Rgb, toHex, toPixel } from "./colour";
-import { placeLabel } from "./lanes/labels";
-import type { Drawn } from "./wire/read_drawn";
-import { digitlessHash } from "./wire/string_table";
 
 export type Theme = "light" | "dark";
 export type ColorBy = "kind" | "op" | "device";
