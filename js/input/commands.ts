@@ -5,8 +5,8 @@ import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
 import { eventCount, placeOfEvent } from "../model/lod/merged";
 import { neighbour } from "../model/search/search";
 import { fit, type Viewport, zoomAt } from "../model/viewport";
-import type { Mark } from "../view/hover_and_marks";
-import type { Store } from "../view/store";
+import type { Mark } from "../state/hover_and_marks";
+import type { Store } from "../state/store";
 import { Motion } from "./motion";
 
 /** What stands above a lane that is scrolled to: the names of its task and its device (CSS px). */

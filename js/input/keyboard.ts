@@ -3,8 +3,8 @@
  * has the focus arrive here.
  */
 
-import { toggleCritical } from "../view/critical";
-import type { Store } from "../view/store";
+import { toggleCritical } from "../state/critical_path";
+import type { Store } from "../state/store";
 import type { Commands } from "./commands";
 
 /** Zoom and pan of the keys that act for as long as they are held. */

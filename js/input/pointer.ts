@@ -4,8 +4,8 @@ import type { Selection } from "../host/host";
 import { itemAt } from "../model/lanes/layout";
 import { hitRow } from "../model/paint/raster";
 import { pan, timeAt, type Viewport } from "../model/viewport";
+import type { Store } from "../state/store";
 import { showMemory } from "../view/memory_details";
-import type { Store } from "../view/store";
 import type { Commands } from "./commands";
 
 /** A drag begins after this many pixels; below it is a click. */

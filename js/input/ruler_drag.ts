@@ -1,7 +1,7 @@
 /** Dragging on the ruler zooms to the dragged range; a double click shows everything. */
 
 import { timeAt } from "../model/viewport";
-import type { Store } from "../view/store";
+import type { Store } from "../state/store";
 import type { Commands } from "./commands";
 
 export function bindRuler(element: HTMLElement, store: Store, commands: Commands): void {

@@ -4,7 +4,7 @@
  */
 
 import { pan, timeAt, zoomAt } from "../model/viewport";
-import type { Store } from "../view/store";
+import type { Store } from "../state/store";
 
 /** Wheel steps of one gesture come closer together than this. */
 const PAUSE_MS = 350;

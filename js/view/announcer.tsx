@@ -3,8 +3,8 @@
 import { isolated } from "../model/format/bidi";
 import { formatDuration, formatTime } from "../model/format/units";
 import { xAt } from "../model/viewport";
-import type { Store } from "./store";
-import { useTopics } from "./use_store";
+import type { Store } from "../state/store";
+import { useTopics } from "../state/use_store";
 import { nameOf, opOf, placeOf } from "./wording";
 
 export function Announcer({ store }: { store: Store }) {

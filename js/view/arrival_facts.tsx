@@ -1,9 +1,9 @@
 /** A collective of several ranks: which of them came last, so that the others waited for it. */
 
 import { formatDuration } from "../model/format/units";
+import type { Store } from "../state/store";
 import type { EventProps, Fact } from "./event_details";
 import { EventLink } from "./event_lists";
-import type { Store } from "./store";
 import { categoryOf, taskName } from "./wording";
 
 export function arrivalFacts({ store, commands, id }: EventProps): Fact[] {

@@ -2,8 +2,8 @@
 
 import { xAt } from "../model/viewport";
 import type { Edge } from "../model/wire/details";
+import type { Store } from "../state/store";
 import type { Surface } from "./canvas";
-import type { Store } from "./store";
 import type { Tokens } from "./theme";
 
 /** More arrows than this make a knot that says nothing; the panel still lists them all. */

@@ -5,10 +5,10 @@ import { ROW_HEIGHT } from "../model/lanes/layout";
 import type { Row } from "../model/lod/rows";
 import { rasterRow } from "../model/paint/raster";
 import { xAt } from "../model/viewport";
+import type { Store } from "../state/store";
 import { abgr, type Surface } from "./canvas";
 import { drawMemory } from "./memory_track";
 import { Names } from "./names";
-import type { Store } from "./store";
 import type { Tokens } from "./theme";
 
 const BAR = 15;

@@ -3,8 +3,8 @@
 import { type Clock, clockBand, commonClock } from "../model/lanes/clock_bounds";
 import type { Item } from "../model/lanes/layout";
 import type { Lane } from "../model/wire/read_drawn";
+import type { Store } from "../state/store";
 import type { Surface } from "./canvas";
-import type { Store } from "./store";
 import type { Tokens } from "./theme";
 
 export function drawClockBands(surface: Surface, store: Store, tokens: Tokens, cursor: number): void {

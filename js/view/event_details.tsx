@@ -12,10 +12,10 @@ import {
 } from "../model/format/units";
 import { stepName } from "../model/lanes/step_bars";
 import type { Step } from "../model/wire/read_drawn";
+import type { Store } from "../state/store";
 import { arrivalFacts } from "./arrival_facts";
 import { LinkList, Outputs, RecordedMemory } from "./event_lists";
 import { ScopedText } from "./scoped_text";
-import type { Store } from "./store";
 import { TransferCard, transferFacts } from "./transfer_card";
 import { categoryOf, nameOf, opOf, placeOf } from "./wording";
 

@@ -5,8 +5,8 @@ import type { Commands } from "../input/commands";
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatDuration } from "../model/format/units";
 import type { Details } from "../model/wire/details";
+import type { Store } from "../state/store";
 import { ScopedText } from "./scoped_text";
-import type { Store } from "./store";
 import { nameOf, opOf, placeOf } from "./wording";
 
 /** Longer lists are cut here until the user asks for the rest. */

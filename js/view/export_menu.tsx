@@ -2,9 +2,9 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ExportFormat } from "../host/host";
+import type { Store } from "../state/store";
 import { pictureOf } from "./picture";
 import { save, selectedRows } from "./saved_files";
-import type { Store } from "./store";
 
 export function ExportMenu({ store, root }: { store: Store; root: HTMLElement }) {
   const [open, setOpen] = useState(false);

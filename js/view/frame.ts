@@ -2,14 +2,14 @@
 
 import { ticks } from "../model/format/ticks";
 import { formatTime } from "../model/format/units";
+import type { Store } from "../state/store";
+import type { Topic } from "../state/topics";
 import { Bars } from "./bars";
 import { fitSurface, makeSurface, type Surface } from "./canvas";
 import { Minimap } from "./minimap";
 import { drawOverlay } from "./overlay";
 import { drawRuler } from "./ruler";
-import type { Store } from "./store";
 import { readTokens, type Tokens } from "./theme";
-import type { Topic } from "./topics";
 
 export interface Stages {
   root: HTMLElement;

@@ -6,9 +6,9 @@ import { formatCount, formatNumber } from "../model/format/units";
 import { clockSentence, clockText, commonClock, shortClockText } from "../model/lanes/clock_bounds";
 import { placeLabel } from "../model/lanes/labels";
 import type { GroupItem, Item, LaneItem } from "../model/lanes/layout";
+import type { Store } from "../state/store";
+import { useTopics } from "../state/use_store";
 import { MemoryLabel } from "./memory_label";
-import type { Store } from "./store";
-import { useTopics } from "./use_store";
 
 /** Label, clock and count of more characters together do not fit where labels have their usual width. */
 const FULL = 23;

@@ -3,9 +3,9 @@
 import type { Commands } from "../input/commands";
 import { formatBytes, formatCount, formatTime } from "../model/format/units";
 import { aliveAt, levelAt, type Track } from "../model/wire/memory";
+import type { Store } from "../state/store";
 import { PanelHeader } from "./event_details";
 import { ScopedText } from "./scoped_text";
-import type { Store } from "./store";
 
 /** A track, and a time in nanoseconds from the origin. */
 export interface Moment {

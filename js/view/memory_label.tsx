@@ -4,10 +4,10 @@ import { isolated } from "../model/format/bidi";
 import { formatBytes } from "../model/format/units";
 import type { MemoryItem } from "../model/lanes/layout";
 import { levelAt } from "../model/wire/memory";
+import type { Store } from "../state/store";
+import { useTopics } from "../state/use_store";
 import { HideLane } from "./lane_labels";
 import { showMemory } from "./memory_details";
-import type { Store } from "./store";
-import { useTopics } from "./use_store";
 
 export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem }) {
   useTopics(store, ["hover"], () => store.cursor);

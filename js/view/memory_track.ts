@@ -5,9 +5,9 @@ import type { MemoryItem } from "../model/lanes/layout";
 import { firstAbove } from "../model/lod/bisect";
 import { xAt } from "../model/viewport";
 import { levelAt, memoryKey, type Track } from "../model/wire/memory";
+import type { Store } from "../state/store";
 import type { Surface } from "./canvas";
 import { flag } from "./overlay";
-import type { Store } from "./store";
 import type { Tokens } from "./theme";
 
 /** Room above the curve (CSS px). */

@@ -3,8 +3,8 @@
 import { activity } from "../model/paint/activity";
 import { categoryColour } from "../model/paint/palette";
 import { clampViewport, fit, type Viewport, xAt } from "../model/viewport";
+import type { Store } from "../state/store";
 import { fitSurface, makeSurface } from "./canvas";
-import type { Store } from "./store";
 
 const HEIGHT = 37;
 /** Kinds from the bottom up: what computes first, what waits last. */

@@ -3,8 +3,8 @@
 import { withoutControls } from "../model/format/bidi";
 import { shorten } from "../model/format/shorten";
 import { waitColour } from "../model/paint/palette";
+import type { Store } from "../state/store";
 import type { Surface } from "./canvas";
-import type { Store } from "./store";
 import type { Tokens } from "./theme";
 import { eachVisibleRow, eachWideBar } from "./visible";
 

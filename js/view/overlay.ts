@@ -2,12 +2,12 @@
 
 import { formatDuration } from "../model/format/units";
 import { xAt } from "../model/viewport";
+import { drawPath } from "../state/critical_path";
+import type { Store } from "../state/store";
 import { drawArrows } from "./arrows";
 import type { Surface } from "./canvas";
 import { drawClockBands } from "./clock_bands";
-import { drawPath } from "./critical";
 import { drawLevels } from "./memory_track";
-import type { Store } from "./store";
 import type { Tokens } from "./theme";
 import { eachVisibleRow, eachWideBar } from "./visible";
 

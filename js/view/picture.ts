@@ -2,7 +2,7 @@
 
 import { withoutControls } from "../model/format/bidi";
 import { waitColour } from "../model/paint/palette";
-import type { Store } from "./store";
+import type { Store } from "../state/store";
 
 const MARGIN = 12;
 const HEAD = 36;

@@ -7,11 +7,11 @@ import { formatCount, formatDuration, formatNumber, formatPercent } from "../mod
 import { commonPlace } from "../model/lanes/labels";
 import { eventsShown, stepName } from "../model/lanes/step_bars";
 import { type RangeStatistics, rangeStatistics } from "../model/search/range_statistics";
-import { isCritical } from "./critical";
+import { isCritical } from "../state/critical_path";
+import type { Store } from "../state/store";
 import { PanelHeader } from "./event_details";
 import { EventLink } from "./event_lists";
 import { ByOpOrName, NOTHING, StatisticsTable } from "./statistics_table";
-import type { Store } from "./store";
 import { Waits } from "./waits";
 
 type Range = NonNullable<Store["range"]>;

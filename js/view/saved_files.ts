@@ -1,7 +1,7 @@
 /** Files made in the browser itself, with or without a kernel, and how the user gets them. */
 
 import { eventsIn } from "../model/search/range_statistics";
-import type { Store } from "./store";
+import type { Store } from "../state/store";
 import { nameOf, opOf, placeOf } from "./wording";
 
 /** Offer `content` as a download. */

@@ -4,8 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Commands } from "../input/commands";
 import { formatCount } from "../model/format/units";
 import { firstAtLeast } from "../model/lod/bisect";
-import type { Store } from "./store";
-import { useTopics } from "./use_store";
+import type { Store } from "../state/store";
+import { useTopics } from "../state/use_store";
 
 const PAUSE_MS = 120;
 

@@ -6,7 +6,7 @@ import { isolated, withoutControls } from "../model/format/bidi";
 import { formatCount, formatDuration } from "../model/format/units";
 import { categoryColour, categoryLabel } from "../model/paint/palette";
 import type { StatisticsRow } from "../model/search/range_statistics";
-import type { Store } from "./store";
+import type { Store } from "../state/store";
 import { shortName } from "./wording";
 
 type Column = "label" | "count" | "total" | "mean" | "min" | "max";

@@ -2,8 +2,8 @@
 
 import { isolated } from "../model/format/bidi";
 import { waitColour } from "../model/paint/palette";
-import type { Store } from "./store";
-import { useTopics } from "./use_store";
+import type { Store } from "../state/store";
+import { useTopics } from "../state/use_store";
 
 export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
   useTopics(store, ["paint", "panel", "layout", "notice"]);

@@ -16,8 +16,8 @@ import {
   stepName,
 } from "../model/lanes/step_bars";
 import type { Step } from "../model/wire/read_drawn";
-import type { Store } from "./store";
-import { useTopics } from "./use_store";
+import type { Store } from "../state/store";
+import { useTopics } from "../state/use_store";
 
 const MOST_BARS = 400;
 /** Narrower than this (CSS px, with the gap beside it) no bar can be told from its neighbours. */

@@ -5,11 +5,11 @@ import type { Commands } from "../input/commands";
 import { withoutControls } from "../model/format/bidi";
 import { formatCount, formatDuration, formatNumber } from "../model/format/units";
 import { countSteps, eventsShown, stepName } from "../model/lanes/step_bars";
-import { isCritical, toggleCritical, whyNoPath } from "./critical";
+import { isCritical, toggleCritical, whyNoPath } from "../state/critical_path";
+import type { Store } from "../state/store";
+import { useTopics } from "../state/use_store";
 import { ExportMenu } from "./export_menu";
 import { SearchBox } from "./search_box";
-import type { Store } from "./store";
-import { useTopics } from "./use_store";
 
 export function Toolbar({ store, commands, root }: { store: Store; commands: Commands; root: HTMLElement }) {
   useTopics(store, ["layout", "panel", "paint", "details"]);

@@ -3,9 +3,9 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatTime } from "../model/format/units";
+import type { Store } from "../state/store";
+import { useTopics } from "../state/use_store";
 import { ScopedText } from "./scoped_text";
-import type { Store } from "./store";
-import { useTopics } from "./use_store";
 import { categoryOf, deviceName, nameOf, opOf, placeOf } from "./wording";
 
 export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {

@@ -2,7 +2,7 @@
 
 import { type LaneItem, ROW_HEIGHT } from "../model/lanes/layout";
 import type { Row } from "../model/lod/rows";
-import type { Store } from "./store";
+import type { Store } from "../state/store";
 
 /** Call `visit` for each row in view with the top of its bar in CSS pixels from the picture's top. */
 export function eachVisibleRow(store: Store, visit: (row: Row, top: number, item: LaneItem) => void): void {

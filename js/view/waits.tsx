@@ -3,9 +3,9 @@
 import type { Commands } from "../input/commands";
 import { formatDuration, formatPercent } from "../model/format/units";
 import { type Pieces, type Sum, sums } from "../model/wire/waiting";
-import { isCritical } from "./critical";
+import { isCritical } from "../state/critical_path";
+import type { Store } from "../state/store";
 import { EventLink } from "./event_lists";
-import type { Store } from "./store";
 
 interface WaitsProps {
   store: Store;

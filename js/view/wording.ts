@@ -2,7 +2,7 @@
 
 import { isolated } from "../model/format/bidi";
 import { laneLabel, placeLabel, taskLabel } from "../model/lanes/labels";
-import type { Store } from "./store";
+import type { Store } from "../state/store";
 
 /** A full device name as "worker 1 · GPU:0". */
 export function deviceName(device: string): string {

@@ -3,7 +3,7 @@ import { joinLink, type Told } from "../host/channel";
 import { HeldHost } from "../host/static_host";
 import { Commands } from "../input/commands";
 import { makeDrawn } from "../model/wire/testing/synthetic";
-import { Linking } from "./linking";
+import { Linking } from "./dashboard_link";
 import { Store } from "./store";
 
 const MS = 1e6;

@@ -13,7 +13,7 @@ import { type DetailsView, readDetails } from "../model/wire/details";
 import { type Entries, readEntries } from "../model/wire/entries";
 import { readTracks } from "../model/wire/memory";
 import { readDrawn } from "../model/wire/read_drawn";
-import { Asking } from "./asking";
+import { Asking } from "./kernel_requests";
 import type { Remote } from "./remote";
 import type { Store } from "./store";
 

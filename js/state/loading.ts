@@ -5,7 +5,7 @@ import { formatCount } from "../model/format/units";
 import type { Outline } from "../model/lod/outline";
 import { readDetails } from "../model/wire/details";
 import { readDrawn } from "../model/wire/read_drawn";
-import { Large } from "./large";
+import { Large } from "./large_trace";
 import type { Store } from "./store";
 
 const message = (error: unknown) => (error instanceof Error ? error.message : String(error));

@@ -4,8 +4,8 @@ import { joinLink, type Told } from "../host/channel";
 import type { Commands } from "../input/commands";
 import { lightMask } from "../model/search/highlight";
 import type { Viewport } from "../model/viewport";
+import { nameOf, opOf } from "../view/wording";
 import type { Store } from "./store";
-import { nameOf, opOf } from "./wording";
 
 /** Views that follow each other this soon are one movement, which Backspace takes back as a whole. */
 const ONE_MOVEMENT_MS = 600;

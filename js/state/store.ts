@@ -14,11 +14,11 @@ import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { DetailsView } from "../model/wire/details";
 import type { Track } from "../model/wire/memory";
 import type { Drawn } from "../model/wire/read_drawn";
+import { Shown } from "./derived";
 import { HoverAndMarks } from "./hover_and_marks";
 import { LaneChoices } from "./lane_choices";
 import { Painting } from "./painting";
 import type { Remote } from "./remote";
-import { Shown } from "./shown";
 
 /** More aligned steps than these begin folded. */
 const FEW_STEPS = 4;

@@ -1,7 +1,7 @@
 /** What the pointer is over, what was clicked that is no event, and the intervals that were measured. */
 
-import type { Moment } from "./memory_details";
-import { Said } from "./said";
+import type { Moment } from "../view/memory_details";
+import { Said } from "./status_messages";
 
 export interface Hover {
   id: number;

@@ -4,9 +4,9 @@ import type { Told } from "../host/channel";
 import type { Commands } from "../input/commands";
 import { byEventId } from "../model/lod/merged";
 import { counterpart } from "../model/search/counterpart";
-import { Linking, type Selected } from "./linking";
+import { categoryOf, nameOf, opOf } from "../view/wording";
+import { Linking, type Selected } from "./dashboard_link";
 import type { Store } from "./store";
-import { categoryOf, nameOf, opOf } from "./wording";
 
 type Frame = Extract<Told, { kind: "frame" }>;
 

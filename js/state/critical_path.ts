@@ -2,9 +2,9 @@
 
 import { firstAbove } from "../model/lod/bisect";
 import { xAt } from "../model/viewport";
-import type { Surface } from "./canvas";
+import type { Surface } from "../view/canvas";
+import type { Tokens } from "../view/theme";
 import type { Store } from "./store";
-import type { Tokens } from "./theme";
 
 const QUERY = "is:critical";
 
