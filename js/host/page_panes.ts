@@ -1,6 +1,6 @@
 /** The panes of an exported page: timelines above each other, each with a line under it that moves. */
 
-import { bindSize } from "../input/size_drag";
+import { bindSize } from "../ui/resize_handle";
 
 const LEAST = 160;
 

@@ -1,8 +1,8 @@
 /** The line at the top: which session, whether it is recorded, and what can be asked of all of it. */
 
 import { formatCount } from "../model/format/units";
+import { Popover } from "../ui/popover";
 import type { MonitorState } from "./monitor_host";
-import { Popover } from "./popover";
 import { recording, refusal } from "./recording";
 import { RuleForm } from "./rule_form";
 import type { MonitorStore } from "./store";

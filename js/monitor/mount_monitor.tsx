@@ -2,10 +2,10 @@
 
 import { render } from "preact";
 import { suppressShortcuts, yieldShortcuts } from "../host/jupyter_shortcuts";
-import { bindSize } from "../input/size_drag";
-import base from "../view/base.css";
-import { styledShadow } from "../view/styled_shadow";
-import { detectTheme, watchTheme } from "../view/theme";
+import { bindSize } from "../ui/resize_handle";
+import { styledShadow } from "../ui/styled_shadow";
+import base from "../ui/styles/base.css";
+import { detectTheme, watchTheme } from "../ui/theme";
 import { focusRow } from "./focus_row";
 import { Monitor } from "./monitor";
 import type { MonitorHost } from "./monitor_host";

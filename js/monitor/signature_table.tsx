@@ -3,12 +3,12 @@
 import { useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
+import { moveAmongRows } from "../ui/row_keys";
+import { SortHead } from "../ui/sort_head";
 import { ago, fullMoment } from "./moments";
 import type { MonitorState, SignatureRow } from "./monitor_host";
 import { pendingText } from "./recording";
-import { moveAmongRows } from "./row_keys";
 import { parseRule, ruleMark, ruleName } from "./rules";
-import { SortHead } from "./sort_head";
 import { filterSignatures, type SignatureColumn, shareOf, sortSignatures } from "./sorting";
 import type { MonitorStore } from "./store";
 import { useHeldOrder } from "./use_held_order";

@@ -2,8 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
+import { Popover } from "../ui/popover";
 import type { DownloadFormat, TraceRow } from "./monitor_host";
-import { Popover } from "./popover";
 import type { MonitorStore } from "./store";
 
 const FORMATS: [DownloadFormat, label: string, suffix: string][] = [

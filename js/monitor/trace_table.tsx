@@ -3,10 +3,10 @@
 import { useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatExact } from "../model/format/units";
+import { moveAmongRows } from "../ui/row_keys";
+import { SortHead } from "../ui/sort_head";
 import { ago, fullMoment, moment } from "./moments";
 import type { MonitorState, TraceRow } from "./monitor_host";
-import { moveAmongRows } from "./row_keys";
-import { SortHead } from "./sort_head";
 import { meansOf, ratio, sortTraces, type TraceColumn } from "./sorting";
 import type { MonitorStore } from "./store";
 import { TraceActions } from "./trace_actions";

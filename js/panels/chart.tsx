@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatTime } from "../model/format/units";
 import { inTheme } from "../model/paint/palette";
-import { readTokens, watchTheme } from "../view/theme";
+import { readTokens, watchTheme } from "../ui/theme";
 import { BlockHead, CannotSay } from "./block_head";
 import { type BokehViews, loadBokeh } from "./bokeh";
 import { colourChart } from "./chart_colours";

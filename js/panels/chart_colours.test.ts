@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Tokens } from "../view/theme";
+import type { Tokens } from "../ui/theme";
 import type { BokehModel } from "./bokeh";
 import { colourChart } from "./chart_colours";
 

@@ -1,6 +1,6 @@
 /** A chart in the colours and letters of the page, as BokehJS cannot take them from a style sheet. */
 
-import type { Tokens } from "../view/theme";
+import type { Tokens } from "../ui/theme";
 import type { BokehModel } from "./bokeh";
 
 /** Which token each property of any model of a figure has; `font` is no colour. */

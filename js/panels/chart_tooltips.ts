@@ -1,6 +1,6 @@
 /** What BokehJS says beside the pointer, in the page's colours: it stands outside of the panels, with a style of its own. */
 
-import type { Tokens } from "../view/theme";
+import type { Tokens } from "../ui/theme";
 import type { BokehModel, BokehView } from "./bokeh";
 
 /** The tooltips of a figure's tools, which no document knows: only the views that have made them. */

@@ -1,9 +1,9 @@
 /** The element that panels are in: with a style of its own, in the theme of the page. */
 
 import { suppressShortcuts } from "../host/jupyter_shortcuts";
-import base from "../view/base.css";
-import { styledShadow } from "../view/styled_shadow";
-import { detectTheme, watchTheme } from "../view/theme";
+import { styledShadow } from "../ui/styled_shadow";
+import base from "../ui/styles/base.css";
+import { detectTheme, watchTheme } from "../ui/theme";
 import styles from "./styles.css";
 
 export function framed(element: HTMLElement, label: string, signal: AbortSignal): HTMLElement {

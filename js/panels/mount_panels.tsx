@@ -3,13 +3,13 @@
 import { render } from "preact";
 import { joinLink } from "../host/channel";
 import { yieldShortcuts } from "../host/jupyter_shortcuts";
-import { bindSize } from "../input/size_drag";
+import { bindSize } from "../ui/resize_handle";
+import { bindTips } from "../ui/tooltips";
 import { Message } from "../view/message";
 import { framed } from "./framed";
 import { lighter } from "./lights";
 import { Panels } from "./panels";
 import type { PanelsHost } from "./panels_host";
-import { bindTips } from "./tips";
 
 /** How high the panels are (CSS px), and who remembers what the user makes of that. */
 export interface Height {

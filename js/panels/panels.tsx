@@ -2,12 +2,12 @@
 
 import { useEffect, useReducer, useState } from "preact/hooks";
 import type { Told } from "../host/channel";
+import { Table } from "../ui/table";
 import { Message } from "../view/message";
 import { Chart } from "./chart";
 import type { Block, TabContents } from "./contents";
 import { Findings } from "./findings";
 import type { PanelsHost } from "./panels_host";
-import { Table } from "./table";
 
 interface PanelsProps {
   host: PanelsHost;

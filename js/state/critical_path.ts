@@ -2,8 +2,8 @@
 
 import { firstAbove } from "../model/lod/bisect";
 import { xAt } from "../model/viewport";
+import type { Tokens } from "../ui/theme";
 import type { Surface } from "../view/canvas";
-import type { Tokens } from "../view/theme";
 import type { Store } from "./store";
 
 const QUERY = "is:critical";

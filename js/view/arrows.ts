@@ -3,8 +3,8 @@
 import { xAt } from "../model/viewport";
 import type { Edge } from "../model/wire/details";
 import type { Store } from "../state/store";
+import type { Tokens } from "../ui/theme";
 import type { Surface } from "./canvas";
-import type { Tokens } from "./theme";
 
 /** More arrows than this make a knot that says nothing; the panel still lists them all. */
 const MOST = 48;

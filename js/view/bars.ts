@@ -6,10 +6,10 @@ import type { Row } from "../model/lod/rows";
 import { rasterRow } from "../model/paint/raster";
 import { xAt } from "../model/viewport";
 import type { Store } from "../state/store";
+import type { Tokens } from "../ui/theme";
 import { abgr, type Surface } from "./canvas";
 import { drawMemory } from "./memory_track";
 import { Names } from "./names";
-import type { Tokens } from "./theme";
 
 const BAR = 15;
 const PREVIEW = 12;

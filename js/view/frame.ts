@@ -4,12 +4,12 @@ import { ticks } from "../model/format/ticks";
 import { formatTime } from "../model/format/units";
 import type { Store } from "../state/store";
 import type { Topic } from "../state/topics";
+import { readTokens, type Tokens } from "../ui/theme";
 import { Bars } from "./bars";
 import { fitSurface, makeSurface, type Surface } from "./canvas";
 import { Minimap } from "./minimap";
 import { drawOverlay } from "./overlay";
 import { drawRuler } from "./ruler";
-import { readTokens, type Tokens } from "./theme";
 
 export interface Stages {
   root: HTMLElement;

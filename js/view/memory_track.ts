@@ -6,9 +6,9 @@ import { firstAbove } from "../model/lod/bisect";
 import { xAt } from "../model/viewport";
 import { levelAt, memoryKey, type Track } from "../model/wire/memory";
 import type { Store } from "../state/store";
+import type { Tokens } from "../ui/theme";
 import type { Surface } from "./canvas";
 import { flag } from "./overlay";
-import type { Tokens } from "./theme";
 
 /** Room above the curve (CSS px). */
 const ABOVE = 5;

@@ -7,12 +7,12 @@ import { compose, type Outline, outlineIn } from "../model/lod/outline";
 import { openContainer } from "../model/wire/container";
 import { type Drawn, drawnIn } from "../model/wire/read_drawn";
 import { Store } from "../state/store";
+import { styledShadow } from "../ui/styled_shadow";
+import base from "../ui/styles/base.css";
+import { detectTheme } from "../ui/theme";
 import { assemble, type Mounted } from "./assemble";
-import base from "./base.css";
 import { Message } from "./message";
-import { styledShadow } from "./styled_shadow";
 import styles from "./styles.css";
-import { detectTheme } from "./theme";
 
 /** Show the timeline of `host` in `element` until `signal` aborts. */
 export async function mount(element: HTMLElement, host: Host, signal: AbortSignal): Promise<Mounted | null> {

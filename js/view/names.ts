@@ -4,8 +4,8 @@ import { withoutControls } from "../model/format/bidi";
 import { shorten } from "../model/format/shorten";
 import { waitColour } from "../model/paint/palette";
 import type { Store } from "../state/store";
+import type { Tokens } from "../ui/theme";
 import type { Surface } from "./canvas";
-import type { Tokens } from "./theme";
 import { eachVisibleRow, eachWideBar } from "./visible";
 
 const FONT_SIZE = 10.5;

@@ -4,11 +4,11 @@ import { formatDuration } from "../model/format/units";
 import { xAt } from "../model/viewport";
 import { drawPath } from "../state/critical_path";
 import type { Store } from "../state/store";
+import type { Tokens } from "../ui/theme";
 import { drawArrows } from "./arrows";
 import type { Surface } from "./canvas";
 import { drawClockBands } from "./clock_bands";
 import { drawLevels } from "./memory_track";
-import type { Tokens } from "./theme";
 import { eachVisibleRow, eachWideBar } from "./visible";
 
 /** At most this many bars of one name are lit; beyond it the lit ones cannot be told from the rest. */

@@ -4,12 +4,12 @@ import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Told } from "../host/channel";
 import { formatCell } from "../model/format/column_units";
-import { moveAmongRows } from "../monitor/row_keys";
+import { BlockHead, CannotSay } from "../panels/block_head";
+import type { Cell, Column, TableBlock } from "../panels/contents";
+import { isText, isWide } from "../panels/wide";
 import { shortName } from "../view/wording";
-import { BlockHead, CannotSay } from "./block_head";
-import type { Cell, Column, TableBlock } from "./contents";
-import { nextOrder, type Order, ordered } from "./ordering";
-import { isText, isWide } from "./wide";
+import { moveAmongRows } from "./row_keys";
+import { nextOrder, type Order, ordered } from "./sort";
 
 interface TableProps {
   block: TableBlock;

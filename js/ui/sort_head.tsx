@@ -1,6 +1,6 @@
 /** The head of a column that rows can be sorted by. */
 
-import { nextSort, type Sort } from "./sorting";
+import { nextSort, type Sort } from "../monitor/sorting";
 
 interface SortHeadProps<Column extends string> {
   column: Column;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextOrder, ordered } from "./ordering";
+import { nextOrder, ordered } from "./sort";
 
 const rows = [
   ["conv_10", 3],
