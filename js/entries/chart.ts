@@ -1,8 +1,8 @@
 /** The anywidget entry of one chart in a cell, with neither a timeline nor tabs. */
 
 import type { AnyModel } from "@anywidget/types";
+import { mountChart } from "../charts/mount";
 import { askBokeh } from "../host/kernel_bokeh";
-import { mountChart } from "../panels/mount_chart";
 
 interface RenderProps {
   model: AnyModel;

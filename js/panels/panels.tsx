@@ -1,10 +1,10 @@
 /** Tabs, each of charts, tables or findings, that come as they are computed. */
 
 import { useEffect, useReducer, useState } from "preact/hooks";
+import { Chart } from "../charts/chart";
 import type { Told } from "../host/channel";
 import { Table } from "../ui/table";
 import { Message } from "../view/message";
-import { Chart } from "./chart";
 import type { Block, TabContents } from "./contents";
 import { Findings } from "./findings";
 import type { PanelsHost } from "./panels_host";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Tokens } from "../ui/theme";
 import type { BokehModel } from "./bokeh";
-import { colourChart } from "./chart_colours";
+import { colourChart } from "./colours";
 
 const tokens = { text: "#eee", muted: "#999", line: "#333", grid: "#222", font: "sans" } as Tokens;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { categoryColour } from "../model/paint/palette";
 import type { BokehModel } from "./bokeh";
-import { SeriesColours } from "./chart_series";
+import { SeriesColours } from "./series";
 
 const [light, dark] = (["light", "dark"] as const).map((theme) => categoryColour("kernel", theme));
 

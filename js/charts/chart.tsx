@@ -3,15 +3,15 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatTime } from "../model/format/units";
 import { inTheme } from "../model/paint/palette";
+import { BlockHead, CannotSay } from "../panels/block_head";
+import type { BokehItem, ChartBlock } from "../panels/contents";
+import type { PanelsHost } from "../panels/panels_host";
 import { readTokens, watchTheme } from "../ui/theme";
-import { BlockHead, CannotSay } from "./block_head";
 import { type BokehViews, loadBokeh } from "./bokeh";
-import { colourChart } from "./chart_colours";
-import { ChartLink } from "./chart_link";
-import { SeriesColours } from "./chart_series";
-import { colourTooltips } from "./chart_tooltips";
-import type { BokehItem, ChartBlock } from "./contents";
-import type { PanelsHost } from "./panels_host";
+import { colourChart } from "./colours";
+import { ChartLink } from "./link";
+import { SeriesColours } from "./series";
+import { colourTooltips } from "./tooltips";
 
 /** What a chart needs of its host. */
 export type ChartHost = Pick<PanelsHost, "link" | "bokehVersion" | "bokeh">;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { joinLink, type Told } from "../host/channel";
 import type { BokehModel } from "./bokeh";
-import { ChartLink } from "./chart_link";
+import { ChartLink } from "./link";
 
 const MS = 1e6;
 let count = 0;

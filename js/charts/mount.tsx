@@ -1,10 +1,10 @@
 /** Puts one chart into an element: a figure as it was made, with its title and legend in it. */
 
 import { render } from "preact";
+import type { BokehItem } from "../panels/contents";
+import { framed } from "../panels/framed";
 import type { ChartHost } from "./chart";
 import { Figure } from "./chart";
-import type { BokehItem } from "./contents";
-import { framed } from "./framed";
 
 export function mountChart(
   element: HTMLElement,
