@@ -1,8 +1,8 @@
 /** Puts one chart into an element: a figure as it was made, with its title and legend in it. */
 
 import { render } from "preact";
-import type { BokehItem } from "../panels/contents";
-import { framed } from "../panels/framed";
+import type { BokehItem } from "../panels/blocks";
+import { framed } from "../panels/shadow_frame";
 import type { ChartHost } from "./chart";
 import { Figure } from "./chart";
 

@@ -4,8 +4,8 @@ import { embedded, textOf, unpacked } from "../host/embedded";
 import type { Options } from "../host/host";
 import { restPane, timelinePane } from "../host/page_panes";
 import { HeldHost } from "../host/static_host";
-import type { TabContents } from "../panels/contents";
-import { mountPanels, mountProblem } from "../panels/mount_panels";
+import type { TabContents } from "../panels/blocks";
+import { mountPanels, mountProblem } from "../panels/mount";
 import { mount } from "../view/mount";
 
 const LINK = "page";

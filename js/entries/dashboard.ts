@@ -4,9 +4,9 @@ import { embedded, textOf, unpacked } from "../host/embedded";
 import type { Options } from "../host/host";
 import { restPane, timelinePane } from "../host/page_panes";
 import { HeldHost } from "../host/static_host";
-import type { TabContents } from "../panels/contents";
-import { mountPanels, mountProblem } from "../panels/mount_panels";
-import type { PanelsHost } from "../panels/panels_host";
+import type { TabContents } from "../panels/blocks";
+import type { PanelsHost } from "../panels/host";
+import { mountPanels, mountProblem } from "../panels/mount";
 import { mount } from "../view/mount";
 
 const LINK = "page";

@@ -3,9 +3,9 @@
 import type { AnyModel } from "@anywidget/types";
 import { joinLink } from "../host/channel";
 import { askBokeh } from "../host/kernel_bokeh";
-import type { TabContents } from "../panels/contents";
-import { mountPanels } from "../panels/mount_panels";
-import type { PanelsHost } from "../panels/panels_host";
+import type { TabContents } from "../panels/blocks";
+import type { PanelsHost } from "../panels/host";
+import { mountPanels } from "../panels/mount";
 
 /** A height that is being dragged reaches the kernel once, this long after the last change. */
 const PAUSE_MS = 150;

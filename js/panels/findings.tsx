@@ -3,7 +3,7 @@
 import type { Told } from "../host/channel";
 import { formatPercent } from "../model/format/units";
 import { CannotSay } from "./block_head";
-import type { Finding, FindingsBlock } from "./contents";
+import type { Finding, FindingsBlock } from "./blocks";
 
 export function Findings({ block, tell }: { block: FindingsBlock; tell: (told: Told) => void }) {
   if (block.cannot_say)

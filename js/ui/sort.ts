@@ -1,6 +1,6 @@
 /** In which order the rows of a table are shown. */
 
-import type { Cell } from "../panels/contents";
+import type { Cell } from "../panels/blocks";
 
 export interface Order {
   column: number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ColumnUnit } from "../model/format/column_units";
-import { isWide } from "./wide";
+import { isWide } from "./layout";
 
 const table = (...units: ColumnUnit[]) =>
   units.map((unit, at) => ({ name: `${at}`, label: `${at}`, unit, definition: "A column." }));

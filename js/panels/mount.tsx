@@ -6,10 +6,10 @@ import { yieldShortcuts } from "../host/jupyter_shortcuts";
 import { bindSize } from "../ui/resize_handle";
 import { bindTips } from "../ui/tooltips";
 import { Message } from "../view/message";
-import { framed } from "./framed";
-import { lighter } from "./lights";
-import { Panels } from "./panels";
-import type { PanelsHost } from "./panels_host";
+import type { PanelsHost } from "./host";
+import { lighter } from "./row_highlight";
+import { framed } from "./shadow_frame";
+import { Panels } from "./tabs";
 
 /** How high the panels are (CSS px), and who remembers what the user makes of that. */
 export interface Height {

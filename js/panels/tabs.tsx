@@ -5,9 +5,9 @@ import { Chart } from "../charts/chart";
 import type { Told } from "../host/channel";
 import { Table } from "../ui/table";
 import { Message } from "../view/message";
-import type { Block, TabContents } from "./contents";
+import type { Block, TabContents } from "./blocks";
 import { Findings } from "./findings";
-import type { PanelsHost } from "./panels_host";
+import type { PanelsHost } from "./host";
 
 interface PanelsProps {
   host: PanelsHost;

@@ -1,6 +1,6 @@
 /** Which tables need all the width: side by side with another one their last columns would be out of sight. */
 
-import type { Column } from "./contents";
+import type { Column } from "./blocks";
 
 const MOST_COLUMNS = 7;
 /** Of those with several texts, which take more room than figures. */

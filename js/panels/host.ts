@@ -1,6 +1,6 @@
 /** The interface between the panels and whoever holds their contents: a kernel (panel.ts) or a page (dashboard.ts). */
 
-import type { TabContents } from "./contents";
+import type { TabContents } from "./blocks";
 
 export interface PanelsHost {
   /** Of the tabs, in their order. */
