@@ -1,14 +1,7 @@
 /** The widget entry of the monitor: a session in a Jupyter output, told of by the kernel's model. */
 
 import type { AnyModel } from "@anywidget/types";
-import type {
-  Command,
-  DownloadFormat,
-  MonitorHost,
-  MonitorState,
-  NamedFile,
-  Opened,
-} from "../monitor/monitor_host";
+import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "../monitor/host";
 import { mountMonitor } from "../monitor/mount_monitor";
 
 /** How often the kernel is told that somebody looks; it stops looking into the file when it hears nothing. */

@@ -1,14 +1,7 @@
 /** The entry of the page of `tfvis-nb serve`: a session's monitor that asks the server which sent the page. */
 
 import { nameIn, pauseAfter } from "../host/http";
-import type {
-  Command,
-  DownloadFormat,
-  MonitorHost,
-  MonitorState,
-  NamedFile,
-  Opened,
-} from "../monitor/monitor_host";
+import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "../monitor/host";
 import { mountMonitor } from "../monitor/mount_monitor";
 
 const LOST = "The server does not answer: it has ended, or the connection to it is lost. Trying again …";

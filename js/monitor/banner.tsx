@@ -1,6 +1,6 @@
 /** What has to be seen at once: that nobody answers, that recording stopped, that every run is slowed down. */
 
-import type { MonitorState } from "./monitor_host";
+import type { MonitorState } from "./host";
 import { capital, pendingText } from "./recording";
 import { isCostly, parseRule, type Rule, ruleName } from "./rules";
 import type { MonitorStore } from "./store";

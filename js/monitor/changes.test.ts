@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { awaited, newTraces, Rate } from "./changes";
-import { signature, state, trace } from "./examples";
+import { signature, state, trace } from "./testing/fixtures";
 
 const numbers = (rows: { trace: number }[]) => rows.map((row) => row.trace);
 

@@ -1,6 +1,6 @@
 /** What has become of a session since it was looked at before. */
 
-import type { MonitorState, TraceRow } from "./monitor_host";
+import type { MonitorState, TraceRow } from "./host";
 
 /** A rate is taken over at least this long: counts come about once a second, and not at even distances. */
 const RATE_OVER_MS = 3000;

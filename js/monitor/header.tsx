@@ -2,7 +2,7 @@
 
 import { formatCount } from "../model/format/units";
 import { Popover } from "../ui/popover";
-import type { MonitorState } from "./monitor_host";
+import type { MonitorState } from "./host";
 import { recording, refusal } from "./recording";
 import { RuleForm } from "./rule_form";
 import type { MonitorStore } from "./store";

@@ -4,7 +4,7 @@ import { isolated } from "../model/format/bidi";
 import { Message } from "../view/message";
 import { Banners } from "./banner";
 import { Header } from "./header";
-import type { MonitorState } from "./monitor_host";
+import type { MonitorState } from "./host";
 import { OpenedTrace } from "./opened_trace";
 import { nothing } from "./recording";
 import { SessionDetails } from "./session_details";

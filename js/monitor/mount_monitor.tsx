@@ -7,8 +7,8 @@ import { styledShadow } from "../ui/styled_shadow";
 import base from "../ui/styles/base.css";
 import { detectTheme, watchTheme } from "../ui/theme";
 import { focusRow } from "./focus_row";
+import type { MonitorHost } from "./host";
 import { Monitor } from "./monitor";
-import type { MonitorHost } from "./monitor_host";
 import { MonitorStore } from "./store";
 import styles from "./styles.css";
 

@@ -7,8 +7,8 @@ import { formatDuration, formatExact } from "../model/format/units";
 import { Message } from "../view/message";
 import { mount } from "../view/mount";
 import { focusRow } from "./focus_row";
-import { fullMoment } from "./moments";
-import type { Opened, TraceRow } from "./monitor_host";
+import type { Opened, TraceRow } from "./host";
+import { fullMoment } from "./relative_time";
 import type { MonitorStore } from "./store";
 
 interface OpenedTraceProps {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { process, state } from "./examples";
 import { nothing, pendingText, recording, refusal } from "./recording";
+import { process, state } from "./testing/fixtures";
 
 const running = state({ processes: [process({}), process({ process: 2, end_ms: 5 })] });
 const ended = state({ processes: [process({ end_ms: 5 })] });

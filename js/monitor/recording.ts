@@ -1,7 +1,7 @@
 /** Whether a session is being recorded, in words. */
 
 import { formatCount } from "../model/format/units";
-import type { MonitorState } from "./monitor_host";
+import type { MonitorState } from "./host";
 
 export interface Recording {
   /** "waiting": nobody has recorded yet. "stopped": something is wrong. */

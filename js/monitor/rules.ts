@@ -1,7 +1,7 @@
 /** Rules: which runs are traced of themselves. In a state they are texts such as "every 1000". */
 
 import { formatExact } from "../model/format/units";
-import type { RuleCommand } from "./monitor_host";
+import type { RuleCommand } from "./host";
 
 export type RuleKind = "none" | "all" | "every" | "slower";
 

@@ -3,9 +3,9 @@
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatExact } from "../model/format/units";
 import { ScopedText } from "../view/scoped_text";
-import { ago, fullMoment, moment } from "./moments";
-import type { MonitorState } from "./monitor_host";
+import type { MonitorState } from "./host";
 import { recording, refusal } from "./recording";
+import { ago, fullMoment, moment } from "./relative_time";
 import type { MonitorStore } from "./store";
 
 /** A job that is started again and again leaves many behind. */

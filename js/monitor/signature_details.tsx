@@ -2,9 +2,9 @@
 
 import { formatCount, formatDuration, formatExact, formatPercent } from "../model/format/units";
 import { focusRow } from "./focus_row";
-import { ago, fullMoment } from "./moments";
-import type { MonitorState, SignatureRow } from "./monitor_host";
+import type { MonitorState, SignatureRow } from "./host";
 import { pendingText, refusal } from "./recording";
+import { ago, fullMoment } from "./relative_time";
 import { RuleForm } from "./rule_form";
 import { parseRule, ruleName } from "./rules";
 import { shareOf } from "./sorting";

@@ -5,13 +5,13 @@ import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
 import { moveAmongRows } from "../ui/row_keys";
 import { SortHead } from "../ui/sort_head";
-import { ago, fullMoment } from "./moments";
-import type { MonitorState, SignatureRow } from "./monitor_host";
+import type { MonitorState, SignatureRow } from "./host";
 import { pendingText } from "./recording";
+import { ago, fullMoment } from "./relative_time";
 import { parseRule, ruleMark, ruleName } from "./rules";
 import { filterSignatures, type SignatureColumn, shareOf, sortSignatures } from "./sorting";
 import type { MonitorStore } from "./store";
-import { useHeldOrder } from "./use_held_order";
+import { useHeldOrder } from "./use_stable_order";
 
 /** Rows shown at first, and more at each click: a job may have thousands of signatures. */
 const PAGE = 100;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { signature, trace } from "./examples";
 import * as sorting from "./sorting";
+import { signature, trace } from "./testing/fixtures";
 
 const numbers = (rows: readonly { signature: number }[]) => rows.map((row) => row.signature);
 

@@ -1,6 +1,6 @@
 /** In which order rows are shown, and which of them. */
 
-import type { MonitorState, SignatureRow, TraceRow } from "./monitor_host";
+import type { MonitorState, SignatureRow, TraceRow } from "./host";
 
 export type SignatureColumn =
   | "label"

@@ -2,15 +2,8 @@
 
 import { save } from "../view/saved_files";
 import { awaited, Rate } from "./changes";
-import { Clock } from "./moments";
-import type {
-  Command,
-  DownloadFormat,
-  MonitorHost,
-  MonitorState,
-  SignatureRow,
-  TraceRow,
-} from "./monitor_host";
+import type { Command, DownloadFormat, MonitorHost, MonitorState, SignatureRow, TraceRow } from "./host";
+import { Clock } from "./relative_time";
 import { parseRule, ruleCommand } from "./rules";
 import type { SignatureColumn, Sort, TraceColumn } from "./sorting";
 

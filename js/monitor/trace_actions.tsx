@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { Popover } from "../ui/popover";
-import type { DownloadFormat, TraceRow } from "./monitor_host";
+import type { DownloadFormat, TraceRow } from "./host";
 import type { MonitorStore } from "./store";
 
 const FORMATS: [DownloadFormat, label: string, suffix: string][] = [

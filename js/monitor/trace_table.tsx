@@ -5,12 +5,12 @@ import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatExact } from "../model/format/units";
 import { moveAmongRows } from "../ui/row_keys";
 import { SortHead } from "../ui/sort_head";
-import { ago, fullMoment, moment } from "./moments";
-import type { MonitorState, TraceRow } from "./monitor_host";
+import type { MonitorState, TraceRow } from "./host";
+import { ago, fullMoment, moment } from "./relative_time";
 import { meansOf, ratio, sortTraces, type TraceColumn } from "./sorting";
 import type { MonitorStore } from "./store";
 import { TraceActions } from "./trace_actions";
-import { useHeldOrder } from "./use_held_order";
+import { useHeldOrder } from "./use_stable_order";
 
 const PAGE = 100;
 /** From so many times the mean on a run stands out, as a step of a timeline does. */

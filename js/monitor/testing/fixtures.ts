@@ -1,6 +1,6 @@
 /** Rows and states to test with. */
 
-import type { MonitorState, ProcessRow, SignatureRow, TraceRow } from "./monitor_host";
+import type { MonitorState, ProcessRow, SignatureRow, TraceRow } from "../host";
 
 export function signature(values: Partial<SignatureRow>): SignatureRow {
   return {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ago, Clock, fullMoment, moment } from "./moments";
+import { ago, Clock, fullMoment, moment } from "./relative_time";
 
 const S = 1000;
 const HOUR = 3600 * S;
