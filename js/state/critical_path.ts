@@ -3,7 +3,7 @@
 import { firstAbove } from "../model/lod/bisect";
 import { xAt } from "../model/viewport";
 import type { Tokens } from "../ui/theme";
-import type { Surface } from "../view/canvas";
+import type { Surface } from "../view/canvas/surface";
 import type { Store } from "./store";
 
 const QUERY = "is:critical";

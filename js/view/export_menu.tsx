@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ExportFormat } from "../host/host";
 import type { Store } from "../state/store";
-import { pictureOf } from "./picture";
+import { pictureOf } from "./canvas/export_png";
 import { save, selectedRows } from "./saved_files";
 
 export function ExportMenu({ store, root }: { store: Store; root: HTMLElement }) {

@@ -1,15 +1,15 @@
 /** Draws at most once a frame, and only the canvases whose picture has changed. */
 
-import { ticks } from "../model/format/ticks";
-import { formatTime } from "../model/format/units";
-import type { Store } from "../state/store";
-import type { Topic } from "../state/topics";
-import { readTokens, type Tokens } from "../ui/theme";
+import { ticks } from "../../model/format/ticks";
+import { formatTime } from "../../model/format/units";
+import type { Store } from "../../state/store";
+import type { Topic } from "../../state/topics";
+import { readTokens, type Tokens } from "../../ui/theme";
 import { Bars } from "./bars";
-import { fitSurface, makeSurface, type Surface } from "./canvas";
 import { Minimap } from "./minimap";
 import { drawOverlay } from "./overlay";
 import { drawRuler } from "./ruler";
+import { fitSurface, makeSurface, type Surface } from "./surface";
 
 export interface Stages {
   root: HTMLElement;

@@ -1,12 +1,12 @@
 /** What is written on the bars, and the hatching of the part of a transfer that waited. */
 
-import { withoutControls } from "../model/format/bidi";
-import { shorten } from "../model/format/shorten";
-import { waitColour } from "../model/paint/palette";
-import type { Store } from "../state/store";
-import type { Tokens } from "../ui/theme";
-import type { Surface } from "./canvas";
-import { eachVisibleRow, eachWideBar } from "./visible";
+import { withoutControls } from "../../model/format/bidi";
+import { shorten } from "../../model/format/shorten";
+import { waitColour } from "../../model/paint/palette";
+import type { Store } from "../../state/store";
+import type { Tokens } from "../../ui/theme";
+import type { Surface } from "./surface";
+import { eachVisibleRow, eachWideBar } from "./visible_rows";
 
 const FONT_SIZE = 10.5;
 /** Narrower bars carry no name. */

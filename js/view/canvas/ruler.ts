@@ -1,10 +1,10 @@
 /** The time axis above the lanes. */
 
-import type { Ruler } from "../model/format/ticks";
-import { xAt } from "../model/viewport";
-import type { Store } from "../state/store";
-import type { Tokens } from "../ui/theme";
-import type { Surface } from "./canvas";
+import type { Ruler } from "../../model/format/ticks";
+import { xAt } from "../../model/viewport";
+import type { Store } from "../../state/store";
+import type { Tokens } from "../../ui/theme";
+import type { Surface } from "./surface";
 
 export function drawRuler(surface: Surface, store: Store, tokens: Tokens, ruler: Ruler): void {
   const { context } = surface;

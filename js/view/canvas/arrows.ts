@@ -1,10 +1,10 @@
 /** Arrows from what fed the selected event, and to what it fed. */
 
-import { xAt } from "../model/viewport";
-import type { Edge } from "../model/wire/details";
-import type { Store } from "../state/store";
-import type { Tokens } from "../ui/theme";
-import type { Surface } from "./canvas";
+import { xAt } from "../../model/viewport";
+import type { Edge } from "../../model/wire/details";
+import type { Store } from "../../state/store";
+import type { Tokens } from "../../ui/theme";
+import type { Surface } from "./surface";
 
 /** More arrows than this make a knot that says nothing; the panel still lists them all. */
 const MOST = 48;

@@ -1,15 +1,15 @@
 /** The lanes' picture: ground, group strips and one raster line per row of events, drawn by the CPU. */
 
-import type { Tick } from "../model/format/ticks";
-import { ROW_HEIGHT } from "../model/lanes/layout";
-import type { Row } from "../model/lod/rows";
-import { rasterRow } from "../model/paint/raster";
-import { xAt } from "../model/viewport";
-import type { Store } from "../state/store";
-import type { Tokens } from "../ui/theme";
-import { abgr, type Surface } from "./canvas";
+import type { Tick } from "../../model/format/ticks";
+import { ROW_HEIGHT } from "../../model/lanes/layout";
+import type { Row } from "../../model/lod/rows";
+import { rasterRow } from "../../model/paint/raster";
+import { xAt } from "../../model/viewport";
+import type { Store } from "../../state/store";
+import type { Tokens } from "../../ui/theme";
+import { Names } from "./bar_labels";
 import { drawMemory } from "./memory_track";
-import { Names } from "./names";
+import { abgr, type Surface } from "./surface";
 
 const BAR = 15;
 const PREVIEW = 12;

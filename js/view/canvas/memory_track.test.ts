@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Track } from "../model/wire/memory";
+import type { Track } from "../../model/wire/memory";
 import { fullScale } from "./memory_track";
 
 const track = { task: "/job:worker/task:0", allocator: "GPU_0_bfc", peak: 5 } as Track;

@@ -1,14 +1,14 @@
 /** The memory of an allocator in the picture: a filled curve with its peak marked, and its height at the cursor. */
 
-import { formatBytes } from "../model/format/units";
-import type { MemoryItem } from "../model/lanes/layout";
-import { firstAbove } from "../model/lod/bisect";
-import { xAt } from "../model/viewport";
-import { levelAt, memoryKey, type Track } from "../model/wire/memory";
-import type { Store } from "../state/store";
-import type { Tokens } from "../ui/theme";
-import type { Surface } from "./canvas";
+import { formatBytes } from "../../model/format/units";
+import type { MemoryItem } from "../../model/lanes/layout";
+import { firstAbove } from "../../model/lod/bisect";
+import { xAt } from "../../model/viewport";
+import { levelAt, memoryKey, type Track } from "../../model/wire/memory";
+import type { Store } from "../../state/store";
+import type { Tokens } from "../../ui/theme";
 import { flag } from "./overlay";
+import type { Surface } from "./surface";
 
 /** Room above the curve (CSS px). */
 const ABOVE = 5;

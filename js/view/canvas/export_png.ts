@@ -1,8 +1,8 @@
 /** The view as a picture that stands alone: what it is of, what is on the screen, what the colours mean. */
 
-import { withoutControls } from "../model/format/bidi";
-import { waitColour } from "../model/paint/palette";
-import type { Store } from "../state/store";
+import { withoutControls } from "../../model/format/bidi";
+import { waitColour } from "../../model/paint/palette";
+import type { Store } from "../../state/store";
 
 const MARGIN = 12;
 const HEAD = 36;

@@ -1,10 +1,10 @@
 /** The whole step at a glance: how much of each kind is busy over time, with the part in view as a brush. */
 
-import { activity } from "../model/paint/activity";
-import { categoryColour } from "../model/paint/palette";
-import { clampViewport, fit, type Viewport, xAt } from "../model/viewport";
-import type { Store } from "../state/store";
-import { fitSurface, makeSurface } from "./canvas";
+import { activity } from "../../model/paint/activity";
+import { categoryColour } from "../../model/paint/palette";
+import { clampViewport, fit, type Viewport, xAt } from "../../model/viewport";
+import type { Store } from "../../state/store";
+import { fitSurface, makeSurface } from "./surface";
 
 const HEIGHT = 37;
 /** Kinds from the bottom up: what computes first, what waits last. */

@@ -1,15 +1,15 @@
 /** What lies over the bars and changes with the pointer: selection, hover, range, marks, cursor, arrows. */
 
-import { formatDuration } from "../model/format/units";
-import { xAt } from "../model/viewport";
-import { drawPath } from "../state/critical_path";
-import type { Store } from "../state/store";
-import type { Tokens } from "../ui/theme";
+import { formatDuration } from "../../model/format/units";
+import { xAt } from "../../model/viewport";
+import { drawPath } from "../../state/critical_path";
+import type { Store } from "../../state/store";
+import type { Tokens } from "../../ui/theme";
 import { drawArrows } from "./arrows";
-import type { Surface } from "./canvas";
 import { drawClockBands } from "./clock_bands";
 import { drawLevels } from "./memory_track";
-import { eachVisibleRow, eachWideBar } from "./visible";
+import type { Surface } from "./surface";
+import { eachVisibleRow, eachWideBar } from "./visible_rows";
 
 /** At most this many bars of one name are lit; beyond it the lit ones cannot be told from the rest. */
 const MOST_LIT = 4000;
