@@ -5,7 +5,7 @@ import { itemAt } from "../model/lanes/layout";
 import { hitRow } from "../model/paint/raster";
 import { pan, timeAt, type Viewport } from "../model/viewport";
 import type { Store } from "../state/store";
-import { showMemory } from "../view/memory_details";
+import { showMemory } from "../view/details/memory";
 import type { Commands } from "./commands";
 
 /** A drag begins after this many pixels; below it is a click. */

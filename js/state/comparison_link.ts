@@ -4,7 +4,7 @@ import type { Told } from "../host/channel";
 import type { Commands } from "../input/commands";
 import { byEventId } from "../model/lod/merged";
 import { counterpart } from "../model/search/counterpart";
-import { categoryOf, nameOf, opOf } from "../view/wording";
+import { categoryOf, nameOf, opOf } from "../view/details/event_text";
 import { Linking, type Selected } from "./dashboard_link";
 import type { Store } from "./store";
 

@@ -4,7 +4,7 @@ import { joinLink, type Told } from "../host/channel";
 import type { Commands } from "../input/commands";
 import { lightMask } from "../model/search/highlight";
 import type { Viewport } from "../model/viewport";
-import { nameOf, opOf } from "../view/wording";
+import { nameOf, opOf } from "../view/details/event_text";
 import type { Store } from "./store";
 
 /** Views that follow each other this soon are one movement, which Backspace takes back as a whole. */

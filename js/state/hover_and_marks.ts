@@ -1,6 +1,6 @@
 /** What the pointer is over, what was clicked that is no event, and the intervals that were measured. */
 
-import type { Moment } from "../view/memory_details";
+import type { Moment } from "../view/details/memory";
 import { Said } from "./status_messages";
 
 export interface Hover {

@@ -7,7 +7,7 @@ import { formatCell } from "../model/format/column_units";
 import { BlockHead, CannotSay } from "../panels/block_head";
 import type { Cell, Column, TableBlock } from "../panels/blocks";
 import { isText, isWide } from "../panels/layout";
-import { shortName } from "../view/wording";
+import { shortName } from "../view/details/event_text";
 import { moveAmongRows } from "./row_keys";
 import { nextOrder, type Order, ordered } from "./sort";
 

@@ -5,7 +5,7 @@ import { formatDuration, formatTime } from "../model/format/units";
 import { xAt } from "../model/viewport";
 import type { Store } from "../state/store";
 import { useTopics } from "../state/use_store";
-import { nameOf, opOf, placeOf } from "./wording";
+import { nameOf, opOf, placeOf } from "./details/event_text";
 
 export function Announcer({ store }: { store: Store }) {
   useTopics(store, ["selection"]);

@@ -20,7 +20,7 @@ import { bindSize } from "../ui/resize_handle";
 import { detectTheme, readTokens, watchTheme } from "../ui/theme";
 import { Announcer, CursorTime } from "./announcer";
 import { Frame, type FrameTimes } from "./canvas/frame";
-import { DetailsPanel } from "./details";
+import { DetailsPanel } from "./details/panel";
 import { Help } from "./help";
 import { LaneFilter, LaneLabels } from "./lane_labels";
 import { NoLanes } from "./no_lanes";

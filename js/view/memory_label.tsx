@@ -6,8 +6,8 @@ import type { MemoryItem } from "../model/lanes/layout";
 import { levelAt } from "../model/wire/memory";
 import type { Store } from "../state/store";
 import { useTopics } from "../state/use_store";
+import { showMemory } from "./details/memory";
 import { HideLane } from "./lane_labels";
-import { showMemory } from "./memory_details";
 
 export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem }) {
   useTopics(store, ["hover"], () => store.cursor);

@@ -2,7 +2,7 @@
 
 import { eventsIn } from "../model/search/range_statistics";
 import type { Store } from "../state/store";
-import { nameOf, opOf, placeOf } from "./wording";
+import { nameOf, opOf, placeOf } from "./details/event_text";
 
 /** Offer `content` as a download. */
 export function save(name: string, content: Blob): void {

@@ -5,8 +5,8 @@ import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatTime } from "../model/format/units";
 import type { Store } from "../state/store";
 import { useTopics } from "../state/use_store";
-import { ScopedText } from "./scoped_text";
-import { categoryOf, deviceName, nameOf, opOf, placeOf } from "./wording";
+import { categoryOf, deviceName, nameOf, opOf, placeOf } from "./details/event_text";
+import { ScopedText } from "./details/scoped_text";
 
 export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
   useTopics(store, ["hover"]);

@@ -1,18 +1,18 @@
 /** What ran in a range of time: totals by op or by name, sortable. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Commands } from "../input/commands";
-import { isolated } from "../model/format/bidi";
-import { formatCount, formatDuration, formatNumber, formatPercent } from "../model/format/units";
-import { commonPlace } from "../model/lanes/labels";
-import { eventsShown, stepName } from "../model/lanes/step_bars";
-import { type RangeStatistics, rangeStatistics } from "../model/search/range_statistics";
-import { isCritical } from "../state/critical_path";
-import type { Store } from "../state/store";
-import { PanelHeader } from "./event_details";
-import { EventLink } from "./event_lists";
+import type { Commands } from "../../input/commands";
+import { isolated } from "../../model/format/bidi";
+import { formatCount, formatDuration, formatNumber, formatPercent } from "../../model/format/units";
+import { commonPlace } from "../../model/lanes/labels";
+import { eventsShown, stepName } from "../../model/lanes/step_bars";
+import { type RangeStatistics, rangeStatistics } from "../../model/search/range_statistics";
+import { isCritical } from "../../state/critical_path";
+import type { Store } from "../../state/store";
+import { PanelHeader } from "./event";
+import { EventLink } from "./lists";
 import { ByOpOrName, NOTHING, StatisticsTable } from "./statistics_table";
-import { Waits } from "./waits";
+import { Waits } from "./waiting";
 
 type Range = NonNullable<Store["range"]>;
 

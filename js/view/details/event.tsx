@@ -1,7 +1,7 @@
 /** Everything known about one event. */
 
 import type { ComponentChildren } from "preact";
-import type { Commands } from "../input/commands";
+import type { Commands } from "../../input/commands";
 import {
   formatBytes,
   formatDuration,
@@ -9,15 +9,15 @@ import {
   formatNumber,
   formatPercent,
   formatTime,
-} from "../model/format/units";
-import { stepName } from "../model/lanes/step_bars";
-import type { Step } from "../model/wire/read_drawn";
-import type { Store } from "../state/store";
-import { arrivalFacts } from "./arrival_facts";
-import { LinkList, Outputs, RecordedMemory } from "./event_lists";
+} from "../../model/format/units";
+import { stepName } from "../../model/lanes/step_bars";
+import type { Step } from "../../model/wire/read_drawn";
+import type { Store } from "../../state/store";
+import { arrivalFacts } from "./collective";
+import { categoryOf, nameOf, opOf, placeOf } from "./event_text";
+import { LinkList, Outputs, RecordedMemory } from "./lists";
 import { ScopedText } from "./scoped_text";
-import { TransferCard, transferFacts } from "./transfer_card";
-import { categoryOf, nameOf, opOf, placeOf } from "./wording";
+import { TransferCard, transferFacts } from "./transfer";
 
 export interface EventProps {
   store: Store;

@@ -1,11 +1,11 @@
 /** A tensor on its way: from where to where, how many bytes, how long it waited and how long it moved. */
 
-import { formatBandwidth, formatBytes, formatDuration, formatExact } from "../model/format/units";
-import { categoryColour, waitColour } from "../model/paint/palette";
-import type { EventProps, Fact } from "./event_details";
-import { EventLink } from "./event_lists";
+import { formatBandwidth, formatBytes, formatDuration, formatExact } from "../../model/format/units";
+import { categoryColour, waitColour } from "../../model/paint/palette";
+import type { EventProps, Fact } from "./event";
+import { categoryOf, deviceName } from "./event_text";
+import { EventLink } from "./lists";
 import { ScopedText } from "./scoped_text";
-import { categoryOf, deviceName } from "./wording";
 
 const MOVES = new Set(["transfer", "h2d", "d2h", "d2d"]);
 

@@ -1,10 +1,10 @@
 /** What lay in an allocator's memory at a time, the largest first. */
 
-import type { Commands } from "../input/commands";
-import { formatBytes, formatCount, formatTime } from "../model/format/units";
-import { aliveAt, levelAt, type Track } from "../model/wire/memory";
-import type { Store } from "../state/store";
-import { PanelHeader } from "./event_details";
+import type { Commands } from "../../input/commands";
+import { formatBytes, formatCount, formatTime } from "../../model/format/units";
+import { aliveAt, levelAt, type Track } from "../../model/wire/memory";
+import type { Store } from "../../state/store";
+import { PanelHeader } from "./event";
 import { ScopedText } from "./scoped_text";
 
 /** A track, and a time in nanoseconds from the origin. */

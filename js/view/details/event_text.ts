@@ -1,8 +1,8 @@
 /** How tasks, devices and events are called in the panels. */
 
-import { isolated } from "../model/format/bidi";
-import { laneLabel, placeLabel, taskLabel } from "../model/lanes/labels";
-import type { Store } from "../state/store";
+import { isolated } from "../../model/format/bidi";
+import { laneLabel, placeLabel, taskLabel } from "../../model/lanes/labels";
+import type { Store } from "../../state/store";
 
 /** A full device name as "worker 1 · GPU:0". */
 export function deviceName(device: string): string {

@@ -1,13 +1,13 @@
 /** Sums by op or by name, sortable by every column. */
 
 import { useState } from "preact/hooks";
-import type { Commands } from "../input/commands";
-import { isolated, withoutControls } from "../model/format/bidi";
-import { formatCount, formatDuration } from "../model/format/units";
-import { categoryColour, categoryLabel } from "../model/paint/palette";
-import type { StatisticsRow } from "../model/search/range_statistics";
-import type { Store } from "../state/store";
-import { shortName } from "./wording";
+import type { Commands } from "../../input/commands";
+import { isolated, withoutControls } from "../../model/format/bidi";
+import { formatCount, formatDuration } from "../../model/format/units";
+import { categoryColour, categoryLabel } from "../../model/paint/palette";
+import type { StatisticsRow } from "../../model/search/range_statistics";
+import type { Store } from "../../state/store";
+import { shortName } from "./event_text";
 
 type Column = "label" | "count" | "total" | "mean" | "min" | "max";
 

@@ -1,11 +1,11 @@
 /** The panel at the right: one event, a range of time, or the whole step when nothing is selected. */
 
-import type { Commands } from "../input/commands";
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
-import { EventDetails } from "./event_details";
-import { MemoryDetails } from "./memory_details";
-import { Overview, RangeDetails, SeveralDetails } from "./range_details";
+import type { Commands } from "../../input/commands";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
+import { EventDetails } from "./event";
+import { MemoryDetails } from "./memory";
+import { Overview, RangeDetails, SeveralDetails } from "./range";
 
 export function DetailsPanel({ store, commands }: { store: Store; commands: Commands }) {
   useTopics(store, ["selection", "details", "panel", "paint", "layout", "search"]);

@@ -1,10 +1,10 @@
 /** A collective of several ranks: which of them came last, so that the others waited for it. */
 
-import { formatDuration } from "../model/format/units";
-import type { Store } from "../state/store";
-import type { EventProps, Fact } from "./event_details";
-import { EventLink } from "./event_lists";
-import { categoryOf, taskName } from "./wording";
+import { formatDuration } from "../../model/format/units";
+import type { Store } from "../../state/store";
+import type { EventProps, Fact } from "./event";
+import { categoryOf, taskName } from "./event_text";
+import { EventLink } from "./lists";
 
 export function arrivalFacts({ store, commands, id }: EventProps): Fact[] {
   const { details, drawn } = store;

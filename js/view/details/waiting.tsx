@@ -1,11 +1,11 @@
 /** What a step waited for and why devices were idle, in sums; each leads to the longest of its pieces. */
 
-import type { Commands } from "../input/commands";
-import { formatDuration, formatPercent } from "../model/format/units";
-import { type Pieces, type Sum, sums } from "../model/wire/waiting";
-import { isCritical } from "../state/critical_path";
-import type { Store } from "../state/store";
-import { EventLink } from "./event_lists";
+import type { Commands } from "../../input/commands";
+import { formatDuration, formatPercent } from "../../model/format/units";
+import { type Pieces, type Sum, sums } from "../../model/wire/waiting";
+import { isCritical } from "../../state/critical_path";
+import type { Store } from "../../state/store";
+import { EventLink } from "./lists";
 
 interface WaitsProps {
   store: Store;

@@ -1,13 +1,13 @@
 /** The lists in an event's details: links to other events, outputs, memory. */
 
 import { useState } from "preact/hooks";
-import type { Commands } from "../input/commands";
-import { isolated } from "../model/format/bidi";
-import { formatBytes, formatDuration } from "../model/format/units";
-import type { Details } from "../model/wire/details";
-import type { Store } from "../state/store";
+import type { Commands } from "../../input/commands";
+import { isolated } from "../../model/format/bidi";
+import { formatBytes, formatDuration } from "../../model/format/units";
+import type { Details } from "../../model/wire/details";
+import type { Store } from "../../state/store";
+import { nameOf, opOf, placeOf } from "./event_text";
 import { ScopedText } from "./scoped_text";
-import { nameOf, opOf, placeOf } from "./wording";
 
 /** Longer lists are cut here until the user asks for the rest. */
 const FIRST = 8;
