@@ -5,7 +5,7 @@ import { joinLink } from "../host/channel";
 import { yieldShortcuts } from "../host/jupyter_shortcuts";
 import { bindSize } from "../ui/resize_handle";
 import { bindTips } from "../ui/tooltips";
-import { Message } from "../view/message";
+import { Message } from "../view/parts/message";
 import type { PanelsHost } from "./host";
 import { lighter } from "./row_highlight";
 import { framed } from "./shadow_frame";

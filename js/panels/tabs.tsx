@@ -4,7 +4,7 @@ import { useEffect, useReducer, useState } from "preact/hooks";
 import { Chart } from "../charts/chart";
 import type { Told } from "../host/channel";
 import { Table } from "../ui/table";
-import { Message } from "../view/message";
+import { Message } from "../view/parts/message";
 import type { Block, TabContents } from "./blocks";
 import { Findings } from "./findings";
 import type { PanelsHost } from "./host";

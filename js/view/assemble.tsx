@@ -18,18 +18,18 @@ import { loadRest } from "../state/loading";
 import type { Store } from "../state/store";
 import { bindSize } from "../ui/resize_handle";
 import { detectTheme, readTokens, watchTheme } from "../ui/theme";
-import { Announcer, CursorTime } from "./announcer";
 import { Frame, type FrameTimes } from "./canvas/frame";
 import { DetailsPanel } from "./details/panel";
-import { Help } from "./help";
-import { LaneFilter, LaneLabels } from "./lane_labels";
-import { NoLanes } from "./no_lanes";
-import { ProgressBar } from "./progress_bar";
-import { Skeleton } from "./skeleton";
-import { StatusLine } from "./status_line";
-import { StepStrip } from "./step_strip";
-import { Toolbar } from "./toolbar";
-import { Tooltip } from "./tooltip";
+import { Announcer, CursorTime } from "./parts/announcer";
+import { Help } from "./parts/help";
+import { LaneFilter, LaneLabels } from "./parts/lane_labels";
+import { NoLanes } from "./parts/no_lanes";
+import { ProgressBar } from "./parts/progress_bar";
+import { Skeleton } from "./parts/skeleton";
+import { StatusLine } from "./parts/status_line";
+import { StepStrip } from "./parts/step_strip";
+import { Toolbar } from "./parts/toolbar";
+import { Tooltip } from "./parts/tooltip";
 
 /** What a mounted timeline answers to programs: where an event (by id) is on the screen, how long frames took. */
 export interface Mounted {

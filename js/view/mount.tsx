@@ -11,8 +11,8 @@ import { styledShadow } from "../ui/styled_shadow";
 import base from "../ui/styles/base.css";
 import { detectTheme } from "../ui/theme";
 import { assemble, type Mounted } from "./assemble";
-import { Message } from "./message";
-import styles from "./styles.css";
+import { Message } from "./parts/message";
+import styles from "./styles/styles.css";
 
 /** Show the timeline of `host` in `element` until `signal` aborts. */
 export async function mount(element: HTMLElement, host: Host, signal: AbortSignal): Promise<Mounted | null> {

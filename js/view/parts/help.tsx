@@ -1,8 +1,8 @@
 /** Every key and gesture, in one overlay that keeps the focus until it is closed. */
 
 import { useEffect, useRef } from "preact/hooks";
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
 
 const SECTIONS: [string, [string, string][]][] = [
   [

@@ -1,12 +1,12 @@
 /** What is under the pointer, in short. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { isolated } from "../model/format/bidi";
-import { formatBytes, formatCount, formatDuration, formatTime } from "../model/format/units";
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
-import { categoryOf, deviceName, nameOf, opOf, placeOf } from "./details/event_text";
-import { ScopedText } from "./details/scoped_text";
+import { isolated } from "../../model/format/bidi";
+import { formatBytes, formatCount, formatDuration, formatTime } from "../../model/format/units";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
+import { categoryOf, deviceName, nameOf, opOf, placeOf } from "../details/event_text";
+import { ScopedText } from "../details/scoped_text";
 
 export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
   useTopics(store, ["hover"]);

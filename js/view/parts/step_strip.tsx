@@ -4,7 +4,7 @@
  */
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
-import { formatCount, formatDuration } from "../model/format/units";
+import { formatCount, formatDuration } from "../../model/format/units";
 import {
   countSteps,
   deviceNoun,
@@ -14,10 +14,10 @@ import {
   type StepBars,
   stepBars,
   stepName,
-} from "../model/lanes/step_bars";
-import type { Step } from "../model/wire/read_drawn";
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
+} from "../../model/lanes/step_bars";
+import type { Step } from "../../model/wire/read_drawn";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
 
 const MOST_BARS = 400;
 /** Narrower than this (CSS px, with the gap beside it) no bar can be told from its neighbours. */

@@ -1,13 +1,13 @@
 /** The column at the left: groups that fold, lanes that can be pinned and hidden. Only what is in view is in the DOM. */
 
-import type { Commands } from "../input/commands";
-import { isolated } from "../model/format/bidi";
-import { formatCount, formatNumber } from "../model/format/units";
-import { clockSentence, clockText, commonClock, shortClockText } from "../model/lanes/clock_bounds";
-import { placeLabel } from "../model/lanes/labels";
-import type { GroupItem, Item, LaneItem } from "../model/lanes/layout";
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
+import type { Commands } from "../../input/commands";
+import { isolated } from "../../model/format/bidi";
+import { formatCount, formatNumber } from "../../model/format/units";
+import { clockSentence, clockText, commonClock, shortClockText } from "../../model/lanes/clock_bounds";
+import { placeLabel } from "../../model/lanes/labels";
+import type { GroupItem, Item, LaneItem } from "../../model/lanes/layout";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
 import { MemoryLabel } from "./memory_label";
 
 /** Label, clock and count of more characters together do not fit where labels have their usual width. */

@@ -1,7 +1,7 @@
 /** A thin line over the lanes while more of the trace is on its way. */
 
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
 
 export function ProgressBar({ store }: { store: Store }) {
   useTopics(store, ["notice"]);

@@ -1,10 +1,10 @@
 /** What can be taken out of the timeline: the picture, the selected rows, and what the host can make. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ExportFormat } from "../host/host";
-import type { Store } from "../state/store";
-import { pictureOf } from "./canvas/export_png";
-import { save, selectedRows } from "./saved_files";
+import type { ExportFormat } from "../../host/host";
+import type { Store } from "../../state/store";
+import { pictureOf } from "../canvas/export_png";
+import { save, selectedRows } from "./downloads";
 
 export function ExportMenu({ store, root }: { store: Store; root: HTMLElement }) {
   const [open, setOpen] = useState(false);

@@ -1,11 +1,11 @@
 /** Search with count, next and previous; what does not match is dimmed in the lanes. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Commands } from "../input/commands";
-import { formatCount } from "../model/format/units";
-import { firstAtLeast } from "../model/lod/bisect";
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
+import type { Commands } from "../../input/commands";
+import { formatCount } from "../../model/format/units";
+import { firstAtLeast } from "../../model/lod/bisect";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
 
 const PAUSE_MS = 120;
 

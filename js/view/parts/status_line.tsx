@@ -1,9 +1,9 @@
 /** The line at the bottom: what the colours mean, what was noted while reading, how to move. */
 
-import { isolated } from "../model/format/bidi";
-import { waitColour } from "../model/paint/palette";
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
+import { isolated } from "../../model/format/bidi";
+import { waitColour } from "../../model/paint/palette";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
 
 export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
   useTopics(store, ["paint", "panel", "layout", "notice"]);

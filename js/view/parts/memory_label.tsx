@@ -1,12 +1,12 @@
 /** The label of an allocator's memory: how much it had given out at the cursor, and at most. */
 
-import { isolated } from "../model/format/bidi";
-import { formatBytes } from "../model/format/units";
-import type { MemoryItem } from "../model/lanes/layout";
-import { levelAt } from "../model/wire/memory";
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
-import { showMemory } from "./details/memory";
+import { isolated } from "../../model/format/bidi";
+import { formatBytes } from "../../model/format/units";
+import type { MemoryItem } from "../../model/lanes/layout";
+import { levelAt } from "../../model/wire/memory";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
+import { showMemory } from "../details/memory";
 import { HideLane } from "./lane_labels";
 
 export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem }) {

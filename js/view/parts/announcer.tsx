@@ -1,11 +1,11 @@
 /** What a screen reader hears of the selection, and the time that the pointer is at. */
 
-import { isolated } from "../model/format/bidi";
-import { formatDuration, formatTime } from "../model/format/units";
-import { xAt } from "../model/viewport";
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
-import { nameOf, opOf, placeOf } from "./details/event_text";
+import { isolated } from "../../model/format/bidi";
+import { formatDuration, formatTime } from "../../model/format/units";
+import { xAt } from "../../model/viewport";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
+import { nameOf, opOf, placeOf } from "../details/event_text";
 
 export function Announcer({ store }: { store: Store }) {
   useTopics(store, ["selection"]);

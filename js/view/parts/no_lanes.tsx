@@ -1,8 +1,8 @@
 /** What stands in the lanes' place when a filter or hiding leaves none. */
 
-import type { Commands } from "../input/commands";
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
+import type { Commands } from "../../input/commands";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
 
 export function NoLanes({ store, commands }: { store: Store; commands: Commands }) {
   useTopics(store, ["layout"]);

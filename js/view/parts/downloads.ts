@@ -1,8 +1,8 @@
 /** Files made in the browser itself, with or without a kernel, and how the user gets them. */
 
-import { eventsIn } from "../model/search/range_statistics";
-import type { Store } from "../state/store";
-import { nameOf, opOf, placeOf } from "./details/event_text";
+import { eventsIn } from "../../model/search/range_statistics";
+import type { Store } from "../../state/store";
+import { nameOf, opOf, placeOf } from "../details/event_text";
 
 /** Offer `content` as a download. */
 export function save(name: string, content: Blob): void {

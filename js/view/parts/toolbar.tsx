@@ -1,13 +1,13 @@
 /** The line at the top: what this is, which step, search, and what to do with it. */
 
-import type { Options } from "../host/host";
-import type { Commands } from "../input/commands";
-import { withoutControls } from "../model/format/bidi";
-import { formatCount, formatDuration, formatNumber } from "../model/format/units";
-import { countSteps, eventsShown, stepName } from "../model/lanes/step_bars";
-import { isCritical, toggleCritical, whyNoPath } from "../state/critical_path";
-import type { Store } from "../state/store";
-import { useTopics } from "../state/use_store";
+import type { Options } from "../../host/host";
+import type { Commands } from "../../input/commands";
+import { withoutControls } from "../../model/format/bidi";
+import { formatCount, formatDuration, formatNumber } from "../../model/format/units";
+import { countSteps, eventsShown, stepName } from "../../model/lanes/step_bars";
+import { isCritical, toggleCritical, whyNoPath } from "../../state/critical_path";
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
 import { ExportMenu } from "./export_menu";
 import { SearchBox } from "./search_box";
 
