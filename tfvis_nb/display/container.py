@@ -1,6 +1,6 @@
 """The container: named numpy columns and a JSON header in one gzip member.
 
-The front end reads it in ``js/model/container.ts``. Uncompressed, it is::
+The front end reads it in ``js/model/wire/container.ts``. Uncompressed, it is::
 
     bytes 0-3    b"TFV1"
     bytes 4-7    length H of the header, unsigned 32-bit little-endian

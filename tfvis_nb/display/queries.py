@@ -1,4 +1,4 @@
-"""Searches a trace as the search field of the front end does: ``js/model/query.ts`` and ``search.ts``."""
+"""Searches a trace as the search field of the front end does, in ``js/model/search/``."""
 
 from __future__ import annotations
 

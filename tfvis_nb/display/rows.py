@@ -1,6 +1,6 @@
 """Packs the events of each lane into rows, so that nothing is drawn over anything else.
 
-``js/model/rows.ts`` does the same for a trace that the browser holds whole: both
+``js/model/lod/rows.ts`` does the same for a trace that the browser holds whole: both
 give every event the first row that is free at its start.
 """
 

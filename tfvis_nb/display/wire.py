@@ -1,6 +1,6 @@
 """The first of the two byte strings the front end gets: all it needs to draw.
 
-``js/model/drawn.ts`` reads it. Times are nanoseconds from ``origin_ns``, the
+``js/model/wire/read_drawn.ts`` reads it. Times are nanoseconds from ``origin_ns``, the
 earliest start of the trace. The column ``lane`` has the lane of each event, in
 the order of ``trace.events``; all other columns are ordered by lane, where
 neighbours are alike and so compress to half of what they take by time.

@@ -1,6 +1,6 @@
 """The second byte string the front end gets: what the details panel shows of an event.
 
-``js/model/details.ts`` reads it, after the first picture is drawn. Its rows are
+``js/model/wire/details.ts`` reads it, after the first picture is drawn. Its rows are
 ordered by lane, as those of `tfvis_nb.display.wire`.
 """
 

@@ -1,6 +1,6 @@
 """Merged entries as bytes: the outline of a large trace, and the parts of it that are asked for.
 
-``js/model/entries.ts`` reads them. Columns are in the order of the entries, by slot
+``js/model/wire/entries.ts`` reads them. Columns are in the order of the entries, by slot
 and start; times are nanoseconds from the origin. Besides its extent an entry has
 all that is drawn of the longest of its events.
 """

@@ -1,6 +1,6 @@
 """What the timeline shows of memory: for each allocator how much it had given out, and its buffers.
 
-``js/model/memory.ts`` reads it.
+``js/model/wire/memory.ts`` reads it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the front end gets of critical paths, slack and idle devices, as a part of an event's details.
 
-``js/model/waiting.ts`` reads it.
+``js/model/wire/waiting.ts`` reads it.
 """
 
 from __future__ import annotations
