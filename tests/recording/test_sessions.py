@@ -1,8 +1,10 @@
 """Which runs a recording sees, what their code notices of it, and what is left of it afterwards."""
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +16,7 @@ from tensorflow.python.client.session import BaseSession
 
 import tfvis_nb as tv
 from tfvis_nb.recording import profiler_slot
+from tfvis_nb.recording.replaced import Replacements
 
 pytestmark = pytest.mark.tensorflow
 
@@ -95,19 +98,91 @@ def test_monitored_sessions_show_the_runs_that_hooks_miss(tmp_path: Path) -> Non
     assert len(labels) > 8
 
 
-def test_the_users_own_options_and_metadata_keep_working(model: Model) -> None:
-    options = v1.RunOptions(output_partition_graphs=True, timeout_in_ms=60_000)
+def untimed(metadata: Any) -> bytes:
+    """A message without what differs from run to run."""
+    for device in metadata.step_stats.dev_stats:
+        del device.node_stats[:]
+        device.thread_names.clear()
+    return bytes(metadata.SerializeToString(deterministic=True))
+
+
+@pytest.mark.parametrize("level", range(4))
+@pytest.mark.parametrize("graphs", [False, True], ids=["", "graphs"])
+@pytest.mark.parametrize("recording", ["trace", "session", "both"])
+def test_the_users_metadata_have_what_they_ask_for(
+    model: Model, tmp_path: Path, level: int, graphs: bool, recording: str
+) -> None:
+    options = v1.RunOptions(trace_level=level, output_partition_graphs=graphs, timeout_in_ms=60_000)
+    made = config_pb2.CallableOptions(feed=["x:0"], fetch=["loss:0"], run_options=options)
+
+    def run() -> list[bytes]:
+        first, second = v1.RunMetadata(), v1.RunMetadata()
+        model.session.run(model.loss, {model.x: FEED}, options=options, run_metadata=first)
+        call = model.session._make_callable_from_options(made)
+        for _ in range(2):
+            call(FEED, run_metadata=second)
+        return [untimed(first), untimed(second)]
+
+    bare = run()
+    with ExitStack() as recordings:
+        if recording != "session":
+            recordings.enter_context(tv.trace())
+        if recording != "trace":
+            recorded = recordings.enter_context(tv.TraceSession(tmp_path / "run.tfvis"))
+            recorded.trace_all()
+        assert run() == bare
+    if recording != "trace":
+        assert len(recorded.traces) == 3
+        assert all(len(recorded.read(trace).events) for trace in recorded.traces.index)
+        recorded.close()
+    assert (options.trace_level, options.output_partition_graphs) == (level, graphs)
+
+
+def test_a_run_without_options_leaves_the_users_metadata_empty(model: Model) -> None:
     metadata = v1.RunMetadata()
-    with tv.trace(level="software", partition_graphs=False) as t:
-        model.session.run(model.loss, {model.x: FEED}, options=options, run_metadata=metadata)
+    with tv.trace() as t:
+        model.session.run(model.loss, {model.x: FEED}, run_metadata=metadata)
+    assert metadata.ByteSize() == 0
+    assert "product" in set(t.events["name"])
+
+
+def test_recordings_that_overlap_leave_nothing(model: Model, tmp_path: Path) -> None:
+    before = methods()
+    first, second = (tv.TraceSession(tmp_path / name) for name in ("one.tfvis", "two.tfvis"))
+    for _ in range(30):
+        for each in (first, second):
+            each.start()
+        first.stop()
         model.session.run(model.loss, {model.x: FEED})
-    assert metadata.SerializeToString(deterministic=True) == config_pb2.RunMetadata.FromString(
-        t.sources[0]
-    ).SerializeToString(deterministic=True)
-    assert len(metadata.step_stats.dev_stats) == 1
-    assert len(metadata.partition_graphs) == 1
-    assert len(config_pb2.RunMetadata.FromString(t.sources[1]).partition_graphs) == 0
-    assert options.trace_level == 0
+        second.stop()
+    assert methods() == before
+    assert [int(each.signatures["runs"].sum()) for each in (first, second)] == [0, 30]
+    first.close()
+    second.close()
+
+
+def test_replacements_end_in_any_order() -> None:
+    class Client:
+        def run(self) -> str:
+            return "run"
+
+    def wrapped(name: str) -> Replacements:
+        replacements = Replacements()
+        replacements.put(Client, "run", lambda original: lambda self: f"{name}({original(self)})")
+        return replacements
+
+    original = vars(Client)["run"]
+    for order in itertools.permutations("abc"):
+        open_ = {name: wrapped(name) for name in "abc"}
+        left = "abc"
+        for name in order:
+            open_[name].undo()
+            left = left.replace(name, "")
+            expected = "run"
+            for each in left:
+                expected = f"{each}({expected})"
+            assert Client().run() == expected
+        assert vars(Client)["run"] is original
 
 
 def test_a_timeout_the_user_set_still_strikes(model: Model) -> None:
@@ -131,10 +206,9 @@ def test_callables_made_from_options_are_traced_and_unchanged_afterwards(model: 
         assert early(FEED) == [24]
     assert t.steps["label"].tolist() == ["loss", "loss"]
     assert any("1 run came from a callable made before" in note for note in t.notes)
-    assert len(mine.step_stats.dev_stats) == 1
-    mine.Clear()
+    assert mine.ByteSize() == 0
     assert late(FEED, run_metadata=mine) == [24]
-    assert len(mine.step_stats.dev_stats) == 0
+    assert mine.ByteSize() == 0
 
 
 def test_nothing_is_left_in_tensorflow(model: Model) -> None:

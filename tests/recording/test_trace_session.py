@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -167,6 +168,28 @@ def test_the_newest_are_kept(session: Any, path: Path) -> None:
             session.run("loss:0")
         session.run("product:0")
     assert recorded.traces.groupby("label")["run"].apply(list).to_dict() == {"loss": [4, 5], "product": [1]}
+
+
+def test_runs_of_threads_have_numbers_of_their_own(session: Any, path: Path) -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with tv.TraceSession(path, keep=None) as recorded:
+            recorded.trace_every(5)
+            session.run("loss:0")
+
+            def work() -> None:
+                for _ in range(150):
+                    session.run("loss:0")
+
+            threads = [threading.Thread(target=work) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert sorted(recorded.traces["run"]) == list(range(5, 1202, 5))
 
 
 def test_the_programs_own_trace_goes_on(session: Any, path: Path) -> None:

@@ -26,6 +26,7 @@ class _Batch:
     """A batch under way, with its profile if it is traced."""
 
     counted: Counted
+    number: int
     started_ns: int
     began_ns: int
     order: Order | None
@@ -54,9 +55,9 @@ class BatchObserver:
         counted = self._book.counted(Signature(phase, f"{phase} {model}", targets=model))
         if counted is None:
             return
-        counted.begun += 1
-        order = self._book.order(counted) if counted.wanted else None
-        batch = _Batch(counted, time.time_ns(), time.perf_counter_ns(), order)
+        number = self._book.begin(counted)
+        order = self._book.order(counted, number) if counted.wanted else None
+        batch = _Batch(counted, number, time.time_ns(), time.perf_counter_ns(), order)
         if order is not None:
             self._profile(batch, phase)
         self._under_way[phase] = batch
@@ -76,7 +77,7 @@ class BatchObserver:
         """Forget a batch that did not end."""
         batch = self._under_way.pop(phase, None)
         if batch is not None:
-            batch.counted.begun -= 1
+            self._book.not_begun(batch.counted)
             self._book.not_traced(batch.order)
             if batch.profile is not None:
                 self._ended(batch)
@@ -108,7 +109,7 @@ class BatchObserver:
     def _keep(self, batch: _Batch, duration_ns: int) -> None:
         if batch.profile is None or batch.order is None:
             return
-        batch.mark.set_metadata(step_num=batch.counted.begun, _r=1)
+        batch.mark.set_metadata(step_num=batch.number, _r=1)
         recorded = self._ended(batch)
         if recorded is None:
             self._book.not_traced(batch.order)
@@ -117,7 +118,7 @@ class BatchObserver:
         self._book.traced(
             batch.counted,
             batch.order,
-            Recording("xspace", data, batch.counted.begun, batch.started_ns, duration_ns, epoch_ns),
+            Recording("xspace", data, batch.number, batch.started_ns, duration_ns, epoch_ns),
         )
 
     @staticmethod

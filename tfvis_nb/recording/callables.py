@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from tfvis_nb.recording.users_metadata import as_asked
+
 if TYPE_CHECKING:
     from tfvis_nb.recording.sessions import SessionTracer
 
@@ -28,7 +30,7 @@ class CallableTracer:
     def __init__(self, tracer: SessionTracer) -> None:
         self._tracer = tracer
         self._options: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-        self._twins: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()
+        self._twins: WeakKeyDictionary[Any, dict[tuple[int, bool], Any]] = WeakKeyDictionary()
         self._make: Any = None
 
     def making(self, original: Any) -> Callable[..., Any]:
@@ -74,19 +76,23 @@ class CallableTracer:
         self, original: Any, made: Any, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, bytes]:
         """Call the twin of a callable that was made with `options`; return its result and RunMetadata."""
-        session = made._session  # noqa: SLF001
-        with self._tracer.slot.level(session, options.run_options.trace_level, blocking=False) as level:
-            twin = self._twin(made, options, level)
-            # The user's own message, where there is one, is the one to fill.
-            metadata = kwargs.get("run_metadata") or self._tracer.new_metadata()
+        session, asked = made._session, options.run_options  # noqa: SLF001
+        users: Any = kwargs.get("run_metadata")
+        exact = users is not None and bool(asked.trace_level)
+        with self._tracer.slot.level(session, asked.trace_level, blocking=False, exact=exact) as level:
+            twin = self._twin(made, options, level, exact=exact)
+            metadata = users if exact else self._tracer.new_metadata()
             result = original(twin, *args, **{**kwargs, "run_metadata": metadata})
-        return result, metadata.SerializeToString()
+        recorded = metadata.SerializeToString()
+        if users is not None and not exact:
+            users.CopyFrom(as_asked(metadata, asked))
+        return result, recorded
 
-    def _twin(self, made: Any, options: Any, level: int) -> Any:
+    def _twin(self, made: Any, options: Any, level: int, *, exact: bool) -> Any:
         twins = self._twins.setdefault(made, {})
-        if level not in twins:
+        if (level, exact) not in twins:
             raised = type(options)()
             raised.CopyFrom(options)
-            self._tracer.raise_options(raised.run_options, level)
-            twins[level] = self._make(made._session, raised)  # noqa: SLF001
-        return twins[level]
+            raised.run_options.CopyFrom(self._tracer.raised_options(options.run_options, level, exact=exact))
+            twins[level, exact] = self._make(made._session, raised)  # noqa: SLF001
+        return twins[level, exact]

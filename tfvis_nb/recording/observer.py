@@ -46,6 +46,7 @@ class RunObserver:
     def install(self) -> None:
         """Replace TensorFlow's methods by ones that count."""
         base, put = self._module.BaseSession, self._replacements.put
+        self._tracer.users.install(self._replacements)
         put(base, "_call_tf_sessionrun", self._counting_run)
         put(base, "_make_callable_from_options", self._callables.remembering)
         put(base._Callable, "__call__", self._counting_call)  # noqa: SLF001
@@ -75,12 +76,14 @@ class RunObserver:
             if began >= book.look_at:
                 book.look(began)
                 began = clock()
-            counted.begun += 1
+            number = book.begin(counted)
             if counted.wanted:
-                order = book.order(counted)
+                order = book.order(counted, number)
                 if order is not None:
                     arguments = (session, options, feeds, fetches, targets, metadata)
-                    return self._traced(counted, order, lambda: self._run(original, asked, *arguments))
+                    return self._traced(
+                        counted, number, order, lambda: self._run(original, asked, *arguments)
+                    )
                 began = clock()
             try:
                 result = original(session, options, feeds, fetches, targets, metadata)
@@ -112,11 +115,13 @@ class RunObserver:
                 return original(made, *args, **kwargs)
             began = time.perf_counter_ns()
             book.look(began)
-            counted.begun += 1
-            order = book.order(counted) if counted.wanted else None
+            number = book.begin(counted)
+            order = book.order(counted, number) if counted.wanted else None
             if order is not None:
                 traced = self._callables.call
-                return self._traced(counted, order, lambda: traced(original, made, options, args, kwargs))
+                return self._traced(
+                    counted, number, order, lambda: traced(original, made, options, args, kwargs)
+                )
             try:
                 result = original(made, *args, **kwargs)
             except BaseException:
@@ -127,8 +132,9 @@ class RunObserver:
 
         return call
 
-    def _traced(self, counted: Counted, order: Order, run: Callable[[], tuple[Any, bytes]]) -> Any:
-        number = counted.begun
+    def _traced(
+        self, counted: Counted, number: int, order: Order, run: Callable[[], tuple[Any, bytes]]
+    ) -> Any:
         lowered = self._tracer.slot.lowered
         before = dict(lowered)
         began = time.perf_counter_ns()

@@ -116,8 +116,19 @@ class Book:
         """Look for orders before the next run."""
         self.look_at = 0
 
-    def order(self, counted: Counted) -> Order | None:
-        """Return how the run that begins now is to be traced, or None; to be asked only if it is wanted."""
+    def begin(self, counted: Counted) -> int:
+        """Return the number of a run that begins now, from 1; every run has its own, in whatever thread."""
+        with self._lock:
+            counted.begun += 1
+            return counted.begun
+
+    def not_begun(self, counted: Counted) -> None:
+        """Take back the last number that was given: there was no such run."""
+        with self._lock:
+            counted.begun -= 1
+
+    def order(self, counted: Counted, run: int) -> Order | None:
+        """Return how a run that begins now is to be traced, or None; to be asked only if it is wanted."""
         with self._lock:
             if not self.open:
                 return None
@@ -127,7 +138,7 @@ class Book:
                         self._held.add(request)
                         return Order(request=request)
             kind, value = self._orders.rules.get(counted.number) or self._orders.rules.get(EVERY) or ("", 0.0)
-            if kind == "all" or (kind == "every" and counted.begun % max(value, 1.0) == 0):
+            if kind == "all" or (kind == "every" and run % max(value, 1.0) == 0):
                 return Order()
             return Order(slower_than=value) if kind == "slower" else None
 

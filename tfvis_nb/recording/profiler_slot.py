@@ -32,6 +32,7 @@ LOOK_S = 0.02
 
 BUSY = "another run held TensorFlow's one GPU profiler"
 FILLS_QUEUE = "a run that fills a queue may wait, holding the GPU profiler, for one that empties it"
+OWN_LEVEL = "the program traces the run itself, at a lower level"
 PROFILED = "tf.profiler was active"
 
 _PROFILER = threading.Lock()
@@ -60,7 +61,7 @@ class ProfilerSlot:
         self._accelerated: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
     @contextmanager
-    def level(self, session: Any, user_level: int, *, blocking: bool) -> Iterator[int]:
+    def level(self, session: Any, user_level: int, *, blocking: bool, exact: bool = False) -> Iterator[int]:
         """Yield the level a run of `session` is traced at; hold the profiler meanwhile.
 
         Parameters
@@ -71,13 +72,17 @@ class ProfilerSlot:
             What the user's own ``RunOptions`` ask for; a higher one is kept.
         blocking
             Whether the run fills a queue, and so waits for other runs while it is full.
+        exact
+            Whether the program keeps the trace itself, and so must get the level it asks for.
         """
-        asked = max(self._level, user_level)
+        asked = user_level if exact else max(self._level, user_level)
         if session._target:  # noqa: SLF001
             # A cluster's workers answer to FULL_TRACE only, and pass over a profiler that is taken.
             held = hold_profiler(0)
-            asked = FULL
+            asked = asked if exact else FULL
         elif asked <= SOFTWARE or not self._has_accelerator(session):
+            if exact and self._level > asked and self._has_accelerator(session):
+                self.lowered[OWN_LEVEL] += 1
             held, asked = False, SOFTWARE  # without a GPU every level records the same
         elif self._profiled():
             held, asked = False, SOFTWARE

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+_LOCK = threading.RLock()
+
+
+@dataclass(eq=False)
+class _Layer:
+    """One replacement, with what is needed to make it again around something else."""
+
+    owner: Any
+    name: str
+    make: Callable[[Any], Any]
+    original: Any
+    replacement: Any
+
+
+_layers: list[_Layer] = []
+"""Those of all recordings: they overlap, and need not end in the reverse order of their starts."""
 
 
 class Replacements:
     """What one recording put in the place of something else."""
 
     def __init__(self) -> None:
-        self._replaced: list[tuple[Any, str, Any, Any]] = []
+        self._replaced: list[_Layer] = []
 
     def put(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         """Replace attribute `name` of a class or module by what `make` makes of it.
+
+        `make` is called again when a replacement inside this one ends first.
 
         Examples
         --------
@@ -29,15 +50,32 @@ class Replacements:
         >>> Session().run()
         1
         """
-        original = vars(owner)[name]
-        replacement = make(original)
-        self._replaced.append((owner, name, original, replacement))
-        setattr(owner, name, replacement)
+        with _LOCK:
+            original = vars(owner)[name]
+            layer = _Layer(owner, name, make, original, make(original))
+            self._replaced.append(layer)
+            _layers.append(layer)
+            setattr(owner, name, layer.replacement)
 
     def undo(self) -> None:
-        """Put everything back that is still ours."""
-        while self._replaced:
-            owner, name, original, replacement = self._replaced.pop()
-            # Whoever wrapped ours since keeps theirs: ours, inside it, only passes calls on by then.
-            if vars(owner)[name] is replacement:
-                setattr(owner, name, original)
+        """Put everything back, also from inside the replacements of other recordings."""
+        with _LOCK:
+            while self._replaced:
+                layer = self._replaced.pop()
+                _layers.remove(layer)
+                _relink(layer.owner, layer.name, layer.replacement, layer.original)
+
+
+def _relink(owner: Any, name: str, old: Any, new: Any) -> None:
+    """Let what uses `old` use `new`: the attribute itself, or the replacements around it, made again.
+
+    A wrapper of someone else's stays around ours, which only passes calls on by then.
+    """
+    if vars(owner)[name] is old:
+        setattr(owner, name, new)
+        return
+    for layer in _layers:
+        if layer.owner is owner and layer.name == name and layer.original is old:
+            before = layer.replacement
+            layer.original, layer.replacement = new, layer.make(new)
+            _relink(owner, name, before, layer.replacement)

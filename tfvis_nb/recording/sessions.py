@@ -19,6 +19,7 @@ from tfvis_nb.recording.callables import CallableTracer
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiler_slot import SOFTWARE, ProfilerSlot
 from tfvis_nb.recording.replaced import Replacements
+from tfvis_nb.recording.users_metadata import UsersMetadata, as_asked
 
 NOT_INSTALLED = (
     "recording a trace runs TensorFlow, which is not installed here: pip install 'tfvis-nb[tensorflow]'"
@@ -76,6 +77,7 @@ class SessionTracer:
         self._module = session_module()
         self._client = self._module.tf_session
         self._callables = CallableTracer(self)
+        self.users = UsersMetadata(self._client)
         self._lock = threading.Lock()
         self._numbers = itertools.count()
         self._running = 0
@@ -87,6 +89,7 @@ class SessionTracer:
         """Replace TensorFlow's methods by ones that trace."""
         base, put = self._module.BaseSession, self._replacements.put
         self._open = True
+        self.users.install(self._replacements)
         put(base, "_call_tf_sessionrun", self._tracing_run)
         put(base, "_call_tf_sessionprun", self._counting_partial_run)
         put(base, "_make_callable_from_options", self._callables.making)
@@ -112,11 +115,20 @@ class SessionTracer:
         with self._lock:
             return sorted(self._runs, key=lambda run: run.number)
 
-    def raise_options(self, options: Any, level: int) -> Any:
-        """Make a ``RunOptions`` message, changed in place, ask for a trace at `level`, and return it."""
-        options.trace_level = level
-        options.output_partition_graphs |= self._options.partition_graphs and self._records
-        return options
+    def raised_options(self, asked: Any, level: int, *, exact: bool = False) -> Any:
+        """Return a copy of the program's ``RunOptions`` that asks for a trace at `level`.
+
+        Parameters
+        ----------
+        exact
+            Whether the program traces the run itself: it gets what it asks for, and so do we.
+        """
+        raised = type(asked)()
+        raised.CopyFrom(asked)
+        raised.trace_level = level
+        if not exact:
+            raised.output_partition_graphs |= self._options.partition_graphs and self._records
+        return raised
 
     def new_metadata(self) -> Any:
         """Return an empty ``RunMetadata`` message."""
@@ -183,16 +195,22 @@ class SessionTracer:
         if options is not None:
             asked.ParseFromString(client.TF_GetBuffer(options))
         blocking = not fetches and all("Enqueue" in client.TF_OperationOpType(target) for target in targets)
-        with self.slot.level(session, asked.trace_level, blocking=blocking) as level:
-            raised = client.TF_NewBufferFromString(self.raise_options(asked, level).SerializeToString())
-            filled = client.TF_NewBuffer() if metadata is None else metadata
+        exact = metadata is not None and bool(asked.trace_level)
+        with self.slot.level(session, asked.trace_level, blocking=blocking, exact=exact) as level:
+            raised = self.raised_options(asked, level, exact=exact)
+            sent = client.TF_NewBufferFromString(raised.SerializeToString())
+            filled = metadata if exact else client.TF_NewBuffer()
             try:
-                result = original(session, raised, feeds, fetches, targets, filled)
-                return result, bytes(client.TF_GetBuffer(filled))
+                result = original(session, sent, feeds, fetches, targets, filled)
+                recorded = bytes(client.TF_GetBuffer(filled))
             finally:
-                client.TF_DeleteBuffer(raised)
-                if metadata is None:
+                client.TF_DeleteBuffer(sent)
+                if filled is not metadata:
                     client.TF_DeleteBuffer(filled)
+        if metadata is not None and not exact:
+            message = as_asked(self._module.config_pb2.RunMetadata.FromString(recorded), asked)
+            self.users.put(metadata, message.SerializeToString())
+        return result, recorded
 
     def _fetched(self, fetches: Sequence[Any]) -> list[str]:
         return [f"{self._client.TF_OperationName(output.oper)}:{output.index}" for output in fetches]

@@ -1,0 +1,63 @@
+"""What a traced run puts into the program's own ``RunMetadata``: what it would hold without the recording.
+
+A run that is traced for a recording fills a buffer of the recording's. The program reads its
+own through two functions of TensorFlow's client, which are replaced while a recording is on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfvis_nb.recording.replaced import Replacements
+
+
+def as_asked(recorded: Any, options: Any) -> Any:
+    """Take out of a ``RunMetadata`` what the program's ``RunOptions`` do not ask for, and return it."""
+    if not options.trace_level:
+        recorded.ClearField("step_stats")
+    if not options.output_partition_graphs:
+        recorded.ClearField("partition_graphs")
+    return recorded
+
+
+class UsersMetadata:
+    """The contents of buffers that TensorFlow left empty.
+
+    Parameters
+    ----------
+    client
+        The module of TensorFlow's client, whose functions the session calls.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        # With the buffers themselves: no other one has their ids meanwhile.
+        self._held: dict[int, tuple[Any, bytes]] = {}
+
+    def install(self, replacements: Replacements) -> None:
+        """Let the program read what is put here."""
+        replacements.put(self._client, "TF_GetBuffer", self._getting)
+        replacements.put(self._client, "TF_DeleteBuffer", self._deleting)
+
+    def put(self, buffer: Any, content: bytes) -> None:
+        """Let a buffer have a content until it is deleted."""
+        if content:
+            self._held[id(buffer)] = buffer, content
+
+    def _getting(self, original: Any) -> Any:
+        held = self._held
+
+        def get_buffer(buffer: Any) -> Any:
+            found = held.get(id(buffer))
+            return original(buffer) if found is None else found[1]
+
+        return get_buffer
+
+    def _deleting(self, original: Any) -> Any:
+        held = self._held
+
+        def delete_buffer(buffer: Any) -> None:
+            held.pop(id(buffer), None)
+            original(buffer)
+
+        return delete_buffer
