@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import complaint, tfvis_nb
-from tfvis_nb.cli import main
-from tfvis_nb.cli.arguments import VERBS
+from tfvis_nb.cli import VERBS, main
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = (REPOSITORY / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -31,8 +30,16 @@ def test_reading_verbs_do_not_import_tensorflow(data: Path, tmp_path: Path) -> N
         "import sys; from tfvis_nb.cli import main\n"
         f"assert main(['info', {source!r}]) == 0\n"
         f"assert main(['export', {source!r}, '-o', {target!r}]) == 0\n"
-        "assert main(['completion', 'bash']) == 0\n"
         "assert 'tensorflow' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["opne"], ["completion", "bash"]])
+def test_the_list_of_verbs_imports_nothing_heavy(words: list[str]) -> None:
+    code = (
+        f"import sys; from tfvis_nb.cli import main; main({words!r})\n"
+        "assert not {'numpy', 'pandas', 'pyarrow', 'tensorflow', 'tornado'} & {*sys.modules}"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
@@ -41,33 +48,37 @@ def test_reading_verbs_do_not_import_tensorflow(data: Path, tmp_path: Path) -> N
 def test_help_has_examples_and_exit_codes(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([verb, "--help"]) == 0
     text = capsys.readouterr().out
-    assert f"\nexamples:\n  tfvis-nb {verb}" in text
-    assert "exit codes: 0 done, 1 failed, 2 wrong arguments" in text
+    assert text.startswith(f"Usage: tfvis-nb {verb} ")
+    assert f"Examples:\n    tfvis-nb {verb.replace('convert', 'export')}" in text
+    assert "Exit codes: 0 done, 1 failed, 2 wrong arguments" in text
     assert f"`tfvis-nb {verb}" in PAGE
+    assert main([verb, "-h"]) == 0
+    assert capsys.readouterr().out == text
 
 
 @pytest.mark.parametrize(
-    ("verb", "given"),
+    ("verb", "required"),
     [
-        ("open", "TRACE [TRACE ...]"),
-        ("export", "-o FILE"),
-        ("info", "TRACE [TRACE ...]"),
+        ("open", "TRACE..."),
+        ("export", "TRACE..."),
+        ("info", "TRACE..."),
         ("serve", "RUN.tfvis"),
-        ("run", "SCRIPT ..."),
-        ("completion", "SHELL"),
+        ("run", "SCRIPT"),
+        ("completion", "{bash|zsh|fish}"),
     ],
 )
-def test_help_tells_what_has_to_be_given(verb: str, given: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_the_required_arguments(
+    verb: str, required: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([verb, "--help"]) == 0
-    usage = " ".join(capsys.readouterr().out.partition("\n\n")[0].split())
-    assert f" {given}" in usage
-    assert f"[{given}" not in usage
-    assert main([verb]) == 2  # the help has changed nothing
+    usage = capsys.readouterr().out.partition("\n\n")[0]
+    assert required in usage.split()
+    assert main([verb]) == 2
 
 
-def test_help_of_serve_tells_how_it_is_ended(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_serve_has_the_codes_of_signals(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--help"]) == 0
-    assert "130 ended by Ctrl-C, 143 by SIGTERM" in capsys.readouterr().out
+    assert "130 ended by Ctrl-C, 143 by SIGTERM" in " ".join(capsys.readouterr().out.split())
 
 
 def test_help_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,44 +86,42 @@ def test_help_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert all(f"  {verb} " in shown for verb in VERBS)
     assert main([]) == 2
+    assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "named"),
     [
-        (["opne"], "unknown verb 'opne'; did you mean 'open'?"),
-        (["--verison"], "unknown option '--verison'; did you mean '--version'?"),
-        (["info"], "TRACE is missing; see tfvis-nb info --help"),
-        (["info", "--jsn", "x"], "unknown option '--jsn'; did you mean '--json'?"),
-        (["info", "--top", "0", "x"], "argument --top: '0' is no number of rows"),
-        (["export", "x.pb"], "-o FILE is missing"),
-        (["export", "--titel=a", "x.pb"], "unknown option '--titel'; did you mean '--title'?"),
-        (["export", "x.pb", "-o", "x.htm"], "unknown suffix '.htm'; did you mean '.html'?"),
-        (["export", "x.pb", "-o", "x.pb"], "unknown suffix '.pb'"),
-        (
-            ["convert", "x.pb", "-o", "x.json", "--color-by", "op"],
-            "--color-by is of pages, not of .json files",
-        ),
-        (["convert", "x.pb", "-o", "x.json", "--any-size"], "--any-size is of pages, not of .json files"),
-        (["open", "x.pb", "-o", "x.json"], "'x.json' is no page"),
-        (["open", "x.pb", "--group-by", "devise"], "invalid choice: 'devise' (choose from"),
-        (["run"], "the script is missing"),
-        (["run", "--mdoe", "session", "x.py"], "unknown option '--mdoe'; did you mean '--mode'?"),
-        (["run", "-o", "x.htm", "x.py"], "unknown suffix '.htm'; did you mean '.html'?"),
-        (["completion", "ksh"], "invalid choice: 'ksh'"),
-        (["doctor", "now"], "unexpected argument 'now': tfvis-nb doctor takes options alone"),
-        (["serve", "a.tfvis", "b"], "unexpected argument 'b': tfvis-nb serve takes RUN.tfvis alone"),
-        (["export", "x.pb", "-o", "x.json", "--time-range"], "argument --time-range: expected one"),
-        (["export", "x.pb", "-o", "x.json", "--time-range", "--title"], "--time-range: expected one"),
+        (["opne"], ["'opne'", "'open'", "completion", "see tfvis-nb --help"]),
+        (["--verison"], ["--verison", "--version", "see tfvis-nb --help"]),
+        (["info"], ["TRACE", "see tfvis-nb info --help"]),
+        (["info", "--jsn", "x"], ["--jsn", "--json"]),
+        (["info", "--top", "0", "x"], ["--top", "0"]),
+        (["export", "x.pb"], ["-o"]),
+        (["export", "--titel=a", "x.pb"], ["--titel", "--title"]),
+        (["export", "x.pb", "-o", "x.htm"], ["'.htm'", "did you mean '.html'?"]),
+        (["export", "x.pb", "-o", "x.pb"], ["'.pb'", ".parquet"]),
+        (["convert", "x.pb", "-o", "x.json", "--color-by", "op"], ["--color-by", ".json"]),
+        (["convert", "x.pb", "-o", "x.json", "--any-size"], ["--any-size", ".json", "see tfvis-nb convert"]),
+        (["export", "x.pb", "-o", "a.json", "-o", "b.parquet"], ["-o", "twice"]),
+        (["open", "x.pb", "-o", "x.json"], ["'x.json'", ".html"]),
+        (["open", "x.pb", "--group-by", "devise"], ["--group-by", "'devise'", "'device'"]),
+        (["run"], ["SCRIPT"]),
+        (["run", "--mdoe", "session", "x.py"], ["--mdoe", "--mode"]),
+        (["run", "-o", "x.htm", "x.py"], ["'.htm'", "did you mean '.html'?"]),
+        (["completion", "ksh"], ["'ksh'", "'bash', 'zsh', 'fish'"]),
+        (["doctor", "now"], ["now"]),
+        (["serve", "a.tfvis", "b"], ["b"]),
+        (["export", "x.pb", "-o", "x.json", "--time-range"], ["--time-range"]),
     ],
 )
-def test_wrong_arguments(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments(words: list[str], named: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("tfvis-nb: ")
     assert shown.err.count("\n") == 1
-    assert said in shown.err
+    assert [name for name in named if name not in shown.err] == []
 
 
 def test_who_reads_no_further_ends_it_quietly(data: Path, tmp_path: Path) -> None:
@@ -155,8 +164,3 @@ def test_an_error_is_one_line(tmp_path: Path) -> None:
     folder.mkdir()
     said = complaint(tfvis_nb("info", folder), 1)
     assert "\x1b" not in said
-
-
-def test_two_files_of_one_export_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", "step.pb", "-o", "a.json", "-o", "b.parquet"]) == 2
-    assert "-o is given twice" in capsys.readouterr().err

@@ -1,63 +1,88 @@
-"""``tfvis-nb completion``: bash takes it and completes with it; no verb and no option is left out."""
+"""Completion: what a shell is offered, and that it takes the script that asks."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
+import click
 import pytest
 
-from tfvis_nb.cli import main
-from tfvis_nb.cli.arguments import SHELLS, VERBS, parser_of
-from tfvis_nb.cli.completion import script_of
+from tests.cli.command import tfvis_nb
+from tfvis_nb.cli import VERBS, group, main
+
+SHELLS = ("bash", "zsh", "fish")
 
 
-def completed(line: str) -> list[str]:
-    """What bash offers for the last word of a line."""
-    words = line.split(" ")
-    asked = " ".join(f"'{word}'" for word in words)
-    script = (
-        f"{script_of('bash')}\nCOMP_WORDS=({asked}); COMP_CWORD={len(words) - 1}\n"
-        '_tfvis_nb; printf "%s\\n" "${COMPREPLY[@]}"'
-    )
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+def offered(line: str) -> list[str]:
+    """What a shell is offered for the last word of a line, each with its type."""
+    place = str(len(line.split(" ")) - 1)
+    done = tfvis_nb(COMP_WORDS=line, COMP_CWORD=place, _TFVIS_NB_COMPLETE="bash_complete")
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
 
 @pytest.mark.parametrize(
-    ("line", "offered"),
+    ("line", "words"),
     [
-        ("tfvis-nb e", ["export"]),
-        ("tfvis-nb --v", ["--version"]),
-        ("tfvis-nb export --time", ["--time-range"]),
-        ("tfvis-nb export --color-by ", ["kind", "op", "device"]),
-        ("tfvis-nb run --mode s", ["session"]),
-        ("tfvis-nb completion ", [*SHELLS]),
-        ("tfvis-nb info step", []),
+        ("tfvis-nb e", ["plain,export"]),
+        ("tfvis-nb --v", ["plain,--version"]),
+        ("tfvis-nb export --time", ["plain,--time-range"]),
+        ("tfvis-nb export --color-by ", ["plain,kind", "plain,op", "plain,device"]),
+        ("tfvis-nb run --mode s", ["plain,session"]),
+        ("tfvis-nb completion ", [f"plain,{shell}" for shell in SHELLS]),
+        ("tfvis-nb info step", ["file,step"]),
     ],
 )
-def test_bash_completes(line: str, offered: list[str]) -> None:
-    assert completed(line) == offered
+def test_what_is_offered(line: str, words: list[str]) -> None:
+    assert offered(line) == words
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_everything_is_in_it(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", shell]) == 0
-    text = capsys.readouterr().out
+def test_every_verb_and_option_is_offered() -> None:
+    assert offered("tfvis-nb ") == [f"plain,{verb}" for verb in VERBS]
     for verb in VERBS:
-        assert verb in text
-        for action in parser_of(verb).actions:
-            for name in action.option_strings:
-                in_fish = f"-l {name[2:]} " if name.startswith("--") else f"-s {name[1:]} "
-                assert (in_fish if shell == "fish" else name) in text
-    assert "%(" not in text
+        command = group.get_command(click.Context(group), verb)
+        assert command is not None
+        long = [
+            name
+            for option in command.params
+            if isinstance(option, click.Option)
+            for name in option.opts
+            if name.startswith("--")
+        ]
+        assert offered(f"tfvis-nb {verb} --") == [f"plain,{name}" for name in [*long, "--help"]]
+
+
+def test_bash_completes_with_the_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    command = tmp_path / "tfvis-nb"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m tfvis_nb "$@"\n')
+    command.chmod(0o755)
+    script += (
+        "COMP_WORDS=(tfvis-nb export --color-by ''); COMP_CWORD=3; _tfvis_nb_completion tfvis-nb\n"
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )
+    assert done.stdout.split() == ["kind", "op", "device"]
 
 
 @pytest.mark.parametrize("shell", [shell for shell in SHELLS if shutil.which(shell)])
-def test_the_shell_takes_it(shell: str) -> None:
-    subprocess.run([shell, "-n"], input=script_of(shell), text=True, check=True, capture_output=True)
+def test_the_shell_takes_it(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    subprocess.run([shell, "-n"], input=capsys.readouterr().out, text=True, check=True, capture_output=True)
 
 
-def test_quotes_and_blocks_end_for_zsh() -> None:
-    # They are written as bash's are, which is always there.
-    subprocess.run(["bash", "-n"], input=script_of("zsh"), text=True, check=True, capture_output=True)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_has_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    assert f"_TFVIS_NB_COMPLETE={shell}_complete" in capsys.readouterr().out

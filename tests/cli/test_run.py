@@ -45,7 +45,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("words", [["--mode", "session", "-o", "x"], ["7"], ["raise"], ["text"]])
+@pytest.mark.parametrize(
+    "words", [["--mode", "session", "-o", "x", "--", "--help"], ["7"], ["raise"], ["text"]]
+)
 def test_a_script_runs_as_under_python(words: list[str], folder: Path) -> None:
     traced = tfvis_nb("run", "-o", "step.parquet", "scripts/work.py", *words, cwd=folder)
     plain = subprocess.run(
@@ -64,7 +66,7 @@ def test_a_script_runs_as_under_python(words: list[str], folder: Path) -> None:
         if "reason" in line or "work.py" in line or "broken" in line
     ]
     assert [line for line in traced.stderr.splitlines() if line in said] == said
-    assert "cli/running.py" not in traced.stderr
+    assert "cli/run.py" not in traced.stderr
     assert "tfvis-nb: wrote step.parquet" in traced.stderr
     trace = tv.read_trace(folder / "step.parquet")
     assert trace.steps["label"].tolist() == ["total"]

@@ -231,13 +231,10 @@ def test_with_encryption_nobody_is_warned(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "RUN.tfvis is missing; see tfvis-nb serve --help"),
-        (["run.tfvis", "--prot", "1"], "unknown option '--prot'; did you mean '--port'?"),
-        (
-            ["run.tfvis", "--port", "65536"],
-            "'65536' is no port; it is from 1 to 65535, or 0 for any that is free",
-        ),
-        (["run.tfvis", "--port", "-1"], "'-1' is no port"),
+        ([], "see tfvis-nb serve --help"),
+        (["run.tfvis", "--prot", "1"], "--port"),
+        (["run.tfvis", "--port", "65536"], "65536 is not in the range"),
+        (["run.tfvis", "--port", "-1"], "-1 is not in the range"),
         (["run.tfvis", "--keyfile", "key.pem"], "--keyfile is of no use without --certfile"),
         (["run.tfvis", "--allowed-host", "http://a"], "allowed host 'http://a' is no name of a host"),
     ],

@@ -6,21 +6,110 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from textwrap import indent
+from typing import Any
 
-from tfvis_nb.cli.arguments import VERBS, parser_of, top_parser
-from tfvis_nb.cli.failures import Failure, UsageError, one_line
+import click
+from click.shell_completion import CompletionItem, shell_complete
+
+from tfvis_nb.cli.errors import Failure, note
 from tfvis_nb.unknown_options import near
 
-OK, FAILED, USAGE, BROKEN_PIPE = 0, 1, 2, 141
-"""Exit codes. The last is what a shell gives a program that SIGPIPE ended."""
+OK, FAILED, USAGE, BROKEN_PIPE, INTERRUPTED = 0, 1, 2, 141, 130
+"""Exit codes. The last two are a shell's for a program that SIGPIPE or SIGINT ended."""
 
-_HOMES = {"open": "pages", "export": "pages", "convert": "pages", "run": "running", "serve": "serving"}
-"""The module of a verb, where it is not the verb's own name."""
+VERBS = {
+    "open": "show traces in a browser, as one page that needs no network",
+    "export": "write traces as a page, a Chrome trace or a table",
+    "convert": "alias of export",
+    "info": "summarize traces: steps, devices, busy times, longest ops, transfers",
+    "serve": "show a job in a browser while it runs, and request traces there",
+    "run": "trace a Python script without changing it",
+    "doctor": "find out why recording or showing fails here, and how to mend it",
+    "completion": "write the completion script of a shell",
+}
+"""Verb to what it does. Its command is in the module of the same name, as ``command``."""
+
+_MODULES = {"convert": "export", "serve": "serving"}
+_EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong arguments"
+COMPLETE_VARIABLE = "_TFVIS_NB_COMPLETE"
+
+
+class _Verbs(click.Group):
+    """Imports the module of a verb only to run it: the list of verbs and their completion stay fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in VERBS:
+            module = importlib.import_module(f"tfvis_nb.cli.{_MODULES.get(cmd_name, cmd_name)}")
+            command: click.Command = module.command
+            return command
+        if not ctx.resilient_parsing:
+            hint = near(cmd_name, VERBS) or "."
+            ctx.fail(f"unknown verb {cmd_name!r}{hint} The verbs are {', '.join(VERBS)}")
+        return None  # a shell asks what may follow
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        verbs = [
+            CompletionItem(name, help=what) for name, what in VERBS.items() if name.startswith(incomplete)
+        ]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+@click.group(
+    "tfvis-nb",
+    cls=_Verbs,
+    subcommand_metavar="VERB ...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"\b\ntfvis-nb VERB --help lists the options of a verb.\n{_EXIT_CODES}",
+)
+@click.version_option(package_name="tfvis-nb", message="%(prog)s %(version)s")
+def group() -> None:
+    """See every op, kernel, copy and network transfer of a TensorFlow step."""
+
+
+def verb(
+    name: str, about: str, examples: str, *, more_codes: str = "", **settings: Any
+) -> Callable[[Callable[..., int]], click.Command]:
+    r"""Make a function the command of a verb; it returns the exit code.
+
+    Parameters
+    ----------
+    name
+        One of `VERBS`.
+    about
+        What the help says after the first sentence; paragraphs are divided by empty lines.
+    examples
+        Command lines, one a line.
+    more_codes
+        Exit codes that only this verb has.
+    settings
+        What else `click.command` takes.
+
+    Examples
+    --------
+    >>> from tfvis_nb.cli import verb
+    >>> verb("info", "", "tfvis-nb info step.pb")(lambda: 0).help
+    'Summarize traces: ...'
+    """
+    summary = VERBS[name]
+    return click.command(
+        name,
+        help=f"{summary[0].upper()}{summary[1:]}.\n\n{about}",
+        epilog=f"\b\nExamples:\n{indent(examples.strip(), '  ')}\n\n{_EXIT_CODES}{more_codes}",
+        **settings,
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what a command line asks.
+    """Run a command line.
 
     Parameters
     ----------
@@ -42,60 +131,45 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = _dispatched(words)
+        code = _run(words)
         if sys.stdout is not None:  # as where the shell has closed it
             sys.stdout.flush()
     except BrokenPipeError:
         _write_no_more()  # whoever read has seen enough
         return BROKEN_PIPE
-    except UsageError as error:
-        verb = f" {words[0]}" if words[0] in VERBS else ""
-        _complain(f"{error}; see tfvis-nb{verb} --help")
+    except click.UsageError as error:
+        asked = f" {words[0]}" if words[0] in VERBS else ""
+        note(f"{error.format_message().removesuffix('.')}; see tfvis-nb{asked} --help")
         return USAGE
     except Failure as error:
-        _complain(str(error))
+        note(error.message)
         return FAILED
     except OSError as error:
         if error.filename is not None:
             raise  # no output's
         _write_no_more()
-        _complain(f"the output cannot be written: {(error.strerror or str(error)).lower()}")
+        note(f"the output cannot be written: {(error.strerror or str(error)).lower()}")
         return FAILED
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     return code
 
 
-def _dispatched(argv: list[str]) -> int:
-    if not argv or argv[0] in ("-h", "--help"):
-        print(top_parser().format_help(), end="")  # noqa: T201
-        return OK if argv else USAGE
-    if argv[0] == "--version":
-        from importlib.metadata import version
-
-        print(f"tfvis-nb {version('tfvis-nb')}")  # noqa: T201
-        return OK
-    verb = argv[0]
-    if verb not in VERBS:
-        what = "option" if verb.startswith("-") else "verb"
-        known = ["--help", "--version"] if what == "option" else list(VERBS)
-        hint = near(verb, known) or "."
-        raise UsageError(f"unknown {what} {verb!r}{hint} The {what}s are {', '.join(known)}")
-    if verb != "run" and isinstance(sys.stdout, io.TextIOWrapper):
+def _run(words: list[str]) -> int:
+    if instruction := os.environ.get(COMPLETE_VARIABLE):
+        return shell_complete(group, {}, "tfvis-nb", COMPLETE_VARIABLE, instruction)
+    if words[:1] != ["run"] and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # names of ops are more than some terminals can show
-    arguments = parser_of(verb).checked(argv[1:])
-    if arguments is None:
-        return OK
-    module = importlib.import_module(f"tfvis_nb.cli.{_HOMES.get(verb, verb)}")
-    code: int = getattr(module, f"{verb}_command" if verb != "convert" else "export_command")(arguments)
-    return code
+    try:
+        # Not `group.main`, which has exit codes of its own for Ctrl-C and for output that nobody reads.
+        with group.make_context("tfvis-nb", [*words] or ["--help"]) as context:
+            code: int = group.invoke(context)
+            return code
+    except click.exceptions.Exit as end:  # the help or the version was shown
+        return end.exit_code if words else USAGE
 
 
 def _write_no_more() -> None:
     """Forget what is not written yet: Python would try again at the end, and complain of it."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _complain(message: str) -> None:
-    sys.stderr.write(f"tfvis-nb: {one_line(message)}\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import importlib.util
 import json
@@ -11,7 +10,10 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tfvis_nb.cli.failures import one_line
+import click
+
+from tfvis_nb.cli import verb
+from tfvis_nb.cli.errors import one_line
 from tfvis_nb.recording import cupti
 from tfvis_nb.recording.probe import Probe, probe
 
@@ -27,10 +29,12 @@ class Finding(NamedTuple):
     mend: str = ""
 
 
-def doctor_command(arguments: argparse.Namespace) -> int:
+@verb("doctor", "Exits with 1 if something has to be mended.", "tfvis-nb doctor")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
+def command(*, as_json: bool) -> int:
     """Show the findings; return 1 if one of them has to be mended, else 0."""
     findings = [*packages(), front_end(), jupyterlab(), *tensorflow(probe())]
-    if arguments.json:
+    if as_json:
         print(json.dumps([{**one._asdict(), "ok": not one.mend} for one in findings], indent=1))  # noqa: T201
     else:
         for one in findings:

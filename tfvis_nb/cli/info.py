@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from tfvis_nb.analysis.arrivals import late_ranks
-from tfvis_nb.cli.reading import read
+from tfvis_nb.cli import verb
+from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, read
 from tfvis_nb.display.labels import duration_label, lane_label, one_line, printable
 
 if TYPE_CHECKING:
@@ -21,14 +24,33 @@ _LETTERS = 80
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
-def info_command(arguments: argparse.Namespace) -> int:
-    """Say what the traces hold; return the exit code."""
-    trace = read(arguments.traces)
-    if arguments.json:
+_EXAMPLES = """
+tfvis-nb info step.pb
+tfvis-nb info logs/ --json | jq '.lanes[] | select(.kind == "kernel")'
+"""
+
+
+@verb("info", ABOUT_TRACES, _EXAMPLES)
+@TRACES
+@click.option(
+    "--json", "as_json", is_flag=True, help="Write JSON with all rows, times in ns, sizes in bytes."
+)
+@click.option(
+    "--top",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Number of rows of each table.",
+)
+def command(traces: tuple[Path, ...], *, as_json: bool, top: int) -> int:
+    """Summarize the traces; return the exit code."""
+    trace = read(traces)
+    if as_json:
         # A node may be named by half a surrogate pair, which no output takes but as an escape.
         print(json.dumps(summary(trace), indent=1))  # noqa: T201
     else:
-        print("\n".join(lines(trace, arguments.top)))  # noqa: T201
+        print("\n".join(lines(trace, top)))  # noqa: T201
     return 0
 
 

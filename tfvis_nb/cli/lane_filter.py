@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tfvis_nb.cli.failures import Failure
+from tfvis_nb.cli.errors import Failure
 from tfvis_nb.display.labels import lane_label, printable
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def check_lane_filter(trace: Trace, text: str | None) -> None:
     >>> check_lane_filter(tv.Trace(tv.events.build(columns)), "gpu")
     Traceback (most recent call last):
     ...
-    tfvis_nb.cli.failures.Failure: --lane-filter 'gpu' matches none of the lanes; they are CPU:0 \u00b7 ops
+    tfvis_nb.cli.errors.Failure: --lane-filter 'gpu' matches none of the lanes; they are CPU:0 \u00b7 ops
     """
     words = (text or "").lower().split()
     if not words:

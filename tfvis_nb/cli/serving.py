@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import html
 import logging
@@ -11,16 +10,20 @@ import socket
 import sqlite3
 import ssl
 import stat
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
+from typing import Any
 
-from tfvis_nb.cli.failures import Failure, UsageError, one_line
-from tfvis_nb.cli.pages import shown
+import click
+
+from tfvis_nb.cli import verb
+from tfvis_nb.cli.errors import Failure, note
+from tfvis_nb.cli.open import shown
+from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.access import checked_token
 
@@ -36,29 +39,65 @@ _ONWARD = """\
 """
 
 
-def serve_command(arguments: argparse.Namespace) -> int:
+_ABOUT = """
+RUN.tfvis is the file of a TraceSession, which may not exist yet, or one that tftracer saved. Only this
+machine can reach the page, and only at the printed address, which contains a token.
+"""
+
+_EXAMPLES = """
+tfvis-nb serve run.tfvis
+tfvis-nb serve run.tfvis --port 8765 --no-browser    # elsewhere: ssh -L 8765:localhost:8765 HOST
+tfvis-nb serve run.tfvis --host 0.0.0.0 --certfile cert.pem --keyfile key.pem --token-file token
+"""
+
+
+@verb("serve", _ABOUT, _EXAMPLES, more_codes=", 130 ended by Ctrl-C, 143 by SIGTERM")
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port to listen on; 0 for any that is free.",
+)
+@click.option(
+    "--host", metavar="HOST", default="127.0.0.1", show_default=True, help="Name or address to listen at."
+)
+@click.option(
+    "--token-file", metavar="FILE", type=FILE, help="File with the token; by default a random one is printed."
+)
+@click.option("--certfile", metavar="FILE", type=FILE, help="Certificate (PEM) to encrypt with.")
+@click.option("--keyfile", metavar="FILE", type=FILE, help="Its key, unless the same file holds it.")
+@click.option(
+    "--allowed-host",
+    metavar="NAME",
+    multiple=True,
+    help="Another name under which browsers may ask, such as a proxy's; repeatable.",
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.argument("session", metavar="RUN.tfvis", type=FILE)
+def command(session: Path, **options: Any) -> int:
     """Serve a session until Ctrl-C."""
-    with _as_session(Path(arguments.session).expanduser()) as path:
-        return _serve(path, arguments)
+    with _as_session(session) as path:
+        return _serve(path, SimpleNamespace(**options))
 
 
-def _serve(path: Path, arguments: argparse.Namespace) -> int:
+def _serve(path: Path, arguments: SimpleNamespace) -> int:
     _check_session(path)
     if arguments.keyfile and not arguments.certfile:
-        raise UsageError("--keyfile is of no use without --certfile")
-    token = None if arguments.token_file is None else _token_in(Path(arguments.token_file).expanduser())
+        raise click.UsageError("--keyfile is of no use without --certfile")
+    token = None if arguments.token_file is None else _token_in(arguments.token_file)
     try:
         server = MonitorServer(
             path,
             host=arguments.host,
             port=arguments.port,
             token=token,
-            certfile=arguments.certfile and Path(arguments.certfile).expanduser(),
-            keyfile=arguments.keyfile and Path(arguments.keyfile).expanduser(),
+            certfile=arguments.certfile,
+            keyfile=arguments.keyfile,
             allowed_hosts=arguments.allowed_host,
         )
     except ValueError as error:
-        raise UsageError(str(error)) from None
+        raise click.UsageError(str(error)) from None
     # It warns of each client that does not trust a certificate.
     logging.getLogger("tornado.general").setLevel(logging.ERROR)
     with _ended_by_signals():
@@ -93,8 +132,8 @@ def _as_session(path: Path) -> Iterator[Path]:
             notes = converted(path, session)
         except TraceFormatError as error:
             raise Failure(str(error)) from None
-        for note in notes:
-            _note(f"{path}: {note}")
+        for one in notes:
+            note(f"{path}: {one}")
         yield session
 
 
@@ -133,21 +172,21 @@ def _token_in(path: Path) -> str:
     except ValueError as error:
         raise Failure(f"{path}: {error}") from None
     if mode & (stat.S_IRGRP | stat.S_IROTH):
-        _note(f"{path}: other users can read this token; chmod 600 {path} keeps it from them")
+        note(f"{path}: other users can read this token; chmod 600 {path} keeps it from them")
     return token
 
 
-def _start(server: MonitorServer, arguments: argparse.Namespace) -> None:
+def _start(server: MonitorServer, arguments: SimpleNamespace) -> None:
     try:
         server.start()
     except ssl.SSLError as error:
-        files = " and ".join(filter(None, (arguments.certfile, arguments.keyfile)))
+        files = " and ".join(map(str, filter(None, (arguments.certfile, arguments.keyfile))))
         what = error.reason or str(error)
         raise Failure(f"{files}: no certificate with its key, without a password: {what}") from None
     except FileNotFoundError as error:
         if error.filename is None and error.strerror is None:
             raise Failure(str(error)) from None  # the front end
-        files = " or ".join(filter(None, (arguments.certfile, arguments.keyfile)))
+        files = " or ".join(map(str, filter(None, (arguments.certfile, arguments.keyfile))))
         raise Failure(f"{files}: there is no such file; check the path") from None
     except OSError as error:
         why = (error.strerror or str(error)).lower()
@@ -163,18 +202,18 @@ def _what_helps(error: OSError, port: int) -> str:
     return "another --port or --host may do"
 
 
-def _say(server: MonitorServer, path: Path, arguments: argparse.Namespace) -> None:
+def _say(server: MonitorServer, path: Path, arguments: SimpleNamespace) -> None:
     """Say what there is to know, and the address last: who waits for it may end this at once."""
     if arguments.token_file is not None:
-        _note(f"open it with ?token= and what {arguments.token_file} holds")
+        note(f"open it with ?token= and what {arguments.token_file} holds")
     if not path.exists():
-        _note(f"{path} is not there yet: waiting for it")
+        note(f"{path} is not there yet: waiting for it")
     if not server.loopback and not server.secure:
-        _note(
+        note(
             "other machines can reach this, and nothing is encrypted: who is on the way can read the token"
             " and your traces. Give --certfile and --keyfile, or stay at 127.0.0.1 and come by ssh -L"
         )
-    _note("Ctrl-C ends this, not the job")
+    note("Ctrl-C ends this, not the job")
     print(server.url if arguments.token_file is None else server.address, flush=True)  # noqa: T201
 
 
@@ -185,13 +224,8 @@ def _show(server: MonitorServer) -> None:
         page = Path(folder, "monitor.html")
         page.write_text(_ONWARD.format(url=html.escape(server.url)), encoding="utf-8")
         if not shown(page):
-            _note("no browser could be started here: open the address above in one")
+            note("no browser could be started here: open the address above in one")
         server.join()
-
-
-def _note(message: str) -> None:
-    sys.stderr.write(f"tfvis-nb: {one_line(message)}\n")
-    sys.stderr.flush()
 
 
 @contextmanager

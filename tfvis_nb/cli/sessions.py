@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfvis_nb.cli.failures import Failure
+from tfvis_nb.cli.errors import Failure
 from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
 
 if TYPE_CHECKING:

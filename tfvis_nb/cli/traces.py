@@ -1,23 +1,42 @@
-"""What the verbs that read traces have in common: reading, sessions too, and the part asked for."""
+"""The parameters of the verbs that read traces: which traces, sessions among them, and which part."""
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfvis_nb.cli.failures import Failure, UsageError
+import click
+
+from tfvis_nb.cli.errors import Failure
+from tfvis_nb.cli.parameters import FILE, together
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
+
+ABOUT_TRACES = """
+A TRACE is a file, a folder or a pattern, in any format that tfvis_nb.read_trace reads. Several traces are
+steps, ranks or hosts of one run. So are the traces in the file of a TraceSession.
+"""
+
+TRACES = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=FILE)
+PART = together(
+    click.option("--title", help="Title of the picture; the file's name by default."),
+    click.option(
+        "--time-range",
+        metavar="START:END",
+        help="Keep only events that overlap it. A time with a unit (ns, us, ms, s) counts from the first"
+        " event, such as 10ms:25ms or -1ms:1ms; one without is in epoch nanoseconds. Either end may be"
+        " left out.",
+    ),
+)
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _TIME = re.compile(r"(-?)(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
 
 
-def read(traces: Sequence[str], title: str | None = None) -> Trace:
+def read(paths: Sequence[Path], title: str | None = None) -> Trace:
     """Read the traces that a command line names.
 
     Raises
@@ -27,7 +46,7 @@ def read(traces: Sequence[str], title: str | None = None) -> Trace:
     """
     from tfvis_nb.reading import TraceFormatError, read_trace
 
-    paths = [Path(trace).expanduser() for trace in traces]
+    names = ", ".join(map(str, paths))
     try:
         sources = [source for path in paths for source in _sources(path)]
         if title is None and len(paths) == 1 and len(sources) > 1:
@@ -37,11 +56,12 @@ def read(traces: Sequence[str], title: str | None = None) -> Trace:
         what = "no file matches the pattern" if "pattern" in str(error) else "there is no such file or folder"
         raise Failure(f"{error.filename}: {what}; check the path") from None
     except OSError as error:
-        name = error.filename or ", ".join(traces)
-        raise Failure(f"{name}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise Failure(
+            f"{error.filename or names}: cannot be read: {(error.strerror or str(error)).lower()}"
+        ) from None
     except TraceFormatError as error:
         named = any(str(path) in str(error) for path in paths)
-        raise Failure(str(error) if named else f"{', '.join(traces)}: {error}") from None
+        raise Failure(str(error) if named else f"{names}: {error}") from None
 
 
 def _sources(path: Path) -> Sequence[Path | Trace]:
@@ -53,34 +73,32 @@ def _sources(path: Path) -> Sequence[Path | Trace]:
     return session_traces(path) if is_session(path) else [path]
 
 
-def in_asked_range(trace: Trace, arguments: argparse.Namespace) -> Trace:
-    """Return the part of a trace that ``--time-range`` names, or all of it.
+def read_part(paths: Sequence[Path], title: str | None, asked: str | None) -> Trace:
+    """Read the part of the traces that ``--time-range`` names, or all where it is None.
 
     Raises
     ------
-    UsageError
+    click.UsageError
         When it is no range.
     Failure
-        When nothing of the trace is in it.
+        When a trace cannot be read, or has nothing in this range.
     """
-    if arguments.time_range is None:
+    trace = read(paths, title)
+    if asked is None:
         return trace
     from tfvis_nb.display.page import in_time_range
 
     events = trace.events
     ends = int(events["start_ns"].iloc[0]), int((events["start_ns"] + events["duration_ns"]).max())
-    first, last = time_range(arguments.time_range, *ends)
-    named, asked = ", ".join(arguments.traces), f"--time-range {arguments.time_range}"
+    first, last = time_range(asked, *ends)
+    subject = f"{', '.join(map(str, paths))}: --time-range {asked}"
+    length = f"{(ends[1] - ends[0]) / 1e6:,.3f} ms"
     if first > ends[1] or last < ends[0]:
-        raise Failure(f"{named}: {asked} lies outside of the trace, which is {_length(ends)} long")
+        raise Failure(f"{subject} lies outside of the trace, which is {length} long")
     try:
         return in_time_range(trace, (first, last))
     except ValueError:
-        raise Failure(f"{named}: no event overlaps {asked}; the trace is {_length(ends)} long") from None
-
-
-def _length(ends: tuple[int, int]) -> str:
-    return f"{(ends[1] - ends[0]) / 1e6:,.3f} ms"
+        raise Failure(f"{subject} overlaps no event; the trace is {length} long") from None
 
 
 def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:
@@ -96,12 +114,12 @@ def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:
 
     Raises
     ------
-    UsageError
+    click.UsageError
         If it is none.
 
     Examples
     --------
-    >>> from tfvis_nb.cli.reading import time_range
+    >>> from tfvis_nb.cli.traces import time_range
     >>> time_range("1.5us:2ms", 10**18, 10**19)
     (1000000000000001500, 1000000000002000000)
     >>> time_range("7:", 0, 9)
@@ -110,13 +128,13 @@ def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:
     start, colon, end = text.partition(":")
     ends = [_end(word, origin_ns) for word in (start, end)]
     if not colon or None in ends or not (start or end):
-        raise UsageError(f"--time-range {text!r} is no range; it is START:END, such as 10ms:25ms")
+        raise click.UsageError(f"--time-range {text!r} is no range; it is START:END, such as 10ms:25ms")
     first = origin_ns if not start else ends[0]
     last = latest_ns if not end else ends[1]
     assert first is not None
     assert last is not None
     if first > last:
-        raise UsageError(f"--time-range {text!r} ends before it starts")
+        raise click.UsageError(f"--time-range {text!r} ends before it starts")
     return first, last
 
 

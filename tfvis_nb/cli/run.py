@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import builtins
 import importlib.abc
 import importlib.machinery
@@ -17,49 +16,80 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.cli.failures import Failure, UsageError, one_line
-from tfvis_nb.cli.pages import in_options
+import click
+
+from tfvis_nb.cli import verb
+from tfvis_nb.cli.errors import Failure, note
+from tfvis_nb.cli.export import in_options
+from tfvis_nb.cli.parameters import FILE
+from tfvis_nb.recording.options import LEVELS, MODES, TraceOptions
+from tfvis_nb.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from tfvis_nb.recording import RecordedTrace, Recorder
+    from tfvis_nb.recording import RecordedTrace
 
 NO_TENSORFLOW = "the script imported no TensorFlow, so there is nothing to trace"
 
 
-def run_command(arguments: argparse.Namespace) -> int:
+_ABOUT = """
+All arguments after SCRIPT are the script's own. The exit code is the script's; it is 1 if that is 0 but the
+trace cannot be written.
+"""
+
+_EXAMPLES = """
+tfvis-nb run train.py --epochs 1
+tfvis-nb run -o step.html -o step.parquet --mode session train.py
+"""
+
+
+@verb("run", _ABOUT, _EXAMPLES, context_settings={"allow_interspersed_args": False})
+@click.option(
+    "-o",
+    "--output",
+    "files",
+    metavar="FILE",
+    type=FILE,
+    multiple=True,
+    help="Write the trace there, by suffix: .html, .json, .json.gz, .parquet, .pb; repeatable."
+    "  [default: SCRIPT.trace.html in this folder]",
+)
+@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="As of %%trace.")
+@click.option(
+    "--level",
+    type=click.Choice(sorted(LEVELS)),
+    default="full",
+    show_default=True,
+    help="What to record of session runs.",
+)
+@click.option("--steps", is_flag=True, help="Keep whole steps only.")
+@click.option("--no-partition-graphs", is_flag=True, help="Leave out the graphs that were executed.")
+@click.argument("script", type=FILE)
+@click.argument("args", metavar="[ARG]...", nargs=-1, type=click.UNPROCESSED)
+def command(
+    script: Path, args: Sequence[str], files: Sequence[Path], *, no_partition_graphs: bool, **options: Any
+) -> int:
     """Run a script and write its trace; return its exit code, or 1 where that is 0 but the trace failed."""
-    from tfvis_nb.recording.options import TraceOptions
-    from tfvis_nb.recording.recorder import Recorder
     from tfvis_nb.saving import check_target
 
-    script = Path(arguments.script).expanduser()
     # Before the script runs, and absolute: it may change the folder.
-    outputs = [
-        Path(file).expanduser().absolute() for file in arguments.output or [f"{script.stem}.trace.html"]
-    ]
+    outputs = [file.absolute() for file in files or [Path(f"{script.stem}.trace.html")]]
     for path in outputs:
         try:
             check_target(path)
         except ValueError as error:
-            raise UsageError(str(error)) from None
+            raise click.UsageError(str(error)) from None
     code = compiled(script)
-    options = TraceOptions(
-        mode=arguments.mode,
-        level=arguments.level,
-        partition_graphs=not arguments.no_partition_graphs,
-        steps=arguments.steps,
-    )
-    recording = WhenImported(Recorder(options))
+    recording = WhenImported(Recorder(TraceOptions(partition_graphs=not no_partition_graphs, **options)))
     recording.install()
     try:
-        status = run_script(script, code, arguments.args)
+        status = run_script(script, code, args)
     finally:
         complaint = recording.end()
     if complaint is None and recording.trace is not None:
         complaint = write(recording.trace, outputs)
     if complaint is None:
         return status
-    sys.stderr.write(f"tfvis-nb: {one_line(f'{script}: {complaint}')}\n")
+    note(f"{script}: {complaint}")
     return status or 1
 
 
@@ -210,5 +240,5 @@ def write(trace: RecordedTrace, outputs: Sequence[Path]) -> str | None:
             continue
         for file in written:
             # Not among what the script itself writes.
-            sys.stderr.write(f"tfvis-nb: wrote {os.path.relpath(file)}\n")
+            note(f"wrote {os.path.relpath(file)}")
     return "; ".join(complaints) or None

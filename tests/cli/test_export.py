@@ -8,14 +8,14 @@ import re
 import stat
 from pathlib import Path
 
+import click
 import pytest
 
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb
-from tfvis_nb.cli import main, pages
-from tfvis_nb.cli.failures import UsageError
+from tfvis_nb.cli import main
 from tfvis_nb.cli.lane_filter import _is_called
-from tfvis_nb.cli.reading import time_range
+from tfvis_nb.cli.traces import time_range
 from tfvis_nb.display import page
 
 
@@ -121,7 +121,7 @@ def test_ends_of_a_range() -> None:
     assert time_range("105:", 100, 9000) == (105, 9000)
     assert time_range("-1.5us:1us", 10_000, 9000) == (8500, 11_000)
     for text in ("", ":", "5", "5ms", "5:x", "-1:4", "--1ms:", "2s:1s", "-1s:-2s"):
-        with pytest.raises(UsageError, match=r"is no range|ends before it starts"):
+        with pytest.raises(click.UsageError, match=r"is no range|ends before it starts"):
             time_range(text, 100, 10**10)
 
 
@@ -183,7 +183,7 @@ def test_open_starts_the_browser(data: Path, tmp_path: Path) -> None:
 def test_open_without_a_browser_on_request(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(pages, "shown", None)
+    monkeypatch.setattr("tfvis_nb.cli.open.shown", None)
     target = tmp_path / "a.html"
     assert main(["open", "--no-browser", str(data / "local_mlp_step1.pb"), "-o", str(target)]) == 0
     assert capsys.readouterr().out == f"{target}\n"

@@ -1,0 +1,132 @@
+"""``tfvis-nb export``: traces as a page, a Chrome trace or a table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfvis_nb.cli import verb
+from tfvis_nb.cli.errors import Failure
+from tfvis_nb.cli.parameters import FILE, together
+from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, read_part
+from tfvis_nb.display.options import COLOR_BY, GROUP_BY
+from tfvis_nb.unknown_options import near
+
+if TYPE_CHECKING:
+    from tfvis_nb._trace import Trace
+
+EXPORTS = (".html", ".json", ".json.gz", ".parquet")
+"""What a trace that was read can be written as."""
+
+PAGE = together(
+    click.option("--group-by", type=click.Choice(GROUP_BY), help="How the lanes of the page are grouped."),
+    click.option("--color-by", type=click.Choice(COLOR_BY), help="What the colours of the page mean."),
+    click.option("--lane-filter", metavar="TEXT", help="The page first shows lanes that contain this."),
+    click.option("--any-size", is_flag=True, help="Write a page even if it is larger than 50 MB."),
+)
+
+_FORMATS = """
+The suffix of FILE is the format: .html is a page that needs no network, .json or .json.gz a Chrome trace
+for Perfetto, .parquet the whole trace as a table that tfvis_nb reads back.
+"""
+
+_EXAMPLES = """
+tfvis-nb export step.pb -o step.html --color-by op
+tfvis-nb export logs/plugins/profile/2026_01_31 -o run.json.gz
+tfvis-nb export worker*.xplane.pb -o run.parquet --time-range :100ms
+"""
+
+
+@verb("export", f"{ABOUT_TRACES}{_FORMATS}", _EXAMPLES)
+@TRACES
+@click.option(
+    "-o", "--output", "files", metavar="FILE", type=FILE, multiple=True, required=True, help="What to write."
+)
+@PART
+@PAGE
+def command(
+    traces: tuple[Path, ...],
+    files: tuple[Path, ...],
+    title: str | None,
+    time_range: str | None,
+    **options: Any,
+) -> int:
+    """Write what was asked for; return the exit code."""
+    from tfvis_nb.saving import save, suffix_of
+
+    path = files[0]
+    if len(files) > 1:
+        raise click.UsageError("-o is given twice; write each file by a call of its own")
+    suffix = suffix_of(path)
+    if suffix not in EXPORTS:
+        hint = near(suffix, EXPORTS) or "."
+        raise click.UsageError(
+            f"cannot write {str(path)!r}: unknown suffix {suffix!r}{hint}"
+            f" The suffixes are {', '.join(EXPORTS)}"
+        )
+    given = [name for name, value in options.items() if value not in (None, False)]
+    if given and suffix != ".html":
+        raise click.UsageError(f"--{given[0].replace('_', '-')} is for pages, not for {suffix} files")
+    check_writable(path)
+    trace = read_part(traces, title, time_range)
+    if suffix == ".html":
+        write_page(trace, path, **options)
+    else:
+        try:
+            save(trace, path)
+        except (OSError, ValueError) as error:
+            raise Failure(f"{path}: cannot be written: {error}") from None
+    print(path)  # noqa: T201
+    return 0
+
+
+def write_page(
+    trace: Trace, path: Path, *, lane_filter: str | None, any_size: bool, **looks: str | None
+) -> None:
+    """Write a page with the options of `PAGE`.
+
+    Raises
+    ------
+    Failure
+        If it cannot be written, or is too large, or no lane would be shown.
+    """
+    from tfvis_nb.cli.lane_filter import check_lane_filter
+    from tfvis_nb.display.page import PageTooLargeError
+
+    check_lane_filter(trace, lane_filter)
+    options: dict[str, Any] = {"lane_filter": lane_filter, **looks}
+    options = {name: value for name, value in options.items() if value is not None}
+    if any_size:
+        options["max_bytes"] = None
+    try:
+        trace.to_html(path, **options)
+    except PageTooLargeError as error:
+        raise Failure(f"{path}: {in_options(str(error))}") from None
+    except OSError as error:
+        raise Failure(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def in_options(message: str) -> str:
+    """Say what a message says of a call's arguments in the words of the command line.
+
+    Examples
+    --------
+    >>> from tfvis_nb.cli.export import in_options
+    >>> in_options("write a part, such as time_range=(1, 2), or all of it with max_bytes=None")
+    'write a part, such as --time-range 1:2, or all of it with --any-size'
+    """
+    message = re.sub(r"time_range=\((\d+), (\d+)\)", r"--time-range \1:\2", message)
+    return message.replace("max_bytes=None", "--any-size")
+
+
+def check_writable(path: Path) -> None:
+    """Raise Failure unless a file can be written at `path`."""
+    from tfvis_nb.writable import writable
+
+    try:
+        writable(path)
+    except OSError as error:
+        raise Failure(str(error)) from None

@@ -1,0 +1,72 @@
+"""``tfvis-nb open``: traces as a page in a browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tfvis_nb.cli import verb
+from tfvis_nb.cli.errors import note
+from tfvis_nb.cli.export import PAGE, check_writable, write_page
+from tfvis_nb.cli.parameters import FILE
+from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, read_part
+
+_EXAMPLES = """
+tfvis-nb open step.pb
+tfvis-nb open rank*.json --title allreduce
+tfvis-nb open logs/ --time-range 1s:1500ms -o part.html
+"""
+
+
+@verb("open", ABOUT_TRACES, _EXAMPLES)
+@TRACES
+@click.option(
+    "-o", "--output", metavar="FILE", type=FILE, help="Write the page there, not to a temporary file."
+)
+@click.option("--no-browser", is_flag=True, help="Only print where the page is.")
+@PART
+@PAGE
+def command(
+    traces: tuple[Path, ...],
+    output: Path | None,
+    title: str | None,
+    time_range: str | None,
+    *,
+    no_browser: bool,
+    **options: Any,
+) -> int:
+    """Write a page and show it; return the exit code."""
+    from tfvis_nb.display.page import file_stem
+
+    if output is not None:
+        if output.suffix.lower() not in (".html", ".htm"):
+            raise click.UsageError(f"{str(output)!r} is not a page: its name has to end in .html")
+        check_writable(output)
+    trace = read_part(traces, title, time_range)
+    if output is None:
+        # Of this user only, as the folder is: a page has somebody's graph in it. The browser reads it later.
+        folder = tempfile.mkdtemp(prefix="tfvis-nb-")
+        output = Path(folder, f"{file_stem(trace.title)}.html")
+    write_page(trace, output, **options)
+    print(output, flush=True)  # noqa: T201
+    if not no_browser and not shown(output):
+        note("no browser could be started here: open the file above in one")
+    return 0
+
+
+def shown(path: Path) -> bool:
+    """Show a file in a browser; return whether one was started."""
+    on_desktop = sys.platform in ("darwin", "win32")
+    # Without a display, what would start is a browser in this terminal, which draws no timeline.
+    if not on_desktop and not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+        return False
+    try:
+        return webbrowser.open(path.resolve().as_uri())
+    except webbrowser.Error:
+        return False
