@@ -31,7 +31,7 @@ VERBS = {
 }
 """Verb to what it does. Its command is in the module of the same name, as ``command``."""
 
-_MODULES = {"convert": "export", "serve": "serving"}
+_ALIASES = {"convert": "export"}
 _EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong arguments"
 COMPLETE_VARIABLE = "_TFVIS_NB_COMPLETE"
 
@@ -44,7 +44,7 @@ class _Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in VERBS:
-            module = importlib.import_module(f"tfvis_nb.cli.{_MODULES.get(cmd_name, cmd_name)}")
+            module = importlib.import_module(f"tfvis_nb.cli.{_ALIASES.get(cmd_name, cmd_name)}")
             command: click.Command = module.command
             return command
         if not ctx.resilient_parsing:
