@@ -11,7 +11,7 @@ from types import FrameType
 
 import tfvis_nb as tv
 from tfvis_nb import events as event_table
-from tfvis_nb.reading.sources import unpack
+from tfvis_nb.reading.unpacking import unpack
 
 INTERESTING = (0, 1, 0x0A, 0x22, 0x2E, 0x7B, 0x7D, 0x7F, 0x80, 0xFF)
 

@@ -8,7 +8,7 @@ import pytest
 
 import tfvis_nb as tv
 from tfvis_nb.reading import foreign, schema
-from tfvis_nb.reading.sources import unpack
+from tfvis_nb.reading.unpacking import unpack
 
 FILES = {
     "local_mlp_step1.pb": "a binary RunMetadata",

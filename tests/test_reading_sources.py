@@ -17,7 +17,7 @@ import pytest
 
 import tfvis_nb as tv
 from tfvis_nb.reading import schema
-from tfvis_nb.reading.sources import unpack
+from tfvis_nb.reading.unpacking import unpack
 from tfvis_nb.stored.database import connect
 
 ONE_OP = b"""dev_stats {

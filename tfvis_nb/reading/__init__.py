@@ -14,6 +14,7 @@ from tfvis_nb.unknown_options import check_title
 if TYPE_CHECKING:
     from tfvis_nb.reading.recorded import RecordedStep
     from tfvis_nb.reading.sources import Skipped
+    from tfvis_nb.reading.unpacking import Budget
     from tfvis_nb.reading.xspace import RecordedHost
 
 _MOST_DAMAGED = 3
@@ -31,7 +32,13 @@ class _Found(NamedTuple):
     ranked: bool
 
 
-def read_trace(source: Any, *, title: str | None = None, threadpool: bool = False) -> Trace:
+def read_trace(
+    source: Any,
+    *,
+    title: str | None = None,
+    threadpool: bool = False,
+    max_unpacked_bytes: int | None = None,
+) -> Trace:
     """Read one or more traced steps.
 
     Parameters
@@ -51,6 +58,9 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     threadpool
         Whether to keep the events of a profile in which thread pools record themselves, about
         half of what a host records.
+    max_unpacked_bytes
+        How many bytes packed files (xz, gzip, tar, Parquet) may unpack to in all. None for 8 GiB,
+        of which a file may take 128 times its size or 64 MiB, whatever is more.
 
     Returns
     -------
@@ -60,12 +70,14 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     Raises
     ------
     TraceFormatError
-        When the bytes are truncated, corrupt or of another format. It names the source, the
-        formats tried and the first offending byte or field.
+        When the bytes are truncated, corrupt or of another format, or unpack to more than they may.
+        It names the source, the formats tried and the first offending byte or field.
     EmptyTraceError
         When the source is well-formed but no run was traced into it.
     TypeError
-        When `source` is nothing that can be read.
+        When `source` is nothing that can be read, or `max_unpacked_bytes` no number.
+    ValueError
+        When `max_unpacked_bytes` is negative.
     OSError
         When a file cannot be read.
 
@@ -82,22 +94,30 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
     >>> trace.events[["name", "op", "start_ns", "duration_ns"]].values.tolist()
     [['a', 'Const', 7000, 2000]]
     """
+    from tfvis_nb.reading.gate import gate
+    from tfvis_nb.reading.unpacking import Budget
+
+    check_title(title)
+    budget = Budget(max_unpacked_bytes)
+    if isinstance(source, Trace) and title is None:
+        return source
+    with said_if_long("reading") as wait:
+        found = _read_all(source, threadpool, budget, wait)
+    # Here, where the bytes that were read are no longer held.
+    with gate(_called(source, found.titles)):
+        return _put_together(found, _title(source, found.titles) if title is None else title)
+
+
+def _put_together(found: _Found, title: str) -> Trace:
+    """Make one trace of all that was read."""
     from tfvis_nb.analysis.clock_alignment import aligned
     from tfvis_nb.reading.horovod_beside import lay_beside
     from tfvis_nb.reading.joining import joined
     from tfvis_nb.reading.recorded import RecordedStep
     from tfvis_nb.reading.stepstats import assemble
 
-    check_title(title)
-    if isinstance(source, Trace) and title is None:
-        return source
-    with said_if_long("reading") as wait:
-        found = _read_all(source, threadpool, wait)
-    # Here, where the bytes that were read are no longer held.
     read = _runs_merged(found.read)
     steps = [item for item in read if isinstance(item, RecordedStep)]
-    if title is None:
-        title = _title(source, found.titles)
     if len(steps) == len(read):
         trace = assemble(steps, title)
     else:
@@ -108,6 +128,13 @@ def read_trace(source: Any, *, title: str | None = None, threadpool: bool = Fals
         trace = lay_beside(trace, found.timelines, ranked=found.ranked)
     trace.notes += found.notes
     return trace
+
+
+def _called(source: Any, titles: list[str]) -> str:
+    """Return what errors call the whole of a source."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fsdecode(source)
+    return next(filter(None, titles), f"this {type(source).__name__}")
 
 
 def _title(source: Any, titles: list[str]) -> str:
@@ -123,43 +150,44 @@ def _title(source: Any, titles: list[str]) -> str:
     return f"{first} and {len(others)} more"
 
 
-def _read_all(source: Any, threadpool: bool, wait: Wait) -> _Found:
+def _read_all(source: Any, threadpool: bool, budget: Budget, wait: Wait) -> _Found:
     """Read every step of `source`; `wait` is told how far it is."""
     from tfvis_nb.reading.dispatch import read_piece
     from tfvis_nb.reading.files import listed
     from tfvis_nb.reading.horovod_beside import is_horovod_timeline
     from tfvis_nb.reading.naming import Repeats, name_steps
     from tfvis_nb.reading.ranks import by_rank
-    from tfvis_nb.reading.sources import Remark, Skipped, pieces
+    from tfvis_nb.reading.sources import Remark, Skipped, pieces, skipped
 
     read: list[RecordedStep | RecordedHost | Trace] = []
     names: list[str] = []
     labels: list[str] = []
     notes: list[str] = []
     files: list[str] = []
-    empty: list[EmptyTraceError] = []
+    # Texts: an error would keep the bytes that it is about.
+    empty: list[str] = []
     without: list[str] = []
-    skipped: list[Skipped] = []
+    left_out: list[Skipped] = []
     repeats = Repeats()
-    for count, piece in enumerate(pieces(source)):
+    for count, piece in enumerate(pieces(source, budget)):
         if count:
             wait.what = f"reading, trace {count + 1}"
         if isinstance(piece, Remark):
             notes.append(piece.note)
             continue
         if isinstance(piece, Skipped):
-            skipped.append(piece)
+            left_out.append(piece)
             continue
         try:
             item = piece if isinstance(piece, Trace) else read_piece(piece, threadpool=threadpool)
         except EmptyTraceError as error:
-            empty.append(error)
+            empty.append(str(error))
             without += [] if isinstance(piece, Trace) or not piece.title else [piece.title]
             continue
         except TraceFormatError as error:
             if isinstance(piece, Trace) or not piece.found_in:
                 raise
-            skipped.append(Skipped(piece.label, piece.found_in, error))
+            left_out.append(skipped(piece.label, piece.found_in, error))
             continue
         read.append(item)
         names.append(item.title if isinstance(item, Trace) else piece.title)
@@ -167,20 +195,20 @@ def _read_all(source: Any, threadpool: bool, wait: Wait) -> _Found:
         files.append("" if isinstance(piece, Trace) else piece.title)
         repeats.add(piece)
     if not read:
-        if skipped and not empty:
-            first = skipped[0]
+        if left_out and not empty:
+            first = left_out[0]
             raise TraceFormatError(
-                f"{first.found_in}: none of its {len(skipped)} files is a trace; the first, {first.error}"
+                f"{first.found_in}: none of its {len(left_out)} files is a trace; the first, {first.said}"
             )
         what = type(source).__name__
-        raise empty[0] if empty else EmptyTraceError(f"this {what} is empty: there is nothing to read in it")
+        raise EmptyTraceError(empty[0] if empty else f"this {what} is empty: there is nothing to read in it")
     if empty:
         which = f": {listed(without)}" if without else ""
         notes.append(
             f"{len(empty)} of {len(empty) + len(read)} steps hold no events and were left out{which}"
         )
-    if skipped:
-        notes += _left_out(skipped)
+    if left_out:
+        notes += _left_out(left_out)
     notes += repeats.notes
     if len(read) > 1:
         name_steps(read, files)
@@ -201,16 +229,13 @@ def _read_all(source: Any, threadpool: bool, wait: Wait) -> _Found:
 
 def _left_out(skipped: list[Skipped]) -> list[str]:
     """Name the files that were left out: what is no trace, and what is one and damaged."""
-    from tfvis_nb.reading.damage import briefly
     from tfvis_nb.reading.files import listed
 
-    foreign = [one.label for one in skipped if getattr(one.error, "foreign", False)]
-    damaged = [one for one in skipped if not getattr(one.error, "foreign", False)]
+    foreign = [one.label for one in skipped if one.foreign]
+    damaged = [one for one in skipped if not one.foreign]
     notes = [f"files that are no traces were left out: {listed(foreign)}"] if foreign else []
     if damaged:
-        named = [
-            f"{listed([one.label])} ({briefly(one.error, one.label)})" for one in damaged[:_MOST_DAMAGED]
-        ]
+        named = [f"{listed([one.label])} ({one.briefly})" for one in damaged[:_MOST_DAMAGED]]
         more = f" and {len(damaged) - _MOST_DAMAGED} more" if len(damaged) > _MOST_DAMAGED else ""
         notes.append(f"files that could not be read were left out: {', '.join(named)}{more}")
     return notes

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import re
+import tarfile
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from tfvis_nb.reading.errors import TraceFormatError
-from tfvis_nb.reading.files import natural
+from tfvis_nb.reading.files import MOST_FILES, natural
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.recorded import text
 
-_BLOCK = 512
-_REGULAR = (b"0", b"\0", b"7")
+_LONGEST_HEADER = 1 << 12
+"""Bytes of a header that only has a long name, or other words on the member behind it."""
+
+_HEADERS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
 
 
 class Member(NamedTuple):
@@ -20,6 +28,17 @@ class Member(NamedTuple):
 
     name: str
     data: Data
+
+
+class _Header(tarfile.TarInfo):
+    """A header that is refused where its size is one that no archive has."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
+        header = super().frombuf(buf, encoding, errors)
+        if header.size < 0 or (header.type in _HEADERS and header.size > _LONGEST_HEADER):
+            raise tarfile.HeaderError("a size that no header has")
+        return header
 
 
 def is_tar(data: Data) -> bool:
@@ -48,51 +67,39 @@ def members(data: Data, label: str) -> list[Member]:
 
 
 def _walk(data: Data, label: str) -> Iterator[Member]:
-    at, longer = 0, ""
-    while at + _BLOCK <= len(data):
-        head = bytes(data[at : at + _BLOCK])
-        if not head.strip(b"\0"):
-            return
-        size = _number(head[124:136])
-        start = at + _BLOCK
-        if size is None or _number(head[148:156]) != _checksum(head):
-            raise TraceFormatError(f"{label}: a damaged tar archive: no member begins at byte {at}")
-        if start + size > len(data):
-            raise TraceFormatError(
-                f"{label}: a tar archive that is cut off: the member at byte {at} has {size} bytes, "
-                f"{len(data) - start} are left"
-            )
-        content = data[start : start + size]
-        kind = head[156:157]
-        if kind == b"L":
-            longer = text(bytes(content).rstrip(b"\0"))
-        elif kind == b"x":
-            longer = _path(bytes(content)) or longer
-        else:
-            if kind in _REGULAR:
-                yield Member(longer or _name(head), content)
-            longer = ""
-        at = start + -(-size // _BLOCK) * _BLOCK
+    import pyarrow as pa
+
+    at = 0
+    # Arrow reads where the bytes lie; io.BytesIO would copy a large archive.
+    with pa.BufferReader(pa.py_buffer(data)) as file:
+        try:
+            archive = tarfile.TarFile(fileobj=file, tarinfo=_Header, encoding="utf-8", errors="replace")
+            count = 0
+            while at + tarfile.BLOCKSIZE <= len(data) and (header := archive.next()):
+                count += 1
+                if count > MOST_FILES:
+                    raise TraceFormatError(f"{label}: a tar archive of more than {MOST_FILES:,} files")
+                left = len(data) - header.offset_data
+                if header.size > left:
+                    raise TraceFormatError(
+                        f"{label}: a tar archive that is cut off: the member at byte {header.offset} has "
+                        f"{header.size} bytes, {left} are left"
+                    )
+                if archive.offset <= at:
+                    raise tarfile.ReadError("a member that ends before it begins")
+                at = archive.offset
+                if header.isreg() and not header.issparse():
+                    start = header.offset_data
+                    yield Member(
+                        text(header.name.encode("utf-8", "replace")), data[start : start + header.size]
+                    )
+        except (tarfile.TarError, OSError, ValueError) as error:
+            if isinstance(error, TraceFormatError):
+                raise
+            raise TraceFormatError(_damage(at, label)) from None
+    if bytes(data[at : at + tarfile.BLOCKSIZE]).strip(b"\0") and at + tarfile.BLOCKSIZE <= len(data):
+        raise TraceFormatError(_damage(at, label))
 
 
-def _name(head: bytes) -> str:
-    prefix, name = (text(part.split(b"\0", 1)[0]) for part in (head[345:500], head[:100]))
-    return f"{prefix}/{name}" if prefix and head[257:263] == b"ustar\0" else name
-
-
-def _number(field: bytes) -> int | None:
-    """Read a number in octal digits, or, as GNU writes large ones, in base 256."""
-    if field[:1] == b"\x80":
-        return int.from_bytes(field[1:], "big")
-    digits = field.strip(b" \0")
-    return int(digits or b"0", 8) if re.fullmatch(rb"[0-7]*", digits) else None
-
-
-def _checksum(head: bytes) -> int:
-    return sum(head[:148]) + 8 * ord(" ") + sum(head[156:])
-
-
-def _path(records: bytes) -> str:
-    """Return the path in an extended header of POSIX."""
-    match = re.search(rb"(?:^|\n)\d{1,9} path=([^\n]*)\n", records)
-    return text(match[1]) if match else ""
+def _damage(at: int, label: str) -> str:
+    return f"{label}: a damaged tar archive: no member begins at byte {at}"

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading import chrome, event_files, foreign, parquet, pickles, textproto, xspace
 from tfvis_nb.reading.decode import decode
 from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.recorded import RecordedStep
 from tfvis_nb.reading.sources import Piece
 from tfvis_nb.reading.xspace import RecordedHost
 from tfvis_nb.reading.xspace_planes import is_xspace
 
+Read = RecordedStep | RecordedHost | Trace
+
 
 class Format(NamedTuple):
-    """A format: its name in messages, how its bytes are told, what reads them, and whether it has titles."""
+    """A format: its name in messages, how its bytes are told, and what reads them.
+
+    Attributes
+    ----------
+    options
+        Which of ``threadpool`` and ``allowance`` `read` takes beside the bytes and their name.
+    titled
+        Whether it has titles.
+    """
 
     name: str
     matches: Callable[[Data], bool]
-    read: Callable[[Data, str], RecordedStep | RecordedHost | Trace]
+    read: Callable[..., Read]
+    options: tuple[str, ...] = ()
     titled: bool = False
 
 
@@ -37,17 +49,17 @@ def _is_binary(data: Data) -> bool:
 
 
 FORMATS = (
-    Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read, titled=True),
+    Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read, ("allowance",), titled=True),
     Format("Chrome trace events", chrome.is_json, chrome.read),
     Format("a pickle of RunMetadata", pickles.is_pickle, pickles.read),
-    Format("an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read),
+    Format("an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read, ("threadpool",)),
     Format("a TensorBoard event file", event_files.is_event_file, event_files.read),
     Format("text RunMetadata or StepStats", textproto.is_text, _read_text),
     Format("binary RunMetadata or StepStats", _is_binary, decode),
 )
 
 
-def read_piece(piece: Piece, *, threadpool: bool = False) -> RecordedStep | RecordedHost | Trace:
+def read_piece(piece: Piece, *, threadpool: bool = False) -> Read:
     """Read one piece with the first format that takes it; `threadpool` is about XSpaces.
 
     Raises
@@ -55,13 +67,16 @@ def read_piece(piece: Piece, *, threadpool: bool = False) -> RecordedStep | Reco
     TraceFormatError
         When no format does, or the one that does finds it damaged.
     """
+    with gate(piece.label):
+        return _read(piece, {"threadpool": threadpool, "allowance": piece.allowance})
+
+
+def _read(piece: Piece, options: Mapping[str, Any]) -> Read:
     if piece.message:
         return decode(piece.data, piece.label, piece.message)
     for form in FORMATS:
         if form.matches(piece.data):
-            if threadpool and form.read is xspace.read:
-                return xspace.read(piece.data, piece.label, threadpool=True)
-            read = form.read(piece.data, piece.label)
+            read = form.read(piece.data, piece.label, **{name: options[name] for name in form.options})
             if isinstance(read, Trace) and not form.titled:
                 read.title = read.title or piece.title
             return read

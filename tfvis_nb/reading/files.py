@@ -20,7 +20,7 @@ _PROFILES = ("plugins", "profile")
 _LARGE = 1 << 26
 """Bytes; a larger file is read only when it is named like a trace: checkpoints lie beside traces."""
 
-_MOST = 10_000
+MOST_FILES = 10_000
 _MOST_SEEN = 200_000
 """Files to read of a folder, and to look at: ``/`` has no end, and whoever names it has made a mistake."""
 
@@ -57,7 +57,7 @@ def find(path: Path) -> Found | None:
             raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", str(path))
     else:
         return None
-    if len(found.files) > _MOST:
+    if len(found.files) > MOST_FILES:
         raise TraceFormatError(f"{path}: {len(found.files)} files; name fewer by a pattern")
     return found
 

@@ -11,6 +11,7 @@ import base64
 import io
 import json
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from tfvis_nb.clock_bounds import from_json, to_json
 from tfvis_nb.reading.damage import ends_early
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
+from tfvis_nb.reading.unpacking import Allowance, inflate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,13 +80,13 @@ def _packed(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data, 6)).decode("ascii")
 
 
-def read(data: Data, label: str) -> Trace:
+def read(data: Data, label: str, allowance: Allowance) -> Trace:
     """Read a Parquet file that `write` made.
 
     Raises
     ------
     TraceFormatError
-        When the file is damaged or is some other table.
+        When the file is damaged, is some other table, or unpacks to more than it may.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -109,23 +111,26 @@ def read(data: Data, label: str) -> Trace:
     if version != VERSION:
         raise TraceFormatError(f"{label}: written by another version (table format {version}, not {VERSION})")
     try:
+        unpacked = partial(_unpacked, label=label, allowance=allowance)
         return Trace(
             _events(table, head["categories"]),
             nested=_nested(table) if head["nested"] else None,
-            graphs=[[_unpacked(graph) for graph in step] for step in head["graphs"]],
+            graphs=[[unpacked(graph) for graph in step] for step in head["graphs"]],
             notes=head["notes"],
-            sources=[_unpacked(source) for source in head["sources"]],
+            sources=[unpacked(source) for source in head["sources"]],
             title=head["title"],
             step_labels={int(step): str(label) for step, label in head["step_labels"]},
             # Files written before clocks were kept have none.
             clock_bounds=from_json(head.get("clocks")),
         )
-    except (KeyError, TypeError, ValueError, zlib.error) as error:
+    except TraceFormatError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
         raise TraceFormatError(f"{label}: a damaged table of Trace.to_parquet: {error!r}") from None
 
 
-def _unpacked(text: str) -> bytes:
-    return zlib.decompress(base64.b64decode(text))
+def _unpacked(text: str, label: str, allowance: Allowance) -> bytes:
+    return inflate(base64.b64decode(text), f"{label}: a graph in it", allowance)
 
 
 def _events(table: pa.Table, categories: dict[str, list[str]]) -> pd.DataFrame:

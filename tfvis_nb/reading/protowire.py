@@ -119,6 +119,8 @@ def find_damage(
     try:
         _walk(data, 0, len(data), message, "", messages)
     except DamageError as damage:
+        # Its frames hold the data, and would be held by the caller's in a circle.
+        damage.__traceback__ = damage.__context__ = None
         return damage
     return None
 

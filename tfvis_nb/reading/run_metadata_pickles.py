@@ -6,8 +6,9 @@ import struct
 from pathlib import Path
 
 from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles import is_pickle, messages
-from tfvis_nb.reading.sources import unpack
+from tfvis_nb.reading.unpacking import unpack
 
 # Protocol 3 is the latest that every Python 3 reads: the oldest TensorFlows run on 3.4.
 _BEFORE = b"\x80\x03ctensorflow.core.protobuf.config_pb2\nRunMetadata\n)R}X\x0a\x00\x00\x00serializedB"
@@ -61,7 +62,8 @@ def unpickled(path: Path) -> bytes:
     data = unpack(path.read_bytes(), label)
     if not is_pickle(data):
         raise TraceFormatError(f"{label}: no pickle; tfvis_nb.read_trace reads traces of other formats")
-    runs = messages(data, label, [])
+    with gate(label):
+        runs = messages(data, label, [])
     if len(runs) != 1:
         raise TraceFormatError(
             f"{label}: a pickle of {len(runs)} traces, not of one; tfvis_nb.read_trace reads them as steps"

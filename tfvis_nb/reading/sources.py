@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import lzma
 import os
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +14,12 @@ import pandas as pd
 
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.archives import is_tar, members
-from tfvis_nb.reading.damage import ends_early
+from tfvis_nb.reading.damage import briefly
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.files import find
+from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.protowire import Data
+from tfvis_nb.reading.unpacking import Allowance, Budget, unpack
 
 MESSAGES = ("RunMetadata", "StepStats")
 
@@ -42,21 +42,46 @@ class Piece(NamedTuple):
     found_in
         The folder, pattern or archive that they were found in. Nobody named them: one that is
         no trace does not keep the others from being read.
+    allowance
+        What it may unpack to.
     """
 
     label: str
     data: Data
+    allowance: Allowance
     title: str = ""
     message: str = ""
     found_in: str = ""
 
 
 class Skipped(NamedTuple):
-    """What was found and cannot be read: its name, where it was found, and why."""
+    """What was found and cannot be read: only text, as an error would keep the bytes that it is about.
+
+    Attributes
+    ----------
+    label, found_in
+        Its name, and where it was found.
+    said, briefly
+        Why, as the error said it, and for a note that names the file.
+    foreign
+        Whether it is plainly something else than a trace.
+    """
 
     label: str
     found_in: str
-    error: Exception
+    said: str
+    briefly: str
+    foreign: bool
+
+
+def skipped(label: str, found_in: str, error: OSError | TraceFormatError) -> Skipped:
+    """Keep what an error says, and let go of the bytes that its frames hold, often in a circle."""
+    cause: BaseException | None = error
+    while cause is not None:
+        clear_frames(cause.__traceback__)
+        cause = cause.__context__
+    foreign = isinstance(error, TraceFormatError) and error.foreign
+    return Skipped(label, found_in, str(error), briefly(error, label), foreign)
 
 
 class Remark(NamedTuple):
@@ -65,7 +90,7 @@ class Remark(NamedTuple):
     note: str
 
 
-def pieces(source: Any) -> Iterator[Piece | Skipped | Remark | Trace]:
+def pieces(source: Any, budget: Budget) -> Iterator[Piece | Skipped | Remark | Trace]:
     """Yield the steps of `source` one by one, each loaded only when it is asked for.
 
     Parameters
@@ -73,6 +98,8 @@ def pieces(source: Any) -> Iterator[Piece | Skipped | Remark | Trace]:
     source
         A path, also of a folder or with ``*`` in it, an open binary file, bytes, a RunMetadata,
         a StepStats, a Trace, or an iterable of those.
+    budget
+        How much may be unpacked.
 
     Raises
     ------
@@ -81,25 +108,27 @@ def pieces(source: Any) -> Iterator[Piece | Skipped | Remark | Trace]:
     OSError
         When a file cannot be read.
     TraceFormatError
-        When a compressed file is damaged.
+        When a compressed file is damaged, or unpacks to more than it may.
     """
     if isinstance(source, Trace):
         yield source
     elif isinstance(source, (str, os.PathLike)):
         if source == "":
             raise ValueError("the path is empty; the current folder is '.'")
-        yield from _of_files(Path(os.fspath(source)).expanduser())
+        yield from _of_files(Path(os.fspath(source)).expanduser(), budget)
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
-        label = f"{len(data)} bytes"
-        yield from _members(Piece(label, unpack(data, label)))
+        yield from _members(_unpacked(f"{len(data)} bytes", data, budget))
     elif message := _message_name(source):
-        yield Piece(f"this {message}", source.SerializeToString(), message=message)
+        label = f"this {message}"
+        with gate(label):
+            data = source.SerializeToString()
+        yield Piece(label, data, budget.of_file(len(data)), message=message)
     elif callable(getattr(source, "read", None)):
-        yield from _of_open_file(source)
+        yield from _of_open_file(source, budget)
     elif isinstance(source, Iterable) and not isinstance(source, _TABLES):
         for item in source:
-            yield from pieces(item)
+            yield from pieces(item, budget)
     else:
         hint = (
             "; a table like trace.events becomes one by Trace(table)"
@@ -109,7 +138,7 @@ def pieces(source: Any) -> Iterator[Piece | Skipped | Remark | Trace]:
         raise TypeError(f"cannot read a trace from {type(source).__name__}; give {ACCEPTED}{hint}")
 
 
-def _of_open_file(file: Any) -> Iterator[Piece | Skipped]:
+def _of_open_file(file: Any, budget: Budget) -> Iterator[Piece | Skipped]:
     """Yield the pieces of what an open file still has to be read."""
     data = b"" if isinstance(file, io.TextIOBase) else file.read()
     if isinstance(file, io.TextIOBase) or not isinstance(data, (bytes, bytearray, memoryview)):
@@ -119,22 +148,28 @@ def _of_open_file(file: Any) -> Iterator[Piece | Skipped]:
     name = getattr(file, "name", "")
     name = name if isinstance(name, str) else ""
     label = name or f"{len(data)} bytes"
-    yield from _members(Piece(label, unpack(bytes(data), label), Path(name).name))
+    yield from _members(_unpacked(label, bytes(data), budget, Path(name).name))
 
 
-def _of_files(path: Path) -> Iterator[Piece | Skipped | Remark]:
+def _of_files(path: Path, budget: Budget) -> Iterator[Piece | Skipped | Remark]:
     """Yield the pieces of a file, or of the files of a folder or pattern."""
     found = find(path)
     if found is None:
-        yield from _members(Piece(str(path), unpack(_content(path), str(path)), path.name))
+        yield from _members(_unpacked(str(path), _content(path), budget, path.name))
         return
     yield from map(Remark, found.notes)
     for file in found.files:
         try:
-            data = unpack(_content(file), str(file))
-            yield from _members(Piece(str(file), data, file.name, found_in=str(path)))
+            piece = _unpacked(str(file), _content(file), budget, file.name, str(path))
+            yield from _members(piece)
         except (OSError, TraceFormatError) as error:
-            yield Skipped(str(file), str(path), error)
+            yield skipped(str(file), str(path), error)
+
+
+def _unpacked(label: str, data: Data, budget: Budget, title: str = "", found_in: str = "") -> Piece:
+    allowance = budget.of_file(len(data))
+    with gate(label):
+        return Piece(label, unpack(data, label, allowance), allowance, title, found_in=found_in)
 
 
 def _members(piece: Piece) -> Iterator[Piece | Skipped]:
@@ -142,17 +177,20 @@ def _members(piece: Piece) -> Iterator[Piece | Skipped]:
     if not is_tar(piece.data):
         yield piece
         return
-    inside = members(piece.data, piece.label)
+    with gate(piece.label):
+        inside = members(piece.data, piece.label)
     if not inside:
         raise TraceFormatError(f"{piece.label}: a tar archive without any file")
     for member in inside:
         label = f"{piece.label}: {member.name}"
+        found_in = piece.found_in or piece.label
         try:
-            data = unpack(member.data, label)
+            with gate(label):
+                data = unpack(member.data, label, piece.allowance)
         except TraceFormatError as error:
-            yield Skipped(label, piece.label, error)
+            yield skipped(label, piece.label, error)
             continue
-        yield Piece(label, data, member.name.rpartition("/")[2], found_in=piece.found_in or piece.label)
+        yield piece._replace(label=label, data=data, title=member.name.rpartition("/")[2], found_in=found_in)
 
 
 def _message_name(source: Any) -> str:
@@ -178,28 +216,3 @@ def _content(path: Path) -> Data:
         while count := file.readinto(view[filled:]):
             filled += count
     return view[:filled]
-
-
-def unpack(data: Data, label: str) -> Data:
-    """Decompress xz and gzip, told by their first bytes; other data is returned as it is.
-
-    Examples
-    --------
-    >>> import gzip
-    >>> from tfvis_nb.reading.sources import unpack
-    >>> unpack(gzip.compress(b"abc"), "a.gz")
-    b'abc'
-    """
-    magic = bytes(data[:6])
-    try:
-        if magic == b"\xfd7zXZ\x00":
-            return lzma.decompress(data)
-        if magic.startswith(b"\x1f\x8b\x08"):
-            return gzip.decompress(data)
-    except (lzma.LZMAError, OSError, EOFError, zlib.error) as error:
-        kind = "gzip" if magic.startswith(b"\x1f") else "xz"
-        if isinstance(error, EOFError) or "ended before" in str(error):
-            said = ends_early(f"{'an' if kind == 'xz' else 'a'} {kind} file", len(data))
-            raise TraceFormatError(f"{label}: {said}") from None
-        raise TraceFormatError(f"{label}: damaged {kind} file of {len(data)} bytes: {error}") from None
-    return data

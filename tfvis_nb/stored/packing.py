@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.unpacking import Budget
 
 LARGEST = 1 << 31
 """Bytes of a trace: the most that a protobuf message can have."""
@@ -41,6 +42,8 @@ def unpacked(data: bytes, size: int) -> bytes:
 
     if not 0 <= size < LARGEST:
         raise TraceFormatError(f"a trace of {size} bytes: the session is damaged")
+    # It is unpacked into exactly that many bytes, which a damaged or crafted session may only claim.
+    Budget().of_file(len(data)).take(size, "a trace of the session")
     try:
         codec = pa.Codec("lz4" if data.startswith(_LZ4) else "zstd")
         return bytes(codec.decompress(data, decompressed_size=size, asbytes=True))

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
+from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles import is_pickle, tftracer_session
 from tfvis_nb.reading.protowire import Data
-from tfvis_nb.reading.sources import unpack
 from tfvis_nb.reading.tftracer_sessions import SavedRun
+from tfvis_nb.reading.unpacking import unpack
 from tfvis_nb.recording.sessions import label_of
 from tfvis_nb.stored.database import Transaction, connect
 from tfvis_nb.stored.ledger import Counts
@@ -97,7 +98,8 @@ def converted(source: Path, target: Path) -> list[str]:
     data = unpack(source.read_bytes(), label)
     if not is_pickle(data):
         raise TraceFormatError(f"{label}: neither a session of tfvis_nb nor one of tftracer")
-    runs = tftracer_session(data, label)
+    with gate(label):
+        runs = tftracer_session(data, label)
     left = Counter({GONE: sum(message is None for run in runs for _, message in run.traces)})
     traces = [
         (number, ended_us, message, *_span(message, left))

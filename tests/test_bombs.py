@@ -1,0 +1,129 @@
+"""Few bytes that unpack to very many: refused early, whatever they are packed with."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.test_reading_sources import one_op
+from tfvis_nb.stored.packing import packed, unpacked
+
+GIB = 1 << 30
+_LIMIT_S = 60
+"""Far more than it takes, even where other programs keep the machine busy."""
+
+_READ = r"""
+import re, sys
+from pathlib import Path
+import tfvis_nb as tv
+try:
+    tv.read_trace(sys.argv[1])
+    said = "read"
+except tv.TraceFormatError as error:
+    said = f"{type(error).__name__}: {error}"
+print(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())[1])
+print(said)
+"""
+
+
+def refused(path: Path) -> str:
+    """What is said of a file that is refused, by a process that needs less than a gibibyte for it."""
+    done = subprocess.run(
+        [sys.executable, "-c", _READ, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=_LIMIT_S,
+        check=True,
+    )
+    peak, said = done.stdout.split("\n", 1)
+    assert int(peak) * 1024 < GIB
+    assert said.startswith("TraceFormatError: ")
+    return said
+
+
+def of_gzip() -> bytes:
+    """A gibibyte: a member of many zeros, again and again."""
+    return gzip.compress(bytes(1 << 25), 1) * 32
+
+
+def of_xz() -> bytes:
+    return lzma.compress(bytes(1 << 25), preset=0) * 32
+
+
+def tar(content: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name, data in content.items():
+            header = tarfile.TarInfo(name)
+            header.size = len(data)
+            archive.addfile(header, io.BytesIO(data))
+    return made.getvalue()
+
+
+def large_tar_xz() -> bytes:
+    header = tarfile.TarInfo("step.pb")
+    header.size = GIB
+    return lzma.compress(header.tobuf()) + of_xz()
+
+
+def nested() -> bytes:
+    """Every member unpacks to less than what any file may."""
+    member = gzip.compress(bytes(1 << 25))
+    return lzma.compress(tar({f"step{number}.pb.gz": member for number in range(60)}), preset=0)
+
+
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "step.pb.gz": of_gzip,
+    "step.pb.xz": of_xz,
+    "steps.tar.xz": large_tar_xz,
+    "many members.gz": lambda: gzip.compress(bytes(1 << 20)) * 2000,
+    "many streams.xz": lambda: lzma.compress(bytes(1 << 20), preset=0) * 2000,
+    "empty members.gz": lambda: gzip.compress(b"") * 200_000,
+    "nested.tar.xz": nested,
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_packed_bomb_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(BOMBS[name]())
+    said = refused(path)
+    assert str(path) in said
+
+
+def test_the_error_says_what_to_do_and_the_argument_does_it(tmp_path: Path) -> None:
+    path = tmp_path / "step.pb.xz"
+    # A field that no RunMetadata has, and much in it.
+    path.write_bytes(lzma.compress(one_op() + b"\xfa\x07\x80\x80\x80\x28" + bytes(80 << 20), preset=0))
+    with pytest.raises(tv.TraceFormatError, match="max_unpacked_bytes"):
+        tv.read_trace(path)
+    assert len(tv.read_trace(path, max_unpacked_bytes=1 << 27).events) == 1
+    with pytest.raises(tv.TraceFormatError, match=r"1,000,000 bytes.*max_unpacked_bytes"):
+        tv.read_trace(path, max_unpacked_bytes=10**6)
+    with pytest.raises(ValueError, match="negative"):
+        tv.read_trace(path, max_unpacked_bytes=-1)
+    with pytest.raises(TypeError, match="number of bytes"):
+        tv.read_trace(path, max_unpacked_bytes="1 GB")  # type: ignore[arg-type]
+
+
+def test_a_bomb_among_steps_costs_itself_only(tmp_path: Path) -> None:
+    (tmp_path / "a.pb.xz").write_bytes(lzma.compress(bytes(1 << 27), preset=0))
+    (tmp_path / "b.pb").write_bytes(one_op())
+    trace = tv.read_trace(tmp_path)
+    assert len(trace.events) == 1
+    assert "a.pb.xz" in trace.notes[0]
+
+
+def test_a_trace_of_a_session_claims_what_it_never_has() -> None:
+    content = packed(bytes(1 << 20))
+    with pytest.raises(tv.TraceFormatError, match="unpacks to more than"):
+        unpacked(content, (1 << 31) - 1)

@@ -1,0 +1,51 @@
+"""Whatever fails while bytes are read becomes a `TraceFormatError` that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tfvis_nb.reading.errors import TraceFormatError
+
+_LONGEST = 200
+
+
+@contextmanager
+def gate(label: str) -> Iterator[None]:
+    """Turn what a reader or a library raises into a `TraceFormatError` that names `label`.
+
+    Rust's panics and some libraries' errors are no `Exception`, so everything is caught but the wish
+    to stop: KeyboardInterrupt, SystemExit, GeneratorExit.
+
+    Raises
+    ------
+    TraceFormatError
+        As it is, or in place of any other error.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.gate import gate
+    >>> with gate("step.pb"):
+    ...     [][0]
+    Traceback (most recent call last):
+    ...
+    tfvis_nb.reading.errors.TraceFormatError: step.pb: cannot be read, it is damaged or ...
+    """
+    try:
+        yield
+    except (TraceFormatError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except MemoryError:
+        raise TraceFormatError(f"{label}: there is not enough memory to read it") from None
+    except BaseException as error:  # noqa: BLE001 - a panic in Rust is no Exception
+        raise TraceFormatError(f"{label}: cannot be read, it is damaged or crafted: {_said(error)}") from None
+
+
+def _said(error: BaseException) -> str:
+    kind = type(error).__name__
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - an error of a library need not have a text
+        said = ""
+    said = said if len(said) <= _LONGEST else f"{said[:_LONGEST]}..."
+    return f"{kind}: {said}" if said else kind
