@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.protobuf_bytes import varint
 from tfvis_nb import events
-from tfvis_nb.analysis.clock_alignment import aligned, clock_offsets
+from tfvis_nb.analysis.clock_alignment import MOST_TASKS, aligned, clock_offsets
 
 MS = 1_000_000
 TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
@@ -155,3 +156,28 @@ def test_the_true_offset_lies_in_the_interval(
         assert low <= 0 <= high
         assert low <= true - row["offset_ns"] <= high
         assert row["offset_ns"] == 0 or row["low_ns"] - 1 <= row["offset_ns"] <= row["high_ns"] + 1
+
+
+def test_clocks_of_very_many_tasks_are_left_alone_and_said() -> None:
+    count = MOST_TASKS + 1
+    columns: dict[str, Any] = {
+        "task": [f"/job:w/task:{number}" for number in range(count)],
+        "start_ns": np.arange(count) * 50_000,
+        "duration_ns": [10_000] * count,
+        "kind": ["collective"] * count,
+        "name": ["sum"] * count,
+        "lane": ["collective"] * count,
+    }
+    found = clock_offsets(tv.Trace(events.build(columns)))
+    assert len(found) == count
+    assert not found["offset_ns"].any()
+    assert np.isinf(found["high_ns"][1:]).all()
+    trace = aligned(tv.Trace(events.build(columns)))
+    assert trace.events["start_ns"].tolist() == columns["start_ns"].tolist()
+    assert any(f"{MOST_TASKS}" in note for note in trace.notes)
+
+
+def test_without_tasks_there_are_no_clocks() -> None:
+    table = events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})
+    assert clock_offsets(tv.Trace(table)).empty
+    assert aligned(tv.Trace(table)).notes == []

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import events
+from tfvis_nb.analysis import nesting
 from tfvis_nb.analysis.nesting import nests, parents, self_times
 
 LANES = ("python3", "tf_Compute/1", "ops", "stream:7")
@@ -59,6 +60,15 @@ def slow_parents(frame: pd.DataFrame) -> list[int]:
 def test_the_innermost_of_all_that_contain_an_event(rows: list[Row], longer_first: bool) -> None:
     frame = table(rows, longer_first=longer_first)
     assert parents(frame).tolist() == slow_parents(frame)
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_rows_that_climb_one_by_one_find_the_same(rows: list[Row]) -> None:
+    frame = table(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nesting, "_ROUNDS", 0)
+        assert parents(frame).tolist() == slow_parents(frame)
 
 
 @settings(deadline=None)

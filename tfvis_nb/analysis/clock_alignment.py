@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _ROUNDING = 2_000
 """Times in whole microseconds may be wrong by so many ns against one another."""
 
+MOST_TASKS = 512
+"""Clocks of more tasks are not compared: each is bounded by each other one, over all others."""
+
 _TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 
 
@@ -41,6 +44,7 @@ def clock_offsets(trace: Trace) -> pd.DataFrame:
         the offset lies, infinite where nothing bounds it; ``offset_ns`` (int64), the one to use: 0
         where the interval allows it; ``collectives`` and ``transfers`` (int64), how many of them
         bound it; ``contradicting`` (bool), whether they exclude one another, and the offset is 0.
+        Of more than `MOST_TASKS` tasks, no clock but the first is bounded.
 
     Examples
     --------
@@ -53,11 +57,13 @@ def clock_offsets(trace: Trace) -> pd.DataFrame:
     >>> clock_offsets(Trace(table))[["low_ns", "high_ns", "offset_ns"]].values.tolist()
     [[0.0, 0.0, 0.0], [40000.0, 60000.0, 50000.0]]
     """
-    tasks = [task for task in trace.events["task"].cat.remove_unused_categories().cat.categories if task]
+    tasks = _tasks(trace)
+    if len(tasks) > MOST_TASKS:
+        return _unbounded(tasks)
     found = [collectives(trace, tasks), transfers(trace, tasks)]
     most = np.minimum(found[0].most, found[1].most)
     nearest, refused = _closed(most)
-    low, high = 0.0 - nearest[0], nearest[:, 0].copy()
+    low, high = (0.0 - nearest[:1]).ravel(), nearest[:, :1].ravel()
     offsets = [
         _used(low[task], high[task], found, task) if task and not refused[task] else 0
         for task in range(len(tasks))
@@ -71,6 +77,26 @@ def clock_offsets(trace: Trace) -> pd.DataFrame:
             "collectives": found[0].counts,
             "transfers": found[1].counts,
             "contradicting": refused,
+        }
+    )
+
+
+def _tasks(trace: Trace) -> list[str]:
+    return [task for task in trace.events["task"].cat.remove_unused_categories().cat.categories if task]
+
+
+def _unbounded(tasks: list[str]) -> pd.DataFrame:
+    others = np.append(0.0, np.full(len(tasks) - 1, np.inf))
+    none = np.zeros(len(tasks), np.int64)
+    return pd.DataFrame(
+        {
+            "task": pd.array(tasks, dtype="str"),
+            "low_ns": -others,
+            "high_ns": others,
+            "offset_ns": none,
+            "collectives": none,
+            "transfers": none,
+            "contradicting": none.astype(bool),
         }
     )
 
@@ -124,6 +150,9 @@ def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
     from tfvis_nb._trace import Trace
     from tfvis_nb.events import order
 
+    if len(_tasks(trace)) > MOST_TASKS:
+        trace.notes.append(f"clocks of {len(_tasks(trace)):,} tasks: not compared; the limit is {MOST_TASKS}")
+        return trace
     offsets = clock_offsets(trace)
     said = [_note(offsets.iloc[place], always_say) for place in range(1, len(offsets))]
     notes = [note for note in said if note]

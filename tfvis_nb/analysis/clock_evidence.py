@@ -50,21 +50,28 @@ def collectives(trace: Trace, tasks: list[str]) -> Evidence:
     origin = int(events["start_ns"].iloc[0])
     start = events["start_ns"].to_numpy()[shared["row"]] - origin
     end = start + events["duration_ns"].to_numpy()[shared["row"]]
-    entered, left = (np.full((int(shared["group"].max(initial=-1)) + 1, len(tasks)), np.nan) for _ in "el")
-    entered[shared["group"], shared["task"]] = start
-    left[shared["group"], shared["task"]] = end
-    several = (~np.isnan(entered)).sum(axis=1) > 1
-    entered, left = entered[several], left[several]
-    if not len(entered):
+    group, task = shared["group"], shared["task"]
+    ranks = np.bincount(group)
+    # Groups are numbered as they come: laid out by group and task, those of k ranks are blocks of k rows.
+    order = np.lexsort((task, group))
+    order = order[ranks[group[order]] > 1]
+    if not len(order):
         return blank
-    with np.errstate(invalid="ignore"):
-        for task in range(len(tasks)):
-            room = left[:, [task]] - entered
-            found[task] = np.where(np.isnan(room), np.inf, room).min(axis=0)
-    later = left - left[:, [0]]
-    leaving = pd.DataFrame(later).median().to_numpy()
+    group, task, start, end = group[order], task[order], start[order], end[order]
+    flat = found.reshape(-1)
+    for size in np.unique(ranks[group]).tolist():
+        block = np.flatnonzero(ranks[group] == size).reshape(-1, size)
+        tasks_of, entered = task[block], start[block]
+        for place in range(size):
+            room = end[block[:, [place]]] - entered
+            pair = tasks_of[:, [place]] * len(tasks) + tasks_of
+            np.minimum.at(flat, pair.reshape(-1), room.reshape(-1).astype(np.float64))
+    first = np.full(len(ranks), np.nan)
+    of_first = task == 0
+    first[group[of_first]] = end[of_first]
+    leaving = pd.Series(end - first[group]).groupby(task).median().reindex(range(len(tasks))).to_numpy()
     np.fill_diagonal(found, np.inf)
-    return Evidence(found, (~np.isnan(entered)).sum(axis=0), leaving)
+    return Evidence(found, np.bincount(task, minlength=len(tasks)), leaving)
 
 
 def _instances(trace: Trace, rows: np.ndarray, tasks: list[str]) -> dict[str, np.ndarray]:

@@ -11,6 +11,9 @@ from tfvis_nb.analysis.communication import CALLS
 from tfvis_nb.analysis.lanes import busy
 from tfvis_nb.analysis.searching import beginning, is_kind
 
+_ROUNDS = 32
+"""Rounds in which all rows look for what they lie within at once."""
+
 _SIDE_BY_SIDE = re.compile(r"(?:ops|collective|recv|sync)$|stream:|mem(?:cpy|set)\b")
 
 
@@ -138,9 +141,18 @@ def _enclosing(lane: np.ndarray, end: np.ndarray) -> np.ndarray:
     if len(outer):
         outer[np.append(True, lane[1:] != lane[:-1])] = -1
     todo = place[outer >= 0]
-    while len(todo):
+    for _ in range(_ROUNDS):
         # What lies between a row and its candidate ends before the row does: so it may be skipped.
         todo = todo[end[outer[todo]] < end[todo]]
         outer[todo] = outer[outer[todo]]
         todo = todo[outer[todo] >= 0]
+    if len(todo):
+        # Many rows climb over very deep nesting: in order, each skips what the one before has climbed over.
+        found, until = outer.tolist(), end.tolist()
+        for row in todo.tolist():
+            candidate, last = row - 1, until[row]
+            while candidate >= 0 and until[candidate] < last:
+                candidate = found[candidate]
+            found[row] = candidate
+        outer = np.array(found, np.int64)
     return outer

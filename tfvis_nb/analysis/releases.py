@@ -101,10 +101,12 @@ def _turns(every: Releases) -> np.ndarray:
     before = before[np.argsort(key(every.target[before], before), kind="stable")]
     own, asked = key(every.target[before], before), key(every.source[after], after)
     first, end = (np.searchsorted(own, asked, side) for side in ("left", "right"))
-    after, first, end = (column[first < end] for column in (after, first, end))
+    after, first = (column[first < end] for column in (after, first))
+    # Those that one release asks about lie side by side.
+    heads = np.flatnonzero(np.diff(own, prepend=-1))
+    asked_about = np.searchsorted(heads, first)
     for _ in range(_AT_ONCE):
-        latest = [turn[before[begin:stop]].max() for begin, stop in zip(first, end, strict=True)]
-        moved = np.array(latest, np.int64) + 1
+        moved = np.maximum.reduceat(turn[before], heads)[asked_about] + 1
         if np.array_equal(moved, turn[after]):
             break
         turn[after] = moved

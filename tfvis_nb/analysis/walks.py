@@ -197,11 +197,12 @@ class Walks:
 def _within(times: Times, activity: np.ndarray) -> np.ndarray:
     found = activity.astype(np.int64)
     found[times.thread & (found == NUMBER["none"])] = NUMBER["runtime"]
-    inner = np.flatnonzero(times.parent >= 0)
-    outer = times.parent[inner]
+    # Each looks over twice as many as in the round before, however deep they lie within each other.
+    over = times.parent.copy()
+    inner = np.flatnonzero(over >= 0)
     while len(inner):
+        outer = over[inner]
         found[inner] = np.maximum(found[inner], found[outer])
-        further = times.parent[outer]
-        some = further >= 0
-        inner, outer = inner[some], further[some]
+        over[inner] = over[outer]
+        inner = inner[over[inner] >= 0]
     return found

@@ -1,0 +1,68 @@
+"""Small files can hold traces that cost the square of their size: those take seconds and little memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+PATIENCE_S = 120
+"""Far more than any of these takes, and far less than what grows with the square."""
+MOST_BYTES = 4 << 30
+"""Of address space, most of which is libraries."""
+
+BEGIN = f"""
+import resource
+import numpy as np
+resource.setrlimit(resource.RLIMIT_AS, ({MOST_BYTES}, {MOST_BYTES}))
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis.clock_alignment import clock_offsets
+from tfvis_nb.analysis.nesting import parents
+"""
+
+CASES = {
+    "equal bars of a thread": """
+count = 200_000
+columns = {"start_ns": [5] * count, "duration_ns": [7] * count, "kind": ["host"] * count}
+trace = Trace(events.build(columns))
+assert len(trace.walks.activity) == count
+""",
+    "rows that end after many that lie within each other": """
+count = 100_000
+start = np.arange(2 * count)
+end = np.append(3 * count - np.arange(count), 4 * count + np.arange(count))
+columns = {"start_ns": start, "duration_ns": end - start, "kind": ["host"] * (2 * count)}
+found = parents(events.build(columns))
+assert found[:count].tolist() == list(range(-1, count - 1))
+assert (found[count:] == -1).all()
+""",
+    "collectives of very many tasks": """
+count = 20_000
+tasks = [f"/job:w/task:{number}" for number in range(count)]
+columns = {"start_ns": np.arange(count), "duration_ns": [9] * count, "kind": ["collective"] * count}
+trace = Trace(events.build({**columns, "task": tasks, "lane": ["collective"] * count}))
+assert len(clock_offsets(trace)) == count
+""",
+    "collectives that few of many tasks share": """
+count, tasks = 200_000, 500
+number = np.arange(2 * count)
+task = [f"/job:w/task:{one}" for one in (number // 2 * 7 + number % 2) % tasks]
+name = [f"sum {one}" for one in number // 2]
+columns = {"start_ns": number, "duration_ns": [9] * len(number), "kind": ["collective"] * len(number)}
+trace = Trace(events.build({**columns, "task": task, "name": name, "lane": ["collective"] * len(number)}))
+assert (clock_offsets(trace)["collectives"] > 0).all()
+""",
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_crowded_trace_is_analysed_at_once(case: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + CASES[case]],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
