@@ -11,6 +11,7 @@ import pytest
 
 import tfvis_nb
 from tfvis_nb import events
+from tfvis_nb.events import LATEST_NS
 
 
 def test_columns_that_are_left_out_hold_their_empty_value() -> None:
@@ -115,6 +116,24 @@ def good() -> pd.DataFrame:
         (lambda table: table.assign(name=table["name"].astype(object)), "'name' has dtype object"),
         (lambda table: table.iloc[::-1], "not ordered"),
         (lambda table: table.assign(duration_ns=[3, -1]), "event 1 has a negative duration"),
+        (
+            lambda table: table.assign(start_ns=[5, LATEST_NS + 1]),
+            "'start_ns' has the impossible time .* row 1",
+        ),
+        (lambda table: table.assign(start_ns=[-(2**63), 9]), "'start_ns' has the impossible time .* row 0"),
+        (lambda table: table.assign(duration_ns=[3, LATEST_NS]), "'duration_ns' has the impossible .* row 1"),
+        (
+            lambda table: table.assign(scheduled_ns=pd.array([None, 2**63 - 1], "Int64")),
+            "'scheduled_ns' has the impossible time .* row 1",
+        ),
+        (
+            lambda table: table.assign(start_ns=-LATEST_NS, duration_ns=LATEST_NS),
+            "'duration_ns' add up to more than",
+        ),
+        (
+            lambda table: table.assign(bytes=pd.array([2**62, 1000], "Int64")),
+            "'bytes' add up to more .* row 0",
+        ),
         (lambda table: table.assign(kind=pd.Categorical(["op", "dance"])), "unknown kind 'dance'"),
         (lambda table: table.assign(kind=pd.Categorical(["op", None])), "'kind' has no value in row 1"),
         (lambda table: table.assign(task=pd.Categorical([None, ""])), "'task' has no value in row 0"),

@@ -49,11 +49,18 @@ def _text_dtype() -> Any:
         return pd.api.types.pandas_dtype("string[pyarrow_numpy]")
 
 
+LATEST_NS = 4_000_000_000_000_000_000
+"""The year 2096 in ns. No time is later, nor before minus that: differences of two times fit 64 bits."""
+
+MOST_IN_ALL = 1 << 62
+"""The durations of a table, and its bytes, add up to at most this much: so does every sum of some of them."""
+
 TEXT = _text_dtype()
 """The dtype of the "str" columns: UTF-8 texts in Arrow memory, missing ones NaN."""
 
 _DEFAULTS: dict[str, Any] = {"step": 0, "name": "", "tensor": "", "detail": ""}
 _WHERE = ("task", "device", "lane")
+_TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 _ONE_BY_ONE = ("step", "kind", "start_ns", "duration_ns")
 """Every row has a value of these."""
 
@@ -178,7 +185,8 @@ def check(table: pd.DataFrame) -> None:
     """Raise ValueError unless `table` is a well-formed event table.
 
     Checks the columns, their dtypes, the order of ``start_ns``, that no
-    duration is negative, that every ``kind`` is one of `KINDS`, and that
+    duration is negative, that times, durations and bytes are within `LATEST_NS` and
+    `MOST_IN_ALL`, that every ``kind`` is one of `KINDS`, and that
     every row has a task, a device and a lane; ``""`` is one that is not known.
 
     Examples
@@ -198,8 +206,31 @@ def check(table: pd.DataFrame) -> None:
         raise ValueError("the rows are not ordered by start_ns")
     if len(table) and int(table["duration_ns"].min()) < 0:
         raise ValueError(f"event {int(table['duration_ns'].argmin())} has a negative duration")
+    _check_sizes(table)
     for name in ("kind", *_WHERE):
         _refuse_missing(name, table[name])
     strange = set(table["kind"].cat.categories[table["kind"].cat.codes.unique()]) - set(KINDS)
     if strange:
         raise ValueError(f"unknown kind {min(strange)!r}; the kinds are {', '.join(KINDS)}")
+
+
+def _check_sizes(table: pd.DataFrame) -> None:
+    """Refuse numbers whose differences and sums do not fit 64 bits: they would wrap around without a word."""
+    for name in _TIMES:
+        _refuse_beyond(name, table[name], -LATEST_NS, LATEST_NS)
+    _refuse_beyond("duration_ns", table["duration_ns"], 0, LATEST_NS - table["start_ns"].to_numpy())
+    for name, unit in (("duration_ns", "ns"), ("bytes", "bytes")):
+        size = table[name].to_numpy(np.float64, na_value=0)
+        if np.abs(size, out=size).sum() > MOST_IN_ALL:
+            raise ValueError(
+                f"the values of column {name!r} add up to more than {MOST_IN_ALL:,} {unit};"
+                f" the largest is in row {int(size.argmax())}"
+            )
+
+
+def _refuse_beyond(name: str, series: pd.Series, least: int, most: int | np.ndarray) -> None:
+    values = series.to_numpy(np.int64, na_value=0)
+    beyond = (values < least) | (values > most)
+    if beyond.any():
+        row = int(beyond.argmax())
+        raise ValueError(f"column {name!r} has the impossible time {values[row]} ns in row {row}")

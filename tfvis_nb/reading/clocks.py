@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.source import Source
 
 FAR = 1_000_000_000_000
@@ -15,9 +16,6 @@ ABSURD = 86_400_000_000_000
 """A day in ns: a row that far from the rest of its step has no usable time."""
 
 _LARGEST_MICROS = 9_000_000_000_000_000
-_LATEST = 4_000_000_000_000_000_000
-"""The year 2096 in ns: differences of two times below it fit 64 bits."""
-
 _INVERSE_OF_125 = np.uint64(pow(125, -1, 2**61))
 
 
@@ -77,7 +75,7 @@ def read_times(source: Source, executor: np.ndarray, notes: list[str]) -> Times:
     has_compute = executor & (op_start >= 0) & (op_end >= op_start) & (op_end <= duration)
     if lost := int((executor & ~has_compute).sum()):
         notes.append(f"the kernel times of {lost} ops are impossible and were left out")
-    unusable = _larger(start, _LATEST)
+    unusable = _larger(start, LATEST_NS)
     scheduled, has_scheduled = _scheduled(source, start, executor, notes)
     return Times(
         start=start,
@@ -104,7 +102,7 @@ def _scheduled(
         notes.append(f"the scheduled times of {mistaken} rows are nanoseconds where microseconds belong")
     far = executor & known & ~_near(start, scheduled)
     if not far.any():
-        return scheduled, known & ~_larger(scheduled, _LATEST)
+        return scheduled, known & ~_larger(scheduled, LATEST_NS)
     mended = _unmultiply(nanos)
     good = far & (nanos != 0) & (nanos % 8 == 0) & _near(start, mended)
     lost = int(far.sum() - good.sum())
@@ -116,7 +114,7 @@ def _scheduled(
     if lost:
         notes.append(f"the scheduled times of {lost} ops are unusable and were left out")
     scheduled = np.where(good, mended, scheduled)
-    return scheduled, known & (~far | good) & ~_larger(scheduled, _LATEST)
+    return scheduled, known & (~far | good) & ~_larger(scheduled, LATEST_NS)
 
 
 def _larger(values: np.ndarray, limit: int) -> np.ndarray:
