@@ -66,7 +66,8 @@ def memory_tracks(trace: Trace) -> tuple[list[dict[str, Any]], dict[str, Column]
         start = few["from_ns"].to_numpy()
         peak = int(np.argmax(level))
         at, most = int(time[peak]) - origin, int(level[peak])
-        first = min(time[0], *start[:1])
+        # An allocator that only freed what was there before has a curve, but no buffers.
+        first = min([time[0], *start[:1]])
         time, level = _reduced(time, level)
         gap, start_gap = np.diff(time, prepend=first), np.diff(start, prepend=first)
         length = (few["to_ns"] - few["from_ns"]).to_numpy()
@@ -98,7 +99,8 @@ def memory_tracks(trace: Trace) -> tuple[list[dict[str, Any]], dict[str, Column]
         }
         columns |= {f"track_{number}_{name}": column for name, column in made.items()}
         names.append(few["name"])
-    return tracks, columns, pd.concat(names)
+    # A part of a trace may hold the end of a curve, all of whose buffers were freed before.
+    return tracks, columns, pd.concat([buffers["name"].iloc[:0], *names])
 
 
 def memory_bytes(trace: Trace) -> bytes:

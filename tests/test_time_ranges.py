@@ -1,0 +1,71 @@
+"""A page of any part of any trace can be written, and shows the memory of that part."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.real_traces import DATA, SHARED, name_of, step_stats_files, xspace_files
+from tests.wire_reader import read_container
+from tfvis_nb import events
+from tfvis_nb.display.page import in_time_range
+from tfvis_nb.display.wire_memory import memory_bytes
+
+RANGES = 6
+"""For each trace."""
+WITH_PAGE = 1
+"""So many of them also as a whole page."""
+
+SMALL = [path for path in [*step_stats_files(), *xspace_files()] if path.stat().st_size < 2**18]
+OF_COLLECTION = [path for path in SMALL if DATA not in path.parents]
+CHOSEN = [path for path in SMALL if DATA in path.parents] + OF_COLLECTION[::10]
+WITH_MEMORY = "h200/keras_fit_gpu.xplane.pb"
+
+
+def check_ranges(path: Path, count: int, pages: int) -> None:
+    trace = tv.read_trace(path)
+    chosen = random.Random(path.name)
+    start, duration = (trace.events[name] for name in ("start_ns", "duration_ns"))
+    first, last = int(start.iloc[0]), int((start + duration).max())
+    for number in range(count):
+        begin = int(start.iloc[chosen.randrange(len(start))])
+        span = max(int((last - first) * 10 ** -chosen.uniform(0, 5)), 1)
+        part = in_time_range(trace, (begin, begin + span))
+        header, _ = read_container(memory_bytes(part))
+        for track in header["tracks"]:
+            assert track["peak"] >= 0
+            assert part.memory["allocator"].eq(track["allocator"]).any()
+        if number < pages:
+            assert part.to_html(max_bytes=None).startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("path", CHOSEN, ids=name_of)
+def test_any_range_of_a_trace_can_be_written(path: Path) -> None:
+    check_ranges(path, RANGES, WITH_PAGE)
+
+
+@pytest.mark.collection(WITH_MEMORY)
+def test_many_ranges_of_a_profile_with_allocations_can_be_written() -> None:
+    check_ranges(SHARED / WITH_MEMORY, 60, 0)
+
+
+def test_a_range_in_which_nothing_is_allocated_has_the_level_and_no_buffers() -> None:
+    import pyarrow as pa
+
+    table = events.build(
+        {
+            "start_ns": [0, 10, 20],
+            "duration_ns": [5, 0, 0],
+            "kind": ["host"] * 3,
+            "op": ["", "MemoryDeallocation", "MemoryDeallocation"],
+            "detail": ["", "allocator_name=GPU_0_bfc", "allocator_name=GPU_0_bfc"],
+        }
+    )
+    nested = pa.table({"address": [None, 4096, 8192], "in_use_bytes": [None, 300, 100]})
+    trace = tv.Trace(table, nested=nested)
+    (track,) = read_container(memory_bytes(trace))[0]["tracks"]
+    assert (track["peak"], track["buffers"]) == (300, 0)
+    assert trace.to_html(time_range=(0, 15)).startswith("<!doctype html>")
