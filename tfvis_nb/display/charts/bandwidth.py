@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.bandwidth import bandwidth, binned_bandwidth
 from tfvis_nb.analysis.evidence import span
-from tfvis_nb.display.charts.style import COLOURS, TIME, Unit, legend_below, plot, rate_unit, shown
+from tfvis_nb.display.charts.style import COLOURS, TIME, Unit, legend_below, plot, rate_unit, shown, unlike
 from tfvis_nb.display.charts.time import axis_unit, label_time
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ def bandwidth_chart(trace: Trace) -> figure:
     unit, speed = axis_unit(trace), rate_unit(float(table["bandwidth"].max()))
     title = f"Bandwidth over time ({speed.name}, means over {span(bin_ns)})"
     made = plot(title, height=200, from_0="y", name=TIME, tags=[unit.size])
-    for number, (channel, rows) in enumerate(table.groupby("channel", observed=True, sort=True)):
-        name = shown(str(channel) or "copies")
+    channels = list(table.groupby("channel", observed=True, sort=True))
+    names = unlike([shown(str(channel) or "copies") for channel, _ in channels])
+    for number, (name, (channel, rows)) in enumerate(zip(names, channels, strict=True)):
         source = ColumnDataSource(_steps(rows, first, unit, speed))
         line = made.step(
             "time",
@@ -67,9 +68,10 @@ def bandwidth_chart(trace: Trace) -> figure:
             color=_colour(str(channel), number),
             line_width=1.5,
             legend_label=name,
+            name=name,
         )
         tooltips = [
-            ("", name),
+            ("", "$name"),
             ("", f"@rate{{0,0.000}} {speed.name}"),
             ("at", f"@time{{0,0.000}} {unit.name}"),
         ]

@@ -53,7 +53,9 @@ _FONT = "11px"
 def shown(text: str, most: int = 60) -> str:
     r"""Make a text of a trace fit for a chart, where ``$$`` and ``\(`` would begin a formula.
 
-    BokehJS fetches a library from the network for a formula.
+    BokehJS fetches a library from the network for a formula. A tooltip is a template, which BokehJS takes
+    as HTML: no text of a trace belongs into one. It names a column, or the name of what was drawn as
+    ``$name``, whose text BokehJS escapes.
 
     Examples
     --------

@@ -20,6 +20,7 @@ from tfvis_nb.display.charts.style import (
     rate_unit,
     shown,
     time_unit,
+    unlike,
 )
 from tfvis_nb.display.labels import duration_label, lane_label
 
@@ -58,10 +59,10 @@ def memory_chart(trace: Trace) -> figure:
         name=TIME,
         tags=[unit.size],
     )
-    keys = ["task", "allocator"]
-    for number, ((task, allocator), rows) in enumerate(curve.groupby(keys, observed=True, sort=True)):
+    curves = list(curve.groupby(["task", "allocator"], observed=True, sort=True))
+    names = unlike([shown(lane_label(str(task), "", str(allocator))) for (task, allocator), _ in curves])
+    for number, (name, (_, rows)) in enumerate(zip(names, curves, strict=True)):
         colour = _PALETTE[number % len(_PALETTE)]
-        name = shown(lane_label(str(task), "", str(allocator)))
         kept = _to_the_end(trace, _thinned(rows.sort_values("time_ns")))
         source = ColumnDataSource(
             {
@@ -70,13 +71,20 @@ def memory_chart(trace: Trace) -> figure:
             }
         )
         line = made.step(
-            "time", "size", source=source, mode="after", color=colour, line_width=1.5, legend_label=name
+            "time",
+            "size",
+            source=source,
+            mode="after",
+            color=colour,
+            line_width=1.5,
+            legend_label=name,
+            name=name,
         )
         peak = rows.iloc[int(rows["bytes"].to_numpy().argmax())]
         at, size = (int(peak["time_ns"]) - origin) / unit.size, int(peak["bytes"]) / highest.size
         made.scatter([at], [size], size=7, color=colour, line_color="white")
         tooltips = [
-            ("", name),
+            ("", "$name"),
             ("", f"@size{{0,0.00}} {highest.name}"),
             ("at", f"@time{{0,0.000}} {unit.name}"),
         ]
@@ -177,7 +185,8 @@ def transfers_chart(trace: Trace) -> figure:
         tools="tap,box_zoom,reset",
         active_drag="box_zoom",
     )
-    for name in pd.unique(what):
+    directions = pd.unique(what)
+    for name, label in zip(directions, unlike([shown(name) for name in directions]), strict=True):
         rows = known[what == name]
         start = (rows["start_ns"].to_numpy() - origin) / 1e6
         source = ColumnDataSource(
@@ -193,9 +202,7 @@ def transfers_chart(trace: Trace) -> figure:
             name=ROWS,
         )
         colour = colours.get(name, COLOURS["d2d"])
-        dots = made.scatter(
-            "us", "bytes", source=source, size=6, color=colour, alpha=0.7, legend_label=shown(name)
-        )
+        dots = made.scatter("us", "bytes", source=source, size=6, color=colour, alpha=0.7, legend_label=label)
         tooltips = [
             ("", "@tensor"),
             ("size", "@bytes{0,0} B"),
