@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import stat
 from pathlib import Path
@@ -169,6 +170,44 @@ def test_open_without_a_display_says_where_the_page_is(data: Path, tmp_path: Pat
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert "tfvis-drawn" in path.read_text(encoding="utf-8")
     assert "no browser could be started" in done.stderr
+
+
+def test_pages_that_open_made_before_are_removed_and_are_for_their_user_alone(
+    data: Path, tmp_path: Path
+) -> None:
+    def opened() -> Path:
+        done = tfvis_nb("open", "--no-browser", data / "local_mlp_step1.pb", TMPDIR=str(tmp_path))
+        return Path(done.stdout.strip())
+
+    first, second = opened(), opened()
+    assert stat.S_IMODE(first.stat().st_mode) == 0o600
+    assert first != second
+    assert first.parent == second.parent
+    other = first.parent / "notes.txt"
+    other.touch()
+    for path in (first, other):
+        os.utime(path, (0, 0))
+    third = opened()
+    assert {path.name for path in first.parent.iterdir()} == {second.name, third.name, other.name}
+
+
+def test_open_uses_no_folder_that_others_can_read(data: Path, tmp_path: Path) -> None:
+    private = tmp_path / f"tfvis-nb-pages-{os.getuid()}"
+    private.mkdir()
+    private.chmod(0o777)
+    done = tfvis_nb("open", "--no-browser", data / "local_mlp_step1.pb", TMPDIR=str(tmp_path))
+    path = Path(done.stdout.strip())
+    assert path.parent != private
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert not list(private.iterdir())
+
+
+def test_open_leaves_no_page_that_could_not_be_written(data: Path, tmp_path: Path) -> None:
+    done = tfvis_nb(
+        "open", "--no-browser", data / "local_mlp_step1.pb", "--lane-filter", "nothing", TMPDIR=str(tmp_path)
+    )
+    assert done.returncode == 1
+    assert not list(tmp_path.rglob("*.html"))
 
 
 def test_open_starts_the_browser(data: Path, tmp_path: Path) -> None:

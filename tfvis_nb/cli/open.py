@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import webbrowser
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import click
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import note
 from tfvis_nb.cli.export import PAGE, check_writable, write_page
+from tfvis_nb.cli.opened import page_path
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, read_part
 
@@ -50,10 +50,15 @@ def command(
         check_writable(output)
     trace = read_part(traces, title, time_range)
     if output is None:
-        # Of this user only, as the folder is: a page has somebody's graph in it. The browser reads it later.
-        folder = tempfile.mkdtemp(prefix="tfvis-nb-")
-        output = Path(folder, f"{file_stem(trace.title)}.html")
-    write_page(trace, output, **options)
+        # Of this user only: a page has somebody's graph in it. The browser reads it later.
+        output = page_path(file_stem(trace.title))
+        try:
+            write_page(trace, output, **options)
+        except BaseException:
+            output.unlink(missing_ok=True)
+            raise
+    else:
+        write_page(trace, output, **options)
     print(output, flush=True)  # noqa: T201
     if not no_browser and not shown(output):
         note("no browser could be started here: open the file above in one")
