@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.horovod_rows import FILES, RANKS, TEXT, of_horovod, of_ranks, same_rows
-from tests.mutation import at_most, mutant
+from tests.mutants.attack import at_most
+from tests.mutants.raw_bytes import mutant
 from tfvis_nb import events as event_table
 from tfvis_nb.display.parts import part_of
 

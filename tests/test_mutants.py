@@ -1,37 +1,72 @@
-"""Damaged files of every format are an error by name or a sound table: never another error, never for ever.
+"""Damaged traces of every format are an error by name or survive everything, with a fixed sample of them.
 
-``python -m benchmarks.mutants`` does the same to many more.
+``python -m benchmarks.mutants`` tries any number of others.
 """
 
 from __future__ import annotations
 
-import zlib
+import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.mutation import at_most, content, mutant, outcome
-from tests.real_traces import DATA
+import tfvis_nb as tv
+from tests.mutants import everything
+from tests.mutants.attack import attack, damaged
+from tests.mutants.samples import SESSION, Sample, samples
+from tfvis_nb.analysis import definitions
 
-SAMPLES = sorted(path for path in DATA.iterdir() if path.suffix != ".md")
-EACH = 10
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
-def test_damaged_files(path: Path) -> None:
-    data = content(path)
-    name = zlib.crc32(path.name.encode())
-    other = content(SAMPLES[name % len(SAMPLES)])
-    outcomes = set()
-    for number in range(EACH):
-        with at_most(60):
-            outcomes.add(outcome(mutant(data, other, name + number)))
-    assert outcomes <= {"a table", "TraceFormatError", "EmptyTraceError"}
+ROOT = Path(__file__).parents[1]
+FIRST, COUNT = 1_000_000, 24
+FORMS = sorted({one.form for one in samples()} - {SESSION})
 
 
-def test_mutants_are_the_same_every_time_and_differ_from_their_origin() -> None:
-    data = bytes(range(256)) * 10
-    made = [mutant(data, data[::-1], seed) for seed in range(50)]
-    assert made == [mutant(data, data[::-1], seed) for seed in range(50)]
-    assert sum(one != data for one in made) > 40
-    assert len(set(made)) > 40
+def test_a_sample_of_mutants() -> None:
+    """In a process of its own, whose memory is limited: a fault must not take the machine with it."""
+    numbers = map(str, range(FIRST, FIRST + COUNT))
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.mutants.attack", *numbers],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout[-200:]}\n{done.stderr[-4000:]}"
+    assert len(done.stdout.splitlines()) == COUNT
+    assert "a sound trace" in done.stdout
+    assert "TraceFormatError" in done.stdout
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_mutants_are_the_same_every_time_and_differ_from_their_origin(form: str) -> None:
+    def made() -> list[bytes]:
+        return [damaged(one.data, form, other, random.Random(seed)) for seed in range(40)]
+
+    one, *others = [sample for sample in samples() if sample.form == form]
+    other = others[0].data if others else one.data[::-1]
+    first = made()
+    assert first == made()
+    assert sum(data != one.data for data in first) > 25
+    assert len(set(first)) > 20
+
+
+def test_a_number_is_always_the_same_mutant() -> None:
+    chosen: list[Sample] = [attack(seed).sample for seed in range(100)]
+    assert chosen == [attack(seed).sample for seed in range(100)]
+    assert {one.form for one in chosen} == {one.form for one in samples()}
+
+
+def test_every_analysis_is_among_everything() -> None:
+    modules = {one.name.partition(".")[0] for one in everything.analyses()}
+    assert modules >= set(definitions.MODULES) - {"communication", "compare"}
+    assert {"by", "between"} <= {one.option for one in everything.analyses()}
+
+
+def test_what_is_not_sound_is_found() -> None:
+    trace = tv.read_trace(samples()[0].data)
+    trace.__dict__["lanes"] = trace.lanes.assign(busy_ns=-1)
+    with pytest.raises(AssertionError, match="lane"):
+        everything.sound_tables(trace)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.mutation import outcome
+from tests.mutants.attack import outcome
 from tests.real_traces import DATA, SHARED
 from tfvis_nb.reading.pickle_instructions import load
 

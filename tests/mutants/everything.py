@@ -1,0 +1,258 @@
+"""Everything that can be done with a trace; one that was read has to survive all of it, and stay sound."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import json
+import pkgutil
+import random
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import tfvis_nb as tv
+from tests.hostile_names import HOSTILE
+from tests.large_traces import layout_of
+from tfvis_nb import analysis
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis import breakdown
+from tfvis_nb.display.charts import Charts
+from tfvis_nb.display.dashboard_page import html_dashboard
+from tfvis_nb.display.rows_csv import rows_csv
+from tfvis_nb.display.windows import Windows
+
+MARKUP = tuple(text for text in HOSTILE if text.startswith(("</script>", "<img", "\"'><svg", "</noscript")))
+"""Texts that must not be in a page as they are."""
+
+_COUNTS = ("count", "events", "bytes", "moving")
+_TEXT_OF_BYTES = 1 << 26
+
+
+class Analysis(NamedTuple):
+    """A public function from a trace to a figure, and the values that its option can have."""
+
+    name: str
+    call: Callable[..., Any]
+    given: tuple[str, ...]
+    option: str
+    values: tuple[str, ...]
+
+
+@functools.cache
+def analyses() -> tuple[Analysis, ...]:
+    """Return every analysis there is that needs a trace or its events and nothing more."""
+    found = []
+    for info in pkgutil.walk_packages(analysis.__path__, f"{analysis.__name__}."):
+        module = importlib.import_module(info.name)
+        for name, call in vars(module).items():
+            if not hasattr(call, "__wrapped__") or call.__module__ != module.__name__:
+                continue
+            parameters = inspect.signature(call).parameters
+            needed = tuple(one.name for one in parameters.values() if one.default is inspect.Parameter.empty)
+            if set(needed) <= {"trace", "events", "a", "b", "bin_ns"}:
+                option = next((one for one in ("by", "between") if one in parameters), "")
+                values = _values(module, parameters[option].default) if option else ()
+                found.append(Analysis(f"{info.name.rpartition('.')[2]}.{name}", call, needed, option, values))
+    return tuple(found)
+
+
+@functools.cache
+def remember() -> dict[Any, Any]:
+    """Let every analysis compute a figure of a trace once, whoever asks for it again; return what they keep.
+
+    Findings, tabs and charts ask for the same figures many times, which takes most of the time.
+    """
+    kept: dict[Any, Any] = {}
+    for info in pkgutil.walk_packages(analysis.__path__, f"{analysis.__name__}."):
+        for call in vars(importlib.import_module(info.name)).values():
+            if hasattr(call, "__wrapped__") and "analysis" in getattr(call, "__code__", call).co_freevars:
+                cell = call.__closure__[call.__code__.co_freevars.index("analysis")]
+                if not hasattr(cell.cell_contents, "once"):
+                    cell.cell_contents = _once(cell.cell_contents, kept)
+    return kept
+
+
+def _once(call: Callable[..., Any], kept: dict[Any, Any]) -> Callable[..., Any]:
+    names = list(inspect.signature(call).parameters)
+
+    @functools.wraps(call)
+    def once(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(names, args, strict=False)) | kwargs
+        key = (
+            call,
+            *(
+                (name, id(value) if hasattr(value, "__len__") or isinstance(value, tv.Trace) else value)
+                for name, value in given.items()
+                if value is not None
+            ),
+        )
+        if key not in kept:
+            # What is asked about is kept, too: nothing else may get its id.
+            kept[key] = call(*args, **kwargs), given
+        return kept[key][0]
+
+    once.once = True  # type: ignore[attr-defined]
+    return once
+
+
+def _values(module: object, default: str) -> tuple[str, ...]:
+    """Return the values of an option: those of the module's constant that has its default."""
+    groups = [
+        value for value in vars(module).values() if isinstance(value, tuple | dict) and default in value
+    ]
+    return tuple(groups[0]) if groups else (default,)
+
+
+def survive(trace: tv.Trace, chance: random.Random) -> None:
+    """Do everything with a trace; raise AssertionError where it is not sound, and whatever else is raised."""
+    remember().clear()
+    sound(trace)
+    for name, one in inspect.getmembers(tv.Trace):
+        if isinstance(one, functools.cached_property):
+            getattr(trace, name)
+    sound_tables(trace)
+    beside = _beside(trace, chance)
+    for one in analyses():
+        _analyse(one, trace, beside, chance)
+    for name in Charts.NAMES:
+        trace.charts.why_not(name)
+    _shown(trace, chance)
+    _asked(trace, chance)
+    _written(trace, beside)
+
+
+def sound(trace: tv.Trace) -> None:
+    """Check what was read, without computing anything from it."""
+    event_table.check(trace.events)
+    if trace.nested is not None and trace.nested.num_rows != len(trace.events):
+        raise AssertionError(f"{trace.nested.num_rows} nested rows for {len(trace.events)} events")
+    if not all(isinstance(note, str) for note in [*trace.notes, trace.title, *trace.step_labels.values()]):
+        raise AssertionError("notes or labels that are no texts")
+
+
+def sound_tables(trace: tv.Trace) -> None:
+    """Check the tables that a trace has itself."""
+    events, lanes, steps = trace.events, trace.lanes, trace.steps
+    if int(lanes["events"].sum()) != len(events):
+        raise AssertionError("events without a lane")
+    if not lanes["busy_ns"].between(0, lanes["end_ns"] - lanes["start_ns"]).all():
+        raise AssertionError("a lane is busy longer than it lasts")
+    if int(steps["events"].sum()) != len(events) or (steps["duration_ns"] < 0).any():
+        raise AssertionError("steps without all events, or of no length")
+    moved = trace.transfers
+    if (moved["wait_ns"].dropna() < 0).any() or (moved["transfer_ns"].dropna() < 0).any():
+        raise AssertionError("a transfer waits or moves less than no time")
+    ends = trace.edges[["source", "target"]].to_numpy()
+    if len(ends) and not (ends.min() >= 0 and ends.max() < len(events)):
+        raise AssertionError("an edge to no event")
+    of_steps = trace.breakdown
+    parts = of_steps[list(breakdown.PARTS)].sum(axis=1)
+    if not (parts == of_steps["step_ns"]).all():
+        raise AssertionError("the parts of a step are not the step")
+    if not trace.findings["share"].between(0, 1 + 1e-9).all():
+        raise AssertionError("a finding of more than all")
+    wanted = trace.critical_path.groupby("step")["duration_ns"].sum()
+    lengths = steps.set_index("step")["duration_ns"].reindex(wanted.index)
+    if not (wanted == lengths).all():
+        raise AssertionError("the critical path is not as long as its step")
+
+
+def _analyse(one: Analysis, trace: tv.Trace, beside: tv.Trace, chance: random.Random) -> None:
+    span = int(
+        (trace.events["start_ns"] + trace.events["duration_ns"]).max() - trace.events["start_ns"].iloc[0]
+    )
+    given = {
+        "trace": trace,
+        "events": trace.events,
+        "a": trace,
+        "b": beside,
+        "bin_ns": max(1, span // chance.choice((1, 7, 1000))),
+    }
+    options = {one.option: chance.choice(one.values)} if one.option else {}
+    table = one.call(*(given[name] for name in one.given), **options)
+    if isinstance(table, pd.DataFrame):
+        for name in table.columns:
+            if (
+                name in _COUNTS
+                and pd.api.types.is_numeric_dtype(table[name])
+                and (table[name].dropna() < 0).any()
+            ):
+                raise AssertionError(f"{one.name}: a {name} below 0")
+
+
+def _beside(trace: tv.Trace, chance: random.Random) -> tv.Trace:
+    """Return another trace to compare with: the same, or its first half."""
+    if chance.random() < 0.5 or len(trace.events) < 2:
+        return trace
+    half = len(trace.events) // 2
+    nested = None if trace.nested is None else trace.nested.slice(0, half)
+    return tv.Trace(trace.events.iloc[:half].reset_index(drop=True), nested=nested, title=trace.title)
+
+
+def _shown(trace: tv.Trace, chance: random.Random) -> None:
+    pages = [html_dashboard(trace, max_bytes=None)]
+    start, end = trace.events["start_ns"].to_numpy(), None
+    end = start + trace.events["duration_ns"].to_numpy()
+    edges = np.concatenate([start, end])
+    low, high = sorted(int(chance.choice(edges)) + chance.choice((-1, 0, 0, 1, 1000)) for _ in range(2))
+    try:
+        pages.append(trace.to_html(time_range=(low, high), max_bytes=None))
+    except ValueError:
+        if ((start <= high) & (end >= low)).any() and low < high:
+            raise
+    pages += [repr(trace), trace._repr_html_()]
+    for page in pages[:2] + pages[3:]:
+        for text in MARKUP:
+            if text in page:
+                raise AssertionError(f"markup of a trace in a page: {text}")
+
+
+def _asked(trace: tv.Trace, chance: random.Random) -> None:
+    """Ask for a trace's rows as the view of a large one does."""
+    layout = layout_of(trace)
+    asking = Windows(layout)
+    asking.outline_bytes(trace.title, "")
+    span = int(layout.end.max())
+    start = chance.randrange(span + 1)
+    end = chance.randrange(start, span + 1)
+    event = chance.randrange(len(trace.events))
+    questions: list[dict[str, Any]] = [
+        {"kind": "window", "start": start, "end": end, "bucket": chance.choice((1, 1024)), "text": "a"},
+        {"kind": "events", "events": [event]},
+        {"kind": "search", "text": chance.choice(("mat", ">1us", "kind:op", "/")), "step": None},
+        {"kind": "memory"},
+        {"kind": "statistics", "start": start, "end": end, "lanes": None, "step": None, "by": "op"},
+    ]
+    for question in questions:
+        answer, _ = asking.answer(json.loads(json.dumps(question)))
+        json.dumps(answer, allow_nan=False)
+    rows_csv(trace.events.iloc[event : event + 50])
+
+
+def _written(trace: tv.Trace, beside: tv.Trace) -> None:
+    """Write a trace in both formats, and read it back."""
+    text = trace.to_chrome_trace()
+    again = tv.read_trace(text.encode())
+    sound(again)
+    if len(again.events) != len(trace.events):
+        raise AssertionError(f"{len(trace.events)} events, {len(again.events)} of the Chrome trace")
+    if not np.array_equal(again.events["duration_ns"], trace.events["duration_ns"]):
+        raise AssertionError("other durations in the Chrome trace")
+    with tempfile.TemporaryDirectory() as folder:
+        again = tv.read_trace(trace.to_parquet(Path(folder, "trace.parquet")))
+    if not again.events.equals(trace.events):
+        raise AssertionError("other events in the Parquet file")
+    if (again.nested is None) != (trace.nested is None) or (
+        again.nested is not None and not again.nested.equals(trace.nested)
+    ):
+        raise AssertionError("other nested records in the Parquet file")
+    for name in ("notes", "title", "graphs", "step_labels", "clock_bounds"):
+        if getattr(again, name) != getattr(trace, name):
+            raise AssertionError(f"other {name} in the Parquet file")
+    del beside
