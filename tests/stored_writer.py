@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.real_traces import DATA
-from tfvis_nb.stored.database import EVERY
 from tfvis_nb.stored.ledger import Counts
+from tfvis_nb.stored.schema import EVERY
 from tfvis_nb.stored.writer import Recording, Signature, Writer
 
 METADATA = (DATA / "local_mlp_step1.pb").read_bytes()
@@ -52,7 +52,7 @@ def write(path: Path, going: Callable[[], bool]) -> tuple[int, int]:
         met += len(asked[:1])
         recording = Recording("run_metadata", MESSAGES[done % 2], done, runs, RUN_NS)
         writer.add_trace(number, recording, asked.pop(0)[0] if asked else None)
-        writer.save_counts(counts, wait=False)
+        writer.save_counts(counts)
     writer.close(counts)
     return runs, met
 

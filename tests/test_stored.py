@@ -85,7 +85,7 @@ def test_the_oldest_are_deleted_at_the_latest_when_orders_are_looked_for(path: P
         for run in range(6, 9):  # one follows the other
             writer.add_trace(number, recording(run), None)
         assert kept()[-2:] == [7, 8]
-        writer.orders()
+        writer.tidy()
         assert kept() == [7, 8]
         noise = random.Random(0).randbytes(600_000)
         for run in range(9, 29):
@@ -185,19 +185,23 @@ def test_signatures_beyond_the_ledger_are_counted_together(path: Path) -> None:
         assert session.signatures["label"].tolist() == ["0", MORE]
 
 
-def record(*numbers: int) -> bytes:
-    return b"".join(number.to_bytes(8, "little") for number in numbers)
+def ledger(*records: tuple[int, ...]) -> bytes:
+    numbers = b"".join(number.to_bytes(8, "little") for record in records for number in record)
+    return b"tfvis_nb counts\n".ljust(64, b"\0") + numbers
+
+
+HALF = (3, 0, 30, 9, 1, 2, 20, 2)
 
 
 def test_a_half_written_count_is_not_read(tmp_path: Path) -> None:
     file = tmp_path / "ledger"
-    file.write_bytes(record(3, 0, 30, 9, 1, 2, 20, 2) + record(5, 1, 50, 9, 1, 2, 50, 6))
+    file.write_bytes(ledger(HALF, (5, 1, 50, 9, 1, 2, 50, 6)))
     assert read_ledger(file) == {1: Counts(5, 1, 50, 9, 1, 2)}
 
 
 def test_a_count_that_is_being_written_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    contents = [record(3, 0, 30, 9, 1, 2, 20, 2), record(3, 0, 30, 9, 1, 2, 30, 3)]
-    monkeypatch.setattr(Path, "read_bytes", lambda _: contents.pop(0))
+    contents = [ledger(HALF), ledger((3, 0, 30, 9, 1, 2, 30, 3))]
+    monkeypatch.setattr("tfvis_nb.stored.ledger.read_plain", lambda *_: contents.pop(0))
     assert read_ledger(tmp_path / "ledger") == {0: Counts(3, 0, 30, 9, 1, 2)}
 
 
@@ -329,7 +333,7 @@ def test_threads_share_a_session(path: Path) -> None:
 def test_a_copy_of_the_file_alone_is_not_running(path: Path, tmp_path: Path) -> None:
     writer = Writer(path, keep=None)
     number, slot = writer.add_signature(Signature("session", "train"))
-    writer.save_counts({number: Counts(4, 0, 40, 20, 5, 6)}, wait=True)
+    writer.save_counts({number: Counts(4, 0, 40, 20, 5, 6)})
     writer._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     copied = Path(shutil.copy(path, tmp_path / "copied.tfvis"))
     writer.count(slot, Counts(5))

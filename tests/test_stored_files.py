@@ -21,6 +21,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.stored_writer import METADATA
+from tfvis_nb.stored.database import Transaction
 from tfvis_nb.stored.faults import DamagedSessionError, in_words
 from tfvis_nb.stored.ledger import Counts
 from tfvis_nb.stored.making import making_files
@@ -87,7 +88,7 @@ def test_what_a_process_that_was_killed_left_unfinished_goes(path: Path, then: s
 
 def test_what_a_living_process_is_making_stays(path: Path) -> None:
     filled(path)
-    making = path.with_name("run.tfvis.new-0")
+    making = path.with_name("run.tfvis.new-" + "0" * 32)
     code = (
         "import sys; from pathlib import Path; from tfvis_nb.stored.making import making_files\n"
         "with making_files(Path(sys.argv[1])):\n"
@@ -264,7 +265,7 @@ def test_without_a_ledger_the_process_tells(path: Path, change: dict[str, Any], 
     path.with_name("run.tfvis-counts1").rename(path.with_name("moved"))
     row = {"host": socket.gethostname(), "pid": os.getpid(), "started_ns": time.time_ns(), **change}
     with tv.open_session(path) as session:
-        with session.connected() as connection:
+        with session.connected() as connection, Transaction(connection):
             connection.execute("UPDATE writers SET host = :host, pid = :pid, started_ns = :started_ns", row)
         assert session.processes["end"].notna().tolist() == [has_ended]
     writer.close({})
@@ -344,7 +345,7 @@ def test_a_copy_that_cannot_be_written_is_not_left(path: Path, monkeypatch: pyte
     def fail(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr("tfvis_nb.stored.saved.Transaction.__enter__", fail)
+    monkeypatch.setattr("tfvis_nb.stored.copying.Transaction.__enter__", fail)
     with tv.open_session(path) as session, pytest.raises(sqlite3.OperationalError):
         session.save(path.with_name("copy.tfvis"))
     assert names(path.parent) == ["run.tfvis"]

@@ -6,7 +6,9 @@ import errno
 import gzip
 import json
 import re
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -192,8 +194,8 @@ def test_names_of_files_in_any_script(tmp_path: Path) -> None:
 
 
 def test_a_damaged_trace_is_said(server: MonitorServer, path: Path) -> None:
-    with tv.open_session(path) as session:
-        session._connected().execute("UPDATE traces SET data = x'00'")
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("UPDATE traces SET data = x'00'")
     for address in ("/api/trace/1/drawn", "/api/trace/1/download?format=html"):
         answer = ask(server, address)
         assert answer.status == 422

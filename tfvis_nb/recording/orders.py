@@ -8,13 +8,15 @@ import statistics
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tfvis_nb.stored.database import EVERY
+from tfvis_nb.stored.database import PATIENCE_S
 from tfvis_nb.stored.faults import in_words
 from tfvis_nb.stored.ledger import Counts
-from tfvis_nb.stored.writer import Orders, Recording, Signature, Writer
+from tfvis_nb.stored.schema import EVERY
+from tfvis_nb.stored.writer import RUN_S, Orders, Recording, Signature, Writer, is_held
 
 LOOK_NS = 100_000_000
 """How often to look for orders of other processes; only when something runs."""
@@ -25,6 +27,12 @@ SAVE_NS = 2_000_000_000
 RECENT = 64
 ENOUGH = 8
 """Of how many runs, at most and at least, the median is that decides which one is slow."""
+
+MOST_WAITING = 64_000_000
+"""Bytes of traces that wait in memory while another process keeps the file."""
+
+UNNUMBERED = -1
+"""The number of a signature that could not be entered into the file yet."""
 
 NONE = Counts()
 
@@ -73,6 +81,10 @@ class Book:
         self._save_at = 0
         self._held: set[int] = set()
         self._claims: set[int] = set()
+        self._waiting: deque[tuple[Callable[[], None], int]] = deque()
+        self._waiting_bytes = 0
+        self._patient = True
+        self._dropped = False
 
     def counted(self, signature: Signature) -> Counted | None:
         """Return the entry of a signature; None when recording has stopped."""
@@ -80,17 +92,26 @@ class Book:
         with self._lock:
             found = self._signatures.get(key)
             if found is None and self.open:
-                try:
-                    number, slot = self._writer.add_signature(signature)
-                except (sqlite3.Error, OSError) as error:
-                    self.stop(error)
-                    return None
-                found = self._numbers.get(number)
-                if found is None:
-                    found = self._numbers[number] = Counted(number, signature, self._writer.counting(slot))
-                    self._signatures[key] = found
-                    found.wanted = self._is_wanted(number)
-            return found
+                with self._border():
+                    found = self._begun(signature)
+            return found if self.open else None
+
+    def _begun(self, signature: Signature) -> Counted:
+        signature, slot = self._writer.take_slot(signature)
+        key = (signature.kind, *signature[2:])
+        found = self._signatures.get(key)
+        if found is None:
+            entered = Counted(UNNUMBERED, signature, self._writer.counting(slot))
+            found = self._signatures[key] = entered
+
+            def enter() -> None:
+                entered.number, _ = self._writer.add_signature(signature, slot)
+                self._numbers[entered.number] = entered
+                entered.wanted = self._is_wanted(entered.number)
+
+            entered.wanted = self._is_wanted(UNNUMBERED)
+            self._write(enter)
+        return found
 
     def look(self, now_ns: int) -> None:
         """Look for orders and save the counts, where it is time to; `now_ns` is of ``perf_counter_ns``."""
@@ -100,17 +121,60 @@ class Book:
             if now_ns < self.look_at or not self.open:
                 return
             self.look_at = now_ns + LOOK_NS
-            try:
+            with self._border(), _later_if_held():
                 orders = self._writer.orders()
                 if orders is not None:
                     self._orders = orders
-                    for counted in self._numbers.values():
+                    for counted in self._signatures.values():
                         counted.wanted = self._is_wanted(counted.number)
+                self._catch_up()
+                if not self._waiting:
+                    self._writer.tidy()
                 if now_ns >= self._save_at:
                     self._save_at = now_ns + SAVE_NS
-                    self._writer.save_counts(self._counts(), wait=False)
+                    self._writer.save_counts(self._counts())
+
+    def _write(self, write: Callable[[], None], size: int = 0) -> bool:
+        """Write now or, while another process keeps the file, later; False if too much waits already."""
+        if self._waiting_bytes + size > MOST_WAITING:
+            if not self._dropped:
+                self._dropped = True
+                _log.warning(
+                    "tfvis_nb keeps no more traces while another process holds %s", self._writer.path
+                )
+            return False
+        self._waiting.append((write, size))
+        self._waiting_bytes += size
+        self._catch_up()
+        return True
+
+    def _catch_up(self) -> None:
+        """Write what waits. Only the first run waits for who keeps the file; those after it just try."""
+        while self._waiting:
+            write, size = self._waiting[0]
+            try:
+                write()
             except (sqlite3.Error, OSError) as error:
-                self.stop(error)
+                if not is_held(error):
+                    raise
+                self._be_patient(patient=False)
+                return
+            self._waiting.popleft()
+            self._waiting_bytes -= size
+            self._be_patient(patient=True)
+
+    def _be_patient(self, *, patient: bool) -> None:
+        if patient != self._patient:
+            self._patient = patient
+            self._writer.wait(RUN_S if patient else 0)
+
+    @contextmanager
+    def _border(self) -> Iterator[None]:
+        """Let nothing that the file is the reason of reach the run: it ends the recording."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever it is, the training goes on
+            self.stop(error)
 
     def look_now(self) -> None:
         """Look for orders before the next run."""
@@ -156,8 +220,11 @@ class Book:
                 first = first or began_ns
                 last = max(last, began_ns)
                 counted.counts = runs, failed, total, longest, first, last
-                counted.put(runs, failed, total, longest, first, last, total, runs + failed)
                 counted.recent.append(duration_ns)
+                try:
+                    counted.put(runs, failed, total, longest, first, last)
+                except OSError as error:
+                    self.stop(error)
 
     def failed(self, counted: Counted, order: Order | None) -> None:
         """Count a run that raised; a request is then for the next one."""
@@ -165,7 +232,8 @@ class Book:
             if self.open:
                 runs, failed, total, *rest = counted.counts
                 counted.counts = Counts(runs, failed + 1, total, *rest)
-                counted.put(*counted.counts, total, runs + failed + 1)
+                with self._border():
+                    counted.put(*counted.counts)
         self.not_traced(order)
 
     def not_traced(self, order: Order | None) -> None:
@@ -175,20 +243,23 @@ class Book:
                 self._held.discard(order.request)
 
     def traced(self, counted: Counted, order: Order, recording: Recording) -> None:
-        """Keep a trace, in the file before this returns."""
+        """Keep a trace, in the file before this returns unless another process keeps that locked."""
         with self._lock:
             if not self.open or not self._is_kept(counted, order, recording.duration_ns):
                 return
-            try:
+
+            def add() -> None:
                 self._writer.add_trace(counted.number, recording, order.request)
-            except (sqlite3.Error, OSError) as error:
-                self.stop(error)
-                return
+
+            with self._border():
+                if not self._write(add, len(recording.data)):
+                    self.not_traced(order)
+                    return
             if order.request is not None:
-                self._held.discard(order.request)
+                # It stays held: as long as it is in the file, its trace waits to be written.
                 for requests in self._orders.requests.values():
                     requests[:] = [request for request in requests if request[0] != order.request]
-                for each in self._numbers.values():
+                for each in self._signatures.values():
                     each.wanted = self._is_wanted(each.number)
 
     def stop(self, error: Exception) -> None:
@@ -198,16 +269,22 @@ class Book:
                 self.open = False
                 self.problem = in_words(error, self._writer.path)
                 warn_stopped(self.problem)
-                self._writer.abandon()
+                try:
+                    self._writer.abandon()
+                except Exception:  # noqa: BLE001 - nothing more can be done about it
+                    _log.debug("tfvis_nb could not let go of %s", self._writer.path, exc_info=True)
 
     def close(self) -> None:
         """Write the last counts and end."""
         with self._lock:
             if self.open:
-                self.open = False
                 try:
+                    self._writer.wait(PATIENCE_S)
+                    self._catch_up()
+                    self.open = False
                     self._writer.close(self._counts())
-                except (sqlite3.Error, OSError) as error:
+                except Exception as error:  # noqa: BLE001 - the training goes on
+                    self.open = False
                     self.problem = in_words(error, self._writer.path)
                     _log.warning("tfvis_nb could not end its recording: %s", self.problem)
 
@@ -222,11 +299,9 @@ class Book:
     def _claimed(self, request: int) -> bool:
         if request in self._claims:  # for a run that then failed
             return True
-        try:
+        claimed = False
+        with self._border(), _later_if_held():
             claimed = self._writer.claim(request)
-        except (sqlite3.Error, OSError) as error:
-            self.stop(error)
-            return False
         if claimed:
             self._claims.add(request)
         return claimed
@@ -244,6 +319,16 @@ class Book:
         if len(counted.recent) < ENOUGH:
             return False
         return duration_ns > order.slower_than * statistics.median(counted.recent)
+
+
+@contextmanager
+def _later_if_held() -> Iterator[None]:
+    """Leave for later what another process keeps from being written."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        if not is_held(error):
+            raise
 
 
 def warn_stopped(why: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sqlite3
 import threading
 import time
 import weakref
@@ -21,9 +20,11 @@ from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.orders import Book, warn_stopped
 from tfvis_nb.recording.replaced import Replacements
 from tfvis_nb.stored.asked import whole
-from tfvis_nb.stored.database import connect, empty_session
+from tfvis_nb.stored.database import connect
 from tfvis_nb.stored.faults import FILE_ERRORS, in_words
+from tfvis_nb.stored.guarded import Guarded
 from tfvis_nb.stored.saved import SavedSession
+from tfvis_nb.stored.schema import empty_session
 from tfvis_nb.stored.writer import Writer
 from tfvis_nb.unknown_options import only_known_options
 
@@ -213,7 +214,7 @@ class TraceSession(SavedSession):
         book.close()
         self._problem = book.problem
 
-    def _order(self, write: Callable[[sqlite3.Connection], None]) -> None:
+    def _order(self, write: Callable[[Guarded], None]) -> None:
         if self.problem:
             return
         try:
@@ -228,7 +229,7 @@ class TraceSession(SavedSession):
         if book is not None:
             book.look_now()
 
-    def _table(self, made: Callable[[sqlite3.Connection], pd.DataFrame]) -> pd.DataFrame:
+    def _table(self, made: Callable[[Guarded], pd.DataFrame]) -> pd.DataFrame:
         try:
             # Where nothing was asked of it yet, there need not be a file.
             if self._book is not None or not self._is_unmade():

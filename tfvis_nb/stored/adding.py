@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
 from pathlib import Path
 
 from tfvis_nb.stored.database import Transaction
+from tfvis_nb.stored.guarded import Guarded
+from tfvis_nb.stored.rows import last_number
 from tfvis_nb.stored.saved import SavedSession, open_session
-
-_NUMBERS = {
-    "writers": "SELECT seq FROM main.sqlite_sequence WHERE name = 'writers'",
-    "traces": "SELECT seq FROM main.sqlite_sequence WHERE name = 'traces'",
-}
-"""The highest that was ever given: of what was deleted none is given again."""
 
 _STATEMENTS = (
     """INSERT OR IGNORE INTO main.signatures(kind, label, fetches, targets, feeds, options)
@@ -91,9 +86,8 @@ def _add(session: SavedSession, copy: Path) -> int:
             connection.execute("DETACH added")
 
 
-def _copied(connection: sqlite3.Connection) -> int:
-    found = {name: connection.execute(query).fetchone() for name, query in _NUMBERS.items()}
-    after = {name: row[0] if row else 0 for name, row in found.items()}
+def _copied(connection: Guarded) -> int:
+    after = {name: last_number(connection, name) for name in ("writers", "traces")}
     for statement in _STATEMENTS:
         connection.execute(statement, after)
     return int(connection.execute("SELECT count(*) FROM added.writers").fetchone()[0])

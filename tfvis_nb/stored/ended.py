@@ -9,8 +9,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
+
 from tfvis_nb.stored.database import Transaction
+from tfvis_nb.stored.guarded import Guarded
 from tfvis_nb.stored.ledger import Counts, abandoned, ledger_path, read_ledger
+from tfvis_nb.stored.rows import checked, count, text, whole
 from tfvis_nb.stored.writer import end_writer, save_counts
 
 OPENED_WITHIN_NS = 60_000_000_000
@@ -20,7 +24,11 @@ CLOCKS_NS = 60_000_000_000
 """By how much the start of a process may seem later than it was, as where the clock was set."""
 
 
-def take_in_ended(connection: sqlite3.Connection, path: Path) -> dict[int, int]:
+MOST_AT_ONCE = 1000
+"""How many processes are looked at, of a file that has more; the others the next time."""
+
+
+def take_in_ended(connection: Guarded, path: Path) -> dict[int, int]:
     """Write the last counts of processes that were killed into the database, and delete their ledgers.
 
     Parameters
@@ -37,8 +45,9 @@ def take_in_ended(connection: sqlite3.Connection, path: Path) -> dict[int, int]:
         nanoseconds of their last run, or of their start.
     """
     unwritten = {}
-    query = "SELECT id, host, pid, started_ns FROM writers WHERE ended_ns IS NULL"
-    for writer, host, pid, started_ns in connection.execute(query).fetchall():
+    query = "SELECT id, host, pid, started_ns FROM writers WHERE ended_ns IS NULL ORDER BY id LIMIT ?"
+    running = list(checked(connection.execute(query, (MOST_AT_ONCE,)), count, text, whole, count))
+    for writer, host, pid, started_ns in running:
         ledger = ledger_path(path, writer)
         with abandoned(ledger) as let_go:
             if not (_is_gone(host, pid, started_ns, ledger) if let_go is None else let_go):
@@ -47,9 +56,8 @@ def take_in_ended(connection: sqlite3.Connection, path: Path) -> dict[int, int]:
                 slots = read_ledger(ledger)
             except OSError:
                 slots = {}  # of another user
-            rows = connection.execute(
-                "SELECT slot, signature, last_ns FROM counts WHERE writer = ?", (writer,)
-            ).fetchall()
+            query = "SELECT slot, signature, last_ns FROM counts WHERE writer = ?"
+            rows = list(checked(connection.execute(query, (writer,)), whole, whole, count))
             counts = {signature: slots[slot] for slot, signature, _ in rows if slot in slots}
             began = [saved for *_, saved in rows] + [values.last_ns for values in counts.values()]
             last_ns = max(began, default=0) or started_ns
@@ -61,7 +69,7 @@ def take_in_ended(connection: sqlite3.Connection, path: Path) -> dict[int, int]:
     return unwritten
 
 
-def _take_in(connection: sqlite3.Connection, writer: int, counts: Mapping[int, Counts], last_ns: int) -> None:
+def _take_in(connection: Guarded, writer: int, counts: Mapping[int, Counts], last_ns: int) -> None:
     with Transaction(connection):
         save_counts(connection, writer, counts)
         end_writer(connection, writer, last_ns)
@@ -70,40 +78,13 @@ def _take_in(connection: sqlite3.Connection, writer: int, counts: Mapping[int, C
 def _is_gone(host: str, pid: int, started_ns: int, ledger: Path) -> bool:
     """Whether a process has ended of whose ledger no lock can tell: it is not there, or not to be opened."""
     if host == socket.gethostname():
-        # Of the same number may be another one, which began later.
-        began = began_ns(pid)
-        if not _exists(pid) or (began is not None and began > started_ns + CLOCKS_NS):
+        try:
+            # Of the same number may be another one, which began later.
+            if psutil.Process(pid).create_time() * 1e9 > started_ns + CLOCKS_NS:
+                return True
+        except (psutil.NoSuchProcess, ValueError):
             return True
+        except (psutil.Error, OSError):
+            pass  # of another user
     # The file alone was copied, or it is just being opened.
-    return not ledger.exists() and time.time_ns() > started_ns + OPENED_WITHIN_NS
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        pass  # of another user
-    return True
-
-
-def began_ns(pid: int) -> int | None:
-    """Return when a process of this machine began, in epoch nanoseconds; None where that is not known.
-
-    Examples
-    --------
-    >>> import os, sys, time
-    >>> from tfvis_nb.stored.ended import began_ns
-    >>> began = began_ns(os.getpid())
-    >>> began is None or 0 <= time.time_ns() - began
-    True
-    """
-    try:
-        status = Path(f"/proc/{int(pid)}/stat").read_text(encoding="utf-8", errors="replace")
-        # After the name, which may hold anything; there the start is the 20th, in ticks since the boot.
-        ticks = int(status.rpartition(")")[2].split()[19])
-        booted = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-    except (OSError, ValueError, IndexError, AttributeError):
-        return None
-    return booted + ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    return not os.path.lexists(ledger) and time.time_ns() > started_ns + OPENED_WITHIN_NS

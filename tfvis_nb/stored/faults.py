@@ -12,13 +12,19 @@ from tfvis_nb.reading.errors import TraceFormatError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
-_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_DAMAGE = {
+    *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_SCHEMA),
+    # Our own statements do none of these to a file of ours: a wrong name, a refused trigger, no end.
+    *(sqlite3.SQLITE_ERROR, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_CONSTRAINT),
+    *(sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH),
+}
+_CUT_SHORT = sqlite3.SQLITE_IOERR_SHORT_READ
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_UNWRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+_UNWRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 
 
 class DamagedSessionError(TraceFormatError):
-    """The file was a session, and is damaged."""
+    """The file was a session, and is damaged, or was made to look like one."""
 
 
 FILE_ERRORS = (sqlite3.Error, OSError, DamagedSessionError)
@@ -54,7 +60,7 @@ def in_words(error: Exception, path: Path) -> str:
         return deleted(path)
     if number in _FULL or code == sqlite3.SQLITE_FULL:
         return f"the disk of {name} is full: make room, or record to another one"
-    if code in _DAMAGE:
+    if is_damage(error):
         return f"{path}: {damage(str(error))}"
     if code in _BUSY:
         return f"another process has kept {name} locked for too long: end it, or give another path"
@@ -88,7 +94,12 @@ def primary(error: Exception) -> int | None:
 
 def is_damage(error: Exception) -> bool:
     """Whether SQLite has found the file damaged, or to be no database."""
-    return primary(error) in _DAMAGE
+    return primary(error) in _DAMAGE or getattr(error, "sqlite_errorcode", None) == _CUT_SHORT
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether another process was just writing."""
+    return primary(error) in _BUSY
 
 
 @contextmanager
@@ -110,7 +121,11 @@ def damage_named(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.DatabaseError as error:
+    except DamagedSessionError as error:
+        if str(path) in str(error):
+            raise
+        raise DamagedSessionError(f"{path}: {error}") from None
+    except sqlite3.Error as error:
         if not is_damage(error):
             raise
         raise DamagedSessionError(in_words(error, path)) from None

@@ -1,15 +1,14 @@
-"""The counts of a running process, in a file of its own in memory shared with its readers.
+"""The counts of a running process, in a file of its own beside the session.
 
-A write to it costs less than a microsecond, where a transaction costs tens of them, and as
-it is the kernel that holds the pages, what was written stays when the process is killed.
+Each run that ends writes one record of a fixed size, by one system call of a microsecond or two,
+where a transaction costs tens of them. The kernel holds what was written, so it stays when
+the process is killed; and as nothing is mapped, no change of the file can end the process.
 The counts go to the database from time to time, and the file goes when the process ends;
 that of a killed process is taken in by whoever opens the session next.
 """
 
 from __future__ import annotations
 
-import functools
-import mmap
 import os
 import struct
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tfvis_nb.stored.making import NEW_LEDGER
+from tfvis_nb.stored.files import open_plain, read_plain
 
 SLOTS = 4096
 """How many signatures a process can count apart."""
@@ -25,7 +24,15 @@ SLOTS = 4096
 READINGS = 10
 """How often to read, until no record is found in the middle of a write; one that was cut short stays so."""
 
+NEW_LEDGER = ".new"
+"""At the end of the name of a ledger which is being made."""
+
+MOST_COUNT = 1 << 62
+"""More than anything that is counted or timed in nanoseconds."""
+
 _RECORD = struct.Struct("<8q")
+_HEAD = b"tfvis_nb counts\n".ljust(_RECORD.size, b"\0")
+_LARGEST = len(_HEAD) + SLOTS * _RECORD.size
 
 
 class Counts(NamedTuple):
@@ -55,64 +62,83 @@ def ledger_path(path: Path, writer: int) -> Path:
     return path.with_name(f"{path.name}-counts{writer}")
 
 
+def is_ledger(head: bytes) -> bool:
+    """Whether a file that begins like this has counts."""
+    return head.startswith(_HEAD)
+
+
 class Ledger:
     """The writer's side.
 
     Parameters
     ----------
     path
-        The file, which must not be there.
+        The file. One of a process before is replaced.
+    mode
+        Its permissions, those of the session.
 
     Raises
     ------
+    FileExistsError
+        If something else is there.
     OSError
-        If there is no room for it.
+        If it cannot be made.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, mode: int) -> None:
         import fcntl
 
         self._path = path
+        if os.path.lexists(path) and not is_ledger(read_plain(path, len(_HEAD))):
+            raise FileExistsError(f"{str(path)!r} is in the way of the counts: move it, or give another path")
         new = path.with_name(path.name + NEW_LEDGER)
-        self._file = new.open("x+b")
+        self._file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
+            os.fchmod(self._file, mode)
             fcntl.flock(self._file, fcntl.LOCK_EX)
-            # All of it now: on a full disk, a write into a page that has no room ends the process.
-            self._file.write(bytes(SLOTS * _RECORD.size))
-            self._file.flush()
-            self._map = mmap.mmap(self._file.fileno(), SLOTS * _RECORD.size)
+            os.pwrite(self._file, _HEAD, 0)
             # Only now: found without its lock it would be taken for that of a killed process.
             new.rename(path)
         except BaseException:
-            self._file.close()
+            self.close()
             new.unlink(missing_ok=True)
             raise
 
     def put(self, slot: int, counts: Counts) -> None:
-        """Write the counts of one signature."""
-        self.putting(slot)(*counts, counts.total_ns, counts.runs + counts.failed)
+        """Write the counts of one signature.
 
-    def putting(self, slot: int) -> Callable[..., None]:
-        """Return what writes the counts of one signature in one call, with `total_ns` and all runs once more.
-
-        The last two tell a reader whether it has read the middle of a write.
+        Raises
+        ------
+        OSError
+            If that is not possible.
         """
-        return functools.partial(_RECORD.pack_into, self._map, slot * _RECORD.size)
+        self.putting(slot)(*counts)
+
+    def putting(self, slot: int) -> Callable[[int, int, int, int, int, int], None]:
+        """Return what writes the counts of one signature, given the values of `Counts`."""
+        write, pack, offset = os.pwrite, _RECORD.pack, len(_HEAD) + slot * _RECORD.size
+
+        def put(runs: int, failed: int, total: int, longest: int, first: int, last: int) -> None:
+            # Two of them twice: by these a reader knows a record that is just being written.
+            write(self._file, pack(runs, failed, total, longest, first, last, total, runs + failed), offset)
+
+        return put
 
     def counts(self) -> dict[int, Counts]:
         """Return what is in it, of the slots that have counts."""
-        return _counts(self._map[:])[0]
+        return _counts(os.pread(self._file, _LARGEST, 0))[0]
 
     def close(self) -> None:
         """Let go of the file, which stays."""
-        self._map.close()
-        self._file.close()
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
 
     def remove(self) -> None:
         """Delete the file: all of it is in the database."""
         try:
             # Another one may be there, of a session in the place of this one's.
-            own = os.path.samestat(os.fstat(self._file.fileno()), self._path.stat())
+            own = os.path.samestat(os.fstat(self._file), self._path.lstat())
         except FileNotFoundError:
             own = False
         self.close()
@@ -123,13 +149,20 @@ class Ledger:
 def read_ledger(path: Path) -> dict[int, Counts]:
     """Read the slots that have counts; of a file that is not there, none.
 
+    Raises
+    ------
+    DamagedSessionError
+        If it is no plain file.
+    OSError
+        If it cannot be read.
+
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from tfvis_nb.stored.ledger import Counts, Ledger, read_ledger
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ledger = Ledger(Path(folder) / "run.tfvis-counts1")
+    ...     ledger = Ledger(Path(folder) / "run.tfvis-counts1", 0o600)
     ...     ledger.put(2, Counts(runs=5, total_ns=70))
     ...     found = read_ledger(Path(folder) / "run.tfvis-counts1")
     ...     ledger.remove()
@@ -138,26 +171,32 @@ def read_ledger(path: Path) -> dict[int, Counts]:
     """
     found: dict[int, Counts] = {}
     for _ in range(READINGS):
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            return found
-        now, half_written = _counts(content)
+        now, half_written = _counts(ledger_content(path))
         found |= now
         if not half_written:
             break
     return found
 
 
+def ledger_content(path: Path) -> bytes:
+    """Return the bytes of a ledger, none of one that is not there; errors are those of `read_ledger`."""
+    try:
+        return read_plain(path, _LARGEST)
+    except FileNotFoundError:
+        return b""
+
+
 def _counts(content: bytes) -> tuple[dict[int, Counts], bool]:
     """Return the counts by slot, and whether some are missing that were just being written."""
-    whole = len(content) // _RECORD.size * _RECORD.size
     found: dict[int, Counts] = {}
     half_written = False
-    for slot, record in enumerate(_RECORD.iter_unpack(content[:whole])):
+    if not is_ledger(content):
+        return found, half_written
+    whole = len(content) // _RECORD.size * _RECORD.size
+    for slot, record in enumerate(_RECORD.iter_unpack(content[len(_HEAD) : whole])):
         if record[6:] != (record[2], record[0] + record[1]):
             half_written = True
-        elif record[0] + record[1] > 0:
+        elif record[0] + record[1] > 0 and 0 <= min(record) <= max(record) < MOST_COUNT:
             found[slot] = Counts(*record[:6])
     return found, half_written
 
@@ -167,16 +206,21 @@ def abandoned(path: Path) -> Iterator[bool | None]:
     """Yield whether the process that wrote the ledger is gone; hold the ledger meanwhile, if so.
 
     None where that cannot be told: it is not there, or may not be opened.
+
+    Raises
+    ------
+    DamagedSessionError
+        If it is no plain file.
     """
     import fcntl
 
     try:
         # A lock needs no right to write, which nobody has where the file system is read-only.
-        file = path.open("rb")
+        file = open_plain(path)
     except OSError:
         yield None
         return
-    with file:
+    try:
         try:
             # The kernel unlocks it when the process ends, in whatever way.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -186,3 +230,5 @@ def abandoned(path: Path) -> Iterator[bool | None]:
         except OSError:
             gone = None
         yield gone
+    finally:
+        os.close(file)

@@ -1,16 +1,23 @@
 """Making the files of a session, one process at a time, so that those that a killed one left are known.
 
 What is being made has a name of its own until it is whole. Whoever makes something holds a
-lock on the folder: under it, what is there under such a name is of nobody who lives.
+lock on the folder: under it, what is there under such a name is of nobody who lives. Only a
+file is removed that has such a name and, inside, what this package or SQLite writes there.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tfvis_nb.stored.faults import DamagedSessionError
+from tfvis_nb.stored.files import read_plain
+from tfvis_nb.stored.ledger import NEW_LEDGER, is_ledger
+from tfvis_nb.stored.schema import begins_as_session
 
 PATIENCE_S = 5.0
 """How long to wait for others, each of whom takes milliseconds. Then it goes on beside them."""
@@ -18,8 +25,14 @@ PATIENCE_S = 5.0
 NEW = ".new-"
 """After the name of a session, in that of one which is being made."""
 
-NEW_LEDGER = ".new"
-"""At the end of the name of a ledger which is being made."""
+_NEW_SESSION = re.compile(re.escape(NEW) + r"[0-9a-f]{32}")
+_NEW_COUNTS = re.compile(r"-counts[0-9]+" + re.escape(NEW_LEDGER))
+_COUNTS = re.compile(r"-counts[0-9]+")
+_LOG, _SHARED = "-wal", "-shm"
+
+_HEAD = 100
+_LOG_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+_SHARED_VERSION = 3_007_000
 
 
 @contextmanager
@@ -35,11 +48,12 @@ def making_files(path: Path) -> Iterator[None]:
     >>> from pathlib import Path
     >>> from tfvis_nb.stored.making import making_files
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     left = Path(folder) / "run.tfvis-counts1.new"
+    ...     left, users = (Path(folder) / f"run.tfvis-counts{name}.new" for name in ("1", "-of-mine"))
     ...     left.touch()
+    ...     users.touch()
     ...     with making_files(Path(folder) / "run.tfvis"):
-    ...         left.exists()
-    False
+    ...         left.exists(), users.exists()
+    (False, True)
     """
     try:
         folder = os.open(path.parent, os.O_RDONLY)
@@ -52,6 +66,12 @@ def making_files(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(folder)
+
+
+def in_the_way(path: Path) -> list[Path]:
+    """Return the files of something else that SQLite would take for those beside a new session, and write."""
+    beside = [path.with_name(path.name + rest) for rest in (_LOG, _SHARED, "-journal")]
+    return [each for each in beside if os.path.lexists(each)]
 
 
 def _locked(folder: int) -> bool:
@@ -77,15 +97,28 @@ def _remove_left(path: Path) -> None:
     try:
         deleted = not path.exists()
         for each in path.parent.iterdir():
-            if not each.name.startswith(name):
-                continue
-            rest = each.name[len(name) :]
-            unfinished = rest.startswith(NEW) or (rest.startswith("-counts") and rest.endswith(NEW_LEDGER))
-            if unfinished or (deleted and (rest in ("-wal", "-shm") or _is_ledger(rest))):
+            if each.name.startswith(name) and _is_left(each, each.name[len(name) :], deleted=deleted):
                 each.unlink(missing_ok=True)
     except OSError:
         return
 
 
-def _is_ledger(rest: str) -> bool:
-    return rest.startswith("-counts") and rest.removeprefix("-counts").isdigit()
+def _is_left(path: Path, rest: str, *, deleted: bool) -> bool:
+    """Whether a file is ours by the rest of its name and by what is in it."""
+    unfinished = _NEW_SESSION.fullmatch(rest) or _NEW_COUNTS.fullmatch(rest)
+    beside = deleted and (rest in (_LOG, _SHARED) or _COUNTS.fullmatch(rest))
+    # Those beside a session that is there are not even opened: to close one again would drop this
+    # process's locks on it, and whoever opens the session next would cut it short under us.
+    if not (unfinished or beside):
+        return False
+    try:
+        head = read_plain(path, _HEAD)
+    except (OSError, DamagedSessionError):
+        return False
+    if rest == _LOG:
+        return not head or head.startswith(_LOG_MAGIC)
+    if rest == _SHARED:
+        return int.from_bytes(head[:4], "little") == _SHARED_VERSION or not any(head)
+    if _NEW_SESSION.fullmatch(rest):
+        return not head or begins_as_session(head)
+    return is_ledger(head) or (not head and unfinished is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,12 +14,15 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 
 from tfvis_nb._trace import Trace
-from tfvis_nb.stored import asked, tables
-from tfvis_nb.stored.database import EVERY, Transaction, connect, file_at
+from tfvis_nb.stored import asked, rows, tables
+from tfvis_nb.stored.copying import write_copy
+from tfvis_nb.stored.database import Transaction, connect
 from tfvis_nb.stored.ended import take_in_ended
 from tfvis_nb.stored.faults import damage_named, in_words
+from tfvis_nb.stored.files import file_at
+from tfvis_nb.stored.guarded import QUERY_S, Guarded
 from tfvis_nb.stored.packing import unpacked
-from tfvis_nb.stored.writer import save_counts
+from tfvis_nb.stored.schema import EVERY, check_schema
 from tfvis_nb.unknown_options import near, some_of
 from tfvis_nb.writable import writable
 
@@ -40,11 +44,12 @@ class SavedSession:
         # As from here: the process may change its folder.
         self.path = asked.file_path(path)
         self._lock = threading.RLock()
-        self._reader: sqlite3.Connection | None = None
+        self._reader: Guarded | None = None
+        self._schema = 0
         self._file: tuple[int, int] | None = None
         self._ended: Mapping[int, int] = {}
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connected(self) -> Guarded:
         if self._reader is not None and not self._reader.in_transaction and file_at(self.path) != self._file:
             # It was deleted, and another may be in its place: nobody will read what is asked for in this one.
             self._reader.close()
@@ -52,10 +57,17 @@ class SavedSession:
         if self._reader is None:
             self._file = file_at(self.path)
             self._reader = connect(self.path)
+            self._reader.reads_only = True
+            self._reader.execute("PRAGMA query_only = ON")
+        self._reader.allow(QUERY_S)
+        version = self._reader.execute("PRAGMA schema_version").fetchone()[0]
+        if version != self._schema:  # somebody has changed the tables since
+            check_schema(self._reader, self.path)
+            self._schema = version
         return self._reader
 
     @contextmanager
-    def connected(self) -> Iterator[sqlite3.Connection]:
+    def connected(self) -> Iterator[Guarded]:
         """Give the rest of this package the open file, which is this thread's alone meanwhile."""
         with self._lock, damage_named(self.path):
             connection = self._connected()
@@ -67,7 +79,7 @@ class SavedSession:
         """Processes that were killed and cannot be entered as ended, with their last runs in epoch ns."""
         return self._ended
 
-    def _table(self, made: Callable[[sqlite3.Connection], pd.DataFrame]) -> pd.DataFrame:
+    def _table(self, made: Callable[[Guarded], pd.DataFrame]) -> pd.DataFrame:
         with self.connected() as connection:
             return made(connection)
 
@@ -117,7 +129,9 @@ class SavedSession:
         )
         number = asked.trace(trace)
         with self.connected() as connection:
-            row = connection.execute(query, (number,)).fetchone() if abs(number) < MOST else None
+            found_rows = connection.execute(query, (number,)) if abs(number) < MOST else ()
+            checks = (rows.data, rows.count, rows.trace_format, rows.count, rows.text, rows.whole, rows.text)
+            row = next(rows.checked(found_rows, *checks), None)
         if row is None:
             raise KeyError(f"there is no trace {trace} in {str(self.path)!r}")
         data, size, form, epoch_ns, label, run, note = row
@@ -150,13 +164,14 @@ class SavedSession:
         called = asked.signature(signature)
         self._order(lambda connection: self._request(connection, called))
 
-    def _request(self, connection: sqlite3.Connection, signature: int | str | None) -> None:
+    def _request(self, connection: Guarded, signature: int | str | None) -> None:
         with Transaction(connection):
             number = self._number(connection, signature)
             running = "SELECT id FROM writers WHERE ended_ns IS NULL"
             if number != EVERY:
                 running += " AND id IN (SELECT writer FROM counts WHERE signature = :number)"
-            writers = [row[0] for row in connection.execute(running, {"number": number})]
+            running_rows = connection.execute(running, {"number": number})
+            writers = [row[0] for row in rows.checked(running_rows, rows.count)]
             for writer in writers or [None]:
                 connection.execute("INSERT INTO requests(signature, writer) VALUES (?, ?)", (number, writer))
 
@@ -183,7 +198,7 @@ class SavedSession:
         """Withdraw the rule of a signature, or without one all rules and requests."""
         called = asked.signature(signature)
 
-        def withdraw(connection: sqlite3.Connection) -> None:
+        def withdraw(connection: Guarded) -> None:
             with Transaction(connection):
                 number = self._number(connection, called)
                 for table in ("rules", "requests"):
@@ -204,15 +219,18 @@ class SavedSession:
         """
         numbers = asked.traces(traces)
 
-        def remove(connection: sqlite3.Connection) -> None:
+        def remove(connection: Guarded) -> None:
             with Transaction(connection):
-                row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'traces'").fetchone()
+                last = rows.last_number(connection, "traces")
                 for number in numbers:
-                    if not 1 <= number <= (row[0] if row else 0):
+                    if not 1 <= number <= last:
                         raise ValueError(f"there is no trace {number} in {str(self.path)!r}")
                 connection.executemany("DELETE FROM traces WHERE id = ?", [(number,) for number in numbers])
+            connection.allow(math.inf)
             # It gives back a page a step, and `execute` makes one step of a statement without rows.
-            connection.executescript("PRAGMA incremental_vacuum")
+            connection.executescript(
+                "PRAGMA query_only = OFF; PRAGMA incremental_vacuum; PRAGMA query_only = ON"
+            )
 
         self._order(remove)
 
@@ -232,22 +250,7 @@ class SavedSession:
         writable(path)
         with self.connected() as connection:
             counted = tables.counts_by_writer(connection, self.path)
-            copy = sqlite3.connect(path, isolation_level=None)
-            try:
-                connection.backup(copy)
-                with Transaction(copy):
-                    for writer, counts in counted.items():
-                        save_counts(copy, writer, counts)
-                    # Nobody records into the copy.
-                    last = "ifnull((SELECT max(last_ns) FROM counts WHERE writer = writers.id), 0)"
-                    ended = f"ifnull(nullif({last}, 0), started_ns)"
-                    copy.execute(f"UPDATE writers SET ended_ns = {ended} WHERE ended_ns IS NULL")  # noqa: S608
-                    copy.execute("DELETE FROM requests WHERE writer IS NOT NULL")
-            except BaseException:
-                path.unlink(missing_ok=True)
-                raise
-            finally:
-                copy.close()
+            write_copy(connection, counted, path)
         return path
 
     def monitor(self, **options: Any) -> MonitorWidget:
@@ -274,7 +277,7 @@ class SavedSession:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
 
-    def _order(self, write: Callable[[sqlite3.Connection], None]) -> None:
+    def _order(self, write: Callable[[Guarded], None]) -> None:
         """Write what the session is asked for; an OSError names the file where that is not possible."""
         try:
             with self.connected() as connection:
@@ -285,17 +288,24 @@ class SavedSession:
     def _rule(self, kind: str, value: float, signature: int | str | None) -> None:
         called = asked.signature(signature)
 
-        def put(connection: sqlite3.Connection) -> None:
+        def put(connection: Guarded) -> None:
             with Transaction(connection):
                 number = self._number(connection, called)
-                connection.execute("INSERT OR REPLACE INTO rules VALUES (?, ?, ?)", (number, kind, value))
+                connection.execute(
+                    "INSERT OR REPLACE INTO rules(signature, kind, value) VALUES (?, ?, ?)",
+                    (number, kind, value),
+                )
 
         self._order(put)
 
-    def _number(self, connection: sqlite3.Connection, signature: int | str | None) -> int:
+    def _number(self, connection: Guarded, signature: int | str | None) -> int:
         if signature is None:
             return EVERY
-        known = connection.execute("SELECT id, kind, label FROM signatures").fetchall()
+        known = list(
+            rows.checked(
+                connection.execute("SELECT id, kind, label FROM signatures"), rows.count, rows.text, rows.text
+            )
+        )
         if isinstance(signature, str):
             numbers = [number for number, _, label in known if label == signature]
             # Keras's batches are called by their model, too; whoever has one model need not.

@@ -11,10 +11,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tfvis_nb.stored.database import EVERY
-from tfvis_nb.stored.ledger import Counts, ledger_path
+from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.stored import rows as stored_rows
+from tfvis_nb.stored.ledger import Counts, ledger_content, ledger_path
+from tfvis_nb.stored.rows import checked, count, trace_format, whole
 from tfvis_nb.stored.saved import SavedSession
-from tfvis_nb.stored.tables import counts_by_writer, processes_by_signature, summed
+from tfvis_nb.stored.schema import EVERY
+from tfvis_nb.stored.tables import (
+    counts_by_writer,
+    processes_by_signature,
+    signature_rows,
+    summed,
+    writer_rows,
+)
 
 MOST_SIGNATURES = 1000
 MOST_TRACES = 1000
@@ -80,8 +89,7 @@ class SessionWatch:
                 return self._read(connection, mark) if mark != self._mark else None
         except FileNotFoundError:
             return self._nothing(waiting=self._waiting(), problem=self._stopped())
-        except (sqlite3.Error, OSError, ValueError, TypeError, OverflowError) as error:
-            # The last three come of values that only a damaged file has.
+        except (sqlite3.Error, OSError, TraceFormatError) as error:
             if self._is_empty():
                 return self._nothing(waiting=self._waiting())
             return self._nothing(problem=f"the file cannot be read: {error}")
@@ -96,8 +104,8 @@ class SessionWatch:
 
     def _mark_of(self, connection: sqlite3.Connection) -> object:
         """Return something that is another after every change, and takes some microseconds to find out."""
-        running = connection.execute("SELECT id FROM writers WHERE ended_ns IS NULL").fetchall()
-        counts = tuple(_checksum(ledger_path(self._session.path, row[0])) for row in running)
+        running = stored_rows.running_writers(connection)
+        counts = tuple(zlib.crc32(ledger_content(ledger_path(self._session.path, each))) for each in running)
         # What other connections wrote, and what this one did.
         version = connection.execute("PRAGMA data_version").fetchone()[0]
         ended = tuple(self._session.ended.items())
@@ -106,9 +114,10 @@ class SessionWatch:
     def _read(self, connection: sqlite3.Connection, mark: object) -> dict[str, Any]:
         self._read_signatures(connection)
         self._read_traces(connection)
-        rules = {row[0]: _rule(row[1], row[2]) for row in connection.execute("SELECT * FROM rules")}
-        asked = dict(connection.execute("SELECT signature, count(*) FROM requests GROUP BY signature"))
-        kept = dict(connection.execute("SELECT signature, count(*) FROM traces GROUP BY signature"))
+        found = stored_rows.rules_by_signature(connection)
+        rules = {number: _rule(kind, value) for number, (kind, value) in found.items()}
+        asked = stored_rows.numbers_by_signature(connection, "requests")
+        kept = stored_rows.numbers_by_signature(connection, "traces")
         counted = self._counted(connection)
         for each in counted["signatures"]:
             number = each["signature"]
@@ -131,10 +140,8 @@ class SessionWatch:
 
     def _read_signatures(self, connection: sqlite3.Connection) -> None:
         """Add the new ones: what is known of one is never changed, and none goes."""
-        columns = "id, kind, label, fetches, targets, feeds, options"
-        query = f"SELECT {columns} FROM signatures WHERE id > ? ORDER BY id"  # noqa: S608 - constants
-        for number, kind, label, fetches, targets, feeds, options in connection.execute(
-            query, (max(self._signatures, default=0),)
+        for number, kind, label, fetches, targets, feeds, options in signature_rows(
+            connection, max(self._signatures, default=0)
         ):
             found = {
                 "signature": number,
@@ -170,8 +177,9 @@ class SessionWatch:
                 "format": _cut(form),
                 "bytes": int(size),
             }
-            for number, signature, writer, run, start_ns, duration_ns, form, size in connection.execute(
-                query, (MOST_TRACES,)
+            for number, signature, writer, run, start_ns, duration_ns, form, size in checked(
+                connection.execute(query, (MOST_TRACES,)),
+                *(count, whole, whole, whole, count, count, trace_format, whole),
             )
         ]
         self._newest = newest
@@ -255,13 +263,10 @@ def _empty(path: Path) -> dict[str, Any]:
 
 
 def _processes(connection: sqlite3.Connection, ended: Mapping[int, int]) -> list[dict[str, Any]]:
-    query = (
-        "SELECT id, host, pid, started_ns, ended_ns FROM writers"
-        " WHERE ended_ns IS NULL OR id > (SELECT max(id) FROM writers) - ? ORDER BY id"
-    )
+    newest = f"WHERE ended_ns IS NULL OR id > (SELECT max(id) FROM writers) - {MOST_PROCESSES}"  # noqa: S608
     rows = [
         (*known, ended.get(known[0]) if ended_ns is None else ended_ns)
-        for *known, ended_ns in connection.execute(query, (MOST_PROCESSES,))
+        for *known, ended_ns in writer_rows(connection, newest)
     ]
     return [
         {
@@ -282,13 +287,6 @@ def _rule(kind: object, value: float) -> str:
 def _cut(text: object, most: int = LONGEST_NAME) -> str:
     text = str(text)
     return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
-
-
-def _checksum(path: Path) -> int:
-    try:
-        return zlib.crc32(path.read_bytes())
-    except FileNotFoundError:
-        return 0
 
 
 def _writable(path: Path) -> bool:

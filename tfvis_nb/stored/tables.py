@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from tfvis_nb.stored.database import EVERY
+from tfvis_nb.stored import rows as stored_rows
 from tfvis_nb.stored.ledger import Counts, ledger_path, read_ledger
+from tfvis_nb.stored.rows import checked, count, count_or_none, text, trace_format, whole
+from tfvis_nb.stored.schema import EVERY
 
 _SIGNATURE = "id, kind, label, fetches, targets, feeds, options"
 _COUNTS = ("runs", "failed", "total_ns", "longest_ns", "first_ns", "last_ns")
@@ -26,12 +28,13 @@ def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, di
     path
         Its file, beside which those who record keep their ledgers.
     """
-    running = [row[0] for row in connection.execute("SELECT id FROM writers WHERE ended_ns IS NULL")]
+    running = stored_rows.running_writers(connection)
     # Before the rows: a process that ends meanwhile has its last counts there.
     ledgers = {writer: read_ledger(ledger_path(path, writer)) for writer in running}
     found: dict[int, dict[int, Counts]] = {}
     query = f"SELECT writer, signature, slot, {', '.join(_COUNTS)} FROM counts"  # noqa: S608 - constants
-    for writer, signature, slot, *values in connection.execute(query):
+    checks = (whole, whole, whole, *(count for _ in _COUNTS))
+    for writer, signature, slot, *values in checked(connection.execute(query), *checks):
         saved = Counts(*values)
         live = ledgers.get(writer, {}).get(slot, saved)
         newer = live.runs + live.failed > saved.runs + saved.failed
@@ -60,7 +63,8 @@ def processes_by_signature(
     counted
         As of `counts_by_writer`.
     """
-    known = {row[0]: row[1:] for row in connection.execute("SELECT id, host, pid FROM writers")}
+    query = connection.execute("SELECT id, host, pid FROM writers")
+    known = {row[0]: row[1:] for row in checked(query, whole, text, whole)}
     by_signature: dict[int, set[Any]] = {}
     for writer, counts in counted.items():
         for number in counts:
@@ -68,17 +72,23 @@ def processes_by_signature(
     return {number: len(processes) for number, processes in by_signature.items()}
 
 
+def signature_rows(connection: sqlite3.Connection, after: int = 0) -> list[tuple[Any, ...]]:
+    """Return what is known of the signatures whose numbers are greater, in the order of these."""
+    query = f"SELECT {_SIGNATURE} FROM signatures WHERE id > ? ORDER BY id"  # noqa: S608 - constants
+    return list(checked(connection.execute(query, (after,)), count, *(text for _ in range(6))))
+
+
 def signature_table(
     connection: sqlite3.Connection, counted: Mapping[int, Mapping[int, Counts]]
 ) -> pd.DataFrame:
     """Return one row a signature; see `tfvis_nb.stored.SavedSession.signatures`."""
-    known = connection.execute(f"SELECT {_SIGNATURE} FROM signatures ORDER BY id").fetchall()  # noqa: S608
-    traces = dict(connection.execute("SELECT signature, count(*) FROM traces GROUP BY signature"))
+    known = signature_rows(connection)
+    traces = stored_rows.numbers_by_signature(connection, "traces")
     rules = {
-        row[0]: f"{row[1]} {row[2]:g}" if row[2] else row[1]
-        for row in connection.execute("SELECT * FROM rules")
+        number: f"{kind} {value:g}" if value else kind
+        for number, (kind, value) in stored_rows.rules_by_signature(connection).items()
     }
-    asked = dict(connection.execute("SELECT signature, count(*) FROM requests GROUP BY signature"))
+    asked = stored_rows.numbers_by_signature(connection, "requests")
     processes = processes_by_signature(connection, counted)
     rows = []
     for number, kind, label, fetches, targets, feeds, options in known:
@@ -154,9 +164,16 @@ def trace_table(connection: sqlite3.Connection) -> pd.DataFrame:
         "SELECT traces.id, signature, label, writer, run, start_ns, duration_ns, format, length(data)"
         " FROM traces JOIN signatures ON signatures.id = signature ORDER BY traces.id"
     )
-    table = pd.DataFrame(connection.execute(query).fetchall(), columns=columns)
+    checks = (count, whole, text, whole, whole, count, count, trace_format, whole)
+    table = pd.DataFrame(checked(connection.execute(query), *checks), columns=columns)
     table["start"] = pd.to_datetime(table["start"].astype("int64"), unit="ns")
     return table.set_index("trace")
+
+
+def writer_rows(connection: sqlite3.Connection, where: str = "") -> Iterator[tuple[Any, ...]]:
+    """Yield number, host, pid, start and end of processes, in the order of their numbers."""
+    query = f"SELECT id, host, pid, started_ns, ended_ns FROM writers {where} ORDER BY id"  # noqa: S608
+    return checked(connection.execute(query), count, text, whole, count, count_or_none)
 
 
 def writer_table(connection: sqlite3.Connection, ended: Mapping[int, int]) -> pd.DataFrame:
@@ -171,9 +188,7 @@ def writer_table(connection: sqlite3.Connection, ended: Mapping[int, int]) -> pd
     """
     rows = [
         (number, *known, ended.get(number) if ended_ns is None else ended_ns)
-        for number, *known, ended_ns in connection.execute(
-            "SELECT id, host, pid, started_ns, ended_ns FROM writers ORDER BY id"
-        )
+        for number, *known, ended_ns in writer_rows(connection)
     ]
     # Not by way of floats, which None among the numbers would make of them.
     table = pd.DataFrame(rows, columns=["process", "host", "pid", "start", "end"], dtype=object)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -13,11 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tfvis_nb.stored.database import Transaction, busy, connect, file_at
-from tfvis_nb.stored.faults import deleted
+from tfvis_nb.stored.database import PATIENCE_S, Transaction, connect
+from tfvis_nb.stored.faults import damage_named, deleted, is_busy
+from tfvis_nb.stored.files import file_at
+from tfvis_nb.stored.guarded import Guarded
 from tfvis_nb.stored.ledger import SLOTS, Counts, Ledger, ledger_path
 from tfvis_nb.stored.making import making_files
 from tfvis_nb.stored.packing import packed
+from tfvis_nb.stored.rows import checked, count, factor, rule, whole, whole_or_none
+from tfvis_nb.stored.schema import check_schema
 
 MORE = "runs of more signatures"
 """Stands for all that a process ran after its first `SLOTS`."""
@@ -27,12 +33,31 @@ WAL_PAGES = 4000
 """How long the file beside the session gets, 16 MB, before it is moved over; that run waits for the disk."""
 
 
+MOST_WAL = 64_000_000
+"""Bytes of that file from which on nothing is written: somebody reads the session without an end."""
+
+CHECKPOINT_NS = 1_000_000_000
+CHECKPOINT_S = 0.05
+"""How often to try to move a file over that is too long, and how long to wait for those who read."""
+
+RUN_S = 0.5
+WORK_S = 0.9
+"""How long a run may wait for another process, and how long a query may take that it waits for."""
+
 DELETE_NS = 100_000_000
 DELETE_BYTES = 1_000_000
-"""How long, and of how many bytes in the file, traces beyond what is kept may stay.
+DELETE_TRACES = 10
+"""How long, of how many bytes in the file, and how many traces beyond what is kept may stay.
 
 To delete one touches more of the file than to write one, and runs that are all traced wait for both.
 """
+
+MOST_ORDERS = 10_000
+"""Rules, and requests, that a process looks at: those of the first signatures, and the oldest."""
+
+
+class HeldError(OSError):
+    """The file cannot be written for now: another process keeps it."""
 
 
 class Signature(NamedTuple):
@@ -129,26 +154,45 @@ class Writer:
         self._seen = -1
         self._grown: set[int] = set()
         self._grown_bytes = 0
+        self._grown_traces = 0
         self._delete_at = 0
+        self._checkpoint_at = 0
+        self._schema = -1
         self._connection = connect(path, create=True)
         self._file = file_at(path)
+        self._log = path.with_name(f"{path.name}-wal")
         self._connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+        self._connection.execute(f"PRAGMA journal_size_limit = {WAL_PAGES * 4096}")
         try:
             with Transaction(self._connection) as connection:
                 started = "INSERT INTO writers(host, pid, started_ns) VALUES (?, ?, ?) RETURNING id"
                 row = connection.execute(started, (socket.gethostname(), os.getpid(), time.time_ns()))
                 self.number: int = row.fetchone()[0]
             with making_files(path):
-                self._ledger = Ledger(ledger_path(path, self.number))
+                mode = stat.S_IMODE(path.stat().st_mode)
+                self._ledger = Ledger(ledger_path(path, self.number), mode)
+            self.wait(RUN_S)
         except BaseException:
             self._connection.close()
             raise
 
-    def add_signature(self, signature: Signature) -> tuple[int, int]:
-        """Return the number of a signature that this process runs for the first time, and its slot."""
+    def wait(self, seconds: float) -> None:
+        """Let all that follows wait so long for another process that writes, then raise."""
         with self._lock:
-            if self._slots >= SLOTS - 1:
-                signature = Signature("session", MORE)
+            self._connection.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+
+    def take_slot(self, signature: Signature) -> tuple[Signature, int]:
+        """Return where to count a signature that this process runs for the first time, and under which."""
+        with self._lock:
+            slot = min(self._slots, SLOTS - 1)
+            self._slots += 1
+            return (signature if slot < SLOTS - 1 else Signature("session", MORE)), slot
+
+    def add_signature(self, signature: Signature, slot: int | None = None) -> tuple[int, int]:
+        """Return the number of a signature, and its slot: that which was taken, or a new one."""
+        with self._lock:
+            if slot is None:
+                signature, slot = self.take_slot(signature)
             with Transaction(self._connection) as connection:
                 connection.execute(
                     "INSERT OR IGNORE INTO signatures(kind, label, fetches, targets, feeds, options)"
@@ -158,12 +202,10 @@ class Writer:
                 where = "kind = ? AND fetches = ? AND targets = ? AND feeds = ? AND options = ?"
                 key = (signature.kind, *signature[2:])
                 number = connection.execute(f"SELECT id FROM signatures WHERE {where}", key).fetchone()[0]  # noqa: S608 - a constant
-                slot = min(self._slots, SLOTS - 1)
                 connection.execute(
                     "INSERT OR IGNORE INTO counts(writer, signature, slot) VALUES (?, ?, ?)",
                     (self.number, number, slot),
                 )
-            self._slots += 1
             return number, slot
 
     def count(self, slot: int, counts: Counts) -> None:
@@ -180,26 +222,66 @@ class Writer:
         """
         with self._lock:
             self._check_there()
-            if self._grown:
-                with Transaction(self._connection) as connection:
-                    self._delete_oldest(connection)
-            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+            connection = self._connection
+            connection.allow(WORK_S)
+            version = connection.execute("PRAGMA data_version").fetchone()[0]
             if version == self._seen:
                 return None
+            with damage_named(self.path):
+                schema = connection.execute("PRAGMA schema_version").fetchone()[0]
+                if schema != self._schema:
+                    check_schema(connection, self.path)
+                    self._schema = schema
+                found = self._asked()
             self._seen = version
-            found = Orders()
-            for signature, kind, value in self._connection.execute("SELECT * FROM rules"):
-                found.rules[signature] = (kind, value)
-            asked = (
-                "SELECT id, signature, writer FROM requests WHERE writer IS NULL OR writer = ? ORDER BY id"
-            )
-            for request, signature, writer in self._connection.execute(asked, (self.number,)):
-                found.requests.setdefault(signature, []).append((request, writer is not None))
             return found
+
+    def _asked(self) -> Orders:
+        found = Orders()
+        rules = "SELECT signature, kind, value FROM rules ORDER BY signature LIMIT ?"
+        rows = self._connection.execute(rules, (MOST_ORDERS,))
+        for signature, kind, value in checked(rows, whole, rule, factor):
+            found.rules[signature] = (kind, value)
+        requests = (
+            "SELECT id, signature, writer FROM requests WHERE writer IS NULL OR writer = ?"
+            " ORDER BY id LIMIT ?"
+        )
+        rows = self._connection.execute(requests, (self.number, MOST_ORDERS))
+        for request, signature, writer in checked(rows, count, whole, whole_or_none):
+            found.requests.setdefault(signature, []).append((request, writer is not None))
+        return found
+
+    def tidy(self) -> None:
+        """Delete what is beyond what is kept, if there is something."""
+        with self._lock:
+            if self._grown:
+                with self._transaction() as connection:
+                    self._delete_oldest(connection)
+
+    def _transaction(self) -> Transaction:
+        """Return a transaction for a run to wait for.
+
+        Raises
+        ------
+        HeldError
+            If the file beside the session has grown too long, as somebody reads who does not end.
+        """
+        self._connection.allow(WORK_S)
+        if _size(self._log) > MOST_WAL // 2 and time.monotonic_ns() > self._checkpoint_at:
+            self._checkpoint_at = time.monotonic_ns() + CHECKPOINT_NS
+            before = self._connection.execute("PRAGMA busy_timeout").fetchone()[0]
+            self.wait(min(CHECKPOINT_S, before / 1000))
+            try:
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self.wait(before / 1000)
+        if _size(self._log) > MOST_WAL:
+            raise HeldError(f"another process reads {str(self.path)!r} without an end")
+        return Transaction(self._connection)
 
     def claim(self, request: int) -> bool:
         """Take a request that was for any process; False if another one was faster."""
-        with self._lock, Transaction(self._connection) as connection:
+        with self._lock, self._transaction() as connection:
             taken = "UPDATE requests SET writer = ? WHERE id = ? AND writer IS NULL"
             return connection.execute(taken, (self.number, request)).rowcount == 1
 
@@ -209,7 +291,7 @@ class Writer:
         Where one follows the other, they are deleted together a little later.
         """
         data = packed(recording.data)
-        with self._lock, Transaction(self._connection) as connection:
+        with self._lock, self._transaction() as connection:
             connection.execute(
                 "INSERT INTO traces"
                 "(signature, writer, run, start_ns, duration_ns, format, epoch_ns, size, note, data)"
@@ -232,10 +314,15 @@ class Writer:
             if self._keep is not None:
                 self._grown.add(signature)
                 self._grown_bytes += len(data)
-                if self._grown_bytes > DELETE_BYTES or time.monotonic_ns() > self._delete_at:
+                self._grown_traces += 1
+                if (
+                    self._grown_bytes > DELETE_BYTES
+                    or self._grown_traces >= DELETE_TRACES
+                    or time.monotonic_ns() > self._delete_at
+                ):
                     self._delete_oldest(connection)
 
-    def _delete_oldest(self, connection: sqlite3.Connection) -> None:
+    def _delete_oldest(self, connection: Guarded) -> None:
         """Delete what is beyond what is kept; part of a transaction."""
         for signature in self._grown:
             connection.execute(
@@ -244,36 +331,34 @@ class Writer:
                 (signature, self._keep),
             )
         self._grown.clear()
-        self._grown_bytes = 0
+        self._grown_bytes = self._grown_traces = 0
         self._delete_at = time.monotonic_ns() + DELETE_NS
 
     def counting(self, slot: int) -> Callable[..., None]:
-        """Return what notes the counts of the signature in `slot` with no more than one call.
-
-        It takes `Counts`, and `total_ns` and the number of all runs once more.
-        """
+        """Return what notes the counts of the signature in `slot`; it takes the values of `Counts`."""
         return self._ledger.putting(slot)
 
-    def save_counts(self, counts: Mapping[int, Counts], *, wait: bool) -> None:
+    def save_counts(self, counts: Mapping[int, Counts]) -> None:
         """Write the counts of signatures into the database, unless another process writes just now."""
         with self._lock:
-            if not wait:
-                self._connection.execute("PRAGMA busy_timeout = 0")
+            before = self._connection.execute("PRAGMA busy_timeout").fetchone()[0]
+            self.wait(0)
             try:
-                with Transaction(self._connection) as connection:
+                with self._transaction() as connection:
                     save_counts(connection, self.number, counts)
-            except sqlite3.OperationalError as error:
-                if wait or not busy(error):
+            except (sqlite3.OperationalError, HeldError) as error:
+                if not is_held(error):
                     raise
             finally:
-                if not wait:
-                    self._connection.execute("PRAGMA busy_timeout = 30000")
+                self.wait(before / 1000)
 
     def close(self, counts: Mapping[int, Counts]) -> None:
         """End, with the last counts of signatures."""
         with self._lock:
             try:
                 self._check_there()
+                self.wait(PATIENCE_S)
+                self._connection.allow(math.inf)
                 with Transaction(self._connection) as connection:
                     self._delete_oldest(connection)
                     save_counts(connection, self.number, counts)
@@ -312,7 +397,6 @@ class Writer:
             save_counts(connection, self.number, counts)
             end_writer(connection, self.number, time.time_ns())
         # Not TRUNCATE: another session at the old place may already use the log there.
-        self._connection.execute("PRAGMA busy_timeout = 1000")
         self._connection.execute("PRAGMA wal_checkpoint(FULL)")
 
     def _check_there(self) -> None:
@@ -324,7 +408,19 @@ class Writer:
         self._ledger.close()
 
 
-def save_counts(connection: sqlite3.Connection, writer: int, counts: Mapping[int, Counts]) -> None:
+def is_held(error: Exception) -> bool:
+    """Whether the file can be written later."""
+    return isinstance(error, HeldError) or is_busy(error)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def save_counts(connection: Guarded, writer: int, counts: Mapping[int, Counts]) -> None:
     """Write the counts of a process by signature; part of a transaction."""
     connection.executemany(
         "UPDATE counts SET runs = ?, failed = ?, total_ns = ?, longest_ns = ?, first_ns = ?, last_ns = ?"
@@ -333,7 +429,7 @@ def save_counts(connection: sqlite3.Connection, writer: int, counts: Mapping[int
     )
 
 
-def end_writer(connection: sqlite3.Connection, writer: int, ended_ns: int) -> None:
+def end_writer(connection: Guarded, writer: int, ended_ns: int) -> None:
     """Note that a process has ended, and forget what it was asked for; part of a transaction."""
     connection.execute("UPDATE writers SET ended_ns = ? WHERE id = ?", (ended_ns, writer))
     connection.execute("DELETE FROM requests WHERE writer = ?", (writer,))

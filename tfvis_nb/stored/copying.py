@@ -1,0 +1,50 @@
+"""A copy of a session, whole as of now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tfvis_nb.stored.database import PATIENCE_S, Transaction, make_private
+from tfvis_nb.stored.guarded import Guarded, opened
+from tfvis_nb.stored.ledger import Counts
+from tfvis_nb.stored.schema import check_schema
+from tfvis_nb.stored.writer import save_counts
+
+
+def write_copy(connection: Guarded, counted: Mapping[int, Mapping[int, Counts]], path: Path) -> None:
+    """Write what a session holds into a new file, of which nothing is left if that fails.
+
+    Parameters
+    ----------
+    connection
+        The session.
+    counted
+        Its counts, also those that are not in it yet.
+    path
+        Where no file is.
+
+    Raises
+    ------
+    OSError, sqlite3.Error
+        If it cannot be written.
+    """
+    make_private(path)
+    try:
+        copy = opened(path, "rw", PATIENCE_S)
+        try:
+            connection.backup(copy)
+            check_schema(copy, path)
+            with Transaction(copy):
+                for writer, counts in counted.items():
+                    save_counts(copy, writer, counts)
+                # Nobody records into the copy.
+                last = "ifnull((SELECT max(last_ns) FROM counts WHERE writer = writers.id), 0)"
+                ended = f"ifnull(nullif({last}, 0), started_ns)"
+                copy.execute(f"UPDATE writers SET ended_ns = {ended} WHERE ended_ns IS NULL")  # noqa: S608
+                copy.execute("DELETE FROM requests WHERE writer IS NOT NULL")
+        finally:
+            copy.close()
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,96 @@
+"""The files beside a session: opened only if they are plain files, and read no further than they may go."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from tfvis_nb.stored.faults import DamagedSessionError, damage
+
+OWNER_ONLY = 0o600
+"""The permissions of a new session, whatever the umask: traces have names of data and of machines."""
+
+_LOGS = ("-wal", "-shm")
+_JOURNAL = "-journal"
+
+
+def file_at(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another that is put in its place; None for none, or an empty one.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tfvis_nb.stored.files import file_at
+    >>> file_at(Path("no-such-run.tfvis")) is None
+    True
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if status.st_size else None
+
+
+def open_plain(path: Path) -> int:
+    """Open a plain file to read, and return its descriptor.
+
+    Raises
+    ------
+    DamagedSessionError
+        If it is a link, a pipe or a device: to open or read one of these may wait for ever.
+    OSError
+        If it cannot be opened.
+    """
+    _check_plain(path, path.lstat())
+    # What is put there in between must not make this wait either.
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        _check_plain(path, os.fstat(file))
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def read_plain(path: Path, most: int) -> bytes:
+    """Return the first bytes of a plain file, at most as many as said; errors are those of `open_plain`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tfvis_nb.stored.files import read_plain
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "counts"
+    ...     size = path.write_bytes(b"0123456789")
+    ...     read_plain(path, 4)
+    b'0123'
+    """
+    with os.fdopen(open_plain(path), "rb") as file:
+        return file.read(most)
+
+
+def check_beside(path: Path) -> None:
+    """Check the files that SQLite opens beside a session.
+
+    Raises
+    ------
+    DamagedSessionError
+        If one is no plain file, or is a journal: a session has none, and SQLite does what one says.
+    """
+    path = Path(os.path.realpath(path))
+    for name in (*_LOGS, _JOURNAL):
+        beside = path.with_name(path.name + name)
+        try:
+            status = beside.lstat()
+        except FileNotFoundError:
+            continue
+        _check_plain(beside, status)
+        if name == _JOURNAL and status.st_size:
+            raise DamagedSessionError(f"{path}: {damage(f'{beside.name!r} is no file of a session')}")
+
+
+def _check_plain(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise DamagedSessionError(f"{path}: {damage(f'{path.name!r} is no plain file')}")

@@ -1,0 +1,82 @@
+"""A connection to a file that anybody may have written: what it may do, and for how long."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+QUERY_S = 60.0
+"""How long what somebody asks of a session may take before it is given up."""
+
+_STEPS = 100_000
+"""Of SQLite's machine, some milliseconds: how often the time is looked at."""
+
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 1,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 10_000,
+    sqlite3.SQLITE_LIMIT_COLUMN: 100,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 2,
+}
+
+_CHANGES = {
+    value
+    for name, value in vars(sqlite3).items()
+    if name.startswith(("SQLITE_CREATE_", "SQLITE_DROP_", "SQLITE_ALTER_")) or name == "SQLITE_RECURSIVE"
+}
+"""What no statement of ours does to the tables of a session."""
+
+
+class Guarded(sqlite3.Connection):
+    """A connection that runs our own statements alone: none that the file brings, none without end."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._until = math.inf
+        self.reads_only = False
+        # Before the first look at the tables.
+        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
+            self.execute(f"PRAGMA {pragma}").fetchall()
+        for limit, most in _LIMITS.items():
+            self.setlimit(limit, most)
+        if sys.version_info >= (3, 12):
+            self.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+            self.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
+            self.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
+        self.set_authorizer(_authorized)
+        self.set_progress_handler(self._is_late, _STEPS)
+        # A damaged name is shown as such; it is no reason to show nothing.
+        self.text_factory = _text
+
+    def allow(self, seconds: float) -> None:
+        """Give up whatever has not ended in this time, with an error of the code ``SQLITE_INTERRUPT``."""
+        self._until = time.monotonic() + seconds
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._until
+
+
+def opened(path: Path, mode: str, patience_s: float) -> Guarded:
+    """Open the database at `path`, in a mode of SQLite's URIs."""
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=patience_s,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=Guarded,
+    )
+
+
+def _authorized(action: int, *named: str | None) -> int:
+    """Refuse what comes of a trigger or a view, which is named last; there are none in a session."""
+    source = named[-1]
+    return sqlite3.SQLITE_DENY if source is not None or action in _CHANGES else sqlite3.SQLITE_OK
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")

@@ -1,0 +1,124 @@
+"""Rows of a session's tables, checked: SQLite keeps any value in any column, whoever wrote it."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from tfvis_nb.stored.faults import DamagedSessionError, damage
+from tfvis_nb.stored.ledger import MOST_COUNT
+
+MOST_TEXT = 1 << 28
+"""Characters that one query gives: rows of a crafted file may all share one long text."""
+
+RULES = ("every", "all", "slower")
+FORMATS = ("run_metadata", "xspace")
+
+
+def whole(value: Any) -> bool:
+    """A whole number."""
+    return type(value) is int
+
+
+def whole_or_none(value: Any) -> bool:
+    """A whole number, or nothing."""
+    return value is None or type(value) is int
+
+
+def count(value: Any) -> bool:
+    """A number of things, or nanoseconds of a time or a duration."""
+    return type(value) is int and 0 <= value < MOST_COUNT
+
+
+def count_or_none(value: Any) -> bool:
+    """As `count`, or nothing."""
+    return value is None or count(value)
+
+
+def text(value: Any) -> bool:
+    """A text."""
+    return type(value) is str
+
+
+def data(value: Any) -> bool:
+    """The bytes of a trace."""
+    return type(value) is bytes
+
+
+def trace_format(value: Any) -> bool:
+    """How a trace is written."""
+    return value in FORMATS
+
+
+def rule(value: Any) -> bool:
+    """The kind of a rule."""
+    return value in RULES
+
+
+def factor(value: Any) -> bool:
+    """The number that goes with a rule."""
+    return type(value) in (int, float) and 0 <= value < math.inf
+
+
+def checked(rows: Iterable[tuple[Any, ...]], *checks: Callable[[Any], bool]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of which each value is what it should be.
+
+    Parameters
+    ----------
+    rows
+        What a query gives.
+    checks
+        One of this module for each column.
+
+    Raises
+    ------
+    DamagedSessionError
+        If a value is something else, or the texts are too long together.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored import rows
+    >>> list(rows.checked([(1, "train")], rows.whole, rows.text))
+    [(1, 'train')]
+    >>> list(rows.checked([(1, b"train")], rows.whole, rows.text))
+    Traceback (most recent call last):
+    ...
+    tfvis_nb.stored.faults.DamagedSessionError: this session is damaged (a value of the type bytes ...
+    """
+    left = MOST_TEXT
+    for row in rows:
+        for value, check in zip(row, checks, strict=True):
+            if not check(value):
+                said = f"a value of the type {type(value).__name__} is none of its column"
+                raise DamagedSessionError(damage(said))
+            if type(value) is str:
+                left -= len(value)
+        if left < 0:
+            raise DamagedSessionError(damage("its texts are too long"))
+        yield row
+
+
+def numbers_by_signature(connection: sqlite3.Connection, table: str) -> dict[int, int]:
+    """Return how many rows of a table each signature has."""
+    query = f"SELECT signature, count(*) FROM {table} GROUP BY signature"  # noqa: S608 - our own names
+    return dict(checked(connection.execute(query), whole, count))
+
+
+def rules_by_signature(connection: sqlite3.Connection) -> dict[int, tuple[str, float]]:
+    """Return what is to be traced of each signature."""
+    found = connection.execute("SELECT signature, kind, value FROM rules")
+    return {number: (kind, float(value)) for number, kind, value in checked(found, whole, rule, factor)}
+
+
+def running_writers(connection: sqlite3.Connection) -> list[int]:
+    """Return the processes that have not said that they ended."""
+    found = connection.execute("SELECT id FROM writers WHERE ended_ns IS NULL ORDER BY id")
+    return [row[0] for row in checked(found, count)]
+
+
+def last_number(connection: sqlite3.Connection, table: str) -> int:
+    """Return the highest number that was ever given in a table: of what was deleted none is given again."""
+    found = connection.execute("SELECT seq FROM main.sqlite_sequence WHERE name = ?", (table,))
+    return next((int(row[0]) for row in checked(found, count)), 0)

@@ -1,0 +1,128 @@
+"""The tables of a session, and the check that a file has these and nothing else."""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+from pathlib import Path
+
+from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.stored.faults import DamagedSessionError, damage, is_damage
+from tfvis_nb.stored.guarded import Guarded
+
+APPLICATION = 0x74667673
+VERSION = 1
+
+EVERY = 0
+"""In the place of a signature: all of them."""
+
+MAGIC = b"SQLite format 3\0"
+
+TABLES = (
+    """CREATE TABLE signatures(
+        id INTEGER PRIMARY KEY, kind TEXT NOT NULL, label TEXT NOT NULL, fetches TEXT NOT NULL,
+        targets TEXT NOT NULL, feeds TEXT NOT NULL, options TEXT NOT NULL,
+        UNIQUE(kind, fetches, targets, feeds, options))""",
+    """CREATE TABLE writers(
+        id INTEGER PRIMARY KEY AUTOINCREMENT, host TEXT NOT NULL, pid INTEGER NOT NULL,
+        started_ns INTEGER NOT NULL, ended_ns INTEGER)""",
+    """CREATE TABLE counts(
+        writer INTEGER NOT NULL, signature INTEGER NOT NULL, slot INTEGER NOT NULL,
+        runs INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
+        total_ns INTEGER NOT NULL DEFAULT 0, longest_ns INTEGER NOT NULL DEFAULT 0,
+        first_ns INTEGER NOT NULL DEFAULT 0, last_ns INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY(writer, signature)) WITHOUT ROWID""",
+    """CREATE TABLE traces(
+        id INTEGER PRIMARY KEY AUTOINCREMENT, signature INTEGER NOT NULL, writer INTEGER NOT NULL,
+        run INTEGER NOT NULL, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL,
+        format TEXT NOT NULL, epoch_ns INTEGER NOT NULL, size INTEGER NOT NULL, note TEXT NOT NULL,
+        data BLOB NOT NULL)""",
+    "CREATE INDEX newest ON traces(signature, id)",
+    """CREATE TABLE rules(
+        signature INTEGER PRIMARY KEY, kind TEXT NOT NULL, value REAL NOT NULL)""",
+    """CREATE TABLE requests(
+        id INTEGER PRIMARY KEY AUTOINCREMENT, signature INTEGER NOT NULL, writer INTEGER)""",
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {VERSION}",
+)
+
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+
+
+def empty_session() -> Guarded:
+    """Return a session in memory that has the tables, and nothing in them.
+
+    Examples
+    --------
+    >>> from tfvis_nb.stored.schema import empty_session
+    >>> empty_session().execute("SELECT count(*) FROM traces").fetchone()
+    (0,)
+    """
+    connection = sqlite3.connect(":memory:", isolation_level=None, factory=Guarded)
+    connection.set_authorizer(None)
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    for statement in TABLES:
+        connection.execute(statement)
+    return connection
+
+
+def new_session() -> bytes:
+    """Return the contents of a new session's file, in WAL mode."""
+    connection = empty_session()
+    content = bytearray(connection.serialize())
+    connection.close()
+    # Bytes 18 and 19 of SQLite's file format, to write and to read: 2 is WAL, which memory does not have.
+    content[18:20] = b"\2\2"
+    return bytes(content)
+
+
+def begins_as_session(head: bytes) -> bool:
+    """Whether these, the first 72 bytes or more of a file, are those of a session."""
+    return head.startswith(MAGIC) and head[68:72] == APPLICATION.to_bytes(4, "big")
+
+
+@functools.cache
+def _own() -> frozenset[tuple[str, ...]]:
+    connection = empty_session()
+    try:
+        return frozenset(connection.execute(_SCHEMA).fetchall())
+    finally:
+        connection.close()
+
+
+def check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Check that a file is a session, before anything in it is asked for.
+
+    Raises
+    ------
+    TraceFormatError
+        If it is something else, or of another version.
+    DamagedSessionError
+        If it has other tables, or views or triggers, which would run as if they were ours.
+    sqlite3.Error
+        If it cannot be opened or read.
+    """
+    try:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        found = connection.execute(f"{_SCHEMA} LIMIT ?", (len(_own()) + 1,)).fetchall()
+    except sqlite3.Error as error:
+        if not is_damage(error):
+            raise
+        if _begins_as_database(path):
+            raise DamagedSessionError(f"{path}: {damage(str(error))}") from None
+        raise TraceFormatError(f"{path}: this is no session of tfvis_nb, which is an SQLite file") from None
+    if application != APPLICATION:
+        raise TraceFormatError(f"{path}: this is an SQLite file, but no session of tfvis_nb")
+    if version != VERSION:
+        raise TraceFormatError(
+            f"{path}: this session has version {version}, which this tfvis_nb does not know: update tfvis_nb"
+        )
+    # As frozensets, not in their order: a repaired copy may have another. None is there twice.
+    if len(found) != len(_own()) or frozenset(found) != _own():
+        raise DamagedSessionError(f"{path}: {damage('its tables are not those of a session')}")
+
+
+def _begins_as_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
