@@ -175,7 +175,7 @@ def test_rows_of_wrong_types_are_damage(path: Path, statement: str) -> None:
 @pytest.mark.parametrize("size", [1 << 30, 1 << 31])
 def test_a_trace_that_would_unpack_to_gigabytes_is_refused(path: Path, size: int) -> None:
     crafted(path, f"UPDATE traces SET size = {size}")
-    with tv.open_session(path) as session, pytest.raises(tv.TraceFormatError, match="damaged"):
+    with tv.open_session(path) as session, pytest.raises(tv.TraceFormatError, match=r"damaged|unpacks"):
         session.read(1)
 
 

@@ -242,7 +242,7 @@ def test_what_cannot_be_added_changes_nothing(tmp_path: Path) -> None:
         damaged.execute("DROP TABLE traces")
     damaged.close()
     with tv.open_session(path) as session:
-        with pytest.raises(sqlite3.Error):
+        with pytest.raises(tv.TraceFormatError, match="damaged"):
             add_session(session, other)
         with pytest.raises(FileNotFoundError):
             add_session(session, tmp_path / "none.tfvis")

@@ -111,7 +111,7 @@ def session_files() -> dict[str, bytes]:
             for run, data in enumerate(runs, 1):
                 recording = Recording("run_metadata", data, run, 1_700_000_000_000_000_000 + run, 1000)
                 writer.add_trace(number, recording, None)
-            writer.save_counts(counts, wait=True)
+            writer.save_counts(counts)
             if job == 0:
                 writer.close(counts)
         found = {

@@ -28,7 +28,7 @@ NEW_LEDGER = ".new"
 """At the end of the name of a ledger which is being made."""
 
 MOST_COUNT = 1 << 62
-"""More than anything that is counted or timed in nanoseconds."""
+"""The most that is counted, or timed in nanoseconds."""
 
 _RECORD = struct.Struct("<8q")
 _HEAD = b"tfvis_nb counts\n".ljust(_RECORD.size, b"\0")
@@ -196,7 +196,7 @@ def _counts(content: bytes) -> tuple[dict[int, Counts], bool]:
     for slot, record in enumerate(_RECORD.iter_unpack(content[len(_HEAD) : whole])):
         if record[6:] != (record[2], record[0] + record[1]):
             half_written = True
-        elif record[0] + record[1] > 0 and 0 <= min(record) <= max(record) < MOST_COUNT:
+        elif record[0] + record[1] > 0 and 0 <= min(record) <= max(record) <= MOST_COUNT:
             found[slot] = Counts(*record[:6])
     return found, half_written
 

@@ -29,7 +29,7 @@ def whole_or_none(value: Any) -> bool:
 
 def count(value: Any) -> bool:
     """A number of things, or nanoseconds of a time or a duration."""
-    return type(value) is int and 0 <= value < MOST_COUNT
+    return type(value) is int and 0 <= value <= MOST_COUNT
 
 
 def count_or_none(value: Any) -> bool:
