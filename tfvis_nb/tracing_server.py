@@ -36,8 +36,8 @@ _injected: TracingServer | None = None
 class TracingServer:
     """Records what a job runs, with a page that lists it and traces what is clicked.
 
-    The page is at `url`, which the log says, too: it is served to this machine, and to whoever
-    has the token in that address. The runs are recorded by a `tfvis_nb.TraceSession`, `session`.
+    The page is at `url`, which has the token: it is served on this machine, to whoever has that. The log
+    says the address without the token. The runs are recorded by a `tfvis_nb.TraceSession`, `session`.
 
     Parameters
     ----------
@@ -151,7 +151,11 @@ class TracingServer:
             self._server = self._served_at(0)
             self._server.start()
             _log.warning("port %d is in use, by another job perhaps", self._port)
-        _log.warning("the monitor of this job: %s", self._server.url)
+        # Without the token: others than those who may use it read a log.
+        _log.warning(
+            "the monitor of this job is at %s; the url of the TracingServer is its address with the token",
+            self._server.address,
+        )
         if not self._server.loopback:
             _log.warning("other machines reach it, too, and what is sent to them is not encrypted")
 

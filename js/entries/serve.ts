@@ -6,6 +6,9 @@ import { mountMonitor } from "../monitor/mount_monitor";
 
 const LOST = "The server does not answer: it has ended, or the connection to it is lost. Trying again …";
 
+/** From the page that the printed address leads to. What a page stores is for its port alone, a cookie for all. */
+const KEY = localStorage.getItem("tfvis-nb-key") ?? "none";
+
 class ServerHost implements MonitorHost {
   readonly who = "server";
   readonly patience = "Waiting for the server …";
@@ -95,7 +98,8 @@ class ServerHost implements MonitorHost {
   async #ask(address: string, init: RequestInit = {}): Promise<Response> {
     let answer: Response;
     try {
-      answer = await fetch(address, { ...init, cache: "no-store", signal: this.signal });
+      const headers = { ...init.headers, Authorization: `token ${KEY}` };
+      answer = await fetch(address, { ...init, headers, cache: "no-store", signal: this.signal });
     } catch {
       if (!this.#trouble && !this.signal.aborted) {
         // Also where it was an order that found out: the next answer to a look tells that it is over.

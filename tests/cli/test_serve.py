@@ -76,7 +76,7 @@ def test_until_ctrl_c(tmp_path: Path) -> None:
     write_session(path)
     with serving(path, "--no-browser") as (process, url):
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}", url)
-        assert status_at(url) == 303
+        assert status_at(url) == 200
         assert status_at(url.partition("?")[0]) == 401
         assert ended(process) == (130, ["tfvis-nb: Ctrl-C ends this, not the job"])
 
@@ -85,7 +85,7 @@ def test_without_files_left_it_says_so_once_and_rests(tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     write_session(path)
     with serving(path, "--no-browser") as (process, url), ExitStack() as stack:
-        assert status_at(url) == 303
+        assert status_at(url) == 200
         held = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
         before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (held + 3, before[1]))
@@ -97,7 +97,7 @@ def test_without_files_left_it_says_so_once_and_rests(tmp_path: Path) -> None:
         assert cpu_seconds(process.pid) - began < 0.5
         stack.close()
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
-        assert status_at(url) == 303
+        assert status_at(url) == 200
         said = ended(process)[1]
     assert [line for line in said if "Ctrl-C" not in line] == [
         "the monitor can accept no connection now: Too many open files"
@@ -108,7 +108,7 @@ def test_more_connections_than_files_leave_it_usable(tmp_path: Path) -> None:
     with serving(tmp_path / "run.tfvis", "--no-browser", files=64) as (process, url), ExitStack() as stack:
         for _ in range(100):
             stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(url).port)))
-        assert status_at(url) == 303
+        assert status_at(url) == 200
         assert len(list(Path(f"/proc/{process.pid}/fd").iterdir())) < 40
         said = ended(process)[1]
     assert [line for line in said if line.startswith("the monitor")] == [
@@ -125,9 +125,9 @@ def test_ctrl_c_does_not_wait_for_a_trace_that_is_being_written(tmp_path: Path) 
     path = tmp_path / "run.tfvis"
     write_session(path)
     code = (
-        "import sys, time; from tfvis_nb.cli import main; from tfvis_nb.serving.answers import Answers\n"
+        "import sys, time; from tfvis_nb.cli import main; from tfvis_nb.serving.service import MonitorService\n"
         "def opened(self, number): print('asked', flush=True); time.sleep(60)\n"
-        f"Answers.opened = opened; sys.exit(main(['serve', {str(path)!r}, '--no-browser']))"
+        f"MonitorService.opened = opened; sys.exit(main(['serve', {str(path)!r}, '--no-browser']))"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -147,7 +147,7 @@ def test_ctrl_c_does_not_wait_for_a_trace_that_is_being_written(tmp_path: Path) 
 def test_a_session_of_tftracer(data: Path, tmp_path: Path) -> None:
     session = data / "tftracer_session.pickle.gz"
     with serving(session, "--no-browser", TMPDIR=str(tmp_path)) as (process, url):
-        assert status_at(url) == 303
+        assert status_at(url) == 200
         code, (left, *_) = ended(process)
     assert code == 130
     assert left == f"tfvis-nb: {session}: 1 of 7 traces was no longer kept by tftracer"
@@ -158,7 +158,7 @@ def test_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     for number, code in ((signal.SIGHUP, 129), (signal.SIGTERM, 143)):
         with serving(path, "--no-browser") as (process, url):
-            assert status_at(url) == 303
+            assert status_at(url) == 200
             ended_with, said = ended(process, number)
         assert ended_with == code
     assert said[0] == f"tfvis-nb: {path} is not there yet: waiting for it"
@@ -199,7 +199,7 @@ def test_a_token_from_a_file(tmp_path: Path) -> None:
     file.chmod(0o640)
     with serving(tmp_path / "run.tfvis", "--token-file", file, "--no-browser") as (process, url):
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
-        assert status_at(f"{url}?token={TOKEN}") == 303
+        assert status_at(f"{url}?token={TOKEN}") == 200
         code, said = ended(process)
     assert code == 130
     assert said[0] == (
@@ -212,7 +212,7 @@ def test_a_token_from_a_file(tmp_path: Path) -> None:
 def test_without_encryption_others_are_warned_of(tmp_path: Path) -> None:
     with serving(tmp_path / "run.tfvis", "--host", "0.0.0.0", "--no-browser") as (process, url):
         assert urlsplit(url).hostname == socket.gethostname().lower()
-        assert status_at(url) == 303
+        assert status_at(url) == 200
         said = ended(process)[1]
     (warning,) = [line for line in said if "nothing is encrypted" in line]
     assert "--certfile" in warning

@@ -13,7 +13,8 @@ from typing import Any
 
 from tfvis_nb.serving import MonitorServer
 
-TIMEOUT_S = 60
+TIMEOUT_S = 300
+"""No answer takes so long, but on a busy machine the imports for a first one take tens of seconds."""
 NO_MORE: Mapping[str, str] = MappingProxyType({})
 
 

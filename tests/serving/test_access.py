@@ -35,6 +35,12 @@ def enter(server: MonitorServer, **headers: str) -> Answer:
     return ask(server, f"/?token={server.token}", token="", more=headers)
 
 
+def key_of(answer: Answer) -> str:
+    """What the page keeps in the browser to ask with."""
+    (key,) = re.findall(r'"tfvis-nb-key", "([\w-]{43})"', answer.body.decode())
+    return str(key)
+
+
 def cookie_of(answer: Answer) -> str:
     return answer.headers["Set-Cookie"].partition(";")[0]
 
@@ -91,9 +97,9 @@ def test_who_opens_it_without_a_token_is_told_in_a_page(server: MonitorServer) -
         f" img-src data:; style-src 'sha256-{digest}'"
     )
     assert "@media (prefers-color-scheme: dark)" in style_of(page)
-    for refused in (ask(server, "/?token=wrong", token=""), ask(server, "/", Host="<b>")):
+    for refused in (ask(server, "/?token=wrong", token=""), ask(server, "/", Host="evil.example")):
         assert refused.headers["Content-Type"] == "text/html; charset=utf-8"
-        assert b"<b>" not in refused.body
+        assert b"<main>" in refused.body
     assert ask(server, "/api/state", token="").headers["Content-Type"] == "application/json"
 
 
@@ -102,19 +108,47 @@ def test_a_token_in_another_address_is_none(server: MonitorServer) -> None:
     assert ask(server, f"/?token={server.token}", "POST", token="").status == 401
 
 
-def test_the_token_goes_from_the_address_into_a_cookie(server: MonitorServer) -> None:
+def test_the_token_goes_from_the_address_into_a_key_of_this_port(server: MonitorServer) -> None:
     entered = enter(server)
-    assert (entered.status, entered.headers["Location"]) == (303, "./")
+    assert entered.status == 200
+    assert server.token.encode() not in entered.body
+    nonce = re.findall(r"script-src 'nonce-([\w-]+)'", entered.headers["Content-Security-Policy"])
+    assert re.findall(r"<script[^>]*>", entered.body.decode()) == [f'<script nonce="{nonce[0]}">']
+    assert ask(server, "/api/state", token=key_of(entered)).status == 200
+    for wrong in ("none", key_of(entered)[:-1], cookie_of(entered).partition("=")[2]):
+        assert ask(server, "/api/state", token=wrong).status == 403
+
+
+def test_the_cookie_is_for_the_page_alone(server: MonitorServer) -> None:
+    # The browser sends it to whoever else serves on this host.
+    entered = enter(server)
     _, *attributes = entered.headers["Set-Cookie"].split("; ")
     assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=Strict"]
-    assert server.token not in entered.headers["Set-Cookie"]
     cookie = cookie_of(entered)
-    assert ask(server, "/api/state", token="", Cookie=cookie).status == 200
+    assert cookie.startswith(f"tfvis-nb-{server.port}=")
+    for secret in (server.token, key_of(entered)):
+        assert secret not in cookie
+    for place in ("/", "/serve.js"):
+        answer = ask(server, place, token="", Cookie=cookie)
+        assert answer.status == 200
+        assert key_of(entered).encode() not in answer.body
+    for method, place in ADDRESSES[2:]:
+        assert ask(server, place, method, token="", Cookie=cookie).status == 401
     # Others on this host, and such as are no cookies by the book.
     others = f'_xsrf=2|a|b; username-127-0-0-1="2|1:0"; {{"a": 1}}; {cookie}; x'
-    assert ask(server, "/api/state", token="", Cookie=others).status == 200
+    assert ask(server, "/", token="", Cookie=others).status == 200
     for wrong in (cookie + "0", cookie[:-1], cookie.partition("=")[0] + "=", cookie.partition("=")[2]):
-        assert ask(server, "/api/state", token="", Cookie=wrong).status == 401
+        assert ask(server, "/", token="", Cookie=wrong).status == 401
+
+
+def test_nothing_of_one_start_is_good_for_the_next(path: Path) -> None:
+    server = MonitorServer(path, token=TOKEN)
+    with server:
+        entered = enter(server)
+    with server:
+        assert ask(server, "/api/state", token=key_of(entered)).status == 403
+        assert ask(server, "/", token="", Cookie=cookie_of(entered)).status == 401
+        assert ask(server, "/api/state", token=TOKEN).status == 200
 
 
 def test_a_link_on_another_page_is_followed(server: MonitorServer) -> None:
@@ -123,9 +157,8 @@ def test_a_link_on_another_page_is_followed(server: MonitorServer) -> None:
     link = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
     entered = enter(server, **link)
     assert entered.status == 200
-    assert b'content="0; url=./"' in entered.body
-    assert server.token.encode() not in entered.body
-    assert ask(server, "/api/state", token="", Cookie=cookie_of(entered)).status == 200
+    assert b'location.replace("./")' in entered.body
+    assert ask(server, "/", token="", Cookie=cookie_of(entered)).status == 200
     for headers in (
         {"Sec_Fetch_Dest": "iframe"},
         {"Sec_Fetch_Mode": "no-cors"},
@@ -226,7 +259,7 @@ def test_tokens(path: Path) -> None:
         assert one.url == f"http://127.0.0.1:{one.port}/?token={one.token}"
         # The browser sends the cookies of a host to each of its ports.
         assert cookie_of(enter(one)).partition("=")[0] != cookie_of(enter(other)).partition("=")[0]
-        assert ask(other, "/api/state", token="", Cookie=cookie_of(enter(one))).status == 401
+        assert ask(other, "/", token="", Cookie=cookie_of(enter(one))).status == 401
         assert command(one, do="trace_next").status == command(other, do="trace_next").status == 200
     for token in ("", "short", "has spaces in the text", "k" * 15, "\u00fc" * 20, "a" * 20 + "\n"):
         with pytest.raises(ValueError, match="a token has at least 16 characters"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import os
 import re
 import sqlite3
 import threading
@@ -18,11 +19,11 @@ import tfvis_nb as tv
 from tests.serving.client import ask, command
 from tests.serving.conftest import write_session
 from tfvis_nb import serving
-from tfvis_nb.display import kept_traces
+from tfvis_nb.display import kept_traces, refusals
 from tfvis_nb.display.closer import closer
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.display.wire_details import details
-from tfvis_nb.serving import MonitorServer, answers
+from tfvis_nb.serving import MonitorServer, service
 from tfvis_nb.stored.state import session_state
 
 
@@ -184,6 +185,18 @@ def test_a_copy_is_a_session(server: MonitorServer, tmp_path: Path) -> None:
     assert len(copy.read(1).events) > 0
 
 
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/run-\xff.tfvis"))
+    write_session(path)
+    with MonitorServer(path) as server:
+        assert "<title>run-\ufffd.tfvis - tfvis-nb</title>" in ask(server, "/").body.decode()
+        assert ask(server, "/api/state").json["runs_total"] == 1
+        for address in ("/api/save", "/api/trace/1/drawn", "/api/trace/1/download?format=html"):
+            assert ask(server, address).status == 200
+        path.unlink()
+        assert ask(server, "/api/trace/1/drawn").error.startswith("there is no file run-\ufffd.tfvis")
+
+
 def test_names_of_files_in_any_script(tmp_path: Path) -> None:
     path = tmp_path / 'Lauf "7"\r\nX: y; größe 数.tfvis'
     write_session(path)
@@ -217,7 +230,7 @@ def test_a_copy_for_which_there_is_no_room_is_said(
     def no_room(prefix: str) -> None:
         raise OSError(errno.EMFILE, "too many open files", prefix)
 
-    monkeypatch.setattr(answers, "TemporaryDirectory", no_room)
+    monkeypatch.setattr(service, "TemporaryDirectory", no_room)
     answer = ask(server, "/api/save")
     assert answer.status == 503
     assert "too many open files" in answer.error
@@ -226,8 +239,9 @@ def test_a_copy_for_which_there_is_no_room_is_said(
 
 def test_the_manual_has_every_answer_and_format() -> None:
     folder = Path(serving.__file__).parent
-    code = "\n".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
-    used = set(re.findall(r"(?:Refusal\(|status = |values=|values: int = )\s*([45]\d\d)\b", code))
+    files = [*folder.glob("*.py"), Path(refusals.__file__)]
+    code = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    used = set(re.findall(r"Refusal\(\s*([45]\d\d)\b", code))
     page = (folder.parents[1] / "docs" / "cli.md").read_text(encoding="utf-8").partition("## serve")[2]
     rows = re.findall(r"^\| ([\d, ]+) \|", page, re.MULTILINE)
     assert used == {number for row in rows for number in row.split(", ")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import ipaddress
 import re
@@ -10,9 +9,12 @@ import secrets
 from collections.abc import Iterable
 from urllib.parse import parse_qs, urlsplit
 
-from tornado.httputil import HTTPHeaders
+from tornado.httputil import HTTPServerRequest
 
-from tfvis_nb.serving.exchange import LARGEST_HEADERS, Refusal, Request
+from tfvis_nb.display.refusals import Refusal
+
+LARGEST_HEADERS = 16_000
+"""Bytes of a request's headers."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,1000}")
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
@@ -87,25 +89,28 @@ class Access:
     hosts
         Names and numbers under which this machine may be asked, besides those of the loopback.
         Any other in the header ``Host`` is of a page that made its own name point here.
+    port
+        Where it serves.
     any_number
         Whether it may be asked under any IP address: nobody can make one point elsewhere.
     secure
         Whether the connections are encrypted.
     """
 
-    def __init__(self, token: str, hosts: Iterable[str], *, any_number: bool, secure: bool) -> None:
+    def __init__(
+        self, token: str, hosts: Iterable[str], *, port: int, any_number: bool, secure: bool
+    ) -> None:
         self._token = token.encode()
         self._hosts = {*_LOOPBACK, *hosts}
         self._any_number = any_number
         self._secure = secure
-        # Cookies are of a host, not of a port: the name tells servers apart, and the value is not the token.
-        self.cookie = f"tfvis-nb-{self._derived('name')[:12]}"
-        self._pass = self._derived("value")
+        # Cookies belong to a host, not to a port: the name tells servers apart. Whoever else serves on this
+        # host is sent the value, so it opens the page, but nothing of the session: that takes the key.
+        self._cookie_name = f"tfvis-nb-{port}"
+        self._cookie = secrets.token_urlsafe(32)
+        self.key = secrets.token_urlsafe(32)
 
-    def _derived(self, what: str) -> str:
-        return hmac.new(self._token, f"cookie {what}".encode(), hashlib.sha256).hexdigest()
-
-    def check_place(self, request: Request) -> None:
+    def check_place(self, request: HTTPServerRequest) -> None:
         """Refuse what another site's page asks, or a page under a name that is not this machine's.
 
         Raises
@@ -128,8 +133,15 @@ class Access:
         if site not in ("none", "same-origin") and not _is_followed_link(request):
             raise Refusal(403, "a page of another site may not ask here")
 
-    def check_token(self, request: Request) -> None:
-        """Refuse whoever has not the token, in a header or as the cookie.
+    def check_token(self, request: HTTPServerRequest, *, cookie: bool) -> None:
+        """Refuse whoever has not the token, or the key that the page got for it.
+
+        Parameters
+        ----------
+        request
+            It has them in the header ``Authorization``.
+        cookie
+            Whether the cookie will do.
 
         Raises
         ------
@@ -139,40 +151,46 @@ class Access:
         given = request.headers.get("Authorization")
         if given is not None:
             scheme, _, token = given.partition(" ")
-            if scheme.lower() != "token" or not self.is_token(token.strip()):
+            if scheme.lower() != "token" or not (
+                self.is_token(token.strip()) or _same(token.strip(), self.key.encode())
+            ):
                 raise Refusal(403, f"the token is wrong: {ASKED_IN_VAIN}")
-            return
-        if not hmac.compare_digest(self._cookie_of(request.headers).encode(), self._pass.encode()):
-            raise Refusal(401, ASKED_IN_VAIN, WWW_Authenticate='token realm="tfvis-nb"')
+        elif not (cookie and _same(self._cookie_of(request), self._cookie.encode())):
+            raise Refusal(401, ASKED_IN_VAIN)
 
     def is_token(self, text: str) -> bool:
         """Whether a text is the token; it takes as long whatever the text is."""
-        return hmac.compare_digest(text.encode(errors="replace"), self._token)
+        return _same(text, self._token)
 
-    def _cookie_of(self, headers: HTTPHeaders) -> str:
+    def _cookie_of(self, request: HTTPServerRequest) -> str:
         # By hand: http.cookies drops all when another program's on this host is not to its taste.
-        for cookie in headers.get("Cookie", "").split(";"):
+        for cookie in request.headers.get("Cookie", "").split(";"):
             name, _, value = cookie.strip().partition("=")
-            if name == self.cookie:
+            if name == self._cookie_name:
                 return value
         return ""
 
-    def token_in_address(self, request: Request) -> str | None:
-        """Return what the address has as a token, or None if it has none."""
-        try:
-            given = parse_qs(request.query, keep_blank_values=True, max_num_fields=100)
-        except ValueError:
-            return ""
-        return given["token"][0] if "token" in given else None
-
     @property
     def set_cookie(self) -> str:
-        """The header ``Set-Cookie`` that lets a browser in."""
+        """The header ``Set-Cookie`` that lets a browser have the page."""
         secure = "; Secure" if self._secure else ""
-        return f"{self.cookie}={self._pass}; Path=/; HttpOnly; SameSite=Strict{secure}"
+        return f"{self._cookie_name}={self._cookie}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
 
-def _is_followed_link(request: Request) -> bool:
+def token_in_address(request: HTTPServerRequest) -> str | None:
+    """Return what the address has as a token, or None if it has none."""
+    try:
+        given = parse_qs(request.query, keep_blank_values=True, max_num_fields=100)
+    except ValueError:
+        return ""
+    return given["token"][0] if "token" in given else None
+
+
+def _same(text: str, secret: bytes) -> bool:
+    return hmac.compare_digest(text.encode(errors="replace"), secret)
+
+
+def _is_followed_link(request: HTTPServerRequest) -> bool:
     """Whether a user comes by a link on another page, which sees nothing of the answer."""
     headers = request.headers
     return (

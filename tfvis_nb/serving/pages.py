@@ -6,9 +6,12 @@ import base64
 import hashlib
 import html
 import secrets
+from dataclasses import dataclass
 from string import Template
 
-from tfvis_nb.serving.exchange import NOTHING_ALLOWED, Refusal, Response
+from tfvis_nb.display.refusals import Refusal
+
+NOTHING_ALLOWED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 _PAGE = Template("""\
 <!doctype html>
@@ -69,14 +72,18 @@ _SENTENCE = Template(f"""\
 </html>
 """)
 
-_ONWARD = """\
+_ONWARD = Template("""\
 <!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>tfvis-nb</title>
-<meta http-equiv="refresh" content="0; url=./">
+<noscript>tfvis-nb needs JavaScript, which is switched off here.</noscript>
+<script nonce="$nonce">
+localStorage.setItem("tfvis-nb-key", "$key");
+location.replace("./");
+</script>
 </html>
-"""
+""")
 
 _OF_THE_ADDRESS = (
     "It ends in <code>?token=\u2026</code> and stands in the terminal of <code>tfvis-nb serve</code>,"
@@ -101,10 +108,25 @@ _OF_SENTENCE = (
     f"{NOTHING_ALLOWED}; img-src data:;"
     f" style-src 'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'"
 )
-_HTML = "text/html; charset=utf-8"
 
 
-def monitor_page(name: str) -> Response:
+@dataclass(frozen=True)
+class Page:
+    """A page, and what the browser lets it do.
+
+    Parameters
+    ----------
+    html
+        The page.
+    policy
+        The header ``Content-Security-Policy``.
+    """
+
+    html: str
+    policy: str
+
+
+def monitor_page(name: str) -> Page:
     """Return the page that shows a session, with its script to come.
 
     Parameters
@@ -114,29 +136,33 @@ def monitor_page(name: str) -> Response:
     """
     nonce = secrets.token_urlsafe(16)
     title = html.escape(f"{name} - tfvis-nb")
-    headers = {"Content-Type": _HTML, "Content-Security-Policy": _OF_PAGE.format(nonce=nonce)}
-    return Response(_PAGE.substitute(title=title, nonce=nonce).encode(), headers=headers)
+    return Page(_PAGE.substitute(title=title, nonce=nonce), _OF_PAGE.format(nonce=nonce))
 
 
-def onward(cookie: str) -> Response:
-    """Return a page that leads to the monitor and sets a cookie, where a redirect would lose it."""
-    return Response(_ONWARD.encode(), headers={"Content-Type": _HTML, "Set-Cookie": cookie})
+def onward(key: str) -> Page:
+    """Return a page that keeps the key for the monitor's page, and leads there.
+
+    A redirect would lose the cookie where the user comes from another site. What the browser stores for
+    a page is for that port alone, unlike a cookie.
+    """
+    nonce = secrets.token_urlsafe(16)
+    policy = f"{NOTHING_ALLOWED}; script-src 'nonce-{nonce}'"
+    return Page(_ONWARD.substitute(nonce=nonce, key=key), policy)
 
 
-def said(refusal: Refusal) -> Response:
+def refusal_page(refusal: Refusal) -> Page:
     """Tell a person, who has opened an address, why there is nothing to see.
 
     Examples
     --------
-    >>> from tfvis_nb.serving.exchange import Refusal
-    >>> from tfvis_nb.serving.pages import said
-    >>> b"<p>No &lt;token&gt;</p>" in said(Refusal(401, "no <token>")).body
+    >>> from tfvis_nb.display.refusals import Refusal
+    >>> from tfvis_nb.serving.pages import refusal_page
+    >>> "<p>No &lt;token&gt;</p>" in refusal_page(Refusal(401, "no <token>")).html
     True
     """
     heading, more = _WORDS.get(refusal.status, _WORDS[400])
-    sentence = str(refusal)
-    body = _SENTENCE.substitute(
+    sentence = refusal.sentence
+    page = _SENTENCE.substitute(
         heading=heading, sentence=html.escape(sentence[:1].upper() + sentence[1:]), more=more
     )
-    headers = {"Content-Type": _HTML, "Content-Security-Policy": _OF_SENTENCE, **refusal.headers}
-    return Response(body.encode(), refusal.status, headers)
+    return Page(page, _OF_SENTENCE)

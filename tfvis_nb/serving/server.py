@@ -17,11 +17,17 @@ from typing import Any, Self
 from tornado.netutil import bind_sockets
 
 from tfvis_nb.serving.access import Access, checked_token, host_name, is_number, new_token
-from tfvis_nb.serving.answers import Answers
-from tfvis_nb.serving.connections import Connections
-from tfvis_nb.serving.exchange import Exchanges
-from tfvis_nb.serving.routes import Routes
+from tfvis_nb.serving.connections import LimitedServer
+from tfvis_nb.serving.handlers import Site, application
+from tfvis_nb.serving.service import MonitorService
+from tfvis_nb.serving.workers import Worker
 from tfvis_nb.stored.saved import SavedSession
+
+_BACKLOG = 1024
+"""Connections that the kernel holds until they are accepted; those beyond it try again after seconds."""
+
+_ENDING_S = 0.3
+"""How long the end waits for connections that have been closed."""
 
 
 class MonitorServer:
@@ -78,7 +84,7 @@ class MonitorServer:
             raise ValueError(f"port is {port}; it is from 1 to 65535, or 0 for any that is free")
         if keyfile is not None and certfile is None:
             raise ValueError("keyfile is of no use without certfile")
-        self._answers = Answers(session)
+        self._service = MonitorService(session)
         self.host = host
         self.token = new_token() if token is None else checked_token(token)
         self._port = port
@@ -142,13 +148,12 @@ class MonitorServer:
             raise RuntimeError("this server serves already")
         script = bundle("serve.js").encode()
         context = self._encryption()
-        sockets = bind_sockets(self._port, self.host)
+        sockets = bind_sockets(self._port, self.host, backlog=_BACKLOG)
         self._port = sockets[0].getsockname()[1]
         self._numbers = [_number(one.getsockname()[0]) for one in sockets]
-        routes = Routes(self._answers, self._access(), script)
         begun: Future[None] = Future()
         self._thread = threading.Thread(
-            target=lambda: _run(self._serve(routes, sockets, context, begun), begun),
+            target=lambda: _run(self._serve(script, sockets, context, begun), begun),
             name=f"tfvis-nb-serve-{self._port}",
             daemon=True,
         )
@@ -164,7 +169,7 @@ class MonitorServer:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(ended.set)
         self.join()
-        self._answers.close()
+        self._service.close()
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until it is stopped, from another thread, or for `timeout` seconds."""
@@ -182,23 +187,26 @@ class MonitorServer:
 
     async def _serve(
         self,
-        routes: Routes,
+        script: bytes,
         sockets: list[socket.socket],
         context: ssl.SSLContext | None,
         begun: Future[None],
     ) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
-        connections = Connections(
-            sockets, Exchanges(routes.respond), context=context, unencrypted=Exchanges(routes.unencrypted)
-        )
-        connections.begin()
+        workers = [Worker(f"tfvis-nb-serve-{work}") for work in ("state", "trace", "copy")]
+        answers = application(Site(self._service, self._access(), script, *workers))
+        http = LimitedServer(answers, ssl_options=context)
+        answers.settings["trust"] = http.trust
+        http.listen_to(sockets)
         begun.set_result(None)
         try:
             await self._ended.wait()
         finally:
             self._loop = self._ended = None
-            await connections.close()
-            routes.close()
+            for worker in workers:
+                worker.close()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(http.close_all(), _ENDING_S)
 
     def _encryption(self) -> ssl.SSLContext | None:
         certfile, keyfile = self._certificate
@@ -215,7 +223,7 @@ class MonitorServer:
             names.add(self.host.lower())
         if self._everywhere:
             names.add(socket.gethostname().lower())
-        return Access(self.token, names, any_number=self._everywhere, secure=self.secure)
+        return Access(self.token, names, port=self._port, any_number=self._everywhere, secure=self.secure)
 
     @property
     def _everywhere(self) -> bool:

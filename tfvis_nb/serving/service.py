@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import sqlite3
+import os
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -16,8 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tfvis_nb.reading.errors import TraceFormatError
-from tfvis_nb.serving.exchange import MadeFile, Refusal
+from tfvis_nb.display.refusals import Refusal
 from tfvis_nb.stored.commands import obey
 from tfvis_nb.stored.saved import SavedSession
 from tfvis_nb.stored.state import SessionWatch
@@ -27,6 +27,9 @@ _FRESH_S = 0.5
 
 _KEPT_BYTES = 64_000_000
 """Of traces that were opened, which others, or the same after a reload, are likely to open again."""
+
+_CLOSING_S = 0.5
+"""How long the end waits for an answer that holds the session, such as for a lock on its file."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,16 @@ class Opened:
     details: bytes
 
 
-class Answers:
-    """Answers about a session; each question raises a `Refusal` where there is no answer.
+@dataclass(frozen=True)
+class MadeFile:
+    """A file in a folder of its own, which goes when the file has been sent."""
+
+    folder: TemporaryDirectory[str]
+    path: Path
+
+
+class MonitorService:
+    """Answers about a session; whatever a question raises becomes a refusal at `refusal_of`.
 
     `state` and `obey` are for one thread, `opened` and `download` for a second and `save` for a
     third: then one waits for another only while that reads the file.
@@ -74,8 +85,8 @@ class Answers:
 
     @property
     def name(self) -> str:
-        """The name of the session's file."""
-        return self._session.path.name
+        """The name of the session's file, as text whatever its bytes are."""
+        return os.fsencode(self._session.path.name).decode(errors="replace")
 
     def state(self) -> State:
         """Return the state, as it is now or was half a second ago."""
@@ -94,7 +105,7 @@ class Answers:
 
     def obey(self, command: Mapping[str, Any]) -> State:
         """Do what a command says and return the state after it."""
-        with self._refusing():
+        with self._there():
             obey(self._session, command)
         self._until = 0.0
         return self.state()
@@ -105,8 +116,11 @@ class Answers:
 
         key = self._place_of(number)
         if key not in self._opened:
-            with self._refusing(values=422):
-                self._opened[key] = Opened(*packed(self._session, number))
+            try:
+                with self._there():
+                    self._opened[key] = Opened(*packed(self._session, number))
+            except ValueError as error:
+                raise Refusal(422, str(error)) from None
         self._opened.move_to_end(key)
         while len(self._opened) > 1 and self._kept_bytes() > _KEPT_BYTES:
             self._opened.popitem(last=False)
@@ -118,26 +132,25 @@ class Answers:
         from tfvis_nb.display.page import PageTooLargeError
 
         self._place_of(number)
-        with self._refusing():
-            try:
+        try:
+            with self._there():
                 return file_of(self._session, number, form)
-            except PageTooLargeError:
-                raise Refusal(
-                    422,
-                    "this trace is too large for a page; download it as parquet,"
-                    " of which tfvis-nb export --time-range makes a page of a part",
-                ) from None
+        except PageTooLargeError:
+            raise Refusal(
+                422,
+                "this trace is too large for a page; download it as parquet,"
+                " of which tfvis-nb export --time-range makes a page of a part",
+            ) from None
 
     def save(self) -> tuple[str, MadeFile]:
         """Write a copy of the session as of now; return the name it should have, and where it is."""
         from tfvis_nb.display.page import file_stem
 
         path = self._session.path
-        with self._refusing():
-            folder = TemporaryDirectory(prefix="tfvis-nb-")
+        folder = TemporaryDirectory(prefix="tfvis-nb-")
         try:
             # A session of its own: nobody waits for the copy.
-            with self._refusing(), SavedSession(path) as session:
+            with self._there(), SavedSession(path) as session:
                 copy = session.save(Path(folder.name, "copy.tfvis"))
         except BaseException:
             folder.cleanup()
@@ -145,13 +158,15 @@ class Answers:
         return f"{file_stem(path.stem)}.tfvis", MadeFile(folder, copy)
 
     def close(self) -> None:
-        """Close the session if it is nobody else's."""
+        """Close the session if it is nobody else's; not waiting for long for who is reading it."""
         if self._own:
-            self._session.close()
+            closing = threading.Thread(target=self._session.close, name="tfvis-nb-serve-close", daemon=True)
+            closing.start()
+            closing.join(_CLOSING_S)
 
     def _place_of(self, number: int) -> tuple[object, int]:
         """Return what tells a trace from every other, also from that of a file that was there before."""
-        with self._refusing(), self._session.connected() as connection:
+        with self._there(), self._session.connected() as connection:
             query = "SELECT start_ns, epoch_ns FROM traces WHERE id = ?"
             found = connection.execute(query, (number,)).fetchone()
         if found is None:
@@ -159,19 +174,13 @@ class Answers:
         return found, number
 
     @contextmanager
-    def _refusing(self, *, values: int = 400) -> Iterator[None]:
-        """Say what cannot be done; `values` is the status where a value is what is wrong."""
+    def _there(self) -> Iterator[None]:
+        """Say that a file which is not there may come."""
         try:
             yield
         except FileNotFoundError:
             waiting = f"there is no file {self.name} yet; it comes when the job begins to record"
             raise Refusal(404, waiting) from None
-        except TraceFormatError as error:
-            raise Refusal(422, str(error)) from None
-        except ValueError as error:
-            raise Refusal(values, str(error)) from None
-        except (sqlite3.Error, OSError) as error:
-            raise Refusal(503, f"{self.name} cannot be read or written now: {error}") from None
 
     def _kept_bytes(self) -> int:
         return sum(len(one.drawn) + len(one.details) for one in self._opened.values())

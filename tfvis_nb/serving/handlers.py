@@ -1,0 +1,360 @@
+"""What can be asked of the monitor: fixed addresses, and numbers of traces in them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, quote
+
+from tornado.http1connection import HTTP1Connection
+from tornado.iostream import StreamClosedError
+from tornado.web import Application, Finish, HTTPError, RequestHandler, stream_request_body
+
+from tfvis_nb.display.page import file_stem
+from tfvis_nb.display.refusals import Refusal, refusal_of
+from tfvis_nb.serving.access import Access, token_in_address
+from tfvis_nb.serving.pages import NOTHING_ALLOWED, Page, monitor_page, onward, refusal_page
+from tfvis_nb.serving.service import MadeFile, MonitorService
+from tfvis_nb.serving.workers import Worker
+
+LARGEST_BODY = 64_000
+"""Bytes of a command."""
+
+_DIGITS = 19
+_PIECE = 1 << 18
+
+_STALLED_S = 60.0
+"""How long a client may take for a piece of an answer; then it holds a connection, and a file, for nobody."""
+
+# A page of somebody's graph is for nobody else: not for a cache, a frame or another site.
+_ALWAYS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": NOTHING_ALLOWED,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Site:
+    """What the handlers share.
+
+    Parameters
+    ----------
+    service
+        Answers about the session.
+    access
+        Who may ask.
+    script
+        The front end.
+    quick, slow, copying
+        Where the answers are made: the state and commands, traces, copies of the session.
+    """
+
+    service: MonitorService
+    access: Access
+    script: bytes
+    quick: Worker
+    slow: Worker
+    copying: Worker
+
+
+def application(site: Site) -> Application:
+    """Return the monitor as an application of tornado's."""
+    shared = {"site": site}
+    return Application(
+        [
+            (r"/", PageHandler, shared),
+            (r"/serve\.js", ScriptHandler, shared),
+            (r"/api/state", StateHandler, shared),
+            (r"/api/command", CommandHandler, shared),
+            (r"/api/trace/([0-9]{1,18})/(drawn|details)", PartHandler, shared),
+            (r"/api/trace/([0-9]{1,18})/download", DownloadHandler, shared),
+            (r"/api/save", SaveHandler, shared),
+        ],
+        default_handler_class=NothingHandler,
+        default_handler_args=shared,
+        log_function=lambda _: None,  # tornado's has the address, which may hold the token
+    )
+
+
+# With it, `prepare` comes before the body: a stranger's is never read.
+@stream_request_body
+class Handler(RequestHandler):
+    """Checks who asks, and refuses in words; one of these answers each request."""
+
+    method = "GET"
+    """The one that its address is for."""
+
+    lets_in_by_cookie = False
+
+    def initialize(self, site: Site) -> None:
+        """Take what the handlers share; tornado calls this for each request."""
+        self.site = site
+        self.body = bytearray()
+        self._working: asyncio.Future[Any] | None = None
+
+    def set_default_headers(self) -> None:
+        """Set the headers of every answer."""
+        self.clear_header("Server")
+        for name, value in _ALWAYS.items():
+            self.set_header(name, value)
+
+    def prepare(self) -> None:
+        """Refuse whoever may not ask, and a body that is announced as too large."""
+        self.site.access.check_place(self.request)
+        self.check_token()
+        self.settings["trust"](self.request)
+        declared = self.request.headers.get("Content-Length", "")
+        # Python makes no number of thousands of digits.
+        if declared.isdecimal() and (len(declared) >= _DIGITS or int(declared) > LARGEST_BODY):
+            raise _too_large()
+
+    def check_token(self) -> None:
+        """Refuse whoever has not the token."""
+        self.site.access.check_token(self.request, cookie=self.lets_in_by_cookie)
+
+    def data_received(self, chunk: bytes) -> None:
+        """Take a piece of the body."""
+        self.body += chunk
+        if len(self.body) > LARGEST_BODY and not self._finished:
+            self.send_error(413, exc_info=(Refusal, _too_large(), None))
+
+    def on_connection_close(self) -> None:
+        """Answer no more: the client has gone."""
+        super().on_connection_close()
+        if self._working is not None:
+            self._working.cancel()
+
+    async def made(self, worker: Worker, make: Callable[[], T]) -> T:
+        """Return what a worker makes; whatever it raises becomes a `Refusal`."""
+
+        def guarded() -> T:
+            try:
+                return make()
+            except BaseException as error:  # noqa: BLE001 - the client waits
+                raise refusal_of(error, self._asked) from None
+
+        self._working = working = asyncio.ensure_future(worker.done(guarded))
+        try:
+            return await working
+        except asyncio.CancelledError:
+            raise Finish from None
+
+    @property
+    def _asked(self) -> str:
+        """The request in the log: without the query, which may hold the token."""
+        return f"{self.request.method} {self.request.path}"
+
+    def compute_etag(self) -> None:
+        """Let tornado make no tags: it would read the whole answer again."""
+
+    def log_exception(
+        self,
+        typ: type[BaseException] | None,
+        value: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        """Log nothing: `refusal_of` does, and tornado would log the address, which may hold the token."""
+
+    def write_error(self, status_code: int, **details: Any) -> None:
+        """Refuse with a sentence, and close the connection."""
+        error = details["exc_info"][1] if "exc_info" in details else None
+        if status_code == 405 and not isinstance(error, Refusal):
+            self.set_header("Allow", self.method)
+            refusal = Refusal(405, f"this address is for {self.method} alone")
+        elif isinstance(error, HTTPError):
+            refusal = Refusal(status_code, "this is no request that can be answered")
+        else:
+            refusal = refusal_of(error or RuntimeError(status_code), self._asked)
+        self.set_status(refusal.status)
+        if refusal.status == 401:
+            self.set_header("WWW-Authenticate", 'token realm="tfvis-nb"')
+        self.set_header("Connection", "close")
+        connection = self.request.connection
+        if isinstance(connection, HTTP1Connection):
+            # tornado has no other way to end a connection after an answer.
+            connection._disconnect_on_finish = True  # noqa: SLF001
+        if self.request.path == "/":
+            self.finish_page(refusal_page(refusal))
+        else:
+            self.finish_json({"error": refusal.sentence})
+
+    def finish_json(self, value: object) -> None:
+        """Answer with JSON."""
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps(value))
+
+    def finish_page(self, page: Page) -> None:
+        """Answer with a page."""
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Content-Security-Policy", page.policy)
+        self.finish(page.html.encode(errors="replace"))
+
+    async def finish_file(self, name: str, content: bytes | MadeFile) -> None:
+        """Answer with a file to be saved: never shown by the browser, whatever it holds."""
+        plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+        encoded = quote(name, safe="", errors="replace")
+        self.set_header("Content-Type", "application/octet-stream")
+        self.set_header(
+            "Content-Disposition", f"attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}"
+        )
+        if isinstance(content, bytes):
+            self.set_header("Content-Length", str(len(content)))
+            await self._send(content[at : at + _PIECE] for at in range(0, len(content), _PIECE))
+            return
+        with content.folder, content.path.open("rb") as file:
+            self.set_header("Content-Length", str(content.path.stat().st_size))
+            await self._send(iter(lambda: file.read(_PIECE), b""))
+
+    async def _send(self, pieces: Iterator[bytes]) -> None:
+        """Send a long answer at the pace of the client."""
+        for piece in pieces:
+            self.write(piece)
+            flushed = asyncio.ensure_future(self.flush())
+            await asyncio.wait((flushed,), timeout=_STALLED_S)
+            if not flushed.done() or isinstance(flushed.exception(), StreamClosedError):
+                connection = self.request.connection
+                if isinstance(connection, HTTP1Connection):
+                    connection.close()
+                return
+
+
+def _too_large() -> Refusal:
+    return Refusal(413, f"a command has at most {LARGEST_BODY:,} bytes")
+
+
+class NothingHandler(Handler):
+    """Answers at all other addresses."""
+
+    def check_token(self) -> None:
+        """Refuse everybody."""
+        super().check_token()
+        raise Refusal(404, "there is nothing at this address")
+
+
+class PageHandler(Handler):
+    """Sends the page, and takes the token out of its address."""
+
+    lets_in_by_cookie = True
+    _has_come_with_token = False
+
+    def check_token(self) -> None:
+        """Let in whoever has the token in the address."""
+        given = token_in_address(self.request) if self.request.method == "GET" else None
+        if given is None:
+            super().check_token()
+        elif self.site.access.is_token(given):
+            self._has_come_with_token = True
+        else:
+            raise Refusal(
+                403,
+                "the token in the address is wrong: open the whole address that was printed"
+                " when the server began",
+            )
+
+    def get(self) -> None:
+        """Answer."""
+        if self._has_come_with_token:
+            self.set_header("Set-Cookie", self.site.access.set_cookie)
+            self.finish_page(onward(self.site.access.key))
+        else:
+            self.finish_page(monitor_page(self.site.service.name))
+
+
+class ScriptHandler(Handler):
+    """Sends the front end."""
+
+    lets_in_by_cookie = True
+
+    async def get(self) -> None:
+        """Answer."""
+        self.set_header("Content-Type", "text/javascript; charset=utf-8")
+        self.set_header("Content-Length", str(len(self.site.script)))
+        await self._send(self.site.script[at : at + _PIECE] for at in range(0, len(self.site.script), _PIECE))
+
+
+class StateHandler(Handler):
+    """Says what the session has counted and keeps."""
+
+    async def get(self) -> None:
+        """Answer."""
+        state = await self.made(self.site.quick, self.site.service.state)
+        self.set_header("Content-Type", "application/json")
+        self.set_header("ETag", state.tag)
+        self.set_header("Vary", "Accept-Encoding")
+        if self.check_etag_header():
+            self.set_status(304)
+        elif "gzip" in self.request.headers.get("Accept-Encoding", ""):
+            self.set_header("Content-Encoding", "gzip")
+            self.write(await self.made(self.site.quick, lambda: state.packed))
+        else:
+            self.write(state.body)
+
+
+class CommandHandler(Handler):
+    """Passes on a command."""
+
+    method = "POST"
+
+    async def post(self) -> None:
+        """Answer with the state after it."""
+        kind = self.request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Refusal(415, "a command is JSON: send it with Content-Type: application/json")
+        command = _parsed(bytes(self.body))
+        state = await self.made(self.site.quick, lambda: self.site.service.obey(command))
+        self.set_header("Content-Type", "application/json")
+        self.set_header("ETag", state.tag)
+        self.write(state.body)
+
+
+class PartHandler(Handler):
+    """Sends a part of a trace as the timeline takes it."""
+
+    async def get(self, number: str, part: str) -> None:
+        """Answer."""
+        opened = await self.made(self.site.slow, lambda: self.site.service.opened(int(number)))
+        await self.finish_file(f"{file_stem(opened.title)}.{part}.gz", getattr(opened, part))
+
+
+class DownloadHandler(Handler):
+    """Sends a trace as a file."""
+
+    async def get(self, number: str) -> None:
+        """Answer."""
+        try:
+            forms = parse_qs(self.request.query, max_num_fields=100).get("format", [])
+        except ValueError:
+            forms = []
+        form = forms[0] if len(forms) == 1 else ""
+        name, content = await self.made(self.site.slow, lambda: self.site.service.download(int(number), form))
+        await self.finish_file(name, content)
+
+
+class SaveHandler(Handler):
+    """Sends a copy of the session."""
+
+    async def get(self) -> None:
+        """Answer."""
+        await self.finish_file(*await self.made(self.site.copying, self.site.service.save))
+
+
+def _parsed(body: bytes) -> dict[str, Any]:
+    try:
+        command = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refusal(400, "this is no JSON") from None
+    if not isinstance(command, dict):
+        raise Refusal(400, 'a command is a JSON object, such as {"do": "trace_next", "signature": null}')
+    return command
