@@ -112,7 +112,7 @@ def test_more_connections_than_files_leave_it_usable(tmp_path: Path) -> None:
         assert len(list(Path(f"/proc/{process.pid}/fd").iterdir())) < 40
         said = ended(process)[1]
     assert [line for line in said if line.startswith("the monitor")] == [
-        "the monitor has 16 connections, and no more at a time: those that ask nothing are closed for others"
+        "the monitor has 16 connections, and no more at a time: those without the token are closed for others"
     ]
 
 
@@ -125,7 +125,8 @@ def test_ctrl_c_does_not_wait_for_a_trace_that_is_being_written(tmp_path: Path) 
     path = tmp_path / "run.tfvis"
     write_session(path)
     code = (
-        "import sys, time; from tfvis_nb.cli import main; from tfvis_nb.serving.service import MonitorService\n"
+        "import sys, time; from tfvis_nb.cli import main\n"
+        "from tfvis_nb.serving.service import MonitorService\n"
         "def opened(self, number): print('asked', flush=True); time.sleep(60)\n"
         f"MonitorService.opened = opened; sys.exit(main(['serve', {str(path)!r}, '--no-browser']))"
     )

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 Send = Callable[[bytes], Awaitable[None]]
 
 PACE_S = 0.05
+AGAIN_S = 0.25
 STRANGER = b"GET /api/state HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /api/command HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -82,7 +83,7 @@ def beset(port: int, count: int, behaviour: Callable[[Send], Awaitable[None]]) -
                     await behaviour(lambda data: loop.sock_sendall(connection, data))
                 except OSError:
                     pass  # it was closed
-            await asyncio.sleep(PACE_S)
+            await asyncio.sleep(AGAIN_S)
 
     async def all_of_them() -> None:
         clients = asyncio.gather(*map(client, range(count)))

@@ -159,7 +159,7 @@ class LimitedServer(HTTPServer):
     def start_request(
         self, server_conn: object, request_conn: httputil.HTTPConnection
     ) -> httputil.HTTPMessageDelegate:
-        """Take a request that begins; tornado calls this even for what came before the connection was closed."""
+        """Take a request that begins; tornado calls this even after the connection was closed."""
         if server_conn.stream.closed():  # type: ignore[attr-defined]
             return _Late()
         return super().start_request(server_conn, request_conn)
