@@ -149,7 +149,8 @@ def file_in(folder: Path) -> Path:
 def test_snippets_of_the_readme(snippet: str, folder: Path) -> None:
     done = run(PROLOGUE + snippet + ASKING, folder)
     assert json.loads(done.stdout)["train"] == RUNS
-    assert re.search(r"the monitor of this job: http://(127\.0\.0\.1|localhost):\d+/\?token=", done.stderr)
+    assert re.search(r"the monitor of this job is at http://(127\.0\.0\.1|localhost):\d+/;", done.stderr)
+    assert "token=" not in done.stderr
     with tv.open_session(file_in(folder)) as session:
         assert runs_of(session)["train"] == RUNS
         assert session.processes["end"].notna().all()
