@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
+import json
 import lzma
 import subprocess
 import sys
 import tarfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tfvis_nb as tv
@@ -90,6 +96,27 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "empty members.gz": lambda: gzip.compress(b"") * 200_000,
     "nested.tar.xz": nested,
 }
+
+
+def test_a_table_of_one_number_again_and_again(tmp_path: Path) -> None:
+    path = tmp_path / "steps.parquet"
+    tv.read_trace(one_op()).to_parquet(path)
+    metadata = pq.read_schema(path).metadata
+    part = pa.table({"start_ns": pa.array(np.zeros(1 << 22, np.int64))}).replace_schema_metadata(metadata)
+    with pq.ParquetWriter(path, part.schema) as writer:
+        for _ in range(64):
+            writer.write_table(part)
+    assert "max_unpacked_bytes" in refused(path)
+
+
+def test_a_graph_in_the_metadata_of_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "steps.parquet"
+    tv.read_trace(one_op()).to_parquet(path)
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[b"tfvis_nb"])
+    head["graphs"] = [[base64.b64encode(zlib.compress(bytes(1 << 28), 9)).decode()]]
+    pq.write_table(table.replace_schema_metadata({b"tfvis_nb": json.dumps(head).encode()}), path)
+    assert "max_unpacked_bytes" in refused(path)
 
 
 @pytest.mark.parametrize("name", BOMBS)

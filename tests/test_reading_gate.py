@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import json
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -110,3 +111,50 @@ def test_damaged_files_are_not_held_until_the_others_are_read(tmp_path: Path) ->
     assert len(trace.events) == 1
     assert "damaged0.pb" in trace.notes[0]
     assert peak < 6 * size
+
+
+BAR = {"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
+HUGE = "9" * 400
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (
+            '{"ph": "B", "pid": 1, "tid": 1, "ts": 9999999999999.5},'
+            ' {"ph": "E", "pid": 1, "tid": 1, "ts": -1e999999999}'
+        ),
+        f'{{"ph": "B", "pid": 1, "tid": 1, "ts": {HUGE}}}, {{"ph": "E", "pid": 1, "tid": 1, "ts": 1.5}}',
+        f'{{"ph": "X", "pid": 1, "tid": 1, "ts": {HUGE}, "dur": 1}}',
+        '{"ph": "X", "pid": 1, "tid": 1, "ts": 1e400, "dur": 1}',
+    ],
+)
+def test_a_time_that_is_no_time_costs_its_bar(events: str) -> None:
+    trace = tv.read_trace(f'{{"traceEvents": [{json.dumps(BAR)}, {events}]}}'.encode())
+    assert trace.events["name"].tolist() == ["a"]
+    assert "1 bar without a usable time was left out" in trace.notes
+
+
+def test_half_characters_in_every_text_of_a_bar() -> None:
+    half = "\ud800"
+    bar = BAR | {"name": half, "cat": half, "pid": half, "tid": half, "args": {half: half}}
+    trace = tv.read_trace(json.dumps([bar, bar | {"cat": "cpu_op"}]).encode())
+    assert trace.events["name"].tolist() == ["\ufffd", "\ufffd"]
+    trace.to_html()
+
+
+def test_many_documents_and_empty_lines_end_soon() -> None:
+    with pytest.raises(tv.TraceFormatError, match="JSON documents"):
+        tv.read_trace(b"[]" * 400_000)
+    one = json.dumps([BAR]).encode()
+    assert len(tv.read_trace(one * 3).events) == 3
+    lines = b'dev_stats { device: "/cpu:0" node_stats { node_name: "a" }' + b"\n" * 400_000 + b"}"
+    assert tv.read_trace(lines).events["name"].tolist() == ["a"]
+
+
+def test_a_damaged_graph_costs_itself(data: Path) -> None:
+    whole = tv.read_trace(data / "local_mlp_step1.pb")
+    trace = tv.read_trace(data / "local_mlp_step1.pb")
+    trace.graphs[0].append(b"\x0a\xff")
+    assert trace.critical_path.equals(whole.critical_path)
+    assert sum("damaged partition graphs" in note for note in trace.notes) == 1

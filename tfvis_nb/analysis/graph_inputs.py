@@ -9,6 +9,8 @@ import pandas as pd
 
 from tfvis_nb.analysis.executions import Executions
 from tfvis_nb.analysis.release_table import Releases, Times
+from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.graph_defs import node_inputs
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ def graph_inputs(trace: Trace, times: Times) -> list[Releases]:
     Parameters
     ----------
     trace, times
-        Any trace, and its times. Nothing is found where no graphs were recorded, or damaged ones.
+        Any trace, and its times. Nothing is found where no graphs were recorded; damaged ones are left
+        out with a note of the trace.
     """
     import pyarrow as pa
 
@@ -50,7 +53,7 @@ def graph_inputs(trace: Trace, times: Times) -> list[Releases]:
     for step, graphs in enumerate(trace.graphs):
         key = tuple(graphs)
         if key not in known:
-            known[key] = _numbered(graphs, names)
+            known[key] = _numbered(trace, graphs, names)
         here = rows[times.step[rows] == step]
         pairs.append(_joined(here, code[here], known[key]))
     consumer, node, control = (np.concatenate(column) for column in zip(*pairs, strict=True))
@@ -66,16 +69,34 @@ def graph_inputs(trace: Trace, times: Times) -> list[Releases]:
     ]
 
 
-def _numbered(graphs: list[bytes], names: pa.Array) -> _Inputs:
+def _inputs(trace: Trace, graphs: list[bytes]) -> tuple[pa.Array, pa.Array]:
+    """Return the inputs of all nodes, without those of damaged graphs; a note of the trace says which."""
+    try:
+        with gate("the graphs"):
+            return node_inputs(graphs)
+    except TraceFormatError:
+        return node_inputs([graph for graph in graphs if _is_readable(trace, graph)])
+
+
+def _is_readable(trace: Trace, graph: bytes) -> bool:
+    try:
+        with gate("a partition graph"):
+            node_inputs([graph])
+    except TraceFormatError as error:
+        note = f"damaged partition graphs were left out; the first, {error}"
+        if not any(one.startswith("damaged partition graphs") for one in trace.notes):
+            trace.notes.append(note)
+        return False
+    return True
+
+
+def _numbered(trace: Trace, graphs: list[bytes], names: pa.Array) -> _Inputs:
     import pyarrow.compute as pc
 
     none = np.zeros(0, np.int64)
     if not graphs:
         return _Inputs(none, none, none.astype(bool))
-    try:
-        node, given = node_inputs(graphs)
-    except ValueError:
-        return _Inputs(none, none, none.astype(bool))
+    node, given = _inputs(trace, graphs)
     control = pc.starts_with(given, b"^").to_numpy(zero_copy_only=False)
     bare = pc.replace_substring_regex(given, rb"^\^|:\d+$", b"")
     numbers = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -250,11 +250,11 @@ def select(columns: Columns, rows: np.ndarray) -> Columns:
 
 def _between(start: Any, end: Any) -> Any:
     """Return the microseconds between two times as JSON has them; None where one is no number."""
-    if isinstance(start, (int, float)) and isinstance(end, (int, float)):
-        return end - start
     try:
+        if isinstance(start, (int, float)) and isinstance(end, (int, float)):
+            return end - start
         return Decimal(end) - Decimal(start)
-    except (InvalidOperation, TypeError, ValueError):
+    except (ArithmeticError, TypeError, ValueError):
         return None
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from tfvis_nb.reading.damage import ends_early
@@ -16,6 +18,8 @@ CHUNK = 1 << 22
 """Bytes parsed at a time."""
 
 _TRIES = 16
+_FIRST = 1 << 12
+_MOST_DOCUMENTS = 200
 _ESCAPE = "surrogateescape"  # bytes that are not UTF-8 keep their places
 _PARTIAL = 1 << 16
 _START = re.compile(rb'[ \t\r\n]*(?:\{\s*(?:"(?:[^"\\\x00-\x1f]|\\.)*"\s*:|\}|$)|\[\s*(?:[\[{\]]|$))')
@@ -63,7 +67,7 @@ class Document:
 
     def _find_events(self, start: int) -> int:
         """Return where the events of an object begin, having read what stands before them."""
-        for match in list(_EVENTS.finditer(self._data, start))[:_TRIES]:
+        for match in islice(_EVENTS.finditer(self._data, start), _TRIES):
             try:
                 before = self._data[start : match.start()].decode("utf-8", _ESCAPE)
                 self.keys = dict(json.loads(before + '"traceEvents":[]}'))
@@ -122,21 +126,31 @@ class Document:
         """Parse the events up to the end of their array, and what follows it."""
         start = self._at
         self._at = -1
-        text = "[" + self._data[start:].decode("utf-8", _ESCAPE)
+        # Of many documents in a file, none is looked for further behind it than it is long.
+        size = _FIRST
+        while start + size < len(self._data):
+            with suppress(ValueError, RecursionError):
+                return self._closed(start, self._data[start : start + size])
+            size *= 8
         try:
-            events, used = self._decoder.raw_decode(text)
-            if self._bare:
-                self.end = start - 1 + _bytes(text, used)
-                return list(events)
-            behind = '{"traceEvents":[]' + text[used:]
-            keys, more = json.JSONDecoder().raw_decode(behind)
-            self.keys |= keys
-            self.end = start - 1 + _bytes(text, used) + _bytes(behind, more) - len('{"traceEvents":[]')
-            return list(events)
+            return self._closed(start, self._data[start:])
         except (ValueError, RecursionError) as error:
             if self._bare and (cut := self._unfinished(start)) is not None:
                 return cut
-            raise TraceFormatError(self._damage(text, start, error)) from None
+            raise TraceFormatError(self._damage(start, error)) from None
+
+    def _closed(self, start: int, part: bytes) -> list[Any]:
+        """Parse `part`, which begins at `start`, up to where the document ends in it."""
+        text = "[" + part.decode("utf-8", _ESCAPE)
+        events, used = self._decoder.raw_decode(text)
+        if self._bare:
+            self.end = start - 1 + _bytes(text, used)
+            return list(events)
+        behind = '{"traceEvents":[]' + text[used:]
+        keys, more = json.JSONDecoder().raw_decode(behind)
+        self.keys |= keys
+        self.end = start - 1 + _bytes(text, used) + _bytes(behind, more) - len('{"traceEvents":[]')
+        return list(events)
 
     def _unfinished(self, start: int) -> list[Any] | None:
         """Parse an array that its writer did not close, as Horovod does and the format allows."""
@@ -157,9 +171,9 @@ class Document:
                 return events
         return None
 
-    def _damage(self, text: str, start: int, error: Exception) -> str:
-        if isinstance(error, json.JSONDecodeError) and error.doc is text:
-            place = start - 1 + _bytes(text, error.pos)
+    def _damage(self, start: int, error: Exception) -> str:
+        if isinstance(error, json.JSONDecodeError) and error.doc.startswith("["):
+            place = start - 1 + _bytes(error.doc, error.pos)
             if place >= len(self._data) or error.msg.startswith("Unterminated string"):
                 return f"{self._label}: {ends_early('JSON', len(self._data))}"
             return f"{self._label}: JSON that is damaged at byte {place}: {error.msg}"
@@ -175,6 +189,7 @@ def documents(data: Data, label: str) -> Iterator[Document]:
         Where one is damaged, cut off, or no document of trace events.
     """
     content = bytes(data)
+    count = 0
     at = len(_BOM) if content.startswith(_BOM) else 0
     while True:
         space = _SPACE.match(content, at)
@@ -183,6 +198,9 @@ def documents(data: Data, label: str) -> Iterator[Document]:
             return
         if content[at : at + 1] not in (b"{", b"["):
             raise TraceFormatError(f"{label}: at byte {at}: text behind the JSON that is no JSON")
+        count += 1
+        if count > _MOST_DOCUMENTS:
+            raise TraceFormatError(f"{label}: more than {_MOST_DOCUMENTS:,} JSON documents; split the file")
         document = Document(content, at, label)
         yield document
         at = document.end

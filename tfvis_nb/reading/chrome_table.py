@@ -12,6 +12,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading.chrome_bars import Bars, Columns
+from tfvis_nb.reading.chrome_values import text
 from tfvis_nb.reading.clocks import ABSURD
 from tfvis_nb.reading.xspace_names import class_of
 
@@ -112,9 +113,9 @@ def thread_lanes(bars: Bars, columns: Columns) -> list[str]:
     lanes = []
     for (pid, tid), name in zip(columns.threads, names, strict=True):
         if not name:
-            lanes.append(tid if isinstance(tid, str) else f"thread {0 if tid is None else tid}")
+            lanes.append(text(tid) if isinstance(tid, str) else f"thread {0 if tid is None else tid}")
         else:
-            lanes.append(name if count[pid, name] == 1 else f"{name}/{tid}")
+            lanes.append(name if count[pid, name] == 1 else f"{name}/{tid if tid is None else text(tid)}")
     return lanes
 
 

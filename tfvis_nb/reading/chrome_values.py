@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def _exact(value: Any) -> int | None:
         if not abs(number) < LATEST // 1000:
             return None
         return int((number * 1000).to_integral_value())
-    except (InvalidOperation, ValueError, OverflowError):
+    except (ArithmeticError, ValueError):
         return None
 
 

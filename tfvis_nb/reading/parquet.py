@@ -32,6 +32,8 @@ KEY = b"tfvis_nb"
 VERSION = 1
 _MAGIC = b"PAR1"
 _NESTED = "nested."
+_WIDTH = 8
+"""Bytes of a number, or of what says where a text is."""
 
 
 def is_parquet(data: Data) -> bool:
@@ -92,7 +94,9 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(io.BytesIO(data))
+        file = pq.ParquetFile(io.BytesIO(data))
+        allowance.take(_size(file.metadata), label)
+        table = file.read()
     except (pa.ArrowException, OSError) as error:
         # The last bytes of a Parquet file are the same as the first.
         whole = bytes(data[-len(_MAGIC) :]) == _MAGIC
@@ -127,6 +131,12 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
         raise
     except (KeyError, TypeError, ValueError) as error:
         raise TraceFormatError(f"{label}: a damaged table of Trace.to_parquet: {error!r}") from None
+
+
+def _size(metadata: Any) -> int:
+    """Return how many bytes a table takes in memory: runs of equal values take none in the file."""
+    groups = [int(metadata.row_group(number).total_byte_size) for number in range(metadata.num_row_groups)]
+    return sum(groups) + _WIDTH * int(metadata.num_rows) * int(metadata.num_columns)
 
 
 def _unpacked(text: str, label: str, allowance: Allowance) -> bytes:

@@ -60,7 +60,7 @@ def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
 
 def _skipped(text: str, message: str) -> list[str]:
     known = {name for fields in schema.MESSAGES.values() for name, _, _ in fields} - {"partition_graphs"}
-    names = set(re.findall(r"^\s*([a-z_]\w*)\s*[:{<]", text, re.MULTILINE)) - known - set(_UNUSED)
+    names = set(re.findall(r"^[ \t]*([a-z_]\w*)[ \t]*[:{<]", text, re.MULTILINE)) - known - set(_UNUSED)
     return (
         [f"fields of the text {message} that are not known were skipped: {', '.join(sorted(names))}"]
         if names
