@@ -14,7 +14,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 
-VIEW := $(addprefix tfvis_nb/static/,widget.js page.js monitor.js serve.js tabs.js dashboard.js comparison.js)
+# Lists the bundles, one for each of js/entries; the build writes it last.
+VIEW := tfvis_nb/static/bundles.json
 VIEW_SOURCES := $(shell find js -type f ! -name '*.test.ts' ! -name '*.test.tsx')
 NODE := node_modules/.package-lock.json
 INSTALLED := $(VENV)/installed
@@ -56,14 +57,13 @@ dev: $(DEV_INSTALLED) $(NODE)
 	trap 'kill 0' EXIT; $(NPM) run dev & ANYWIDGET_HMR=1 $(BIN)/jupyter lab notebooks
 
 clean:
-	rm -rf $(VENV) .venvs node_modules tfvis_nb/static/*.js dist demo.html
+	rm -rf $(VENV) .venvs node_modules tfvis_nb/static/* dist demo.html
 
 $(NODE): package.json package-lock.json
 	$(NPM) ci
 	touch $@
 
-# Grouped: one run of the bundler writes all.
-$(VIEW) &: $(VIEW_SOURCES) $(NODE)
+$(VIEW): $(VIEW_SOURCES) $(NODE)
 	$(NPM) run build
 
 $(PY):

@@ -1,17 +1,18 @@
 /**
- * Bundles the entries of the front end into tfvis_nb/static:
- * widget.js, tabs.js, chart.js and monitor.js, ES modules that anywidget imports
- * in a notebook, page.js, dashboard.js and comparison.js, classic scripts that
- * exported pages carry inside themselves, and serve.js, that of the page that
- * `tfvis-nb serve` sends.
+ * Bundles every entry in js/entries into tfvis_nb/static, and removes bundles of entries that are no more. An entry
+ * with a default export becomes an ES module, which anywidget imports in a notebook; any other one a classic script,
+ * which a page carries. `bundles.json` lists what was built. A line "Built with: A, B." in an entry sets the flags of build_flags.d.ts that it names.
  *
  * `--watch` builds again on every change, with source maps inside the bundles.
  */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, relative } from "node:path";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, parse, relative } from "node:path";
 import { argv, cwd } from "node:process";
 import { context, transform } from "esbuild";
 
+const ENTRIES = "js/entries";
+const STATIC = "tfvis_nb/static";
+const FLAGS = ["HAS_KERNEL", "HAS_PANELS", "OWNS_PAGE"];
 const watch = argv.includes("--watch");
 
 /** A script between two tags of a page ends at, or is confused by, the first of these in its text. */
@@ -62,38 +63,41 @@ const shared = {
   plugins: [styleText, writeInlineable],
 };
 
-const bundled = (entry, format) =>
-  context({
+const entries = (await readdir(ENTRIES))
+  .filter((file) => file.endsWith(".ts"))
+  .map((file) => parse(file).name);
+
+async function bundled(entry) {
+  const path = `${ENTRIES}/${entry}.ts`;
+  const source = await readFile(path, "utf8");
+  const flags = /^\/\/ Built with: (.+)\.$/m.exec(source)?.[1].split(", ") ?? [];
+  const unknown = flags.filter((flag) => !FLAGS.includes(flag));
+  if (unknown.length) throw new Error(`${path}: no such flag: ${unknown.join(", ")}`);
+  return context({
     ...shared,
-    entryPoints: [`js/entries/${entry}.ts`],
-    outfile: `tfvis_nb/static/${entry}.js`,
-    format,
+    entryPoints: [path],
+    outfile: `${STATIC}/${entry}.js`,
+    format: /^export default /m.test(source) ? "esm" : "iife",
     define: {
       // Some notebook hosts define an AMD loader; libraries that look for one would register there and export nothing.
       "define.amd": "false",
-      // A page holds its whole trace, as the monitor gets it, and so no code that asks a kernel for parts of one.
-      HAS_KERNEL: String(entry === "widget"),
-      HAS_PANELS: String(["widget", "dashboard", "comparison"].includes(entry)),
-      OWNS_PAGE: String(["page", "dashboard", "comparison"].includes(entry)),
+      ...Object.fromEntries(FLAGS.map((flag) => [flag, String(flags.includes(flag))])),
     },
   });
+}
 
-const contexts = await Promise.all([
-  bundled("widget", "esm"),
-  bundled("page", "iife"),
-  bundled("monitor", "esm"),
-  bundled("serve", "iife"),
-  bundled("tabs", "esm"),
-  bundled("chart", "esm"),
-  bundled("dashboard", "iife"),
-  bundled("comparison", "iife"),
-]);
+await mkdir(STATIC, { recursive: true });
+for (const file of await readdir(STATIC))
+  if (file.endsWith(".js") && !entries.includes(parse(file).name)) await rm(`${STATIC}/${file}`);
+const contexts = await Promise.all(entries.map(bundled));
 
 if (watch) {
   await Promise.all(contexts.map((bundle) => bundle.watch()));
 } else {
   try {
     await Promise.all(contexts.map((bundle) => bundle.rebuild()));
+    // Written last: where it is, so are all that it lists.
+    await writeFile(`${STATIC}/bundles.json`, `${JSON.stringify(entries.map((entry) => `${entry}.js`))}\n`);
   } catch {
     process.exitCode = 1; // esbuild has printed why
   }

@@ -38,9 +38,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_holds_the_view_and_no_sources(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    views = ("widget", "page", "monitor", "serve", "tabs", "chart", "dashboard", "comparison")
-    bundles = {f"tfvis_nb/static/{name}.js" for name in views}
-    assert {"tfvis_nb/py.typed", *bundles} <= set(names)
+    entries = sorted((REPOSITORY / "js" / "entries").glob("*.ts"))
+    bundles = {f"tfvis_nb/static/{entry.stem}.js" for entry in entries}
+    assert len(bundles) >= 8
+    static = {name for name in names if name.startswith("tfvis_nb/static/")}
+    assert static == {*bundles, "tfvis_nb/static/bundles.json"}
+    assert "tfvis_nb/py.typed" in names
     roots = {name.partition("/")[0] for name in names}
     assert {root for root in roots if not root.endswith(".dist-info")} == {"tfvis_nb"}
     assert [name for name in names if name.endswith((".ts", ".tsx", ".css", ".test.js"))] == []

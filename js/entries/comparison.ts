@@ -1,4 +1,5 @@
 /** The entry of an exported comparison: two timelines, and under them what differs, from the page itself. */
+// Built with: HAS_PANELS, OWNS_PAGE.
 
 import { embedded, textOf, unpacked } from "../host/embedded";
 import type { Options } from "../host/host";

@@ -1,4 +1,5 @@
 /** The entry of an exported dashboard: a timeline, and under it tabs, over data that lies in the page itself. */
+// Built with: HAS_PANELS, OWNS_PAGE.
 
 import { embedded, textOf, unpacked } from "../host/embedded";
 import type { Options } from "../host/host";

@@ -1,4 +1,5 @@
 /** The exported page's entry: the same timeline over data that lies in the page itself. */
+// Built with: OWNS_PAGE.
 
 import { embedded, textOf } from "../host/embedded";
 import type { Options } from "../host/host";

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import json
+import shutil
 from importlib.metadata import version
 from pathlib import Path
 
@@ -137,6 +138,24 @@ def test_the_view_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert doctor.front_end().mend == "pip install --force-reinstall --no-deps tfvis-nb"
     (tmp_path / "package.json").touch()
     assert doctor.front_end().mend == f"cd {tmp_path} && npm ci && npm run build"
+
+
+def test_one_bundle_of_the_view_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    static = tmp_path / "tfvis_nb" / "static"
+    shutil.copytree(page._STATIC, static)
+    monkeypatch.setattr(page, "_STATIC", static)
+    assert doctor.front_end().mend == ""
+    (static / "dashboard.js").unlink()
+    found = doctor.front_end()
+    assert "dashboard.js" in found.found
+    assert found.mend.startswith("pip install")
+    # A checkout knows what it has to build from its sources.
+    (tmp_path / "js" / "entries").mkdir(parents=True)
+    (tmp_path / "js" / "entries" / "new.ts").touch()
+    (tmp_path / "package.json").touch()
+    found = doctor.front_end()
+    assert "new.js" in found.found
+    assert "npm run build" in found.mend
 
 
 def test_jupyterlab_without_the_widget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,16 +54,26 @@ def front_end() -> Finding:
     """Look for the view, which a checkout of the source has to build first."""
     from tfvis_nb.display.page import bundle_path
 
-    bundles = ("widget.js", "page.js", "monitor.js", "serve.js")
-    absent = [name for name in bundles if not bundle_path(name).is_file()]
+    folder = bundle_path("").parent.parent
+    absent = [name for name in _bundles(folder) if not bundle_path(name).is_file()]
     if not absent:
         return Finding("view", "built")
-    folder = bundle_path("").parent.parent
     if (folder / "package.json").is_file():
         return Finding("view", f"not built: {', '.join(absent)}", f"cd {folder} && npm ci && npm run build")
     return Finding(
         "view", f"not installed: {', '.join(absent)}", "pip install --force-reinstall --no-deps tfvis-nb"
     )
+
+
+def _bundles(folder: Path) -> list[str]:
+    """Return the files of the view: one per entry in a checkout, else those that the build listed."""
+    from tfvis_nb.display.page import bundle_path
+
+    entries = sorted((folder / "js" / "entries").glob("*.ts"))
+    if entries:
+        return [f"{entry.stem}.js" for entry in entries]
+    listed = bundle_path("bundles.json")
+    return json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else [listed.name]
 
 
 def jupyterlab(prefix: Path | None = None) -> Finding:

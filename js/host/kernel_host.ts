@@ -1,0 +1,120 @@
+/** The timeline's data and options as a Jupyter kernel's model holds them. */
+
+import type { AnyModel } from "@anywidget/types";
+import { delayedSave } from "./anywidget";
+import type { Answer, ExportFormat, Host, Options, Pair, Question } from "./host";
+import { requestKernel, send } from "./kernel_messages";
+
+const EXPORT_LIMIT_MS = 120_000;
+
+/** Names of the model's traits where they differ from the option's. */
+const TRAITS: Partial<Record<keyof Options, string>> = { selection: "_selection" };
+
+const trait = (key: keyof Options) => TRAITS[key] ?? key;
+
+export class KernelTimelineHost implements Host {
+  readonly exports: readonly ExportFormat[] = ["html", "json", "csv"];
+  readonly #save: (trait: string, value: unknown) => void;
+
+  constructor(readonly model: AnyModel) {
+    this.#save = delayedSave(model);
+  }
+
+  get link(): string {
+    return this.model.get("_link") ?? "";
+  }
+
+  get pair(): Partial<Pair> {
+    return this.model.get("_pair") ?? {};
+  }
+
+  async drawn(): Promise<Uint8Array> {
+    return this.#bytes("_drawn");
+  }
+
+  /** The kernel sends these after the first picture; asking helps where it could not know of the view. */
+  details(signal: AbortSignal): Promise<Uint8Array> {
+    const arrived = () => (this.model.get("_details") as DataView | undefined)?.byteLength;
+    if (arrived()) return Promise.resolve(this.#bytes("_details"));
+    return new Promise((resolve) => {
+      const changed = () => {
+        if (!arrived()) return;
+        this.model.off("change:_details", changed);
+        resolve(this.#bytes("_details"));
+      };
+      this.model.on("change:_details", changed);
+      signal.addEventListener("abort", () => this.model.off("change:_details", changed), { once: true });
+      send(this.model, { kind: "details" });
+    });
+  }
+
+  /** A binary trait; hosts hand it over as a view of a buffer that may be larger. */
+  #bytes(name: string): Uint8Array {
+    const view: DataView | undefined = this.model.get(name);
+    if (!view?.byteLength)
+      throw new Error("The notebook handed over no data. Run the cell again; a closed widget keeps none.");
+    return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  }
+
+  get<K extends keyof Options>(key: K): Options[K] {
+    return this.model.get(trait(key));
+  }
+
+  set<K extends keyof Options>(key: K, value: Options[K]): void {
+    this.#save(trait(key), value);
+  }
+
+  watch<K extends keyof Options>(key: K, changed: (value: Options[K]) => void, signal: AbortSignal): void {
+    const event = `change:${trait(key)}`;
+    const listener = () => changed(this.get(key));
+    this.model.on(event, listener);
+    signal.addEventListener("abort", () => this.model.off(event, listener));
+  }
+
+  export(format: ExportFormat, signal: AbortSignal): Promise<{ name: string; bytes: Uint8Array }> {
+    const late = AbortSignal.timeout(EXPORT_LIMIT_MS);
+    const made = requestKernel(
+      this.model,
+      "export",
+      { format },
+      AbortSignal.any([signal, late]),
+      ({ name }, [bytes]) => (bytes ? { name: name ?? `trace.${format}`, bytes } : undefined),
+    );
+    return new Promise((resolve, reject) => {
+      made.then(resolve, reject);
+      late.addEventListener("abort", () =>
+        reject(new Error("the kernel is busy and did not answer; try again when it is idle")),
+      );
+    });
+  }
+
+  rest(
+    part: "drawn" | "details",
+    progress: (done: number, total: number) => void,
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    return requestKernel(this.model, "rest", { part }, signal, ({ of = 1 }, [bytes]) => {
+      chunks.push(bytes);
+      progress(chunks.length, of);
+      return chunks.length < of ? undefined : joined(chunks);
+    });
+  }
+
+  ask(question: Question, signal: AbortSignal): Promise<Answer> {
+    return requestKernel(this.model, "ask", { question }, signal, ({ answer }, buffers) => ({
+      answer,
+      buffers,
+    }));
+  }
+}
+
+function joined(chunks: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.length;
+  }
+  return all;
+}

@@ -1,0 +1,65 @@
+/** Requests to the kernel and their replies, over the custom messages of a model. */
+
+import type { AnyModel } from "@anywidget/types";
+
+export interface Reply {
+  kind?: string;
+  id?: string;
+  error?: string;
+  /** Of a file. */
+  name?: string;
+  /** Of a chunk: how many there are. */
+  of?: number;
+  /** Of a question. */
+  answer?: unknown;
+}
+
+/**
+ * Sends a message and resolves with what `receive` first makes of the messages that reply to it; it returns undefined
+ * to wait for another one. There is no time limit: a kernel that runs a cell may answer hours later. Once `signal`
+ * aborts, replies are ignored.
+ */
+export function requestKernel<T>(
+  model: AnyModel,
+  kind: string,
+  content: Record<string, unknown>,
+  signal: AbortSignal,
+  receive: (reply: Reply, buffers: Uint8Array[]) => T | undefined,
+): Promise<T> {
+  // Views of one model hear each other's replies.
+  const id = `${Math.random()}`;
+  return new Promise((resolve, reject) => {
+    const onReply = (reply: Reply, views: DataView[]) => {
+      if (reply.kind !== kind || reply.id !== id) return;
+      const buffers = (views ?? []).map(
+        (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength),
+      );
+      const made = reply.error ? undefined : receive(reply, buffers);
+      if (!reply.error && made === undefined) return;
+      model.off("msg:custom", onReply);
+      if (made === undefined) reject(new Error(reply.error));
+      else resolve(made);
+    };
+    signal.addEventListener("abort", () => model.off("msg:custom", onReply), { once: true });
+    model.on("msg:custom", onReply);
+    send(model, { kind, id, ...content });
+  });
+}
+
+/** Sends a message that nobody waits for an answer to. */
+export function send(model: AnyModel, message: Record<string, unknown>): void {
+  try {
+    model.send(message);
+  } catch (error) {
+    // Notebooks say no more than that they "Cannot send".
+    throw new Error("the kernel has ended or is not connected; run the cell again", { cause: error });
+  }
+}
+
+/** The gzip'd code of BokehJS, for a page that does not have it. */
+export function requestBokeh(model: AnyModel, signal: AbortSignal): Promise<Uint8Array> {
+  return requestKernel(model, "bokeh", {}, signal, (_, buffers) => buffers).then(([code]) => {
+    if (!code) throw new Error("the kernel sent nothing");
+    return code;
+  });
+}

@@ -1,0 +1,114 @@
+/** The monitor's session as the server of `tfvis-nb serve` tells of it. */
+
+import { nameIn, pauseAfter } from "../host/http";
+import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";
+
+const LOST = "The server does not answer: it has ended, or the connection to it is lost. Trying again …";
+
+/** From the page that the printed address leads to. What a page stores is for its port alone, a cookie for all. */
+const KEY = localStorage.getItem("tfvis-nb-key") ?? "none";
+
+export class HttpMonitorHost implements MonitorHost {
+  readonly who = "server";
+  readonly patience = "Waiting for the server …";
+  #state: MonitorState | null = null;
+  #tag = "";
+  #trouble: string | null = null;
+  #failures = 0;
+  #timer = 0;
+  #changed: () => void = () => {};
+
+  constructor(readonly signal: AbortSignal) {
+    document.addEventListener("visibilitychange", () => this.#look(), { signal });
+    signal.addEventListener("abort", () => clearTimeout(this.#timer));
+  }
+
+  state(): MonitorState | null {
+    return this.#state;
+  }
+
+  trouble(): string | null {
+    return this.#trouble;
+  }
+
+  watch(changed: () => void): void {
+    this.#changed = changed;
+    this.#look();
+  }
+
+  async command(command: Command): Promise<void> {
+    const answer = await this.#ask("api/command", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(command),
+    });
+    this.#take((await answer.json()) as MonitorState, answer);
+  }
+
+  async open(trace: number): Promise<Opened> {
+    const part = async (name: string) =>
+      new Uint8Array(await (await this.#ask(`api/trace/${trace}/${name}`)).arrayBuffer());
+    return { drawn: await part("drawn"), details: () => part("details") };
+  }
+
+  download(trace: number, format: DownloadFormat): Promise<NamedFile> {
+    return this.#file(`api/trace/${trace}/download?format=${format}`, `trace-${trace}.${format}`);
+  }
+
+  save(): Promise<NamedFile> {
+    return this.#file("api/save", "session.tfvis");
+  }
+
+  async #file(address: string, fallback: string): Promise<NamedFile> {
+    const answer = await this.#ask(address);
+    const name = nameIn(answer.headers.get("Content-Disposition") ?? "") ?? fallback;
+    return { name, content: await answer.blob() };
+  }
+
+  /** Ask for the state now, and again and again while somebody looks. */
+  async #look(): Promise<void> {
+    clearTimeout(this.#timer);
+    if (document.visibilityState === "hidden" || this.signal.aborted) return;
+    try {
+      const answer = await this.#ask("api/state", {
+        headers: this.#tag ? { "If-None-Match": this.#tag } : {},
+      });
+      const before = this.#trouble;
+      this.#failures = 0;
+      this.#trouble = null;
+      if (answer.status !== 304) this.#take((await answer.json()) as MonitorState, answer);
+      else if (before) this.#changed();
+    } catch (error) {
+      const before = this.#trouble;
+      this.#failures++;
+      this.#trouble = error instanceof Error ? error.message : String(error);
+      if (this.#trouble !== before) this.#changed();
+    }
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#look(), pauseAfter(this.#failures)) as unknown as number;
+  }
+
+  #take(state: MonitorState, answer: Response): void {
+    this.#state = state;
+    this.#tag = answer.headers.get("ETag") ?? "";
+    this.#changed();
+  }
+
+  async #ask(address: string, init: RequestInit = {}): Promise<Response> {
+    let answer: Response;
+    try {
+      const headers = { ...init.headers, Authorization: `token ${KEY}` };
+      answer = await fetch(address, { ...init, headers, cache: "no-store", signal: this.signal });
+    } catch {
+      if (!this.#trouble && !this.signal.aborted) {
+        // Also where it was an order that found out: the next answer to a look tells that it is over.
+        this.#trouble = LOST;
+        this.#changed();
+      }
+      throw new Error(LOST);
+    }
+    if (answer.ok || answer.status === 304) return answer;
+    const said = (await answer.json().catch(() => null)) as { error?: string } | null;
+    throw new Error(said?.error ?? `The server answered ${answer.status} ${answer.statusText}`);
+  }
+}

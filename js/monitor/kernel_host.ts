@@ -1,0 +1,92 @@
+/** The monitor's session as a Jupyter kernel's model tells of it. */
+
+import type { AnyModel } from "@anywidget/types";
+import { type Reply, requestKernel } from "../host/kernel_messages";
+import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";
+
+/** How often the kernel is told that somebody looks; it stops looking into the file when it hears nothing. */
+const SIGN_OF_LIFE_MS = 30_000;
+
+const GONE =
+  "The kernel that showed this has ended or was restarted. Run the cell again to go on; a job in another process records on.";
+
+export class KernelMonitorHost implements MonitorHost {
+  readonly who = "kernel";
+  readonly patience =
+    "The kernel is busy. It was asked, and answers when it can: at the latest when the cells that run have ended.";
+  #text = "";
+  #state: MonitorState | null = null;
+  #isGone = false;
+
+  constructor(
+    readonly model: AnyModel,
+    readonly signal: AbortSignal,
+  ) {
+    this.#signs();
+  }
+
+  state(): MonitorState | null {
+    const text: string = this.model.get("_state") || "";
+    if (text !== this.#text) {
+      this.#text = text;
+      this.#state = text ? (JSON.parse(text) as MonitorState) : null;
+    }
+    return this.#state;
+  }
+
+  trouble(): string | null {
+    return this.#isGone ? GONE : null;
+  }
+
+  watch(changed: () => void, signal: AbortSignal): void {
+    const came = () => {
+      this.#isGone = false;
+      changed();
+    };
+    const gone = () => {
+      this.#isGone = true;
+      changed();
+    };
+    this.model.on("change:_state", came);
+    this.model.on("comm_live_update", gone);
+    signal.addEventListener("abort", () => {
+      this.model.off("change:_state", came);
+      this.model.off("comm_live_update", gone);
+    });
+  }
+
+  async command(command: Command): Promise<void> {
+    await this.#ask("command", { command });
+  }
+
+  async open(trace: number): Promise<Opened> {
+    const { buffers } = await this.#ask("open", { trace });
+    return { drawn: buffers[0], details: async () => buffers[1] };
+  }
+
+  download(trace: number, format: DownloadFormat): Promise<NamedFile> {
+    return this.#file("download", { trace, format }, `trace-${trace}.${format}`);
+  }
+
+  save(): Promise<NamedFile> {
+    return this.#file("save", {}, "session.tfvis");
+  }
+
+  async #file(kind: string, content: Record<string, unknown>, name: string): Promise<NamedFile> {
+    const { reply, buffers } = await this.#ask(kind, content);
+    return { name: reply.name ?? name, content: new Blob(buffers as BlobPart[]) };
+  }
+
+  /** While one sign has not been answered no other is sent: a busy kernel would find them all when it is idle. */
+  async #signs(): Promise<void> {
+    while (!this.signal.aborted) {
+      await this.#ask("watch", {}).catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, SIGN_OF_LIFE_MS));
+    }
+  }
+
+  #ask(kind: string, content: Record<string, unknown>): Promise<{ reply: Reply; buffers: Uint8Array[] }> {
+    if (this.#isGone) return Promise.reject(new Error("the kernel is gone"));
+    return requestKernel(this.model, kind, content, this.signal, (reply, buffers) => ({ reply, buffers }));
+  }
+}

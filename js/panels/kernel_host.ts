@@ -1,0 +1,68 @@
+/** The contents of a dashboard's tabs as a Jupyter kernel's model holds them; it pushes them as they are computed. */
+
+import type { AnyModel } from "@anywidget/types";
+import { joinLink } from "../host/channel";
+import { requestBokeh } from "../host/kernel_messages";
+import type { TabContents } from "./blocks";
+import type { PanelsHost } from "./host";
+
+/** A timeline that cannot be shown says nothing. */
+const LATEST_START_MS = 20_000;
+
+export class KernelTabsHost implements PanelsHost {
+  readonly #read = new Map<number, TabContents>();
+
+  constructor(
+    readonly model: AnyModel,
+    readonly signal: AbortSignal,
+  ) {
+    this.#startLater();
+  }
+
+  /** Have the tabs computed, once the timeline is drawn: the two would take each other's time. */
+  #startLater(): void {
+    const waiting = new AbortController();
+    this.signal.addEventListener("abort", () => waiting.abort());
+    const start = () => {
+      waiting.abort();
+      clearTimeout(timer);
+      this.model.send({ kind: "start" });
+    };
+    // The first thing that a timeline says is what it shows.
+    joinLink(this.link, ({ kind }) => kind === "view" && start(), waiting.signal);
+    const timer = setTimeout(start, LATEST_START_MS);
+    this.signal.addEventListener("abort", () => clearTimeout(timer));
+  }
+
+  get titles(): readonly string[] {
+    return this.model.get("_titles");
+  }
+
+  get link(): string {
+    return this.model.get("_link");
+  }
+
+  get bokehVersion(): string {
+    return this.model.get("_bokeh");
+  }
+
+  tab(place: number): TabContents | null {
+    const error: string | undefined = (this.model.get("_errors") as Record<string, string>)[place];
+    if (error) throw new Error(error);
+    const read = this.#read.get(place);
+    const text: string = read ? "" : this.model.get(`_tab_${place}`);
+    if (!text) return read ?? null;
+    const contents = JSON.parse(text) as TabContents;
+    this.#read.set(place, contents);
+    return contents;
+  }
+
+  watch(changed: () => void, signal: AbortSignal): void {
+    this.model.on("change", changed);
+    signal.addEventListener("abort", () => this.model.off("change", changed));
+  }
+
+  bokeh(): Promise<Uint8Array> {
+    return requestBokeh(this.model, this.signal);
+  }
+}
