@@ -3,8 +3,7 @@
 import { render } from "preact";
 import type { BokehItem } from "../panels/blocks";
 import { framed } from "../panels/shadow_frame";
-import type { ChartHost } from "./chart";
-import { Figure } from "./chart";
+import { type ChartHost, Figure } from "./chart";
 
 export function mountChart(
   element: HTMLElement,

@@ -3,10 +3,10 @@
 
 import { embedded, textOf, unpacked } from "../host/embedded";
 import type { Options } from "../host/host";
-import { restPane, timelinePane } from "../host/page_panes";
 import { HeldHost } from "../host/static_host";
 import type { TabContents } from "../panels/blocks";
 import { mountPanels, mountProblem } from "../panels/mount";
+import { restPane, timelinePane } from "../ui/page_panes";
 import { mount } from "../view/mount";
 
 const LINK = "page";

@@ -4,6 +4,8 @@
  * where bytes and options come from.
  */
 
+import type { Selection } from "../model/types";
+
 /** What the user can set from Python or by the toolbar; both sides see changes. */
 export interface Options {
   /** Height of the whole widget in CSS pixels. */
@@ -17,19 +19,6 @@ export interface Options {
   /** What is selected; null when nothing is. */
   selection: Selection | null;
 }
-
-/** A selection is either events by id or a range of time on some lanes. */
-export type Selection =
-  | { events: number[] }
-  | {
-      /** Nanoseconds from the payload's origin. */
-      start: number;
-      end: number;
-      /** Lane numbers of the payload; null means all lanes. */
-      lanes: number[] | null;
-      /** Step number, or null for all steps. */
-      step: number | null;
-    };
 
 /** A file the host can make for the user. */
 export type ExportFormat = "html" | "json" | "csv";

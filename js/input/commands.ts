@@ -1,262 +1,202 @@
-/** What the user can do, whatever key, button or link asks for it. */
+/**
+ * Every key and gesture of the timeline, in the order of the help. The key handling, the help overlay and the table in
+ * the README all follow from this list.
+ */
 
-import { GROUP_HEIGHT } from "../model/lanes/layout";
-import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
-import { eventCount, placeOfEvent } from "../model/lod/merged";
-import { neighbour } from "../model/search/search";
-import { fit, type Viewport, zoomAt } from "../model/viewport";
-import type { Mark } from "../state/hover_and_marks";
-import type { Store } from "../state/store";
-import { Motion } from "./motion";
+import { toggleCritical } from "../state/critical_path";
+import type { Actions } from "./actions";
 
-/** What stands above a lane that is scrolled to: the names of its task and its device (CSS px). */
-const HEADROOM = 2 * GROUP_HEIGHT;
+type Run = (actions: Actions, isShift: boolean) => void;
 
-/** What commands need of the page around the lanes. */
-export interface Surroundings {
-  focusLanes: () => void;
-  /** Tell the user something for a moment. */
-  hint: (text: string) => void;
+export const SECTIONS = ["Move", "Select", "Find and measure", "Lanes and steps"] as const;
+
+export interface Command {
+  id: string;
+  section: (typeof SECTIONS)[number];
+  /** The keys, or the gesture, as the help writes them. */
+  keys: string;
+  label: string;
+  /** What each key does, by `event.code`, so that it lies where it lies on every layout. */
+  run?: Record<string, Run>;
+  /** The same by the character, for keys that lie elsewhere on each layout; also outside of the lanes. */
+  typed?: Record<string, Run>;
+  /** Keys that act for as long as they are held, by `event.code`: +1 zooms in or pans right, -1 the other way. */
+  hold?: Record<string, { zoom: number; pan: number }>;
 }
 
-export class Commands {
-  readonly motion: Motion;
-  /** Until matches are found. */
-  #looking = new AbortController();
+const zoomIn: Run = (actions) => actions.zoom(1.5);
+const zoomOut: Run = (actions) => actions.zoom(1 / 1.5);
+const whole: Run = (actions) => actions.whole();
+const fitSelection: Run = (actions) => actions.fitSelection();
 
-  constructor(
-    readonly store: Store,
-    readonly surroundings: Surroundings,
-  ) {
-    this.motion = new Motion(store);
-  }
-
-  /** Give the keys back to the lanes. */
-  focusLanes(): void {
-    this.surroundings.focusLanes();
-  }
-
-  zoom(factor: number): void {
-    const { viewport, bounds } = this.store;
-    const at = this.store.cursor ?? (viewport.start + viewport.end) / 2;
-    this.motion.glide(zoomAt(viewport, factor, at, bounds), "zoom");
-  }
-
-  whole(): void {
-    this.motion.glide(fit(this.store.bounds, this.store.bounds, 0.01), "whole");
-  }
-
-  show(range: Viewport, margin = 0.12): void {
-    this.motion.glide(fit(range, this.store.bounds, margin), "show");
-  }
-
-  /** Fit the selection, or everything when nothing is selected or it already fills the view. */
-  fitSelection(): void {
-    const span = this.#selectedSpan();
-    if (!span) {
-      this.whole();
-      return;
-    }
-    const target = fit(span, this.store.bounds, 0.12);
-    const { viewport } = this.store;
-    const same = Math.abs(target.start - viewport.start) + Math.abs(target.end - viewport.end);
-    if (same < 0.01 * (viewport.end - viewport.start)) this.whole();
-    else this.motion.glide(target, "fit");
-  }
-
-  back(): void {
-    const previous = this.store.history.back(this.store.viewport);
-    if (previous) this.motion.glide(previous, null);
-  }
-
-  forward(): void {
-    const next = this.store.history.forward(this.store.viewport);
-    if (next) this.motion.glide(next, null);
-  }
-
-  clear(): void {
-    const { store } = this;
-    if (store.searchText) store.setSearch("");
-    else if (store.selection || store.moment) store.select(null);
-    else if (store.marks.length) {
-      store.marks = [];
-      store.emit("selection");
-    }
-  }
-
-  /** Select one event and bring it into view, without moving more than needed. */
-  visit(id: number): void {
-    const { store } = this;
-    store.select({ events: [id] });
-    this.revealSelection();
-  }
-
-  /** The same by event id, also of an event that is not in the browser: it comes into view once it is. */
-  visitEvent(event: number): void {
-    const { store } = this;
-    store.host.set("selection", { events: [event] });
-    store.setPanel({ panelOpen: true });
-    store.emit("selection");
-    if (placeOfEvent(store.drawn, event) !== null) this.revealSelection();
-  }
-
-  /** Bring what is selected into view: its step, its lane, its time. */
-  revealSelection(): void {
-    const { store } = this;
-    const { selected, range } = store;
-    const named = store.drawn.steps.findIndex((each) => each.step === range?.step);
-    const step = selected !== null ? store.drawn.step?.[selected] : named;
-    if (store.step !== null && step !== undefined && step >= 0 && step !== store.step) store.showStep(step);
-    // Aligned steps leave out what is of no step.
-    if (store.aligned && selected !== null && !store.placement.isShown(selected)) store.showStep(null);
-    if (selected !== null) {
-      this.uncover(selected);
-      this.reveal(selected);
-    } else if (range && (range.end < store.viewport.start || range.start > store.viewport.end))
-      this.fitSelection();
-  }
-
-  /** Show the lane of an event even when it was hidden, filtered out or in a collapsed group. */
-  uncover(id: number): void {
-    this.#uncoverLane(this.store.drawn.lane[id]);
-  }
-
-  #uncoverLane(lane: number): void {
-    const { store } = this;
-    if (store.placement.lane(lane)) return;
-    const groups = store.arrangement.items.filter(
-      (item) => item.type === "group" && item.collapsed && item.lanes.includes(lane),
-    );
-    store.lanes.uncover(
-      groups.map((group) => group.key),
-      false,
-    );
-    if (store.placement.lane(lane)) return;
-    store.lanes.uncover([], true);
-    store.setOption("lane_filter", "");
-  }
-
-  /** Scroll the lanes until an event's row is in view. */
-  keepInSight(id: number): void {
-    const { store } = this;
-    const top = store.placement.top(id);
-    if (top !== null && (top < store.scroll + 24 || top + 17 > store.scroll + store.height - 6))
-      store.scrollTo(top - store.height / 2);
-  }
-
-  /** Scroll until the first of some lanes is in view, with what stands above it; show it where none is shown. */
-  keepLanesInSight(lanes: readonly number[]): void {
-    const { store } = this;
-    if (!lanes.some((lane) => store.placement.lane(lane))) this.#uncoverLane(lanes[0]);
-    const places = lanes.map((lane) => store.placement.lane(lane)).filter((item) => item !== undefined);
-    if (places.length === 0) return;
-    const first = places.reduce((one, other) => (other.y < one.y ? other : one));
-    const bottom = first.y + Math.min(first.height, store.height - HEADROOM);
-    if (first.y < store.scroll + GROUP_HEIGHT || bottom > store.scroll + store.height)
-      store.scrollTo(first.y - HEADROOM);
-  }
-
-  reveal(id: number): void {
-    const { store } = this;
-    this.keepInSight(id);
-    const start = store.drawn.start[id];
-    const end = store.end(id);
-    const { viewport } = store;
-    const span = viewport.end - viewport.start;
-    const visible = end > viewport.start && start < viewport.end;
-    const wide = (end - start) * store.width >= 3 * span;
-    if (visible && wide && start >= viewport.start - span * 0.5) return;
-    if (end - start > span || !wide) {
-      // Too short to see or larger than the view: choose a scale at which it is a fair part of the width.
-      const around = Math.max((end - start) * 8, 200);
-      this.show({ start: (start + end) / 2 - around / 2, end: (start + end) / 2 + around / 2 }, 0);
-    } else this.show({ start: (start + end - span) / 2, end: (start + end + span) / 2 }, 0);
-  }
-
-  /** Go to the next or previous match; where matches are still being looked for, once they are found. */
-  nextMatch(direction: 1 | -1): void {
-    const { store } = this;
-    this.#looking.abort();
-    if (!store.matches && store.searchText.trim()) {
-      this.#looking = new AbortController();
-      store.on(["search"], () => this.nextMatch(direction), this.#looking.signal);
-    }
-    if (!store.matches?.ids.length) return;
-    // By event id, as the last match gone to may not be in the browser yet.
-    const selection = store.host.get("selection");
-    const last = selection && "events" in selection ? selection.events[0] : undefined;
-    const from = last ?? (direction > 0 ? -1 : eventCount(store.drawn));
-    const event = neighbour(store.matches, from, direction);
-    if (event !== null) this.visitEvent(event);
-  }
-
-  /** The previous or next event of the same lane. */
-  stepInLane(direction: 1 | -1): void {
-    const { store } = this;
-    const id = store.selected;
-    const next =
-      id === null
-        ? this.#firstVisible()
-        : nextInLane(store.rows[store.drawn.lane[id]] ?? [], id, direction, store.drawn);
-    if (next !== null) this.visit(next);
-  }
-
-  stepAcross(direction: 1 | -1): void {
-    const { store } = this;
-    const id = store.selected;
-    if (id === null) {
-      this.stepInLane(1);
-      return;
-    }
-    const time = (store.drawn.start[id] + store.end(id)) / 2;
-    const next = verticalNeighbour(store.arrangement, id, time, direction, store.drawn);
-    if (next !== null) this.visit(next);
-  }
-
-  /** Along the dataflow: to what fed the selected event, or to what it fed; the strongest link first. */
-  follow(direction: 1 | -1): void {
-    const { store } = this;
-    const id = store.selected;
-    if (id === null || !store.details) return;
-    const edges = direction > 0 ? store.details.consumers(id) : store.details.inputs(id);
-    const order = ["transfer", "launch", "data", "control"];
-    const best = [...edges].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))[0];
-    if (best) this.visit(best.event);
-  }
-
-  #firstVisible(): number | null {
-    const { store } = this;
-    for (const item of store.arrangement.items) {
-      if (item.type !== "lane" || item.y + item.height < store.scroll) continue;
-      for (const row of item.rows) {
-        const at = row.end.findIndex(
-          (end, index) => end >= store.viewport.start && row.start[index] <= store.viewport.end,
-        );
-        if (at >= 0) return row.ids[at];
-      }
-    }
-    return null;
-  }
-
-  #selectedSpan(): Viewport | null {
-    const { store } = this;
-    const { range, selection } = store;
-    if (range) return { start: range.start, end: range.end };
-    if (!selection || !("events" in selection) || selection.events.length === 0) return null;
-    const start = Math.min(...selection.events.map((id) => store.drawn.start[id]));
-    return { start, end: Math.max(...selection.events.map((id) => store.end(id)), start + 1) };
-  }
-
-  /** Mark the selected interval; a kept mark stays, a passing one is replaced, marking it again takes it away. */
-  mark(kept: boolean): void {
-    const { store } = this;
-    const span = this.#selectedSpan();
-    if (!span && store.marks.length === 0)
-      this.surroundings.hint("Select an event or drag a range, then M marks it");
-    const same = (mark: Mark) => span && mark.start === span.start && mark.end === span.end;
-    const present = store.marks.find((mark) => same(mark) && mark.kept === kept);
-    store.marks = store.marks.filter((mark) => mark.kept && mark !== present && !same(mark));
-    if (span && !present) store.marks.push({ ...span, kept });
-    store.emit("selection");
-  }
-}
+/** Without `run`, `typed` and `hold` it is a gesture, or a word of the search, that other modules take. */
+export const COMMANDS: readonly Command[] = [
+  {
+    id: "zoom",
+    section: "Move",
+    keys: "W S",
+    label: "zoom in and out; Shift is faster",
+    hold: { KeyW: { zoom: 1, pan: 0 }, KeyS: { zoom: -1, pan: 0 } },
+  },
+  {
+    id: "pan",
+    section: "Move",
+    keys: "A D",
+    label: "left and right",
+    hold: { KeyA: { zoom: 0, pan: -1 }, KeyD: { zoom: 0, pan: 1 } },
+  },
+  { id: "wheel-zoom", section: "Move", keys: "Ctrl wheel, pinch", label: "zoom at the pointer" },
+  { id: "wheel-pan", section: "Move", keys: "Shift wheel", label: "left and right" },
+  { id: "drag-pan", section: "Move", keys: "Shift drag", label: "move the picture" },
+  { id: "drag-zoom", section: "Move", keys: "Alt drag", label: "zoom to the dragged part" },
+  { id: "ruler", section: "Move", keys: "drag the ruler", label: "zoom to the dragged time" },
+  { id: "overview", section: "Move", keys: "drag the overview", label: "choose the part in view" },
+  {
+    id: "zoom-notch",
+    section: "Move",
+    keys: "+ −",
+    label: "zoom by one notch",
+    run: { Equal: zoomIn, NumpadAdd: zoomIn, Minus: zoomOut, NumpadSubtract: zoomOut },
+  },
+  {
+    id: "whole",
+    section: "Move",
+    keys: "0, Home",
+    label: "everything",
+    run: { Digit0: whole, Numpad0: whole, Home: whole },
+  },
+  {
+    id: "back",
+    section: "Move",
+    keys: "Backspace",
+    label: "back to the view before; Shift forward",
+    run: { Backspace: (actions, isShift) => (isShift ? actions.forward() : actions.back()) },
+  },
+  {
+    id: "scroll",
+    section: "Move",
+    keys: "Page up, down",
+    label: "scroll the lanes",
+    run: {
+      PageDown: ({ store }) => store.scrollTo(store.scroll + store.height * 0.85),
+      PageUp: ({ store }) => store.scrollTo(store.scroll - store.height * 0.85),
+    },
+  },
+  { id: "click", section: "Select", keys: "click", label: "an event; Ctrl adds another" },
+  { id: "idle", section: "Select", keys: "click an idle device", label: "the gap, and why it is there" },
+  { id: "range", section: "Select", keys: "drag", label: "a range; its edges stick to events, Alt lets go" },
+  { id: "event-zoom", section: "Select", keys: "double click", label: "zoom to an event, or to everything" },
+  {
+    id: "fit",
+    section: "Select",
+    keys: "F, Enter",
+    label: "zoom to what is selected",
+    run: { KeyF: fitSelection, Enter: fitSelection },
+  },
+  {
+    id: "in-lane",
+    section: "Select",
+    keys: "← →",
+    label: "event before and after in the lane",
+    run: { ArrowLeft: (actions) => actions.stepInLane(-1), ArrowRight: (actions) => actions.stepInLane(1) },
+  },
+  {
+    id: "across",
+    section: "Select",
+    keys: "↑ ↓",
+    label: "lane above and below",
+    run: { ArrowUp: (actions) => actions.stepAcross(-1), ArrowDown: (actions) => actions.stepAcross(1) },
+  },
+  {
+    id: "follow",
+    section: "Select",
+    keys: "[ ]",
+    label: "to what fed it, to what it fed",
+    run: { BracketLeft: (actions) => actions.follow(-1), BracketRight: (actions) => actions.follow(1) },
+  },
+  {
+    id: "clear",
+    section: "Select",
+    keys: "Esc",
+    label: "clear search, selection, marks",
+    run: { Escape: (actions) => actions.clear() },
+  },
+  {
+    id: "search",
+    section: "Find and measure",
+    keys: "/",
+    label: "search; Enter next, Shift Enter before",
+    typed: { "/": (actions) => actions.focusSearch() },
+  },
+  {
+    id: "match",
+    section: "Find and measure",
+    keys: "N",
+    label: "next match; Shift N before",
+    run: { KeyN: (actions, isShift) => actions.nextMatch(isShift ? -1 : 1) },
+  },
+  {
+    id: "critical",
+    section: "Find and measure",
+    keys: "C",
+    label: "the critical path: what the step waited for",
+    run: { KeyC: ({ store }) => toggleCritical(store) },
+  },
+  {
+    id: "mark",
+    section: "Find and measure",
+    keys: "M",
+    label: "mark what is selected; Shift M keeps it",
+    run: { KeyM: (actions, isShift) => actions.mark(isShift) },
+  },
+  {
+    id: "fields",
+    section: "Find and measure",
+    keys: "op: name: lane: kind:",
+    label: "look only there, as in op:MatMul",
+  },
+  {
+    id: "is-critical",
+    section: "Find and measure",
+    keys: "is:critical",
+    label: "only what is on the critical path",
+  },
+  { id: "lengths", section: "Find and measure", keys: ">5ms  <10us", label: "longer, shorter" },
+  {
+    id: "help",
+    section: "Find and measure",
+    keys: "?",
+    label: "this overlay",
+    typed: { "?": ({ store }) => store.setPanel({ helpOpen: !store.helpOpen }) },
+  },
+  {
+    id: "label",
+    section: "Lanes and steps",
+    keys: "point at a label",
+    label: "pin the lane to the top, or hide it",
+  },
+  {
+    id: "filter",
+    section: "Lanes and steps",
+    keys: "Filter lanes",
+    label: "show only some: worker 1 copy",
+  },
+  {
+    id: "fold",
+    section: "Lanes and steps",
+    keys: "click a group",
+    label: "fold it; its activity stays visible",
+  },
+  {
+    id: "steps",
+    section: "Lanes and steps",
+    keys: "Steps",
+    label: "click a bar for one step; all, or aligned",
+  },
+  {
+    id: "step-colours",
+    section: "Lanes and steps",
+    keys: "orange, violet bars",
+    label: "longer than usual; more work on the GPU",
+  },
+];

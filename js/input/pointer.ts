@@ -1,12 +1,11 @@
 /** The pointer over the lanes: hover, click, double click, and the three drags. */
 
-import type { Selection } from "../host/host";
 import { itemAt } from "../model/lanes/layout";
 import { hitRow } from "../model/paint/raster";
+import type { Selection } from "../model/types";
 import { pan, timeAt, type Viewport } from "../model/viewport";
 import type { Store } from "../state/store";
-import { showMemory } from "../view/details/memory";
-import type { Commands } from "./commands";
+import type { Actions } from "./actions";
 
 /** A drag begins after this many pixels; below it is a click. */
 const SLOP = 4;
@@ -30,7 +29,7 @@ export class Pointer {
   constructor(
     readonly element: HTMLElement,
     readonly store: Store,
-    readonly commands: Commands,
+    readonly actions: Actions,
   ) {
     const { signal } = store;
     element.addEventListener("pointerdown", (event) => this.#down(event), { signal });
@@ -144,7 +143,7 @@ export class Pointer {
       const { range } = store;
       if (drag.mode === "zoom" && range) {
         store.select(null);
-        this.commands.show(range, 0);
+        this.actions.show(range, 0);
       }
       return;
     }
@@ -153,7 +152,7 @@ export class Pointer {
     if (!hit) {
       const item = itemAt(store.arrangement, y + store.scroll)?.item;
       if (item?.type === "memory")
-        showMemory(store, { track: item.track, time: timeAt(store.viewport, x, store.width) });
+        store.showMemory({ track: item.track, time: timeAt(store.viewport, x, store.width) });
       else store.select(this.#idle(x, y));
       return;
     }
@@ -188,10 +187,10 @@ export class Pointer {
     const { x, y } = this.#place(event);
     const hit = this.#hit(x, y);
     if (!hit) {
-      this.commands.whole();
+      this.actions.whole();
       return;
     }
-    this.commands.show({
+    this.actions.show({
       start: this.store.drawn.start[hit.id],
       end: Math.max(this.store.end(hit.id), this.store.drawn.start[hit.id] + 10),
     });

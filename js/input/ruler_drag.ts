@@ -2,9 +2,9 @@
 
 import { timeAt } from "../model/viewport";
 import type { Store } from "../state/store";
-import type { Commands } from "./commands";
+import type { Actions } from "./actions";
 
-export function bindRuler(element: HTMLElement, store: Store, commands: Commands): void {
+export function bindRuler(element: HTMLElement, store: Store, actions: Actions): void {
   const { signal } = store;
   let from: number | null = null;
   const time = (event: MouseEvent) =>
@@ -42,10 +42,10 @@ export function bindRuler(element: HTMLElement, store: Store, commands: Commands
       from = null;
       store.select(null);
       if ((range.end - range.start) * store.width > 4 * (store.viewport.end - store.viewport.start))
-        commands.show(range, 0);
+        actions.show(range, 0);
     },
     { signal },
   );
   element.addEventListener("pointerleave", () => from === null && store.setHover(null, null), { signal });
-  element.addEventListener("dblclick", () => commands.whole(), { signal });
+  element.addEventListener("dblclick", () => actions.whole(), { signal });
 }

@@ -1,7 +1,7 @@
 /** The whole monitor: tables, details, and below them the timelines that have been opened. */
 
 import { isolated } from "../model/format/bidi";
-import { Message } from "../view/parts/message";
+import { Message } from "../ui/message";
 import { Banners } from "./banner";
 import { Header } from "./header";
 import type { MonitorState } from "./host";

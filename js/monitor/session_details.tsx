@@ -2,7 +2,7 @@
 
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatExact } from "../model/format/units";
-import { ScopedText } from "../view/details/scoped_text";
+import { ScopedText } from "../ui/scoped_text";
 import type { MonitorState } from "./host";
 import { recording, refusal } from "./recording";
 import { ago, fullMoment, moment } from "./relative_time";

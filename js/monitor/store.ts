@@ -1,6 +1,6 @@
 /** The state of one monitor: what the session says, what the user has chosen, what is under way. */
 
-import { save } from "../view/parts/downloads";
+import { save } from "../ui/download";
 import { awaited, Rate } from "./changes";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, SignatureRow, TraceRow } from "./host";
 import { Clock } from "./relative_time";

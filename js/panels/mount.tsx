@@ -3,9 +3,9 @@
 import { render } from "preact";
 import { joinLink } from "../host/channel";
 import { yieldShortcuts } from "../host/jupyter_shortcuts";
+import { Message } from "../ui/message";
 import { bindSize } from "../ui/resize_handle";
 import { bindTips } from "../ui/tooltips";
-import { Message } from "../view/parts/message";
 import type { PanelsHost } from "./host";
 import { lighter } from "./row_highlight";
 import { framed } from "./shadow_frame";

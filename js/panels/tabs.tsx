@@ -3,8 +3,8 @@
 import { useEffect, useReducer, useState } from "preact/hooks";
 import { Chart } from "../charts/chart";
 import type { Told } from "../host/channel";
+import { Message } from "../ui/message";
 import { Table } from "../ui/table";
-import { Message } from "../view/parts/message";
 import type { Block, TabContents } from "./blocks";
 import { Findings } from "./findings";
 import type { PanelsHost } from "./host";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { joinLink, type Told } from "../host/channel";
 import { HeldHost } from "../host/static_host";
-import { Commands } from "../input/commands";
+import { Actions } from "../input/actions";
 import { makeDrawn } from "../model/wire/testing/synthetic";
 import { Pairing } from "./comparison_link";
 import { Store } from "./store";
@@ -57,9 +57,9 @@ function timeline(id: string, side: number, first: string) {
   });
   const store = new Store(drawn, host, signal);
   store.setSize(1000, 300);
-  const commands = new Commands(store, { hint: () => {}, focusLanes: () => {} });
+  const actions = new Actions(store, { hint: () => {}, focusLanes: () => {}, focusSearch: () => {} });
   const root = rootElement();
-  new Pairing(store, commands, id, side, root);
+  new Pairing(store, actions, id, side, root);
   return { store, root };
 }
 

@@ -1,11 +1,11 @@
 /** A timeline's part in a comparison: what stands above or below it is at the same time and of the same width. */
 
 import type { Told } from "../host/channel";
-import type { Commands } from "../input/commands";
+import { categoryOf, nameOf, opOf } from "../model/lanes/event_text";
 import { byEventId } from "../model/lod/merged";
 import { counterpart } from "../model/search/counterpart";
-import { categoryOf, nameOf, opOf } from "../view/details/event_text";
 import { Linking, type Selected } from "./dashboard_link";
+import type { Navigation } from "./navigation";
 import type { Store } from "./store";
 
 type Frame = Extract<Told, { kind: "frame" }>;
@@ -16,13 +16,13 @@ export class Pairing extends Linking {
 
   constructor(
     store: Store,
-    commands: Commands,
+    navigation: Navigation,
     link: string,
     /** 0 of the upper one, 1 of the lower one. */
     readonly side: number,
     readonly root: HTMLElement,
   ) {
-    super(store, commands, link);
+    super(store, navigation, link);
     store.on(["panel", "selection", "viewport"], () => this.#tellFrame());
     // The other one may have been there before, and have been moved since.
     this.tell({ kind: "ask" });
@@ -39,19 +39,18 @@ export class Pairing extends Linking {
 
   /** Select here what is there; times are the same, but events and lanes have other numbers. */
   protected override select(told: Selected): void {
-    const { store, commands, side } = this;
+    const { store, navigation, side } = this;
     const selection = this.#here(told);
     this.known = JSON.stringify(selection);
-    store.host.set("selection", selection);
-    store.emit("selection");
+    store.selectInRun(selection);
     const { selected } = store;
     if (selected !== null) {
-      commands.uncover(selected);
-      commands.keepInSight(selected);
+      navigation.uncover(selected);
+      navigation.keepInSight(selected);
     }
     // One goes there, and the other follows.
     const { start, end } = told;
-    if (told.sides && side === 0 && start !== undefined && end !== undefined) commands.show({ start, end });
+    if (told.sides && side === 0 && start !== undefined && end !== undefined) navigation.show({ start, end });
   }
 
   #here({ sides, events, name, op, category, places, start, end }: Selected) {
@@ -84,9 +83,9 @@ export class Pairing extends Linking {
           kind: "select",
           events: selection.events,
           start: store.drawn.start[at],
-          name: nameOf(store, at),
-          op: opOf(store, at),
-          category: categoryOf(store, at),
+          name: nameOf(store.drawn, at),
+          op: opOf(store.drawn, at),
+          category: categoryOf(store.drawn, at),
         });
     } else {
       const { start, end, lanes } = selection;

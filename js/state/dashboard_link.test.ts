@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { joinLink, type Told } from "../host/channel";
 import { HeldHost } from "../host/static_host";
-import { Commands } from "../input/commands";
+import { Actions } from "../input/actions";
 import { makeDrawn } from "../model/wire/testing/synthetic";
 import { Linking } from "./dashboard_link";
 import { Store } from "./store";
@@ -49,8 +49,8 @@ function linked(made: Parameters<typeof makeDrawn>[0] = TWO) {
   store.setStep(null);
   const id = `timeline ${count++}`;
   const heard: Told[] = [];
-  const commands = new Commands(store, { hint: () => {}, focusLanes: () => {} });
-  new Linking(store, commands, id);
+  const actions = new Actions(store, { hint: () => {}, focusLanes: () => {}, focusSearch: () => {} });
+  new Linking(store, actions, id);
   const tell = joinLink(id, (told) => heard.push(told), signal);
   frame();
   const first = heard.splice(0);

@@ -1,10 +1,10 @@
 /** The timeline's part in a dashboard: it says what it shows, and follows what is asked for elsewhere. */
 
 import { joinLink, type Told } from "../host/channel";
-import type { Commands } from "../input/commands";
+import { nameOf, opOf } from "../model/lanes/event_text";
 import { lightMask } from "../model/search/highlight";
 import type { Viewport } from "../model/viewport";
-import { nameOf, opOf } from "../view/details/event_text";
+import type { Navigation } from "./navigation";
 import type { Store } from "./store";
 
 /** Views that follow each other this soon are one movement, which Backspace takes back as a whole. */
@@ -26,7 +26,7 @@ export class Linking {
 
   constructor(
     readonly store: Store,
-    readonly commands: Commands,
+    readonly navigation: Navigation,
     link: string,
   ) {
     const { signal } = store;
@@ -93,7 +93,7 @@ export class Linking {
   }
 
   protected select({ events, start, end, lanes }: Selected): void {
-    const { store, commands } = this;
+    const { store, navigation } = this;
     const range = start !== undefined && end !== undefined ? { start, end: Math.max(end, start + 1) } : null;
     if (range) this.#uncover(range);
     const selection = events?.length
@@ -102,17 +102,16 @@ export class Linking {
         ? { ...range, lanes: [...lanes], step: null }
         : null;
     this.known = JSON.stringify(selection);
-    store.host.set("selection", selection);
-    store.emit("selection");
+    store.selectInRun(selection);
     if (!range) {
-      if (selection) commands.revealSelection();
+      if (selection) navigation.revealSelection();
       return;
     }
     if (store.selected !== null) {
-      commands.uncover(store.selected);
-      commands.keepInSight(store.selected);
-    } else if (lanes?.length) commands.keepLanesInSight(lanes);
-    commands.show(range);
+      navigation.uncover(store.selected);
+      navigation.keepInSight(store.selected);
+    } else if (lanes?.length) navigation.keepLanesInSight(lanes);
+    navigation.show(range);
   }
 
   protected tellSelection(): void {
@@ -124,7 +123,7 @@ export class Linking {
     if (!selection) this.tell({ kind: "select" });
     else if ("events" in selection) {
       const at = selection.events.length === 1 ? store.selected : null;
-      const called = at === null ? {} : { name: nameOf(store, at), op: opOf(store, at) };
+      const called = at === null ? {} : { name: nameOf(store.drawn, at), op: opOf(store.drawn, at) };
       this.tell({ kind: "select", events: selection.events, ...called });
     } else {
       const { start, end, lanes } = selection;
@@ -138,13 +137,12 @@ export class Linking {
     if (id === this.#hover) return;
     this.#hover = id;
     if (id === null) this.tell({ kind: "hover", name: null });
-    else this.tell({ kind: "hover", name: nameOf(store, id), op: opOf(store, id) });
+    else this.tell({ kind: "hover", name: nameOf(store.drawn, id), op: opOf(store.drawn, id) });
   }
 
   /** Dim everything that is not called so; null gives back what a search has found. */
   #light(name: string | null): void {
     const { store } = this;
-    store.painting.dim(name ? lightMask(store.drawn, name) : (store.matches?.mask ?? null));
-    store.emit("paint");
+    store.highlight(name ? lightMask(store.drawn, name) : null);
   }
 }

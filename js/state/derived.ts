@@ -3,9 +3,9 @@
 import { rowNumbers } from "../model/lanes/placement";
 import { RowLevels } from "../model/lod/levels";
 import { mergedRows } from "../model/lod/merged";
-import { packLanes, type Row } from "../model/lod/rows";
+import { packLanes } from "../model/lod/rows";
 import { NameIndex } from "../model/search/name_index";
-import type { Drawn } from "../model/wire/read_drawn";
+import type { Drawn, Row } from "../model/types";
 
 export class Shown {
   readonly rows: Row[][];

@@ -1,6 +1,6 @@
 /** What the pointer is over, what was clicked that is no event, and the intervals that were measured. */
 
-import type { Moment } from "../view/details/memory";
+import type { Moment } from "../model/wire/memory";
 import { Said } from "./status_messages";
 
 export interface Hover {
@@ -25,7 +25,7 @@ export class HoverAndMarks extends Said {
   cursor: number | null = null;
   /** Where an allocator's memory was looked at last, unless something else was selected since. */
   moment: Moment | null = null;
-  marks: Mark[] = [];
+  marks: readonly Mark[] = [];
 
   setHover(hover: Hover | null, cursor: number | null = this.cursor): void {
     if (hover === null && this.hover === null && cursor === this.cursor) return;

@@ -1,6 +1,5 @@
 /** A trace too large for the browser: its outline, the part in view in detail, and what the kernel is asked. */
 
-import type { Commands } from "../input/commands";
 import { firstAtLeast } from "../model/lod/bisect";
 import { LooseDetails, looseEntries, type SameName, type WholeNumbers } from "../model/lod/exact_events";
 import { eventAt, placeOfEvent } from "../model/lod/merged";
@@ -14,6 +13,7 @@ import { type Entries, readEntries } from "../model/wire/entries";
 import { readTracks } from "../model/wire/memory";
 import { readDrawn } from "../model/wire/read_drawn";
 import { Asking } from "./kernel_requests";
+import type { Navigation } from "./navigation";
 import type { Remote } from "./remote";
 import type { Store } from "./store";
 
@@ -45,7 +45,7 @@ export class Large implements Remote {
   constructor(
     readonly store: Store,
     readonly outline: Outline,
-    readonly commands: Commands,
+    readonly navigation: Navigation,
     readonly signal: AbortSignal,
   ) {
     this.asking = new Asking(store, signal);
@@ -186,6 +186,6 @@ export class Large implements Remote {
     this.#same = numbers.same ? { event: events[0], same: numbers.same } : null;
     const later = Number(few.originNs - originNs);
     this.#show(new LooseDetails(known, numbers.events, later, () => store.drawn));
-    if (isUnknown) this.commands.revealSelection();
+    if (isUnknown) this.navigation.revealSelection();
   }
 }

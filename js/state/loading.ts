@@ -1,20 +1,20 @@
 /** What comes after the first picture: the details, and the rest of a trace of which an outline was drawn first. */
 
-import type { Commands } from "../input/commands";
 import { formatCount } from "../model/format/units";
 import type { Outline } from "../model/lod/outline";
 import { readDetails } from "../model/wire/details";
 import { readDrawn } from "../model/wire/read_drawn";
 import { Large } from "./large_trace";
+import type { Navigation } from "./navigation";
 import type { Store } from "./store";
 
 const message = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /** Fetch it; `outline` is what was drawn, null when that was everything. */
-export function loadRest(store: Store, outline: Outline | null, commands: Commands): void {
+export function loadRest(store: Store, outline: Outline | null, navigation: Navigation): void {
   if (!HAS_KERNEL || !outline) loadDetails(store, store.host.details(store.signal));
-  else if (outline.rest === "windows") new Large(store, outline, commands, store.signal);
-  else loadChunks(store, outline, commands);
+  else if (outline.rest === "windows") new Large(store, outline, navigation, store.signal);
+  else loadChunks(store, outline, navigation);
 }
 
 function loadDetails(store: Store, bytes: Promise<Uint8Array>): void {
@@ -22,17 +22,16 @@ function loadDetails(store: Store, bytes: Promise<Uint8Array>): void {
     .then((details) => readDetails(details, store.drawn))
     .then((details) => store.signal.aborted || store.setDetails(details))
     .catch((error: unknown) => {
-      store.detailsError = `The details cannot be shown: ${message(error)}`;
-      store.emit("details");
+      store.failDetails(`The details cannot be shown: ${message(error)}`);
     });
 }
 
 /** The outline serves, as that of a larger trace would, until everything is here. */
-function loadChunks(store: Store, outline: Outline, commands: Commands): void {
+function loadChunks(store: Store, outline: Outline, navigation: Navigation): void {
   const { host, signal } = store;
   const meanwhile = new AbortController();
   signal.addEventListener("abort", () => meanwhile.abort());
-  const large = new Large(store, outline, commands, meanwhile.signal);
+  const large = new Large(store, outline, navigation, meanwhile.signal);
   const shown = `${formatCount(outline.entries.length)} of ${formatCount(outline.total)}`;
   const progress = (done: number, total: number) =>
     large.asking.notice({ text: `Showing ${shown} events, loading …`, part: done / total });

@@ -1,7 +1,7 @@
 /** Which colour every event has now: by what the user chose, in the page's theme, dimmed by a search. */
 
 import { type ColorBy, colourTable, type Paints, paints, type Theme } from "../model/paint/palette";
-import type { Drawn } from "../model/wire/read_drawn";
+import type { Drawn } from "../model/types";
 
 export class Painting {
   readonly paint: Paints;

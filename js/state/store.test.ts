@@ -1,6 +1,6 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import { HeldHost } from "../host/static_host";
-import { Commands } from "../input/commands";
+import { Actions } from "../input/actions";
 import { makeDrawn } from "../model/wire/testing/synthetic";
 import { Store } from "./store";
 
@@ -25,7 +25,11 @@ function made() {
   const store = new Store(drawn, host, new AbortController().signal);
   store.setSize(1000, 300);
   store.setStep(null);
-  return { host, store, commands: new Commands(store, { hint: () => {}, focusLanes: () => {} }) };
+  return {
+    host,
+    store,
+    actions: new Actions(store, { hint: () => {}, focusLanes: () => {}, focusSearch: () => {} }),
+  };
 }
 
 it("keeps of the selection what lies in the step that is chosen, and no tooltip", () => {
@@ -44,17 +48,17 @@ it("keeps of the selection what lies in the step that is chosen, and no tooltip"
 });
 
 it("follows a selection that is set elsewhere, and keeps all of it", () => {
-  const { store, host, commands } = made();
+  const { store, host, actions } = made();
   store.setStep(1);
   host.set("selection", { events: [2, 1] });
-  commands.revealSelection();
+  actions.revealSelection();
   expect([store.step, store.selection]).toEqual([2, { events: [2, 1] }]);
 });
 
 it("shows all steps as they came for an event that aligned ones leave out", () => {
-  const { store, host, commands } = made();
+  const { store, host, actions } = made();
   store.setStep(null, true);
   host.set("selection", { events: [0] });
-  commands.revealSelection();
+  actions.revealSelection();
   expect([store.aligned, store.step, store.selected]).toEqual([null, null, 0]);
 });

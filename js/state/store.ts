@@ -1,21 +1,20 @@
 /** The state of one view. Panels, canvases and input read it; only its methods change it. */
 
-import type { Host, Options, Selection } from "../host/host";
+import type { Host, Options } from "../host/host";
 import { Aligned } from "../model/lanes/aligned_steps";
 import { type Arrangement, arrange } from "../model/lanes/layout";
 import { Placement } from "../model/lanes/placement";
 import { liesIn } from "../model/lanes/selection_step";
 import { isSparse } from "../model/lanes/step_bars";
 import { byEventId, byPlace } from "../model/lod/merged";
-import type { Row } from "../model/lod/rows";
 import type { Theme } from "../model/paint/palette";
 import { type Matches, search } from "../model/search/search";
+import type { Drawn, Row, Selection } from "../model/types";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { DetailsView } from "../model/wire/details";
-import type { Track } from "../model/wire/memory";
-import type { Drawn } from "../model/wire/read_drawn";
+import type { Moment, Track } from "../model/wire/memory";
 import { Shown } from "./derived";
-import { HoverAndMarks } from "./hover_and_marks";
+import { HoverAndMarks, type Mark } from "./hover_and_marks";
 import { LaneChoices } from "./lane_choices";
 import { Painting } from "./painting";
 import type { Remote } from "./remote";
@@ -185,8 +184,7 @@ export class Store extends HoverAndMarks {
 
   repaint(theme: Theme = this.painting.theme, ground: string = this.painting.ground): void {
     this.painting = new Painting(this.drawn, this.host.get("color_by"), theme, ground);
-    this.painting.dim(this.matches?.mask ?? null);
-    this.emit("paint");
+    this.highlight(null);
   }
 
   setSearch(text: string): void {
@@ -197,9 +195,8 @@ export class Store extends HoverAndMarks {
   /** Take up what the search finds now. */
   showMatches(): void {
     this.matches = this.#find();
-    this.painting.dim(this.matches?.mask ?? null);
+    this.highlight(null);
     this.emit("search");
-    this.emit("paint");
   }
 
   #find(): Matches | null {
@@ -231,6 +228,36 @@ export class Store extends HoverAndMarks {
     const inRun = this.aligned ? this.aligned.toRun(selection) : selection;
     this.host.set("selection", byEventId(this.drawn, inRun));
     if (selection) this.panelOpen = true;
+    this.emit("selection");
+  }
+
+  /** Show what lay in an allocator's memory at a time. */
+  showMemory(moment: Moment): void {
+    this.select(null);
+    this.moment = moment;
+    this.setPanel({ panelOpen: true });
+  }
+
+  /** Select in the run's own terms: events by id, also such as are not in the browser yet. */
+  selectInRun(selection: Selection | null): void {
+    this.host.set("selection", selection);
+    this.emit("selection");
+  }
+
+  /** Dim all events that `mask` holds 0 for; null gives back what the search has found. */
+  highlight(mask: Uint8Array | null): void {
+    this.painting.dim(mask ?? this.matches?.mask ?? null);
+    this.emit("paint");
+  }
+
+  failDetails(message: string): void {
+    this.detailsError = message;
+    this.emit("details");
+  }
+
+  /** Replace the measured intervals. */
+  setMarks(marks: readonly Mark[]): void {
+    this.marks = marks;
     this.emit("selection");
   }
 

@@ -4,10 +4,10 @@ import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Told } from "../host/channel";
 import { formatCell } from "../model/format/column_units";
+import { shortName } from "../model/lanes/event_text";
 import { BlockHead, CannotSay } from "../panels/block_head";
 import type { Cell, Column, TableBlock } from "../panels/blocks";
 import { isText, isWide } from "../panels/layout";
-import { shortName } from "../view/details/event_text";
 import { moveAmongRows } from "./row_keys";
 import { nextOrder, type Order, ordered } from "./sort";
 

@@ -2,7 +2,7 @@
 
 import { render } from "preact";
 import { yieldShortcuts } from "../host/jupyter_shortcuts";
-import { Commands } from "../input/commands";
+import { Actions } from "../input/actions";
 import { bindKeyboard } from "../input/keyboard";
 import { Pointer } from "../input/pointer";
 import { bindRuler } from "../input/ruler_drag";
@@ -75,14 +75,21 @@ export function assemble(
   const scroller = find("scroll");
   lanes.tabIndex = 0;
   const hint = hinter(find("hint"), signal);
-  const commands = new Commands(store, { hint, focusLanes: () => lanes.focus({ preventScroll: true }) });
+  const focusSearch = () => {
+    const input = root.querySelector<HTMLInputElement>(".search input");
+    input?.focus();
+    // What is typed next replaces the search before.
+    input?.select();
+  };
+  const focusLanes = () => lanes.focus({ preventScroll: true });
+  const actions = new Actions(store, { hint, focusLanes, focusSearch });
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
-  render(<Toolbar store={store} commands={commands} root={root} />, find("toolbar"));
+  render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
   render(<StepStrip store={store} />, find("steps"));
   render(<LaneLabels store={store} />, find("labels"));
-  render(<NoLanes store={store} commands={commands} />, find("no-lanes"));
-  render(<LaneFilter store={store} commands={commands} />, find("filter"));
-  render(<DetailsPanel store={store} commands={commands} />, find("details"));
+  render(<NoLanes store={store} actions={actions} />, find("no-lanes"));
+  render(<LaneFilter store={store} actions={actions} />, find("filter"));
+  render(<DetailsPanel store={store} actions={actions} />, find("details"));
   render(<StatusLine store={store} isMac={isMac} />, find("status"));
   if (HAS_KERNEL) render(<ProgressBar store={store} />, find("progress"));
   render(<Tooltip store={store} main={main} />, find("tooltip"));
@@ -93,19 +100,13 @@ export function assemble(
     for (const part of root.querySelectorAll("[data-part]")) render(null, part);
   });
 
-  new Pointer(lanes, store, commands);
-  const focusSearch = () => {
-    const input = root.querySelector<HTMLInputElement>(".search input");
-    input?.focus();
-    // What is typed next replaces the search before.
-    input?.select();
-  };
-  bindKeyboard(lanes, root, store, commands, focusSearch);
+  new Pointer(lanes, store, actions);
+  bindKeyboard(lanes, root, actions);
   bindWheel(lanes, store, {
     scrollTo: (top) => store.scrollTo(top),
     hint: () => hint(`${isMac ? "⌘" : "Ctrl"} + wheel zooms · click, then the wheel scrolls the lanes`),
   });
-  bindRuler(find("ruler"), store, commands);
+  bindRuler(find("ruler"), store, actions);
   bindScroll(scroller, store);
   bindSizes(root, main, find, store);
 
@@ -125,23 +126,23 @@ export function assemble(
       store.setPanel({ panelOpen: store.selection !== null });
     store.setSize(lanes.clientWidth, lanes.clientHeight);
     // Details that have just opened below the lanes may cover what they are about.
-    if (root.clientWidth < NARROW && store.selected !== null) commands.keepInSight(store.selected);
+    if (root.clientWidth < NARROW && store.selected !== null) actions.keepInSight(store.selected);
     frame.resize();
   });
   observer.observe(lanes);
   signal.addEventListener("abort", () => observer.disconnect());
-  loadRest(store, outline, commands);
+  loadRest(store, outline, actions);
   // A selection made in Python is shown, not only outlined somewhere out of view.
-  host.watch("selection", () => commands.revealSelection(), signal);
-  if (store.selection) commands.revealSelection();
+  host.watch("selection", () => actions.revealSelection(), signal);
+  if (store.selection) actions.revealSelection();
   if (HAS_PANELS && host.link) {
     const { side } = host.pair ?? {};
-    if (side === undefined) new Linking(store, commands, host.link);
-    else new Pairing(store, commands, host.link, side, root);
+    if (side === undefined) new Linking(store, actions, host.link);
+    else new Pairing(store, actions, host.link, side, root);
   }
   // On a page of its own nothing else can want the keys.
   if (OWNS_PAGE) {
-    commands.focusLanes();
+    actions.focusLanes();
     // Nobody has moved the focus yet, so there is none to point out.
     lanes.dataset.quiet = "";
     lanes.addEventListener("blur", () => delete lanes.dataset.quiet, { once: true, signal });

@@ -4,14 +4,15 @@ import { render } from "preact";
 import type { Host } from "../host/host";
 import { suppressShortcuts } from "../host/jupyter_shortcuts";
 import { compose, type Outline, outlineIn } from "../model/lod/outline";
+import type { Drawn } from "../model/types";
 import { openContainer } from "../model/wire/container";
-import { type Drawn, drawnIn } from "../model/wire/read_drawn";
+import { drawnIn } from "../model/wire/read_drawn";
 import { Store } from "../state/store";
+import { Message } from "../ui/message";
 import { styledShadow } from "../ui/styled_shadow";
 import base from "../ui/styles/base.css";
 import { detectTheme } from "../ui/theme";
 import { assemble, type Mounted } from "./assemble";
-import { Message } from "./parts/message";
 import styles from "./styles/styles.css";
 
 /** Show the timeline of `host` in `element` until `signal` aborts. */

@@ -1,7 +1,6 @@
 /** The ruler: where its ticks are and what they say. */
 
-import type { Viewport } from "../viewport";
-import { xAt } from "../viewport";
+import { type Viewport, xAt } from "../viewport";
 import { formatIn, TIME_UNITS, timeUnit } from "./units";
 
 export interface Tick {

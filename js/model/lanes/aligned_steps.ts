@@ -2,8 +2,7 @@
  * All steps under each other, every one from its own start: the same events on lanes of their own, at other times.
  * What is of no step has no start to count from, and is mostly far longer than a step: it is left out.
  */
-import type { Selection } from "../../host/host";
-import type { Drawn, Lane } from "../wire/read_drawn";
+import type { Drawn, Lane, Selection } from "../types";
 import { placeLabel } from "./labels";
 
 /** Lanes are numbered in two bytes. */

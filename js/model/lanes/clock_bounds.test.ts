@@ -1,14 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { Clock } from "../types";
 import { makeLane } from "../wire/testing/synthetic";
-import {
-  type Clock,
-  clockBand,
-  clockSentence,
-  clockText,
-  commonClock,
-  shortClockText,
-  withClocks,
-} from "./clock_bounds";
+import { clockBand, clockSentence, clockText, commonClock, shortClockText, withClocks } from "./clock_bounds";
 
 const [WORKER_0, WORKER_1] = [0, 1].map((task) => `/job:worker/replica:0/task:${task}`);
 const PS = "/job:ps/replica:0/task:0";

@@ -1,23 +1,15 @@
 /** How far the clocks of several tasks may be apart, and how that is said. Nanoseconds, infinite where nothing is known. */
+
 import { isolated } from "../format/bidi";
 import { formatDuration, type TimeUnit, timeUnit } from "../format/units";
+import type { Clock, Lane } from "../types";
 import { type Viewport, xAt } from "../viewport";
-import type { Lane } from "../wire/read_drawn";
 import { taskLabel } from "./labels";
 
 /** An interval whose ends are at most so many times as far from 0 as one another is said as ±. */
 const ALIKE = 1.5;
 /** A band of fewer px would only make the cursor look thick. */
 const NARROWEST = 2;
-
-/** Times of a task may be ahead of those of another by `low` to `high`; negative is behind. */
-export interface Clock {
-  task: string;
-  low: number;
-  high: number;
-  /** The task that it is compared with. */
-  against: string;
-}
 
 /** An interval as the wire has it: null is unbounded, and the first task is the one that others are compared with. */
 export interface WireClock {

@@ -1,6 +1,6 @@
 /** Which lanes stand together under one header. */
 
-import type { Lane } from "../wire/read_drawn";
+import type { Lane } from "../types";
 import { deviceLabel, placeLabel, taskLabel } from "./labels";
 
 export type GroupBy = "device" | "kind" | "none";

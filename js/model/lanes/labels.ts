@@ -1,5 +1,6 @@
 /** Short names for tasks, devices and lanes, as people say them. */
-import type { Lane } from "../wire/read_drawn";
+
+import type { Lane } from "../types";
 
 /** What a lane is called. */
 type Called = Pick<Lane, "task" | "device" | "lane">;

@@ -1,9 +1,8 @@
 /** What is where from top to bottom: groups, lanes and their rows, in CSS px. */
 
-import type { Row } from "../lod/rows";
+import type { Clock, Drawn, Lane, Row } from "../types";
 import type { Track } from "../wire/memory";
-import type { Drawn, Lane } from "../wire/read_drawn";
-import { type Clock, commonClock } from "./clock_bounds";
+import { commonClock } from "./clock_bounds";
 import { type Group, type GroupBy, groupLanes } from "./groups";
 import { isLaneCalled, laneLabel, placeLabel } from "./labels";
 

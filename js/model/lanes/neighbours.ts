@@ -1,8 +1,7 @@
 /** Stepping from event to event with the keyboard. */
 
 import { firstAbove, firstAtLeast } from "../lod/bisect";
-import type { Row } from "../lod/rows";
-import type { Drawn } from "../wire/read_drawn";
+import type { Drawn, Row } from "../types";
 import type { Arrangement, LaneItem } from "./layout";
 
 /** The event that starts next (`direction` 1) or before (-1) event `id` among the rows of its lane; null at the end. */

@@ -1,7 +1,6 @@
 /** Where in an arrangement an event is. */
 
-import type { Row } from "../lod/rows";
-import type { Drawn } from "../wire/read_drawn";
+import type { Drawn, Row } from "../types";
 import { type Arrangement, type LaneItem, ROW_HEIGHT } from "./layout";
 
 /** For each event the row of its lane that holds it; events of other steps keep 0. */

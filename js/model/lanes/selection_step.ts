@@ -1,7 +1,7 @@
 /** Whether a selection is still seen once another step is chosen. */
-import type { Selection } from "../../host/host";
+
 import { placeOfEvent } from "../lod/merged";
-import type { Drawn } from "../wire/read_drawn";
+import type { Drawn, Selection } from "../types";
 
 /**
  * Whether all that is selected (events by id) lies in a step (its place in the list), or with null in any step. A part

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Step } from "../wire/read_drawn";
+import type { Step } from "../types";
 import { makeDrawn } from "../wire/testing/synthetic";
 import { deviceNoun, eventsShown, stepBars, stepName } from "./step_bars";
 

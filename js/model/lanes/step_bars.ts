@@ -1,7 +1,8 @@
 /** The steps as bars: how long each took, how much of that a device computed, which stand out. */
+
 import { isolated } from "../format/bidi";
 import { eventCount } from "../lod/merged";
-import type { Drawn, Lane, Step } from "../wire/read_drawn";
+import type { Drawn, Lane, Step } from "../types";
 
 export interface StepBar {
   /** Places in the list of steps that this bar stands for: one, or a few where there are more steps than room. */

@@ -1,8 +1,8 @@
 /** Single events of a large trace: what is drawn of them, and their details. */
 
+import type { Drawn } from "../types";
 import type { Details, DetailsView, Edge } from "../wire/details";
 import type { Entries } from "../wire/entries";
-import type { Drawn } from "../wire/read_drawn";
 import { eventAt, placeOfEvent } from "./merged";
 
 /** What of a few events is numbered as in the whole trace; one item an event. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { Row } from "../types";
 import { type Made, makeBursts, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
 import { type Level, RowLevels } from "./levels";
-import { packLanes, type Row } from "./rows";
+import { packLanes } from "./rows";
 
 function rowOf(made: Made[]): Row {
   return packLanes(makeDrawn(made), null)[0][0];

@@ -1,6 +1,6 @@
 /** Level of detail: coarser copies of a row, so that drawing costs by the pixel and not by the event. */
-import type { Row } from "./rows";
 
+import type { Row } from "../types";
 /**
  * The events of a row with neighbours merged that start in the same bucket (a
  * multiple of `bucket` ns) and are all shorter than it. Entries are ordered by

@@ -1,38 +1,5 @@
 /** A trace of which the browser holds what the pixels need: entries that each stand for one event or several. */
-import type { Selection } from "../../host/host";
-import type { Drawn } from "../wire/read_drawn";
-import type { Row } from "./rows";
-
-/**
- * Besides the columns of `Drawn`, which say all about one event of each entry,
- * the longest in it: what the entry as a whole is. Entries 0 to `outline` are
- * the whole run, coarse. Those from there to `fine` are a part of the run in
- * more detail; while `part` is set they take the place of the outline's
- * entries that overlap it. The rest is known but in no row. In each of the two
- * blocks entries are ordered by lane, row and start.
- *
- * Only a kernel merges, so that bundles without one carry none of what follows from it.
- */
-export interface Merged {
-  /** Events of the whole trace. */
-  total: number;
-  /** Rows of each lane. */
-  rows: readonly number[];
-  outline: number;
-  fine: number;
-  /** Nanoseconds from the origin. */
-  part: { start: number; end: number } | null;
-  /** Event id of the longest event of each entry. */
-  events: Uint32Array;
-  /** Row of the lane. */
-  row: Uint32Array;
-  /** Start of the first, end of the last event, and their summed durations (ns). */
-  start: Float64Array;
-  end: Float64Array;
-  busy: Float64Array;
-  /** Events that the entry stands for. */
-  count: Uint32Array;
-}
+import type { Drawn, Merged, Row, Selection } from "../types";
 
 /** Events of the trace, however many the browser holds. */
 export function eventCount(drawn: Drawn): number {

@@ -1,8 +1,9 @@
 /** Puts together what is drawn of a large trace: its outline, a part in more detail, and single events. */
+
 import { type WireClock, withClocks } from "../lanes/clock_bounds";
+import type { Drawn, Lane, Step } from "../types";
 import { type Container, Strings } from "../wire/container";
 import { type Entries, entriesIn } from "../wire/entries";
-import type { Drawn, Lane, Step } from "../wire/read_drawn";
 
 /** How the rest of a trace comes: all of it, after the outline; or in the parts that are asked for. */
 export type Rest = "chunks" | "windows";

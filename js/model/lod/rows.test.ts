@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { Row } from "../types";
 import { type Made, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
-import { packLanes, type Row } from "./rows";
+import { packLanes } from "./rows";
 
 function overlapping(seed: number, count: number, span: number, longest: number): Made[] {
   const random = randomNumbers(seed);

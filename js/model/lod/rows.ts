@@ -1,18 +1,6 @@
 /** Packs the events of a lane into rows, so that nothing is drawn over anything else. */
-import type { Drawn } from "../wire/read_drawn";
 
-/** Events of one lane that do not overlap; the arrays are aligned and ordered by start. Times in ns. */
-export interface Row {
-  lane: number;
-  /** Place among the rows of its lane, 0 on top. */
-  index: number;
-  ids: Uint32Array;
-  start: Float64Array;
-  end: Float64Array;
-  /** Where an entry can stand for several events: their summed durations, the longest of them, how many they are. */
-  merged?: { busy: Float64Array; peak: Float64Array; count: Uint32Array };
-}
-
+import type { Drawn, Row } from "../types";
 /**
  * The rows of each lane (by lane id): every event goes into the first row that
  * is free at its start. Events may touch. An event without length takes up the

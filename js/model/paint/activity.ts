@@ -1,7 +1,7 @@
 /** How busy the trace is over time, for the minimap. */
+
 import { firstAbove } from "../lod/bisect";
-import type { Row } from "../lod/rows";
-import type { Drawn } from "../wire/read_drawn";
+import type { Drawn, Row } from "../types";
 
 export interface Activity {
   /** By category: busy ns in each bin, summed over the rows. */

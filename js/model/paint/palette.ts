@@ -1,7 +1,7 @@
 /** What colours mean: hue by kind (or op type, or device), lightness by name. */
 
 import { placeLabel } from "../lanes/labels";
-import type { Drawn } from "../wire/read_drawn";
+import type { Drawn } from "../types";
 import { digitlessHash } from "../wire/string_table";
 import { contrast, fromOklch, lighten, mix, parseColour, type Rgb, toHex, toPixel } from "./colour";
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RowLevels } from "../lod/levels";
-import { packLanes, type Row } from "../lod/rows";
+import { packLanes } from "../lod/rows";
+import type { Row } from "../types";
 import { type Made, makeBursts, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
 import { hitRow, rasterRow } from "./raster";
 

@@ -1,7 +1,8 @@
 /** Draws one row of events as one line of device pixels, and finds the event under a pixel. */
+
 import { firstAtLeast } from "../lod/bisect";
 import type { RowLevels } from "../lod/levels";
-import type { Row } from "../lod/rows";
+import type { Row } from "../types";
 
 /** A bar that spans this many pixels is drawn full, with the last one left as ground to part it from the next. */
 const FULL_BAR = 3;

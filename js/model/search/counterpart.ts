@@ -1,6 +1,6 @@
 /** The event of one trace that is what a given one is in another. */
-import type { Drawn } from "../wire/read_drawn";
 
+import type { Drawn } from "../types";
 /** An event as another trace knows it, and when it begins: nanoseconds from the origin. */
 export interface Described {
   name: string;

@@ -1,6 +1,6 @@
 /** Which events are meant by a name that something beside the timeline is called by. */
-import type { Drawn } from "../wire/read_drawn";
 
+import type { Drawn } from "../types";
 /**
  * 1 for each event whose op type or node is called `name`, or whose node lies in the scope of that name. Null where
  * there is none: a name that means nothing here dims nothing.

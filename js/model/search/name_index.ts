@@ -1,6 +1,6 @@
 /** Which events have the same name. */
-import type { Drawn } from "../wire/read_drawn";
 
+import type { Drawn } from "../types";
 export class NameIndex {
   readonly #drawn: Drawn;
   readonly #offsets: Uint32Array;

@@ -1,6 +1,7 @@
 /** Figures of the events in a selected range of time. Times in ns. */
+
 import { firstAbove } from "../lod/bisect";
-import type { Drawn } from "../wire/read_drawn";
+import type { Drawn } from "../types";
 
 /** A range of time on some lanes (ids) and one step (its number, not its place); null means all. */
 export interface RangeSelection {

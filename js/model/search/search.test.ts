@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { Drawn } from "../types";
 import type { Details } from "../wire/details";
-import type { Drawn } from "../wire/read_drawn";
 import { type Made, makeDrawn, makeLane, makeStrings, randomNumbers } from "../wire/testing/synthetic";
 import { parseQuery } from "./query";
 import { neighbour, search } from "./search";

@@ -3,8 +3,8 @@
 import { laneWords } from "../lanes/labels";
 import { firstAbove, firstAtLeast } from "../lod/bisect";
 import { categoryLabel } from "../paint/palette";
+import type { Drawn } from "../types";
 import type { DetailsView } from "../wire/details";
-import type { Drawn } from "../wire/read_drawn";
 import type { Strings } from "../wire/string_table";
 import { type Field, parseQuery, type Term } from "./query";
 

@@ -1,8 +1,8 @@
 /** The part of a trace that is looked up when asked for: times apart, tensors, inputs, memory. */
+import type { Drawn } from "../types";
 import { type Container, oneOf, openContainer, type Strings, stringsIn } from "./container";
 import { type Dataflow, type Edge, readDataflow } from "./dataflow";
 import { readTracks, type Track } from "./memory";
-import type { Drawn } from "./read_drawn";
 import { byEvent, optional, wireRows } from "./row_order";
 import { Waiting } from "./waiting";
 

@@ -28,6 +28,12 @@ export interface Track {
   name(at: number): string;
 }
 
+/** A track, and a time in nanoseconds from the origin. */
+export interface Moment {
+  track: Track;
+  time: number;
+}
+
 /** What display/compared.py calls an allocator of a task. */
 export function memoryKey({ task, allocator }: Pick<Track, "task" | "allocator">): string {
   return `${task}\t${allocator}`;

@@ -1,69 +1,10 @@
 /** The part of a trace that is drawn: lanes, steps and one row of numbers an event. */
-import { type Clock, type WireClock, withClocks } from "../lanes/clock_bounds";
-import type { Merged } from "../lod/merged";
-import { type Column, type Container, oneOf, openContainer, type Strings, wide } from "./container";
+
+import { type WireClock, withClocks } from "../lanes/clock_bounds";
+import type { Drawn, Lane, Step } from "../types";
+import { type Column, type Container, oneOf, openContainer, wide } from "./container";
 import { byEvent, type LaneClock, wireRows, wireTimes } from "./row_order";
 import { readNames } from "./scoped_names";
-
-export interface Lane {
-  id: number;
-  task: string;
-  device: string;
-  lane: string;
-  kind: string;
-  events: number;
-  /** Of its task, where that is known to be uncertain. */
-  clock?: Clock;
-}
-
-/** Start and end in nanoseconds from the origin. */
-export interface Step {
-  /** Its number; -1 is what belongs to no step. */
-  step: number;
-  /** What it is called besides its number: the runs fetched, the name of a marker. */
-  label?: string;
-  start: number;
-  end: number;
-  events: number;
-  /** How long the busiest device ran kernels in it (ns); where no device did in any step, none has this. */
-  device?: number;
-}
-
-/** Columns have one item an event; an event's id is its place in them, ordered by start. */
-export interface Drawn {
-  title: string;
-  count: number;
-  /** Epoch nanoseconds of time 0. */
-  originNs: bigint;
-  /** Nanoseconds from the origin to the latest end. */
-  span: number;
-  lanes: Lane[];
-  steps: Step[];
-  notes: string[];
-  categories: string[];
-  ops: string[];
-  start: Float64Array;
-  duration: Float64Array | Uint32Array;
-  /** Text number in `names`. */
-  name: Uint32Array;
-  /** Place in `ops`. */
-  op: Uint16Array | Uint32Array;
-  /** Place in `lanes`. */
-  lane: Uint16Array;
-  /** Place in `steps`; null when there is at most one step. */
-  step: Uint16Array | Uint32Array | null;
-  /** Place in `categories`. */
-  category: Uint8Array;
-  /** Nanoseconds at the head of the event spent waiting; null when no event waits. */
-  wait: Uint32Array | Float64Array | null;
-  names: Strings;
-  /** Set where starts count from each step's own, so that the ids are not in their order. */
-  isAligned?: true;
-  /** The events of the lanes with ids below this are not shown: aligned steps leave out what is of no step. */
-  leftOut?: number;
-  /** Set where an entry can stand for several events; then an id is the place of an entry. */
-  merged: Merged | null;
-}
 
 /** Unpack and check the `drawn` container; rejects with a readable Error. */
 export async function readDrawn(gzip: Uint8Array): Promise<Drawn> {

@@ -1,6 +1,6 @@
 /** What steps and devices waited for: the pieces of critical paths, and why devices were idle. */
+import type { Lane } from "../types";
 import { type Container, oneOf } from "./container";
-import type { Lane } from "./read_drawn";
 import { signed } from "./row_order";
 
 /** Stretches of time (ns from the origin), one after the other. */

@@ -2,8 +2,8 @@
 
 import type { Tick } from "../../model/format/ticks";
 import { ROW_HEIGHT } from "../../model/lanes/layout";
-import type { Row } from "../../model/lod/rows";
 import { rasterRow } from "../../model/paint/raster";
+import type { Row } from "../../model/types";
 import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";

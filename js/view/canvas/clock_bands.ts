@@ -1,8 +1,8 @@
 /** Where the cursor crosses lanes of another clock: when, by the first task's clock, what is shown there may have been. */
 
-import { type Clock, clockBand, commonClock } from "../../model/lanes/clock_bounds";
+import { clockBand, commonClock } from "../../model/lanes/clock_bounds";
 import type { Item } from "../../model/lanes/layout";
-import type { Lane } from "../../model/wire/read_drawn";
+import type { Clock, Lane } from "../../model/types";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
 import type { Surface } from "./surface";

@@ -7,7 +7,7 @@ import { xAt } from "../../model/viewport";
 import { levelAt, memoryKey, type Track } from "../../model/wire/memory";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
-import { flag } from "./overlay";
+import { flag } from "./flag";
 import type { Surface } from "./surface";
 
 /** Room above the curve (CSS px). */

@@ -1,7 +1,7 @@
 /** Walks the rows that are in view, and the bars in them that are wide enough to carry something. */
 
 import { type LaneItem, ROW_HEIGHT } from "../../model/lanes/layout";
-import type { Row } from "../../model/lod/rows";
+import type { Row } from "../../model/types";
 import type { Store } from "../../state/store";
 
 /** Call `visit` for each row in view with the top of its bar in CSS pixels from the picture's top. */

@@ -1,12 +1,12 @@
 /** A collective of several ranks: which of them came last, so that the others waited for it. */
 
 import { formatDuration } from "../../model/format/units";
+import { categoryOf, taskName } from "../../model/lanes/event_text";
 import type { Store } from "../../state/store";
-import type { EventProps, Fact } from "./event";
-import { categoryOf, taskName } from "./event_text";
 import { EventLink } from "./lists";
+import type { EventProps, Fact } from "./types";
 
-export function arrivalFacts({ store, commands, id }: EventProps): Fact[] {
+export function arrivalFacts({ store, actions, id }: EventProps): Fact[] {
   const { details, drawn } = store;
   const last = details?.last(id) ?? null;
   const spread = details?.spread(id) ?? null;
@@ -21,7 +21,7 @@ export function arrivalFacts({ store, commands, id }: EventProps): Fact[] {
       term: "Waited for",
       value: (
         <>
-          {event === null ? taskName(last) : <EventLink store={store} commands={commands} id={event} />}{" "}
+          {event === null ? taskName(last) : <EventLink store={store} actions={actions} id={event} />}{" "}
           <small>
             {taskName(last)} came last, {after}
           </small>
@@ -35,10 +35,10 @@ export function arrivalFacts({ store, commands, id }: EventProps): Fact[] {
 function lastArrived(store: Store, id: number, task: string): number | null {
   if (HAS_KERNEL && store.remote) return null;
   const { drawn } = store;
-  const category = categoryOf(store, id);
+  const category = categoryOf(store.drawn, id);
   const isIt = (other: number) =>
     drawn.lanes[drawn.lane[other]].task === task &&
-    categoryOf(store, other) === category &&
+    categoryOf(store.drawn, other) === category &&
     // Of a node in a loop, the execution at that time.
     drawn.start[other] <= store.end(id) &&
     store.end(other) >= drawn.start[id];

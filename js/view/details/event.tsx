@@ -1,7 +1,5 @@
 /** Everything known about one event. */
 
-import type { ComponentChildren } from "preact";
-import type { Commands } from "../../input/commands";
 import {
   formatBytes,
   formatDuration,
@@ -10,66 +8,24 @@ import {
   formatPercent,
   formatTime,
 } from "../../model/format/units";
+import { categoryOf, nameOf, opOf, placeOf } from "../../model/lanes/event_text";
 import { stepName } from "../../model/lanes/step_bars";
-import type { Step } from "../../model/wire/read_drawn";
+import type { Step } from "../../model/types";
 import type { Store } from "../../state/store";
 import { arrivalFacts } from "./collective";
-import { categoryOf, nameOf, opOf, placeOf } from "./event_text";
+import { PanelHeader } from "./header";
 import { LinkList, Outputs, RecordedMemory } from "./lists";
-import { ScopedText } from "./scoped_text";
 import { TransferCard, transferFacts } from "./transfer";
+import type { EventProps, Fact } from "./types";
 
-export interface EventProps {
-  store: Store;
-  commands: Commands;
-  id: number;
-}
-
-export interface Fact {
-  term: string;
-  value: ComponentChildren;
-}
-
-export function PanelHeader({
-  store,
-  title,
-  children,
-}: {
-  store: Store;
-  title: string;
-  children?: ComponentChildren;
-}) {
-  return (
-    <>
-      <header>
-        <h2>
-          <ScopedText text={title} />
-        </h2>
-        <button
-          type="button"
-          class="close"
-          aria-label="Close the details"
-          onClick={() => {
-            if (store.selection || store.moment) store.select(null);
-            else store.setPanel({ panelOpen: false });
-          }}
-        >
-          ×
-        </button>
-      </header>
-      {children}
-    </>
-  );
-}
-
-export function EventDetails({ store, commands, id }: EventProps) {
+export function EventDetails({ store, actions, id }: EventProps) {
   const { drawn, details } = store;
-  const category = categoryOf(store, id);
+  const category = categoryOf(store.drawn, id);
   const paint = (store.painting.paint.paint[id] ?? 0) & 127;
   const facts = [
     ...timeFacts(store, id),
-    ...arrivalFacts({ store, commands, id }),
-    ...transferFacts({ store, commands, id }),
+    ...arrivalFacts({ store, actions, id }),
+    ...transferFacts({ store, actions, id }),
     ...placeFacts(store, id),
   ];
   const label = details?.label(id) ?? "";
@@ -77,18 +33,18 @@ export function EventDetails({ store, commands, id }: EventProps) {
   const consumers = details?.consumers(id) ?? [];
   return (
     <>
-      <PanelHeader store={store} title={nameOf(store, id) || opOf(store, id) || "(no name)"}>
+      <PanelHeader store={store} title={nameOf(store.drawn, id) || opOf(store.drawn, id) || "(no name)"}>
         <span
           class="chip"
           style={{ background: store.painting.paint.css[paint], color: store.painting.paint.text[paint] }}
         >
-          {opOf(store, id) || category}
+          {opOf(store.drawn, id) || category}
         </span>
         {category === "input" || category === "collective" ? (
           <span class="chip plain">{category}</span>
         ) : null}
       </PanelHeader>
-      <TransferCard store={store} commands={commands} id={id} />
+      <TransferCard store={store} actions={actions} id={id} />
       <dl>
         {facts.map((fact) => (
           <>
@@ -100,13 +56,13 @@ export function EventDetails({ store, commands, id }: EventProps) {
       {details === null && <p class="unlinked">{store.detailsError ?? "Loading the rest …"}</p>}
       <LinkList
         store={store}
-        commands={commands}
+        actions={actions}
         title="Launched by"
         events={inputs.filter((edge) => edge.kind === "launch").map((edge) => edge.event)}
       />
       <LinkList
         store={store}
-        commands={commands}
+        actions={actions}
         title="Launched"
         events={consumers.filter((edge) => edge.kind === "launch").map((edge) => edge.event)}
       />
@@ -114,7 +70,7 @@ export function EventDetails({ store, commands, id }: EventProps) {
         <>
           <LinkList
             store={store}
-            commands={commands}
+            actions={actions}
             title="Inputs"
             events={inputs
               .filter((edge) => edge.kind === "data" || edge.kind === "transfer")
@@ -122,13 +78,13 @@ export function EventDetails({ store, commands, id }: EventProps) {
           />
           <LinkList
             store={store}
-            commands={commands}
+            actions={actions}
             title="Waits for (control)"
             events={inputs.filter((edge) => edge.kind === "control").map((edge) => edge.event)}
           />
           <LinkList
             store={store}
-            commands={commands}
+            actions={actions}
             title="Used by"
             events={consumers.filter((edge) => edge.kind !== "launch").map((edge) => edge.event)}
           />
@@ -165,7 +121,9 @@ function timeFacts(store: Store, id: number): Fact[] {
   ];
   const scheduled = details?.scheduled(id) ?? null;
   if (scheduled !== null && scheduled <= start) {
-    const kernel = ["kernel", "h2d", "d2h", "d2d", "memset", "collective"].includes(categoryOf(store, id));
+    const kernel = ["kernel", "h2d", "d2h", "d2d", "memset", "collective"].includes(
+      categoryOf(store.drawn, id),
+    );
     facts.push({
       term: "Queued",
       value: `${formatDuration(start - scheduled)} ${kernel ? "from launch to start" : "from ready to start"}`,
@@ -214,7 +172,7 @@ function placeFacts(store: Store, id: number): Fact[] {
   const { details } = store;
   const facts: Fact[] = [];
   const bytes = details?.bytes(id) ?? null;
-  const category = categoryOf(store, id);
+  const category = categoryOf(store.drawn, id);
   const moves = ["transfer", "h2d", "d2h", "d2d"].includes(category);
   if (bytes !== null && !moves)
     facts.push({
@@ -225,7 +183,7 @@ function placeFacts(store: Store, id: number): Fact[] {
         </>
       ),
     });
-  facts.push({ term: "Ran on", value: placeOf(store, id) });
+  facts.push({ term: "Ran on", value: placeOf(store.drawn, id) });
   const thread = details?.thread(id) ?? null;
   if (thread !== null && thread !== 0) facts.push({ term: "Thread", value: String(thread) });
   const { step, steps } = store.run;

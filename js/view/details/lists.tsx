@@ -1,13 +1,13 @@
 /** The lists in an event's details: links to other events, outputs, memory. */
 
 import { useState } from "preact/hooks";
-import type { Commands } from "../../input/commands";
+import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatDuration } from "../../model/format/units";
+import { nameOf, opOf, placeOf } from "../../model/lanes/event_text";
 import type { Details } from "../../model/wire/details";
 import type { Store } from "../../state/store";
-import { nameOf, opOf, placeOf } from "./event_text";
-import { ScopedText } from "./scoped_text";
+import { ScopedText } from "../../ui/scoped_text";
 
 /** Longer lists are cut here until the user asks for the rest. */
 const FIRST = 8;
@@ -15,14 +15,15 @@ const FIRST = 8;
 /** A number of bytes that may not have been recorded. */
 const size = (bytes: number | null) => (bytes === null ? "–" : formatBytes(bytes));
 
-export function EventLink({ store, commands, id }: { store: Store; commands: Commands; id: number }) {
+export function EventLink({ store, actions, id }: { store: Store; actions: Actions; id: number }) {
   return (
-    <button type="button" class="link" onClick={() => commands.visit(id)}>
+    <button type="button" class="link" onClick={() => actions.visit(id)}>
       <b>
-        <ScopedText text={nameOf(store, id) || opOf(store, id)} />
+        <ScopedText text={nameOf(store.drawn, id) || opOf(store.drawn, id)} />
       </b>{" "}
       <small>
-        {isolated(opOf(store, id))} on {placeOf(store, id)}, {formatDuration(store.drawn.duration[id])}
+        {isolated(opOf(store.drawn, id))} on {placeOf(store.drawn, id)},{" "}
+        {formatDuration(store.drawn.duration[id])}
       </small>
     </button>
   );
@@ -30,7 +31,7 @@ export function EventLink({ store, commands, id }: { store: Store; commands: Com
 
 export function LinkList(props: {
   store: Store;
-  commands: Commands;
+  actions: Actions;
   title: string;
   events: readonly number[];
 }) {
@@ -47,7 +48,7 @@ export function LinkList(props: {
       <ul class="links">
         {shown.map((id) => (
           <li key={id}>
-            <EventLink store={props.store} commands={props.commands} id={id} />
+            <EventLink store={props.store} actions={props.actions} id={id} />
           </li>
         ))}
       </ul>

@@ -1,33 +1,20 @@
 /** What lay in an allocator's memory at a time, the largest first. */
 
-import type { Commands } from "../../input/commands";
+import type { Actions } from "../../input/actions";
 import { formatBytes, formatCount, formatTime } from "../../model/format/units";
-import { aliveAt, levelAt, type Track } from "../../model/wire/memory";
+import { aliveAt, levelAt, type Moment } from "../../model/wire/memory";
 import type { Store } from "../../state/store";
-import { PanelHeader } from "./event";
-import { ScopedText } from "./scoped_text";
-
-/** A track, and a time in nanoseconds from the origin. */
-export interface Moment {
-  track: Track;
-  time: number;
-}
+import { ScopedText } from "../../ui/scoped_text";
+import { PanelHeader } from "./header";
 
 interface MemoryProps extends Moment {
   store: Store;
-  commands: Commands;
+  actions: Actions;
 }
 
 const MOST = 20;
 
-/** Show what lay in an allocator's memory. */
-export function showMemory(store: Store, moment: Moment): void {
-  store.select(null);
-  store.moment = moment;
-  store.setPanel({ panelOpen: true });
-}
-
-export function MemoryDetails({ store, commands, track, time }: MemoryProps) {
+export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
   const { sizes, events } = track;
   const alive = aliveAt(track, time);
   const level = levelAt(track, time);
@@ -51,7 +38,7 @@ export function MemoryDetails({ store, commands, track, time }: MemoryProps) {
               type="button"
               class="link"
               disabled={!events[buffer]}
-              onClick={() => commands.visitEvent(events[buffer] - 1)}
+              onClick={() => actions.visitEvent(events[buffer] - 1)}
             >
               <b>
                 <ScopedText text={track.name(buffer) || "(no name)"} />

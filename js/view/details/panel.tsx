@@ -1,13 +1,13 @@
 /** The panel at the right: one event, a range of time, or the whole step when nothing is selected. */
 
-import type { Commands } from "../../input/commands";
+import type { Actions } from "../../input/actions";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { EventDetails } from "./event";
 import { MemoryDetails } from "./memory";
 import { Overview, RangeDetails, SeveralDetails } from "./range";
 
-export function DetailsPanel({ store, commands }: { store: Store; commands: Commands }) {
+export function DetailsPanel({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["selection", "details", "panel", "paint", "layout", "search"]);
   if (!store.panelOpen) return null;
   const { selection, selected, range } = store;
@@ -15,15 +15,15 @@ export function DetailsPanel({ store, commands }: { store: Store; commands: Comm
   return (
     <aside class="details" aria-label="Details">
       {several ? (
-        <SeveralDetails store={store} commands={commands} events={several} />
+        <SeveralDetails store={store} actions={actions} events={several} />
       ) : selected !== null ? (
-        <EventDetails store={store} commands={commands} id={selected} />
+        <EventDetails store={store} actions={actions} id={selected} />
       ) : range ? (
-        <RangeDetails store={store} commands={commands} range={range} />
+        <RangeDetails store={store} actions={actions} range={range} />
       ) : store.moment ? (
-        <MemoryDetails store={store} commands={commands} {...store.moment} />
+        <MemoryDetails store={store} actions={actions} {...store.moment} />
       ) : (
-        <Overview store={store} commands={commands} />
+        <Overview store={store} actions={actions} />
       )}
     </aside>
   );

@@ -1,7 +1,7 @@
 /** What ran in a range of time: totals by op or by name, sortable. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Commands } from "../../input/commands";
+import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatDuration, formatNumber, formatPercent } from "../../model/format/units";
 import { commonPlace } from "../../model/lanes/labels";
@@ -9,7 +9,7 @@ import { eventsShown, stepName } from "../../model/lanes/step_bars";
 import { type RangeStatistics, rangeStatistics } from "../../model/search/range_statistics";
 import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
-import { PanelHeader } from "./event";
+import { PanelHeader } from "./header";
 import { EventLink } from "./lists";
 import { ByOpOrName, NOTHING, StatisticsTable } from "./statistics_table";
 import { Waits } from "./waiting";
@@ -52,11 +52,11 @@ const UNKNOWN = "…";
 
 export function SeveralDetails({
   store,
-  commands,
+  actions,
   events,
 }: {
   store: Store;
-  commands: Commands;
+  actions: Actions;
   events: number[];
 }) {
   return (
@@ -65,7 +65,7 @@ export function SeveralDetails({
       <ul class="links">
         {events.slice(0, MOST).map((id) => (
           <li key={id}>
-            <EventLink store={store} commands={commands} id={id} />
+            <EventLink store={store} actions={actions} id={id} />
           </li>
         ))}
       </ul>
@@ -73,7 +73,7 @@ export function SeveralDetails({
   );
 }
 
-export function RangeDetails({ store, commands, range }: { store: Store; commands: Commands; range: Range }) {
+export function RangeDetails({ store, actions, range }: { store: Store; actions: Actions; range: Range }) {
   const answer = useStatistics(store, range);
   const length = range.end - range.start;
   const where = range.lanes ? commonPlace(range.lanes.map((lane) => store.drawn.lanes[lane])) : "";
@@ -98,11 +98,11 @@ export function RangeDetails({ store, commands, range }: { store: Store; command
           {answer ? formatDuration(answer.total) : UNKNOWN} <small>(full durations)</small>
         </dd>
       </dl>
-      <Waits store={store} commands={commands} {...range} isOne />
+      <Waits store={store} actions={actions} {...range} isOne />
       <ByOpOrName store={store} />
       <StatisticsTable
         store={store}
-        commands={commands}
+        actions={actions}
         rows={answer?.rows ?? null}
         most={MOST}
         nothing={where ? `Nothing ran on ${isolated(where)} here.` : NOTHING}
@@ -113,13 +113,13 @@ export function RangeDetails({ store, commands, range }: { store: Store; command
 }
 
 /** What the panel says while nothing is selected: the step in short, and what was noted while reading. */
-export function Overview({ store, commands }: { store: Store; commands: Commands }) {
+export function Overview({ store, actions }: { store: Store; actions: Actions }) {
   const whole = { ...store.whole, lanes: null, step: store.stepNumber };
   const answer = useStatistics(store, whole);
   const length = whole.end - whole.start;
   const rows = answer && worked(store, answer.rows);
   const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;
-  const waits = <Waits store={store} commands={commands} {...whole} />;
+  const waits = <Waits store={store} actions={actions} {...whole} />;
   return (
     <>
       <PanelHeader
@@ -154,7 +154,7 @@ export function Overview({ store, commands }: { store: Store; commands: Commands
       </dl>
       {isCritical(store) && waits}
       <h3>Most time</h3>
-      <StatisticsTable store={store} commands={commands} rows={rows} most={FEW} />
+      <StatisticsTable store={store} actions={actions} rows={rows} most={FEW} />
       {rows && rows.length < answer.rows.length && (
         <p class="unlinked">
           Without the host program: its rows hold each other. Drag a range to sum them up too.

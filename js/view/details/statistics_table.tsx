@@ -1,13 +1,13 @@
 /** Sums by op or by name, sortable by every column. */
 
 import { useState } from "preact/hooks";
-import type { Commands } from "../../input/commands";
+import type { Actions } from "../../input/actions";
 import { isolated, withoutControls } from "../../model/format/bidi";
 import { formatCount, formatDuration } from "../../model/format/units";
+import { shortName } from "../../model/lanes/event_text";
 import { categoryColour, categoryLabel } from "../../model/paint/palette";
 import type { StatisticsRow } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
-import { shortName } from "./event_text";
 
 type Column = "label" | "count" | "total" | "mean" | "min" | "max";
 
@@ -43,7 +43,7 @@ export function ByOpOrName({ store }: { store: Store }) {
 
 interface TableProps {
   store: Store;
-  commands: Commands;
+  actions: Actions;
   /** Null while they are asked for. */
   rows: readonly StatisticsRow[] | null;
   most: number;
@@ -55,7 +55,7 @@ interface TableProps {
 
 export function StatisticsTable({
   store,
-  commands,
+  actions,
   rows,
   most,
   nothing = NOTHING,
@@ -93,7 +93,7 @@ export function StatisticsTable({
           </tr>
         </thead>
         {sorted.slice(0, most).map((row) => {
-          const name = <RowName store={store} commands={commands} row={row} isAlike={alike.has(row.label)} />;
+          const name = <RowName store={store} actions={actions} row={row} isAlike={alike.has(row.label)} />;
           const figures = columns.slice(1).map((column) => <td key={column}>{figure(row, column)}</td>);
           return (
             <tbody key={`${row.category} ${row.label}`}>
@@ -132,13 +132,13 @@ function repeated(labels: readonly string[]): Set<string> {
 
 interface NameProps {
   store: Store;
-  commands: Commands;
+  actions: Actions;
   row: StatisticsRow;
   /** Whether another row has this label: an op and its kernel are told apart in words too. */
   isAlike: boolean;
 }
 
-function RowName({ store, commands, row, isAlike }: NameProps) {
+function RowName({ store, actions, row, isAlike }: NameProps) {
   const category = store.drawn.categories[row.category];
   return (
     <>
@@ -150,7 +150,7 @@ function RowName({ store, commands, row, isAlike }: NameProps) {
       <button
         type="button"
         title={`${isolated(row.label)}: ${categoryLabel(category)}. Show the longest`}
-        onClick={() => commands.visitEvent(row.longest)}
+        onClick={() => actions.visitEvent(row.longest)}
       >
         {withoutControls(shortName(row.label)) || "(none)"}
         {isAlike && <small> {categoryLabel(category)}</small>}

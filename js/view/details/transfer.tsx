@@ -1,11 +1,11 @@
 /** A tensor on its way: from where to where, how many bytes, how long it waited and how long it moved. */
 
 import { formatBandwidth, formatBytes, formatDuration, formatExact } from "../../model/format/units";
+import { categoryOf, deviceName } from "../../model/lanes/event_text";
 import { categoryColour, waitColour } from "../../model/paint/palette";
-import type { EventProps, Fact } from "./event";
-import { categoryOf, deviceName } from "./event_text";
+import { ScopedText } from "../../ui/scoped_text";
 import { EventLink } from "./lists";
-import { ScopedText } from "./scoped_text";
+import type { EventProps, Fact } from "./types";
 
 const MOVES = new Set(["transfer", "h2d", "d2h", "d2d"]);
 
@@ -23,7 +23,9 @@ function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
             background: `repeating-linear-gradient(135deg, ${wait} 0 3px, color-mix(in srgb, ${wait} 40%, var(--ground)) 3px 6px)`,
           }}
         />
-        <span style={{ flex: 1, background: categoryColour(categoryOf(store, id), store.painting.theme) }} />
+        <span
+          style={{ flex: 1, background: categoryColour(categoryOf(store.drawn, id), store.painting.theme) }}
+        />
       </div>
       <div class="split-key">
         <span>waiting {formatDuration(waited)}</span>
@@ -35,7 +37,7 @@ function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
 
 export function TransferCard({ store, id }: EventProps) {
   const { details } = store;
-  const category = categoryOf(store, id);
+  const category = categoryOf(store.drawn, id);
   // A collective waits for its last rank, where the ranks' traces tell.
   if (category === "collective" && store.drawn.wait?.[id]) return <WaitSplit store={store} id={id} />;
   const source = details?.source(id);
@@ -61,9 +63,9 @@ export function TransferCard({ store, id }: EventProps) {
 }
 
 /** The facts of a transfer or copy, with links to who made the tensor and who used it. */
-export function transferFacts({ store, commands, id }: EventProps): Fact[] {
+export function transferFacts({ store, actions, id }: EventProps): Fact[] {
   const { details, drawn } = store;
-  const category = categoryOf(store, id);
+  const category = categoryOf(store.drawn, id);
   if (!details || !MOVES.has(category)) return [];
   const facts: Fact[] = [];
   const bytes = details.bytes(id);
@@ -95,7 +97,7 @@ export function transferFacts({ store, commands, id }: EventProps): Fact[] {
         term,
         value: (
           <>
-            <EventLink store={store} commands={commands} id={event} />
+            <EventLink store={store} actions={actions} id={event} />
             <small>
               {when} {formatDuration(Math.abs(gap))} {order} {edge}
             </small>

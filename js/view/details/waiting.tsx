@@ -1,6 +1,6 @@
 /** What a step waited for and why devices were idle, in sums; each leads to the longest of its pieces. */
 
-import type { Commands } from "../../input/commands";
+import type { Actions } from "../../input/actions";
 import { formatDuration, formatPercent } from "../../model/format/units";
 import { type Pieces, type Sum, sums } from "../../model/wire/waiting";
 import { isCritical } from "../../state/critical_path";
@@ -9,7 +9,7 @@ import { EventLink } from "./lists";
 
 interface WaitsProps {
   store: Store;
-  commands: Commands;
+  actions: Actions;
   start: number;
   end: number;
   /** Null for all lanes. */
@@ -18,7 +18,7 @@ interface WaitsProps {
   isOne?: boolean;
 }
 
-export function Waits({ store, commands, start, end, lanes, isOne = false }: WaitsProps) {
+export function Waits({ store, actions, start, end, lanes, isOne = false }: WaitsProps) {
   const waiting = store.details?.waiting;
   // Aligned steps have times of their own.
   if (HAS_KERNEL && store.remote && isCritical(store))
@@ -36,8 +36,8 @@ export function Waits({ store, commands, start, end, lanes, isOne = false }: Wai
           pieces={path}
           rows={sums(path, start, end)}
           choose={(at) => {
-            if (path.event[at] >= 0) commands.visit(path.event[at]);
-            commands.show({ start: path.start[at], end: path.end[at] }, 1);
+            if (path.event[at] >= 0) actions.visit(path.event[at]);
+            actions.show({ start: path.start[at], end: path.end[at] }, 1);
           }}
         />
       )}
@@ -50,12 +50,12 @@ export function Waits({ store, commands, start, end, lanes, isOne = false }: Wai
             const lane = chosen.find((each) => waiting.isOf([each])(at));
             const range = { start: idle.start[at], end: idle.end[at] };
             store.select({ ...range, lanes: lane ? [lane.id] : null, step: store.stepNumber });
-            if (lane) commands.keepLanesInSight([lane.id]);
-            commands.show(range, 0.3);
+            if (lane) actions.keepLanesInSight([lane.id]);
+            actions.show(range, 0.3);
           }}
         />
       )}
-      {isOne && cause >= 0 && <EventLink store={store} commands={commands} id={cause} />}
+      {isOne && cause >= 0 && <EventLink store={store} actions={actions} id={cause} />}
     </>
   );
 }

@@ -3,8 +3,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ExportFormat } from "../../host/host";
 import type { Store } from "../../state/store";
+import { save } from "../../ui/download";
 import { pictureOf } from "../canvas/export_png";
-import { save, selectedRows } from "./downloads";
+import { selectedRows } from "./selection_csv";
 
 export function ExportMenu({ store, root }: { store: Store; root: HTMLElement }) {
   const [open, setOpen] = useState(false);

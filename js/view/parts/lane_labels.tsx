@@ -1,13 +1,14 @@
 /** The column at the left: groups that fold, lanes that can be pinned and hidden. Only what is in view is in the DOM. */
 
-import type { Commands } from "../../input/commands";
+import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatNumber } from "../../model/format/units";
 import { clockSentence, clockText, commonClock, shortClockText } from "../../model/lanes/clock_bounds";
 import { placeLabel } from "../../model/lanes/labels";
-import type { GroupItem, Item, LaneItem } from "../../model/lanes/layout";
+import type { GroupItem, LaneItem } from "../../model/lanes/layout";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { HideLane } from "./hide_lane";
 import { MemoryLabel } from "./memory_label";
 
 /** Label, clock and count of more characters together do not fit where labels have their usual width. */
@@ -132,21 +133,8 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
   );
 }
 
-export function HideLane({ store, item, called }: { store: Store; item: Item; called: string }) {
-  return (
-    <button
-      type="button"
-      aria-label={`Hide ${called}`}
-      title="Hide this lane"
-      onClick={() => store.lanes.hide(item.key)}
-    >
-      ×
-    </button>
-  );
-}
-
 /** Above the labels: which lanes are shown. */
-export function LaneFilter({ store, commands }: { store: Store; commands: Commands }) {
+export function LaneFilter({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["layout"]);
   const filter = store.host.get("lane_filter");
   return (
@@ -162,7 +150,7 @@ export function LaneFilter({ store, commands }: { store: Store; commands: Comman
         onKeyDown={(event) => {
           if (event.key !== "Escape") return;
           store.setOption("lane_filter", "");
-          commands.focusLanes();
+          actions.focusLanes();
           event.stopPropagation();
         }}
       />

@@ -6,8 +6,7 @@ import type { MemoryItem } from "../../model/lanes/layout";
 import { levelAt } from "../../model/wire/memory";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
-import { showMemory } from "../details/memory";
-import { HideLane } from "./lane_labels";
+import { HideLane } from "./hide_lane";
 
 export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem }) {
   useTopics(store, ["hover"], () => store.cursor);
@@ -19,7 +18,7 @@ export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem })
         type="button"
         class="text"
         title={`Memory given out by ${isolated(track.allocator)}\nClick for what it was at the peak`}
-        onClick={() => showMemory(store, { track, time: track.at })}
+        onClick={() => store.showMemory({ track, time: track.at })}
       >
         {context && <span class="context">{context}</span>}
         <b>{track.allocator}</b>

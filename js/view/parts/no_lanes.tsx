@@ -1,10 +1,10 @@
 /** What stands in the lanes' place when a filter or hiding leaves none. */
 
-import type { Commands } from "../../input/commands";
+import type { Actions } from "../../input/actions";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 
-export function NoLanes({ store, commands }: { store: Store; commands: Commands }) {
+export function NoLanes({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["layout"]);
   if (store.arrangement.items.length > 0) return null;
   const filter = store.host.get("lane_filter");
@@ -16,7 +16,7 @@ export function NoLanes({ store, commands }: { store: Store; commands: Commands 
         onClick={() => {
           store.setOption("lane_filter", "");
           store.lanes.unhideAll();
-          commands.focusLanes();
+          actions.focusLanes();
         }}
       >
         Show all lanes

@@ -1,7 +1,7 @@
 /** Search with count, next and previous; what does not match is dimmed in the lanes. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Commands } from "../../input/commands";
+import type { Actions } from "../../input/actions";
 import { formatCount } from "../../model/format/units";
 import { firstAtLeast } from "../../model/lod/bisect";
 import type { Store } from "../../state/store";
@@ -9,7 +9,7 @@ import { useTopics } from "../../state/use_store";
 
 const PAUSE_MS = 120;
 
-export function SearchBox({ store, commands }: { store: Store; commands: Commands }) {
+export function SearchBox({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["search", "selection"]);
   const [text, setText] = useState(store.searchText);
   const timer = useRef(0);
@@ -23,7 +23,7 @@ export function SearchBox({ store, commands }: { store: Store; commands: Command
   const go = (direction: 1 | -1) => {
     clearTimeout(timer.current);
     if (text !== store.searchText) store.setSearch(text);
-    commands.nextMatch(direction);
+    actions.nextMatch(direction);
   };
   const { matches } = store;
   const selection = store.host.get("selection");
@@ -47,7 +47,7 @@ export function SearchBox({ store, commands }: { store: Store; commands: Command
             clearTimeout(timer.current);
             store.setSearch("");
             setText("");
-            commands.focusLanes();
+            actions.focusLanes();
           } else return;
           event.preventDefault();
           event.stopPropagation();

@@ -15,7 +15,7 @@ import {
   stepBars,
   stepName,
 } from "../../model/lanes/step_bars";
-import type { Step } from "../../model/wire/read_drawn";
+import type { Step } from "../../model/types";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 

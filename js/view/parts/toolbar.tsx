@@ -1,7 +1,7 @@
 /** The line at the top: what this is, which step, search, and what to do with it. */
 
 import type { Options } from "../../host/host";
-import type { Commands } from "../../input/commands";
+import type { Actions } from "../../input/actions";
 import { withoutControls } from "../../model/format/bidi";
 import { formatCount, formatDuration, formatNumber } from "../../model/format/units";
 import { countSteps, eventsShown, stepName } from "../../model/lanes/step_bars";
@@ -11,7 +11,7 @@ import { useTopics } from "../../state/use_store";
 import { ExportMenu } from "./export_menu";
 import { SearchBox } from "./search_box";
 
-export function Toolbar({ store, commands, root }: { store: Store; commands: Commands; root: HTMLElement }) {
+export function Toolbar({ store, actions, root }: { store: Store; actions: Actions; root: HTMLElement }) {
   useTopics(store, ["layout", "panel", "paint", "details"]);
   const { drawn } = store;
   const tasks = new Set(store.run.lanes.map((lane) => lane.task)).size;
@@ -30,7 +30,7 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
       {store.run.steps.length > 1 && <StepSelect store={store} />}
       <span class="summary">{facts.join(" · ")}</span>
       <span class="space" />
-      <SearchBox store={store} commands={commands} />
+      <SearchBox store={store} actions={actions} />
       <div class="controls">
         <Choice
           store={store}
@@ -53,7 +53,7 @@ export function Toolbar({ store, commands, root }: { store: Store; commands: Com
         >
           Critical path
         </button>
-        <button type="button" title="Show everything (0)" onClick={() => commands.whole()}>
+        <button type="button" title="Show everything (0)" onClick={() => actions.whole()}>
           Fit
         </button>
         <ExportMenu store={store} root={root} />

@@ -3,10 +3,10 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatTime } from "../../model/format/units";
+import { categoryOf, deviceName, nameOf, opOf, placeOf } from "../../model/lanes/event_text";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
-import { categoryOf, deviceName, nameOf, opOf, placeOf } from "../details/event_text";
-import { ScopedText } from "../details/scoped_text";
+import { ScopedText } from "../../ui/scoped_text";
 
 export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
   useTopics(store, ["hover"]);
@@ -31,7 +31,7 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
   const source = details?.source(id);
   const destination = details?.destination(id);
   const waited = drawn.wait?.[id] ?? 0;
-  const name = nameOf(store, id);
+  const name = nameOf(store.drawn, id);
   return (
     <div class="tooltip" ref={box} aria-hidden="true">
       <b>
@@ -41,7 +41,8 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
       </b>
       <p>
         <strong>{formatDuration(drawn.duration[id])}</strong>{" "}
-        {isolated(opOf(store, id) || categoryOf(store, id))} at {formatTime(drawn.start[id], 1000)}
+        {isolated(opOf(store.drawn, id) || categoryOf(store.drawn, id))} at{" "}
+        {formatTime(drawn.start[id], 1000)}
       </p>
       {waited > 0 && (
         <p>
@@ -54,7 +55,7 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
           {bytes !== null && `, ${formatBytes(bytes)}`}
         </p>
       ) : (
-        <p>{placeOf(store, id)}</p>
+        <p>{placeOf(store.drawn, id)}</p>
       )}
       {hover.count > 1 && (
         <p>

@@ -1,5 +1,5 @@
 /** Seeded made-up traces, for tests and benchmarks: the same numbers on every machine. */
-import type { Drawn, Lane, Step } from "../read_drawn";
+import type { Drawn, Lane, Step } from "../../types";
 import { Strings } from "../string_table";
 
 /** Uniform numbers in [0, 1) (mulberry32). */

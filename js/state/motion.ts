@@ -1,7 +1,7 @@
 /** Movement over time: held keys, and the short glide to a new part of the axis. */
 
 import { pan, type Viewport, zoomAt } from "../model/viewport";
-import type { Store } from "../state/store";
+import type { Store } from "./store";
 
 const GLIDE_MS = 160;
 /** Held keys: zoom by this factor and pan by this part of the window in a second, before acceleration. */

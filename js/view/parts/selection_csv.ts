@@ -1,19 +1,8 @@
-/** Files made in the browser itself, with or without a kernel, and how the user gets them. */
+/** The selected events as a CSV file, made in the browser itself. */
 
+import { nameOf, opOf, placeOf } from "../../model/lanes/event_text";
 import { eventsIn } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
-import { nameOf, opOf, placeOf } from "../details/event_text";
-
-/** Offer `content` as a download. */
-export function save(name: string, content: Blob): void {
-  const url = URL.createObjectURL(content);
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The download has its own hold on the data once it has begun.
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
 
 /** A field of a CSV file; one that a spreadsheet would run as a formula is made text. */
 function field(value: string | number | null): string {
@@ -32,9 +21,9 @@ export function selectedRows(store: Store): Blob {
     const row = [
       id,
       run.steps[run.step?.[id] ?? 0]?.step ?? 0,
-      placeOf(store, id),
-      nameOf(store, id),
-      opOf(store, id),
+      placeOf(store.drawn, id),
+      nameOf(store.drawn, id),
+      opOf(store.drawn, id),
       String(run.originNs + BigInt(Math.round(run.start[id]))),
       drawn.duration[id],
       details?.bytes(id) ?? null,

@@ -1,8 +1,8 @@
-/** How tasks, devices and events are called in the panels. */
+/** What tasks, devices and events are called. */
 
-import { isolated } from "../../model/format/bidi";
-import { laneLabel, placeLabel, taskLabel } from "../../model/lanes/labels";
-import type { Store } from "../../state/store";
+import { isolated } from "../format/bidi";
+import type { Drawn } from "../types";
+import { laneLabel, placeLabel, taskLabel } from "./labels";
 
 /** A full device name as "worker 1 · GPU:0". */
 export function deviceName(device: string): string {
@@ -16,21 +16,21 @@ export function taskName(task: string): string {
 }
 
 /** Where an event ran: "worker 1 · GPU:0 · stream 13". */
-export function placeOf(store: Store, id: number): string {
-  const lane = store.drawn.lanes[store.drawn.lane[id]];
+export function placeOf(drawn: Drawn, id: number): string {
+  const lane = drawn.lanes[drawn.lane[id]];
   return [placeLabel(lane.task, lane.device), laneLabel(lane.lane)].filter(Boolean).map(isolated).join(" · ");
 }
 
-export function opOf(store: Store, id: number): string {
-  return store.drawn.ops[store.drawn.op[id]] ?? "";
+export function opOf(drawn: Drawn, id: number): string {
+  return drawn.ops[drawn.op[id]] ?? "";
 }
 
-export function nameOf(store: Store, id: number): string {
-  return store.drawn.names.get(store.drawn.name[id]);
+export function nameOf(drawn: Drawn, id: number): string {
+  return drawn.names.get(drawn.name[id]);
 }
 
-export function categoryOf(store: Store, id: number): string {
-  return store.drawn.categories[store.drawn.category[id]] ?? "op";
+export function categoryOf(drawn: Drawn, id: number): string {
+  return drawn.categories[drawn.category[id]] ?? "op";
 }
 
 /** The last two scopes of a name, enough to know it by among others. */

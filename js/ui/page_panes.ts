@@ -1,6 +1,6 @@
 /** The panes of an exported page: timelines above each other, each with a line under it that moves. */
 
-import { bindSize } from "../ui/resize_handle";
+import { bindSize } from "./resize_handle";
 
 const LEAST = 160;
 

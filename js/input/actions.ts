@@ -1,0 +1,121 @@
+/** What the user can do, whatever key, button or link asks for it. */
+
+import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
+import { eventCount } from "../model/lod/merged";
+import { neighbour } from "../model/search/search";
+import type { Mark } from "../state/hover_and_marks";
+import { Navigation } from "../state/navigation";
+import type { Store } from "../state/store";
+
+/** What actions need of the page around the lanes. */
+export interface Surroundings {
+  focusLanes: () => void;
+  focusSearch: () => void;
+  /** Tell the user something for a moment. */
+  hint: (text: string) => void;
+}
+
+export class Actions extends Navigation {
+  /** Until matches are found. */
+  #looking = new AbortController();
+
+  constructor(
+    store: Store,
+    readonly surroundings: Surroundings,
+  ) {
+    super(store);
+  }
+
+  /** Give the keys back to the lanes. */
+  focusLanes(): void {
+    this.surroundings.focusLanes();
+  }
+
+  focusSearch(): void {
+    this.surroundings.focusSearch();
+  }
+
+  clear(): void {
+    const { store } = this;
+    if (store.searchText) store.setSearch("");
+    else if (store.selection || store.moment) store.select(null);
+    else if (store.marks.length) store.setMarks([]);
+  }
+
+  /** Go to the next or previous match; where matches are still being looked for, once they are found. */
+  nextMatch(direction: 1 | -1): void {
+    const { store } = this;
+    this.#looking.abort();
+    if (!store.matches && store.searchText.trim()) {
+      this.#looking = new AbortController();
+      store.on(["search"], () => this.nextMatch(direction), this.#looking.signal);
+    }
+    if (!store.matches?.ids.length) return;
+    // By event id, as the last match gone to may not be in the browser yet.
+    const selection = store.host.get("selection");
+    const last = selection && "events" in selection ? selection.events[0] : undefined;
+    const from = last ?? (direction > 0 ? -1 : eventCount(store.drawn));
+    const event = neighbour(store.matches, from, direction);
+    if (event !== null) this.visitEvent(event);
+  }
+
+  /** The previous or next event of the same lane. */
+  stepInLane(direction: 1 | -1): void {
+    const { store } = this;
+    const id = store.selected;
+    const next =
+      id === null
+        ? this.#firstVisible()
+        : nextInLane(store.rows[store.drawn.lane[id]] ?? [], id, direction, store.drawn);
+    if (next !== null) this.visit(next);
+  }
+
+  stepAcross(direction: 1 | -1): void {
+    const { store } = this;
+    const id = store.selected;
+    if (id === null) {
+      this.stepInLane(1);
+      return;
+    }
+    const time = (store.drawn.start[id] + store.end(id)) / 2;
+    const next = verticalNeighbour(store.arrangement, id, time, direction, store.drawn);
+    if (next !== null) this.visit(next);
+  }
+
+  /** Along the dataflow: to what fed the selected event, or to what it fed; the strongest link first. */
+  follow(direction: 1 | -1): void {
+    const { store } = this;
+    const id = store.selected;
+    if (id === null || !store.details) return;
+    const edges = direction > 0 ? store.details.consumers(id) : store.details.inputs(id);
+    const order = ["transfer", "launch", "data", "control"];
+    const best = [...edges].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))[0];
+    if (best) this.visit(best.event);
+  }
+
+  #firstVisible(): number | null {
+    const { store } = this;
+    for (const item of store.arrangement.items) {
+      if (item.type !== "lane" || item.y + item.height < store.scroll) continue;
+      for (const row of item.rows) {
+        const at = row.end.findIndex(
+          (end, index) => end >= store.viewport.start && row.start[index] <= store.viewport.end,
+        );
+        if (at >= 0) return row.ids[at];
+      }
+    }
+    return null;
+  }
+
+  /** Mark the selected interval; a kept mark stays, a passing one is replaced, marking it again takes it away. */
+  mark(kept: boolean): void {
+    const { store } = this;
+    const span = this.selectedSpan();
+    if (!span && store.marks.length === 0)
+      this.surroundings.hint("Select an event or drag a range, then M marks it");
+    const isSame = (mark: Mark) => span && mark.start === span.start && mark.end === span.end;
+    const isPresent = store.marks.some((mark) => isSame(mark) && mark.kept === kept);
+    const others = store.marks.filter((mark) => mark.kept && !isSame(mark));
+    store.setMarks(span && !isPresent ? [...others, { ...span, kept }] : others);
+  }
+}

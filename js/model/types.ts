@@ -1,0 +1,128 @@
+/** What a trace is in the browser, as every part of the front end knows it. */
+
+import type { Strings } from "./wire/string_table";
+
+export interface Lane {
+  id: number;
+  task: string;
+  device: string;
+  lane: string;
+  kind: string;
+  events: number;
+  /** Of its task, where that is known to be uncertain. */
+  clock?: Clock;
+}
+
+/** Times of a task may be ahead of those of another by `low` to `high`; negative is behind. */
+export interface Clock {
+  task: string;
+  low: number;
+  high: number;
+  /** The task that it is compared with. */
+  against: string;
+}
+
+/** Start and end in nanoseconds from the origin. */
+export interface Step {
+  /** Its number; -1 is what belongs to no step. */
+  step: number;
+  /** What it is called besides its number: the runs fetched, the name of a marker. */
+  label?: string;
+  start: number;
+  end: number;
+  events: number;
+  /** How long the busiest device ran kernels in it (ns); where no device did in any step, none has this. */
+  device?: number;
+}
+
+/** Columns have one item an event; an event's id is its place in them, ordered by start. */
+export interface Drawn {
+  title: string;
+  count: number;
+  /** Epoch nanoseconds of time 0. */
+  originNs: bigint;
+  /** Nanoseconds from the origin to the latest end. */
+  span: number;
+  lanes: Lane[];
+  steps: Step[];
+  notes: string[];
+  categories: string[];
+  ops: string[];
+  start: Float64Array;
+  duration: Float64Array | Uint32Array;
+  /** Text number in `names`. */
+  name: Uint32Array;
+  /** Place in `ops`. */
+  op: Uint16Array | Uint32Array;
+  /** Place in `lanes`. */
+  lane: Uint16Array;
+  /** Place in `steps`; null when there is at most one step. */
+  step: Uint16Array | Uint32Array | null;
+  /** Place in `categories`. */
+  category: Uint8Array;
+  /** Nanoseconds at the head of the event spent waiting; null when no event waits. */
+  wait: Uint32Array | Float64Array | null;
+  names: Strings;
+  /** Set where starts count from each step's own, so that the ids are not in their order. */
+  isAligned?: true;
+  /** The events of the lanes with ids below this are not shown: aligned steps leave out what is of no step. */
+  leftOut?: number;
+  /** Set where an entry can stand for several events; then an id is the place of an entry. */
+  merged: Merged | null;
+}
+
+/** Events of one lane that do not overlap; the arrays are aligned and ordered by start. Times in ns. */
+export interface Row {
+  lane: number;
+  /** Place among the rows of its lane, 0 on top. */
+  index: number;
+  ids: Uint32Array;
+  start: Float64Array;
+  end: Float64Array;
+  /** Where an entry can stand for several events: their summed durations, the longest of them, how many they are. */
+  merged?: { busy: Float64Array; peak: Float64Array; count: Uint32Array };
+}
+
+/**
+ * Besides the columns of `Drawn`, which say all about one event of each entry,
+ * the longest in it: what the entry as a whole is. Entries 0 to `outline` are
+ * the whole run, coarse. Those from there to `fine` are a part of the run in
+ * more detail; while `part` is set they take the place of the outline's
+ * entries that overlap it. The rest is known but in no row. In each of the two
+ * blocks entries are ordered by lane, row and start.
+ *
+ * Only a kernel merges, so that bundles without one carry none of what follows from it.
+ */
+export interface Merged {
+  /** Events of the whole trace. */
+  total: number;
+  /** Rows of each lane. */
+  rows: readonly number[];
+  outline: number;
+  fine: number;
+  /** Nanoseconds from the origin. */
+  part: { start: number; end: number } | null;
+  /** Event id of the longest event of each entry. */
+  events: Uint32Array;
+  /** Row of the lane. */
+  row: Uint32Array;
+  /** Start of the first, end of the last event, and their summed durations (ns). */
+  start: Float64Array;
+  end: Float64Array;
+  busy: Float64Array;
+  /** Events that the entry stands for. */
+  count: Uint32Array;
+}
+
+/** A selection is either events by id or a range of time on some lanes. */
+export type Selection =
+  | { events: number[] }
+  | {
+      /** Nanoseconds from the payload's origin. */
+      start: number;
+      end: number;
+      /** Lane numbers of the payload; null means all lanes. */
+      lanes: number[] | null;
+      /** Step number, or null for all steps. */
+      step: number | null;
+    };

@@ -1,0 +1,154 @@
+/** Where a timeline looks: moves the view in time and the lanes up and down, so that something is seen. */
+
+import { GROUP_HEIGHT } from "../model/lanes/layout";
+import { placeOfEvent } from "../model/lod/merged";
+import { fit, type Viewport, zoomAt } from "../model/viewport";
+import { Motion } from "./motion";
+import type { Store } from "./store";
+
+/** What stands above a lane that is scrolled to: the names of its task and its device (CSS px). */
+const HEADROOM = 2 * GROUP_HEIGHT;
+
+export class Navigation {
+  readonly motion: Motion;
+
+  constructor(readonly store: Store) {
+    this.motion = new Motion(store);
+  }
+
+  zoom(factor: number): void {
+    const { viewport, bounds } = this.store;
+    const at = this.store.cursor ?? (viewport.start + viewport.end) / 2;
+    this.motion.glide(zoomAt(viewport, factor, at, bounds), "zoom");
+  }
+
+  whole(): void {
+    this.motion.glide(fit(this.store.bounds, this.store.bounds, 0.01), "whole");
+  }
+
+  show(range: Viewport, margin = 0.12): void {
+    this.motion.glide(fit(range, this.store.bounds, margin), "show");
+  }
+
+  /** Fit the selection, or everything when nothing is selected or it already fills the view. */
+  fitSelection(): void {
+    const span = this.selectedSpan();
+    if (!span) {
+      this.whole();
+      return;
+    }
+    const target = fit(span, this.store.bounds, 0.12);
+    const { viewport } = this.store;
+    const same = Math.abs(target.start - viewport.start) + Math.abs(target.end - viewport.end);
+    if (same < 0.01 * (viewport.end - viewport.start)) this.whole();
+    else this.motion.glide(target, "fit");
+  }
+
+  back(): void {
+    const previous = this.store.history.back(this.store.viewport);
+    if (previous) this.motion.glide(previous, null);
+  }
+
+  forward(): void {
+    const next = this.store.history.forward(this.store.viewport);
+    if (next) this.motion.glide(next, null);
+  }
+
+  /** Select one event and bring it into view, without moving more than needed. */
+  visit(id: number): void {
+    const { store } = this;
+    store.select({ events: [id] });
+    this.revealSelection();
+  }
+
+  /** The same by event id, also of an event that is not in the browser: it comes into view once it is. */
+  visitEvent(event: number): void {
+    const { store } = this;
+    store.setPanel({ panelOpen: true });
+    store.selectInRun({ events: [event] });
+    if (placeOfEvent(store.drawn, event) !== null) this.revealSelection();
+  }
+
+  /** Bring what is selected into view: its step, its lane, its time. */
+  revealSelection(): void {
+    const { store } = this;
+    const { selected, range } = store;
+    const named = store.drawn.steps.findIndex((each) => each.step === range?.step);
+    const step = selected !== null ? store.drawn.step?.[selected] : named;
+    if (store.step !== null && step !== undefined && step >= 0 && step !== store.step) store.showStep(step);
+    // Aligned steps leave out what is of no step.
+    if (store.aligned && selected !== null && !store.placement.isShown(selected)) store.showStep(null);
+    if (selected !== null) {
+      this.uncover(selected);
+      this.reveal(selected);
+    } else if (range && (range.end < store.viewport.start || range.start > store.viewport.end))
+      this.fitSelection();
+  }
+
+  /** Show the lane of an event even when it was hidden, filtered out or in a collapsed group. */
+  uncover(id: number): void {
+    this.#uncoverLane(this.store.drawn.lane[id]);
+  }
+
+  #uncoverLane(lane: number): void {
+    const { store } = this;
+    if (store.placement.lane(lane)) return;
+    const groups = store.arrangement.items.filter(
+      (item) => item.type === "group" && item.collapsed && item.lanes.includes(lane),
+    );
+    store.lanes.uncover(
+      groups.map((group) => group.key),
+      false,
+    );
+    if (store.placement.lane(lane)) return;
+    store.lanes.uncover([], true);
+    store.setOption("lane_filter", "");
+  }
+
+  /** Scroll the lanes until an event's row is in view. */
+  keepInSight(id: number): void {
+    const { store } = this;
+    const top = store.placement.top(id);
+    if (top !== null && (top < store.scroll + 24 || top + 17 > store.scroll + store.height - 6))
+      store.scrollTo(top - store.height / 2);
+  }
+
+  /** Scroll until the first of some lanes is in view, with what stands above it; show it where none is shown. */
+  keepLanesInSight(lanes: readonly number[]): void {
+    const { store } = this;
+    if (!lanes.some((lane) => store.placement.lane(lane))) this.#uncoverLane(lanes[0]);
+    const places = lanes.map((lane) => store.placement.lane(lane)).filter((item) => item !== undefined);
+    if (places.length === 0) return;
+    const first = places.reduce((one, other) => (other.y < one.y ? other : one));
+    const bottom = first.y + Math.min(first.height, store.height - HEADROOM);
+    if (first.y < store.scroll + GROUP_HEIGHT || bottom > store.scroll + store.height)
+      store.scrollTo(first.y - HEADROOM);
+  }
+
+  reveal(id: number): void {
+    const { store } = this;
+    this.keepInSight(id);
+    const start = store.drawn.start[id];
+    const end = store.end(id);
+    const { viewport } = store;
+    const span = viewport.end - viewport.start;
+    const visible = end > viewport.start && start < viewport.end;
+    const wide = (end - start) * store.width >= 3 * span;
+    if (visible && wide && start >= viewport.start - span * 0.5) return;
+    if (end - start > span || !wide) {
+      // Too short to see or larger than the view: choose a scale at which it is a fair part of the width.
+      const around = Math.max((end - start) * 8, 200);
+      this.show({ start: (start + end) / 2 - around / 2, end: (start + end) / 2 + around / 2 }, 0);
+    } else this.show({ start: (start + end - span) / 2, end: (start + end + span) / 2 }, 0);
+  }
+
+  /** From the first start to the last end of what is selected; null without a selection. */
+  protected selectedSpan(): Viewport | null {
+    const { store } = this;
+    const { range, selection } = store;
+    if (range) return { start: range.start, end: range.end };
+    if (!selection || !("events" in selection) || selection.events.length === 0) return null;
+    const start = Math.min(...selection.events.map((id) => store.drawn.start[id]));
+    return { start, end: Math.max(...selection.events.map((id) => store.end(id)), start + 1) };
+  }
+}

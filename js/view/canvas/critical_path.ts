@@ -1,0 +1,45 @@
+/** The critical path in the picture: a line through its events. */
+
+import { firstAbove } from "../../model/lod/bisect";
+import { xAt } from "../../model/viewport";
+import { isCritical } from "../../state/critical_path";
+import type { Store } from "../../state/store";
+import type { Tokens } from "../../ui/theme";
+import type { Surface } from "./surface";
+
+/** A line through the path's events in the order of time, up and down from lane to lane. */
+export function drawPath({ context, width }: Surface, store: Store, tokens: Tokens): void {
+  const waiting = store.details?.waiting;
+  // Aligned steps have times of their own.
+  if (!waiting?.path || !isCritical(store) || store.aligned) return;
+  const { start, end, event, kind } = waiting.path;
+  const { viewport } = store;
+  const x = (time: number) => Math.min(Math.max(xAt(viewport, time, width), -9), width + 9);
+  const pixel = (viewport.end - viewport.start) / width;
+  const pen = new Path2D();
+  let isDown = false;
+  let at = firstAbove(end, viewport.start);
+  for (; at < start.length && start[at] < viewport.end; ) {
+    const top = event[at] < 0 || kind[at] >= waiting.runs ? null : store.placement.top(event[at]);
+    // Nothing leads from one step's path to the next one's, nor to what is folded away.
+    if (start[at] !== end[at - 1]) isDown = false;
+    if (top !== null) {
+      // Under the names on the bars.
+      const y = top - store.scroll + 15;
+      if (isDown) pen.lineTo(x(start[at]), y);
+      else pen.moveTo(x(start[at]), y);
+      pen.lineTo(x(end[at]), y);
+      isDown = true;
+    } else if (kind[at] < waiting.runs) isDown = false;
+    // What is over before the next pixel begins cannot be told apart.
+    at = Math.max(at + 1, firstAbove(end, end[at] + pixel / 2));
+  }
+  for (const [colour, line] of [
+    [tokens.ground, 4],
+    [tokens.selection, 1.8],
+  ] as const) {
+    context.strokeStyle = colour;
+    context.lineWidth = line;
+    context.stroke(pen);
+  }
+}

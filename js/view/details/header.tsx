@@ -1,0 +1,37 @@
+/** The title of the details, and the button that closes them. */
+
+import type { ComponentChildren } from "preact";
+import type { Store } from "../../state/store";
+import { ScopedText } from "../../ui/scoped_text";
+
+export function PanelHeader({
+  store,
+  title,
+  children,
+}: {
+  store: Store;
+  title: string;
+  children?: ComponentChildren;
+}) {
+  return (
+    <>
+      <header>
+        <h2>
+          <ScopedText text={title} />
+        </h2>
+        <button
+          type="button"
+          class="close"
+          aria-label="Close the details"
+          onClick={() => {
+            if (store.selection || store.moment) store.select(null);
+            else store.setPanel({ panelOpen: false });
+          }}
+        >
+          ×
+        </button>
+      </header>
+      {children}
+    </>
+  );
+}
