@@ -1,7 +1,7 @@
 /** BokehJS, as far as it is used here, and how it comes into the page: once, of the version the charts need. */
 
 import { unpacked } from "../host/embedded";
-import type { BokehItem } from "../panels/blocks";
+import type { BokehItem } from "./block";
 
 interface Signal<Sender> {
   connect(slot: (args: unknown, sender: Sender) => void): boolean;

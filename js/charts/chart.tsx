@@ -3,18 +3,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatTime } from "../model/format/units";
 import { inTheme } from "../model/paint/palette";
-import { BlockHead, CannotSay } from "../panels/block_head";
-import type { BokehItem, ChartBlock } from "../panels/blocks";
-import type { PanelsHost } from "../panels/host";
+import { BlockHead, CannotSay } from "../ui/block_head";
 import { readTokens, watchTheme } from "../ui/theme";
+import type { BokehItem, ChartBlock, ChartHost } from "./block";
 import { type BokehViews, loadBokeh } from "./bokeh";
 import { colourChart } from "./colours";
 import { ChartLink } from "./link";
 import { SeriesColours } from "./series";
 import { colourTooltips } from "./tooltips";
-
-/** What a chart needs of its host. */
-export type ChartHost = Pick<PanelsHost, "link" | "bokehVersion" | "bokeh">;
 
 interface ChartProps {
   host: ChartHost;

@@ -1,9 +1,10 @@
 /** Puts one chart into an element: a figure as it was made, with its title and legend in it. */
 
 import { render } from "preact";
-import type { BokehItem } from "../panels/blocks";
-import { framed } from "../panels/shadow_frame";
-import { type ChartHost, Figure } from "./chart";
+import { framed } from "../ui/shadow_frame";
+import type { BokehItem, ChartHost } from "./block";
+import { Figure } from "./chart";
+import styles from "./styles.css";
 
 export function mountChart(
   element: HTMLElement,
@@ -12,7 +13,7 @@ export function mountChart(
   item: BokehItem,
   signal: AbortSignal,
 ): void {
-  const root = framed(element, "Chart", signal);
+  const root = framed(element, "Chart", [styles], signal);
   root.dataset.alone = "";
   render(<Figure {...{ host, item, title }} isShown />, root);
   signal.addEventListener("abort", () => {

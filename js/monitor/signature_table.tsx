@@ -4,27 +4,37 @@ import { useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
 import { moveAmongRows } from "../ui/row_keys";
-import { SortHead } from "../ui/sort_head";
+import { type ColumnHead, Table } from "../ui/table";
+import { filterSignatures } from "./filter";
 import type { MonitorState, SignatureRow } from "./host";
 import { pendingText } from "./recording";
 import { ago, fullMoment } from "./relative_time";
 import { parseRule, ruleMark, ruleName } from "./rules";
-import { filterSignatures, type SignatureColumn, shareOf, sortSignatures } from "./sorting";
+import { type SignatureColumn, shareOf, sortSignatures } from "./sorting";
 import type { MonitorStore } from "./store";
-import { useHeldOrder } from "./use_stable_order";
+import { useStableOrder } from "./use_stable_order";
 
 /** Rows shown at first, and more at each click: a job may have thousands of signatures. */
 const PAGE = 100;
 
-const HEADS: [SignatureColumn, title: string, hint: string][] = [
-  ["kind", "Kind", "A session's run, or what Keras does"],
-  ["runs", "Runs", "Runs that have ended"],
-  ["failed", "Failed", "Runs that raised an error"],
-  ["mean_ns", "Mean", "Mean duration of a run"],
-  ["longest_ns", "Longest", "The longest run"],
-  ["total_ns", "Total", "All runs together"],
-  ["last_ms", "Last", "When the last run began"],
-  ["traces", "Traces", "Traces that are kept"],
+const HEADS: ColumnHead<SignatureColumn>[] = [
+  { column: "label", title: "Signature", isText: true, class: "c-label" },
+  {
+    column: "kind",
+    title: "Kind",
+    hint: "A session's run, or what Keras does",
+    isText: true,
+    class: "c-kind",
+  },
+  { column: "runs", title: "Runs", hint: "Runs that have ended", class: "c-runs" },
+  { column: "failed", title: "Failed", hint: "Runs that raised an error", class: "c-failed" },
+  { column: "mean_ns", title: "Mean", hint: "Mean duration of a run", class: "c-mean_ns" },
+  { column: "longest_ns", title: "Longest", hint: "The longest run", class: "c-longest_ns" },
+  { column: "total_ns", title: "Total", hint: "All runs together", class: "c-total_ns" },
+  { column: "last_ms", title: "Last", hint: "When the last run began", class: "c-last_ms" },
+  { column: "traces", title: "Traces", hint: "Traces that are kept", class: "c-traces" },
+  { column: "share", title: "Share", isFixed: true, class: "c-share" },
+  { column: "order", title: "Orders", isFixed: true, isUnseen: true, class: "c-order" },
 ];
 
 export function SignatureTable({ store, state }: { store: MonitorStore; state: MonitorState }) {
@@ -32,12 +42,16 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
   const [current, setCurrent] = useState<number | null>(null);
   const { sort, filter } = store;
   const found = sortSignatures(filterSignatures(state.signatures, filter), sort);
-  const { shown, place } = useHeldOrder(found, (row) => row.signature, `${sort.by} ${sort.up} ${filter}`);
+  const { shown, place } = useStableOrder(
+    found,
+    (row) => row.signature,
+    `${sort.column} ${sort.up} ${filter}`,
+  );
   const hasFailed = state.signatures.some((row) => row.failed > 0);
-  const heads = HEADS.filter(([column]) => column !== "failed" || hasFailed);
+  const heads = HEADS.filter(({ column }) => column !== "failed" || hasFailed);
   const listed = state.signatures.length;
   const isCut = state.signatures_total > listed;
-  const choose = (chosen: typeof sort) => store.set({ sort: chosen });
+  const setOrder = (chosen: typeof sort) => store.set({ sort: chosen });
   const rows = shown.slice(0, most);
   const stop = rows.some((row) => row.signature === current) ? current : rows[0]?.signature;
   const moved = (row: number) => {
@@ -61,21 +75,7 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
         data-part="signatures"
         onKeyDown={(event) => moveAmongRows(event, moved)}
       >
-        <table aria-label="Signatures">
-          <thead>
-            <tr>
-              <SortHead column="label" title="Signature" sort={sort} choose={choose} />
-              {heads.map(([column, title, hint]) => (
-                <SortHead key={column} {...{ column, title, hint, sort, choose }} />
-              ))}
-              <th scope="col" class="c-share">
-                Share
-              </th>
-              <th scope="col" class="c-order">
-                <span class="visually-hidden">Orders</span>
-              </th>
-            </tr>
-          </thead>
+        <Table {...{ heads, setOrder }} order={sort} table={{ "aria-label": "Signatures" }}>
           <tbody>
             {rows.map((row) => (
               <Row
@@ -87,7 +87,7 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
               />
             ))}
           </tbody>
-        </table>
+        </Table>
         {found.length > most && (
           <button type="button" class="more" onClick={() => setMost(most + PAGE)}>
             {formatCount(found.length - most)} more

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { Order } from "../ui/sort";
+import { filterSignatures } from "./filter";
 import * as sorting from "./sorting";
 import { signature, trace } from "./testing/fixtures";
 
@@ -12,23 +14,24 @@ describe("signatures", () => {
   ];
 
   it("are sorted by a figure, equal ones by their number", () => {
-    expect(numbers(sorting.sortSignatures(rows, { by: "total_ns", up: false }))).toEqual([2, 3, 1]);
-    expect(numbers(sorting.sortSignatures(rows, { by: "total_ns", up: true }))).toEqual([1, 2, 3]);
+    expect(numbers(sorting.sortSignatures(rows, { column: "total_ns", up: false }))).toEqual([2, 3, 1]);
+    expect(numbers(sorting.sortSignatures(rows, { column: "total_ns", up: true }))).toEqual([1, 2, 3]);
   });
 
-  it("have the unknown below every figure", () => {
-    expect(numbers(sorting.sortSignatures(rows, { by: "mean_ns", up: false }))).toEqual([3, 2, 1]);
+  it("have the unknown last", () => {
+    expect(numbers(sorting.sortSignatures(rows, { column: "mean_ns", up: false }))).toEqual([3, 2, 1]);
+    expect(numbers(sorting.sortSignatures(rows, { column: "mean_ns", up: true }))).toEqual([2, 3, 1]);
   });
 
   it("are sorted by label as people count", () => {
-    expect(numbers(sorting.sortSignatures(rows, { by: "label", up: true }))).toEqual([1, 3, 2]);
+    expect(numbers(sorting.sortSignatures(rows, { column: "label", up: true }))).toEqual([1, 3, 2]);
   });
 
   it("are found by all words, in labels and names", () => {
-    expect(numbers(sorting.filterSignatures(rows, "TRAIN"))).toEqual([2, 3]);
-    expect(numbers(sorting.filterSignatures(rows, " train images "))).toEqual([3]);
-    expect(numbers(sorting.filterSignatures(rows, "nothing"))).toEqual([]);
-    expect(sorting.filterSignatures(rows, "  ")).toHaveLength(3);
+    expect(numbers(filterSignatures(rows, "TRAIN"))).toEqual([2, 3]);
+    expect(numbers(filterSignatures(rows, " train images "))).toEqual([3]);
+    expect(numbers(filterSignatures(rows, "nothing"))).toEqual([]);
+    expect(filterSignatures(rows, "  ")).toHaveLength(3);
   });
 });
 
@@ -43,40 +46,16 @@ describe("traces", () => {
     signature({ signature: 3, mean_ns: 5 }),
     signature({ signature: 4, mean_ns: null }),
   ]);
-  const order = (sort: sorting.Sort<sorting.TraceColumn>) =>
+  const order = (sort: Order<sorting.TraceColumn>) =>
     sorting.sortTraces(rows, sort, means).map((row) => row.trace);
 
   it("know how many times the mean they took", () => {
     expect(rows.map((row) => sorting.ratio(row, means))).toEqual([4, 8, null]);
-    expect(order({ by: "ratio", up: false })).toEqual([8, 9, 7]);
+    expect(order({ column: "ratio", up: false })).toEqual([8, 9, 7]);
   });
 
   it("are sorted, of equal ones the newest first", () => {
-    expect(order({ by: "duration_ns", up: true })).toEqual([9, 8, 7]);
-    expect(order({ by: "duration_ns", up: false })).toEqual([7, 9, 8]);
-  });
-});
-
-describe("a click on a column's head", () => {
-  it("turns the order round, or begins with the column's usual one", () => {
-    const sort: sorting.Sort<sorting.SignatureColumn> = { by: "total_ns", up: false };
-    expect(sorting.nextSort(sort, "total_ns")).toEqual({ by: "total_ns", up: true });
-    expect(sorting.nextSort(sort, "label")).toEqual({ by: "label", up: true });
-    expect(sorting.nextSort(sort, "runs")).toEqual({ by: "runs", up: false });
-  });
-});
-
-describe("an order that is held", () => {
-  it("keeps its rows where they are and has new ones at the end", () => {
-    const rows = [5, 3, 4, 1].map((number) => signature({ signature: number }));
-    const shown = sorting.held(rows, [1, 2, 3], (row) => row.signature);
-    expect(numbers(shown)).toEqual([1, 3, 5, 4]);
-  });
-
-  it("tells how many are not where they belong because they are new", () => {
-    const sorted = new Set([2, 1]);
-    expect(sorting.lateOnes([4, 3, 2, 1], [2, 1, 4, 3], sorted)).toBe(2);
-    expect(sorting.lateOnes([1, 2, 3], [1, 2, 3], sorted)).toBe(0);
-    expect(sorting.lateOnes([2, 1], [1, 2], sorted)).toBe(0);
+    expect(order({ column: "duration_ns", up: true })).toEqual([9, 8, 7]);
+    expect(order({ column: "duration_ns", up: false })).toEqual([7, 9, 8]);
   });
 });

@@ -1,11 +1,12 @@
 /** The state of one monitor: what the session says, what the user has chosen, what is under way. */
 
 import { save } from "../ui/download";
+import type { Order } from "../ui/sort";
 import { awaited, Rate } from "./changes";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, SignatureRow, TraceRow } from "./host";
 import { Clock } from "./relative_time";
 import { parseRule, ruleCommand } from "./rules";
-import type { SignatureColumn, Sort, TraceColumn } from "./sorting";
+import type { SignatureColumn, TraceColumn } from "./sorting";
 
 /** Who has not answered by then is doing something else. */
 const PATIENCE_MS = 1500;
@@ -22,8 +23,8 @@ export class MonitorStore {
   readonly clock = new Clock();
   readonly rate = new Rate();
   state: MonitorState | null = null;
-  sort: Sort<SignatureColumn> = { by: "total_ns", up: false };
-  traceSort: Sort<TraceColumn> = { by: "start_ms", up: false };
+  sort: Order<SignatureColumn> = { column: "total_ns", up: false };
+  traceSort: Order<TraceColumn> = { column: "start_ms", up: false };
   filter = "";
   /** The number of the signature that is looked at. */
   selected: number | null = null;

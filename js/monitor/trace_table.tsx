@@ -4,29 +4,33 @@ import { useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatExact } from "../model/format/units";
 import { moveAmongRows } from "../ui/row_keys";
-import { SortHead } from "../ui/sort_head";
+import type { Order } from "../ui/sort";
+import { type ColumnHead, Table } from "../ui/table";
 import type { MonitorState, TraceRow } from "./host";
 import { ago, fullMoment, moment } from "./relative_time";
 import { meansOf, ratio, sortTraces, type TraceColumn } from "./sorting";
 import type { MonitorStore } from "./store";
 import { TraceActions } from "./trace_actions";
-import { useHeldOrder } from "./use_stable_order";
+import { useStableOrder } from "./use_stable_order";
 
 const PAGE = 100;
 /** From so many times the mean on a run stands out, as a step of a timeline does. */
 const SLOW = 1.3;
 
-const HEADS: [TraceColumn, title: string, hint: string][] = [
-  ["label", "Signature", "What was run"],
-  ["start_ms", "Started", "When the run began"],
-  ["duration_ns", "Duration", "How long the traced run took"],
-  [
-    "ratio",
-    "Of mean",
-    "How many times the mean of all runs of its signature. A rule goes by the median of the last 64, which a few long runs do not raise. Being traced takes time itself.",
-  ],
-  ["bytes", "Size", "What it takes in the file"],
-  ["process", "Process", "The process that ran it"],
+const HEADS: ColumnHead<TraceColumn>[] = [
+  { column: "run", title: "Run", hint: "Which run of its signature it was", class: "c-run" },
+  { column: "label", title: "Signature", hint: "What was run", isText: true, class: "c-label" },
+  { column: "start_ms", title: "Started", hint: "When the run began", class: "c-start_ms" },
+  { column: "duration_ns", title: "Duration", hint: "How long the traced run took", class: "c-duration_ns" },
+  {
+    column: "ratio",
+    title: "Of mean",
+    hint: "How many times the mean of all runs of its signature. A rule goes by the median of the last 64, which a few long runs do not raise. Being traced takes time itself.",
+    class: "c-ratio",
+  },
+  { column: "bytes", title: "Size", hint: "What it takes in the file", class: "c-bytes" },
+  { column: "process", title: "Process", hint: "The process that ran it", class: "c-process" },
+  { column: "actions", title: "What can be done with it", isFixed: true, isUnseen: true, class: "c-actions" },
 ];
 
 export function TraceTable({ store, state }: { store: MonitorStore; state: MonitorState }) {
@@ -38,12 +42,12 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
     ? state.traces.filter((row) => row.signature === signature.signature)
     : state.traces;
   const sorted = sortTraces(ofOne, sort, means);
-  const choice = `${sort.by} ${sort.up} ${signature?.signature}`;
-  const { shown, late, place } = useHeldOrder(sorted, (row) => row.trace, choice);
-  const choose = (chosen: typeof sort) => store.set({ traceSort: chosen });
+  const choice = `${sort.column} ${sort.up} ${signature?.signature}`;
+  const { shown, late, place } = useStableOrder(sorted, (row) => row.trace, choice);
+  const setOrder = (order: Order<TraceColumn>) => store.set({ traceSort: order });
   const rows = shown.slice(0, most);
   const stop = rows.some((row) => row.trace === current) ? current : rows[0]?.trace;
-  const heads = HEADS.filter(([column]) => column !== "label" || !signature);
+  const heads = HEADS.filter(({ column }) => column !== "label" || !signature);
   return (
     <>
       <Heading store={store} state={state} listed={ofOne.length} late={late} />
@@ -55,24 +59,11 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
         onKeyDown={(event) => moveAmongRows(event, setCurrent)}
       >
         {rows.length > 0 ? (
-          <table aria-label="Traces" data-one={signature !== null || undefined}>
-            <thead>
-              <tr>
-                <SortHead
-                  column="run"
-                  title="Run"
-                  hint="Which run of its signature it was"
-                  sort={sort}
-                  choose={choose}
-                />
-                {heads.map(([column, title, hint]) => (
-                  <SortHead key={column} {...{ column, title, hint, sort, choose }} />
-                ))}
-                <th scope="col" class="c-actions">
-                  <span class="visually-hidden">What can be done with it</span>
-                </th>
-              </tr>
-            </thead>
+          <Table
+            {...{ heads, setOrder }}
+            order={sort}
+            table={{ "aria-label": "Traces", "data-one": signature !== null || undefined }}
+          >
             <tbody>
               {rows.map((row) => (
                 <Row
@@ -85,7 +76,7 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
                 />
               ))}
             </tbody>
-          </table>
+          </Table>
         ) : (
           <p class="none">{emptyText(state, signature !== null)}</p>
         )}

@@ -1,7 +1,6 @@
 /** Keeps rows in their places while the pointer or the keyboard is among them. */
 
 import { useRef } from "preact/hooks";
-import { held, lateOnes } from "./sorting";
 
 interface Kept {
   choice: string;
@@ -14,14 +13,37 @@ interface Kept {
  * `rows` in the order to show, how many of them came too late for their place in it, and what their element has to
  * be given. `choice` says what the user chose the order by: another choice is followed at once.
  */
-export function useHeldOrder<Row>(rows: Row[], number: (row: Row) => number, choice: string) {
+export function useStableOrder<Row>(rows: Row[], number: (row: Row) => number, choice: string) {
   const place = useRef<HTMLDivElement>(null);
   const kept = useRef<Kept>({ choice, numbers: [], sorted: new Set() });
   const isHeld =
     kept.current.choice === choice && (place.current?.matches(":hover, :has(:focus-visible)") ?? false);
-  const shown = isHeld ? held(rows, kept.current.numbers, number) : rows;
+  const shown = isHeld ? stableOrder(rows, kept.current.numbers, number) : rows;
   const numbers = shown.map(number);
   const sorted = isHeld ? kept.current.sorted : new Set(numbers);
   kept.current = { choice, numbers, sorted };
   return { shown, late: lateOnes(rows.map(number), numbers, sorted), place };
+}
+
+/**
+ * The order to show while somebody is at the rows: as it was, without those that are gone, new ones at the end. A row
+ * must not go away from under the pointer because its total has passed another's.
+ */
+export function stableOrder<Row>(
+  rows: readonly Row[],
+  before: readonly number[],
+  number: (row: Row) => number,
+): Row[] {
+  const places = new Map(before.map((each, place) => [each, place]));
+  const place = (row: Row) => places.get(number(row)) ?? before.length;
+  return [...rows].sort((a, b) => place(a) - place(b));
+}
+
+/** How many rows are shown elsewhere than where they belong because they came after the rest had been `sorted`. */
+export function lateOnes(
+  belong: readonly number[],
+  shown: readonly number[],
+  sorted: ReadonlySet<number>,
+): number {
+  return belong.filter((number, place) => number !== shown[place] && !sorted.has(number)).length;
 }

@@ -1,5 +1,6 @@
 /** What a tab holds, as display/panels writes it. All texts are of traces or about them, and only text. */
 
+import type { ChartBlock } from "../charts/block";
 import type { ColumnUnit } from "../model/format/column_units";
 
 /** Where in the timeline something is: times in ns from the first event, events by id, lanes by number. */
@@ -41,25 +42,6 @@ export interface TableBlock {
   hints: string[];
   /** What is shown of a table that is longer. */
   note: string;
-}
-
-export interface ChartBlock {
-  kind: "chart";
-  title: string;
-  definition: string;
-  cannot_say: string;
-  /** What BokehJS makes the figure of. */
-  item: BokehItem | null;
-  /** What its colours mean. */
-  legend: { label: string; colour: string }[];
-  /** Whether it needs all the width: one along the run's time does. */
-  wide: boolean;
-}
-
-export interface BokehItem {
-  doc: unknown;
-  root_id: string;
-  version?: string;
 }
 
 export interface Finding {

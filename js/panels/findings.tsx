@@ -2,7 +2,7 @@
 
 import type { Told } from "../host/channel";
 import { formatPercent } from "../model/format/units";
-import { CannotSay } from "./block_head";
+import { CannotSay } from "../ui/block_head";
 import type { Finding, FindingsBlock } from "./blocks";
 
 export function Findings({ block, tell }: { block: FindingsBlock; tell: (told: Told) => void }) {

@@ -1,14 +1,11 @@
-/** The interface between the panels and whoever holds their contents: a kernel (panel.ts) or a page (dashboard.ts). */
+/** The interface between the panels and whoever holds their contents: a kernel (kernel_host.ts) or an exported page. */
 
+import type { ChartHost } from "../charts/block";
 import type { TabContents } from "./blocks";
 
-export interface PanelsHost {
+export interface PanelsHost extends ChartHost {
   /** Of the tabs, in their order. */
   readonly titles: readonly string[];
-  /** Which link they share with the timeline; see link.ts. */
-  readonly link: string;
-  /** Of the BokehJS that the charts were made for. */
-  readonly bokehVersion: string;
   /**
    * What a tab holds, always the same object; null while it is computed. Throws, with a readable message, where that
    * went wrong.
@@ -16,6 +13,4 @@ export interface PanelsHost {
   tab(place: number): TabContents | null;
   /** Call `changed` whenever there is more to show. */
   watch(changed: () => void, signal: AbortSignal): void;
-  /** The gzip'd code of BokehJS. Rejects with a readable message. */
-  bokeh(): Promise<Uint8Array>;
 }

@@ -1,15 +1,22 @@
 /** Puts panels into an element. */
 
 import { render } from "preact";
+import charts from "../charts/styles.css";
 import { joinLink } from "../host/channel";
 import { yieldShortcuts } from "../host/jupyter_shortcuts";
 import { Message } from "../ui/message";
 import { bindSize } from "../ui/resize_handle";
+import { framed } from "../ui/shadow_frame";
 import { bindTips } from "../ui/tooltips";
 import type { PanelsHost } from "./host";
 import { lighter } from "./row_highlight";
-import { framed } from "./shadow_frame";
+import findings from "./styles/findings.css";
+import narrow from "./styles/narrow.css";
+import tables from "./styles/tables.css";
+import tabs from "./styles/tabs.css";
 import { Panels } from "./tabs";
+
+const STYLES = [tabs, charts, tables, findings, narrow];
 
 /** How high the panels are (CSS px), and who remembers what the user makes of that. */
 export interface Height {
@@ -24,7 +31,7 @@ export function mountPanels(
   signal: AbortSignal,
   height?: Height,
 ): void {
-  const root = framed(element, "Dashboard", signal);
+  const root = framed(element, "Dashboard", STYLES, signal);
   if (!height) root.dataset.page = "";
   const tell = joinLink(host.link, lighter(root), signal);
   const place = document.createElement("div");
@@ -44,7 +51,7 @@ export function mountPanels(
 
 /** Say in `element` why there are no panels. */
 export function mountProblem(element: HTMLElement, text: string, signal: AbortSignal): void {
-  const root = framed(element, "Dashboard", signal);
+  const root = framed(element, "Dashboard", STYLES, signal);
   root.dataset.page = "";
   render(<Message title="The tabs cannot be shown" text={text} />, root);
 }

@@ -4,10 +4,10 @@ import { useEffect, useReducer, useState } from "preact/hooks";
 import { Chart } from "../charts/chart";
 import type { Told } from "../host/channel";
 import { Message } from "../ui/message";
-import { Table } from "../ui/table";
 import type { Block, TabContents } from "./blocks";
 import { Findings } from "./findings";
 import type { PanelsHost } from "./host";
+import { TableOf } from "./table";
 
 interface PanelsProps {
   host: PanelsHost;
@@ -114,6 +114,6 @@ interface BlockProps extends Omit<TabProps, "title" | "place"> {
 
 function OneBlock({ host, block, isShown, tell }: BlockProps) {
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
-  if (block.kind === "table") return <Table block={block} tell={tell} />;
+  if (block.kind === "table") return <TableOf block={block} tell={tell} />;
   return <Findings block={block} tell={tell} />;
 }

@@ -1,37 +1,47 @@
 import { describe, expect, it } from "vitest";
-import { nextOrder, ordered } from "./sort";
+import { nextOrder, sortRows } from "./sort";
 
 const rows = [
-  ["conv_10", 3],
-  ["conv_2", null],
-  ["add", 7],
-  ["Add", 3],
+  { name: "conv_10", count: 3 },
+  { name: "conv_2", count: null },
+  { name: "add", count: 7 },
+  { name: "Add", count: 3 },
 ];
+const names = (sorted: typeof rows) => sorted.map(({ name }) => name);
 
-const names = (order: Parameters<typeof ordered>[1]) => ordered(rows, order).map((place) => rows[place][0]);
-
-describe("ordered", () => {
-  it("leaves rows as they came", () => {
-    expect(ordered(rows, null)).toEqual([0, 1, 2, 3]);
-  });
-
+describe("sortRows", () => {
   it("sorts texts by the numbers in them", () => {
-    expect(names({ column: 0, up: true }).slice(2)).toEqual(["conv_2", "conv_10"]);
+    expect(names(sortRows(rows, true, ({ name }) => name)).slice(2)).toEqual(["conv_2", "conv_10"]);
   });
 
   it("has what is not known last either way, and equal rows as they came", () => {
-    expect(names({ column: 1, up: true })).toEqual(["conv_10", "Add", "add", "conv_2"]);
-    expect(names({ column: 1, up: false })).toEqual(["add", "conv_10", "Add", "conv_2"]);
+    const byCount = (up: boolean) => names(sortRows(rows, up, ({ count }) => count));
+    expect(byCount(true)).toEqual(["conv_10", "Add", "add", "conv_2"]);
+    expect(byCount(false)).toEqual(["add", "conv_10", "Add", "conv_2"]);
+  });
+
+  it("has equal rows as they are told to be, whichever way the rest is sorted", () => {
+    const byName = (up: boolean) =>
+      names(
+        sortRows(
+          rows,
+          up,
+          ({ count }) => count,
+          (a, b) => (a.name < b.name ? -1 : 1),
+        ),
+      );
+    expect(byName(true)).toEqual(["Add", "conv_10", "add", "conv_2"]);
+    expect(byName(false)).toEqual(["add", "Add", "conv_10", "conv_2"]);
   });
 });
 
 describe("nextOrder", () => {
   it("begins with the largest figure, with the first text", () => {
-    expect(nextOrder(null, 1, false)).toEqual({ column: 1, up: false });
-    expect(nextOrder({ column: 1, up: false }, 0, true)).toEqual({ column: 0, up: true });
+    expect(nextOrder(null, "count", false)).toEqual({ column: "count", up: false });
+    expect(nextOrder({ column: "count", up: false }, "name", true)).toEqual({ column: "name", up: true });
   });
 
   it("turns round", () => {
-    expect(nextOrder({ column: 1, up: false }, 1, false)).toEqual({ column: 1, up: true });
+    expect(nextOrder({ column: "count", up: false }, "count", false)).toEqual({ column: "count", up: true });
   });
 });

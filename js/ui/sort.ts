@@ -1,28 +1,35 @@
 /** In which order the rows of a table are shown. */
 
-import type { Cell } from "../panels/blocks";
+export type Value = string | number | null;
 
-export interface Order {
-  column: number;
+export interface Order<Column> {
+  column: Column;
   up: boolean;
 }
 
-const order = new Intl.Collator("en", { numeric: true });
+const { compare } = new Intl.Collator("en", { numeric: true });
 
-/** The places of the rows in the order shown; as they came without one. What is not known is last either way. */
-export function ordered(rows: readonly (readonly Cell[])[], by: Order | null): number[] {
-  const places = rows.map((_, place) => place);
-  if (!by) return places;
-  const way = by.up ? 1 : -1;
-  return places.sort((one, other) => {
-    const [a, b] = [rows[one][by.column], rows[other][by.column]];
-    if (a === null || b === null) return Number(a === null) - Number(b === null) || one - other;
-    const sign = typeof a === "number" && typeof b === "number" ? a - b : order.compare(String(a), String(b));
-    return way * sign || one - other;
+/** The rows by what `value` gives, null last either way; equal ones by `tie`, or as they came. */
+export function sortRows<Row>(
+  rows: readonly Row[],
+  up: boolean,
+  value: (row: Row) => Value,
+  tie: (one: Row, other: Row) => number = () => 0,
+): Row[] {
+  const sign = up ? 1 : -1;
+  return [...rows].sort((one, other) => {
+    const [a, b] = [value(one), value(other)];
+    if (a === null || b === null) return Number(a === null) - Number(b === null) || tie(one, other);
+    const order = typeof a === "number" && typeof b === "number" ? a - b : compare(String(a), String(b));
+    return sign * order || tie(one, other);
   });
 }
 
 /** What a click on a column's head makes of the order: the other way round, or texts from A, figures from the largest. */
-export function nextOrder(by: Order | null, column: number, isText: boolean): Order {
-  return by?.column === column ? { column, up: !by.up } : { column, up: isText };
+export function nextOrder<Column>(
+  order: Order<Column> | null,
+  column: Column,
+  isText: boolean,
+): Order<Column> {
+  return order?.column === column ? { column, up: !order.up } : { column, up: isText };
 }

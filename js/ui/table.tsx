@@ -1,185 +1,90 @@
-/** A table of figures: sortable, each column with its definition, rows that are found in the timeline. */
+/** A table whose rows can be sorted by its columns. */
 
 import type { ComponentChildren } from "preact";
-import { useId, useState } from "preact/hooks";
-import type { Told } from "../host/channel";
-import { formatCell } from "../model/format/column_units";
-import { shortName } from "../model/lanes/event_text";
-import { BlockHead, CannotSay } from "../panels/block_head";
-import type { Cell, Column, TableBlock } from "../panels/blocks";
-import { isText, isWide } from "../panels/layout";
-import { moveAmongRows } from "./row_keys";
-import { nextOrder, type Order, ordered } from "./sort";
+import { useId } from "preact/hooks";
+import { nextOrder, type Order } from "./sort";
 
-interface TableProps {
-  block: TableBlock;
-  tell: (told: Told) => void;
-}
-
-export function Table({ block, tell }: TableProps) {
-  const { title, columns, rows } = block;
-  return (
-    <section class="block table" data-wide={isWide(columns) || undefined}>
-      <BlockHead title={title} definition={block.definition} />
-      {block.cannot_say ? (
-        <CannotSay reason={block.cannot_say} />
-      ) : rows.length === 0 ? (
-        <p class="cannot-say">There is none.</p>
-      ) : (
-        <Rows block={block} tell={tell} />
-      )}
-      {block.note && <p class="more">{block.note}</p>}
-    </section>
-  );
-}
-
-function Rows({ block, tell }: TableProps) {
-  const { columns, rows, zoom, light, hints } = block;
-  const [order, setOrder] = useState<Order | null>(null);
-  const [current, setCurrent] = useState(-1);
-  const places = ordered(rows, order);
-  const stop = current >= 0 && zoom[current] ? current : (places.find((place) => zoom[place]) ?? -1);
-  const show = (place: number) => {
-    const where = zoom[place];
-    if (where) tell({ kind: "select", ...where });
-  };
-  const nameOf = (place: number) => (light === null ? null : String(rows[place][light] ?? "") || null);
-  return (
-    <div
-      class="rows"
-      role="group"
-      aria-label={block.title}
-      onKeyDown={(event) => moveAmongRows(event, setCurrent)}
-    >
-      <table
-        aria-label={block.title}
-        style={{ "--names": columns.filter(({ unit }) => unit === "name").length }}
-        onPointerLeave={() => light !== null && tell({ kind: "hover", name: null })}
-      >
-        <thead>
-          <tr>
-            {columns.map((column, at) => (
-              <Head key={column.name} {...{ column, at, order, setOrder }} />
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {places.map((place) => (
-            <tr
-              key={place}
-              data-light={nameOf(place) ?? undefined}
-              onPointerEnter={() => light !== null && tell({ kind: "hover", name: nameOf(place) })}
-            >
-              {columns.map((column, at) => {
-                const text = <Figure cell={rows[place][at]} column={column} />;
-                return (
-                  <td key={column.name} class={isText(column) ? `text ${column.unit}` : column.unit}>
-                    {at === 0 && zoom[place] ? (
-                      <Hinted hint={hints[place]}>
-                        {(hint) => (
-                          <button
-                            type="button"
-                            class="row"
-                            data-row={place}
-                            tabIndex={place === stop ? 0 : -1}
-                            title={titleOf(rows[place][at])}
-                            aria-describedby={hint}
-                            onFocus={() => setCurrent(place)}
-                            onClick={() => show(place)}
-                          >
-                            {text}
-                          </button>
-                        )}
-                      </Hinted>
-                    ) : at === 0 && hints[place] ? (
-                      // A button, so that the focus can come to what it means.
-                      <Hinted hint={hints[place]}>
-                        {(hint) => (
-                          <button type="button" class="hinted" aria-describedby={hint}>
-                            {text}
-                          </button>
-                        )}
-                      </Hinted>
-                    ) : (
-                      text
-                    )}
-                  </td>
-                );
-              })}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-/** What is described by the hint, if there is one, and the hint, unseen. */
-function Hinted({
-  hint,
-  children,
-}: {
-  hint: string | undefined;
-  children: (id?: string) => ComponentChildren;
-}) {
-  const id = useId();
-  if (!hint) return <>{children()}</>;
-  return (
-    <>
-      {children(id)}
-      <span id={id} hidden>
-        {hint}
-      </span>
-    </>
-  );
-}
-
-/** A long name is cut in its cell. */
-function titleOf(cell: Cell): string | undefined {
-  return typeof cell === "string" && cell.length > 20 ? cell : undefined;
-}
-
-interface HeadProps {
+/** The head of a column that rows can be sorted by. */
+interface SortableHead<Column> {
   column: Column;
-  at: number;
-  order: Order | null;
-  setOrder: (order: Order) => void;
+  title: string;
+  class?: string;
+  /** What the column is, in a title or, at more length, in a tip (see tooltips.ts). */
+  hint?: string;
+  definition?: string;
+  /** Texts are sorted from A, figures from the largest. */
+  isText?: boolean;
+  isFixed?: never;
 }
 
-function Head({ column, at, order, setOrder }: HeadProps) {
-  const id = useId();
-  const direction = order?.column === at ? (order.up ? "ascending" : "descending") : "none";
+interface FixedHead {
+  column: string;
+  title: string;
+  class?: string;
+  isFixed: true;
+  /** Whether the title is only for those who do not see the column. */
+  isUnseen?: boolean;
+}
+
+export type ColumnHead<Column> = SortableHead<Column> | FixedHead;
+
+interface TableProps<Column> {
+  heads: readonly ColumnHead<Column>[];
+  order: Order<Column> | null;
+  setOrder: (order: Order<Column>) => void;
+  /** Attributes of the table. */
+  table: Record<string, unknown>;
+  /** Its bodies. */
+  children: ComponentChildren;
+}
+
+export function Table<Column extends string | number>(props: TableProps<Column>) {
+  const { heads, order, setOrder, table, children } = props;
   return (
-    <th scope="col" aria-sort={direction} class={isText(column) ? "text" : undefined}>
+    <table {...table}>
+      <thead>
+        <tr>
+          {heads.map((head) =>
+            head.isFixed ? (
+              <th key={head.column} scope="col" class={head.class}>
+                {head.isUnseen ? <span class="visually-hidden">{head.title}</span> : head.title}
+              </th>
+            ) : (
+              <SortHead key={head.column} {...{ head, order, setOrder }} />
+            ),
+          )}
+        </tr>
+      </thead>
+      {children}
+    </table>
+  );
+}
+
+interface SortHeadProps<Column> {
+  head: SortableHead<Column>;
+  order: Order<Column> | null;
+  setOrder: (order: Order<Column>) => void;
+}
+
+function SortHead<Column>({ head, order, setOrder }: SortHeadProps<Column>) {
+  const id = useId();
+  const { column, title, hint, definition, isText = false } = head;
+  const direction = order?.column === column ? (order.up ? "ascending" : "descending") : "none";
+  return (
+    <th scope="col" class={head.class} aria-sort={direction}>
       <button
         type="button"
-        aria-describedby={id}
-        onClick={() => setOrder(nextOrder(order, at, isText(column)))}
+        title={hint}
+        aria-describedby={definition ? id : undefined}
+        onClick={() => setOrder(nextOrder(order, column, isText))}
       >
-        {column.label}
+        {title}
       </button>
-      <span id={id} hidden>
-        {column.definition}
-      </span>
+      {definition && (
+        <span id={id} hidden>
+          {definition}
+        </span>
+      )}
     </th>
-  );
-}
-
-function Figure({ cell, column }: { cell: Cell; column: Column }) {
-  const text = formatCell(cell, column.unit);
-  if (column.unit === "name")
-    return (
-      <span class="name" title={titleOf(cell)}>
-        {shortName(text)}
-      </span>
-    );
-  if (column.unit !== "share" || typeof cell !== "number") return <>{text}</>;
-  return (
-    <>
-      <i class="bar" aria-hidden="true">
-        <b style={{ width: `${Math.min(Math.max(cell, 0), 1) * 100}%` }} />
-      </i>
-      <span class="percent">{text}</span>
-    </>
   );
 }

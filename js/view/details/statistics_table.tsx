@@ -8,6 +8,8 @@ import { shortName } from "../../model/lanes/event_text";
 import { categoryColour, categoryLabel } from "../../model/paint/palette";
 import type { StatisticsRow } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
+import { type Order, sortRows } from "../../ui/sort";
+import { Table } from "../../ui/table";
 
 type Column = "label" | "count" | "total" | "mean" | "min" | "max";
 
@@ -61,37 +63,22 @@ export function StatisticsTable({
   nothing = NOTHING,
   isFull = false,
 }: TableProps) {
-  const [sort, setSort] = useState<{ by: Column; up: boolean }>({ by: "total", up: false });
+  const [order, setOrder] = useState<Order<Column>>({ column: "total", up: false });
   if (!rows) return null;
   if (rows.length === 0) return <p class="unlinked">{nothing}</p>;
-  const compare = (a: StatisticsRow, b: StatisticsRow) =>
-    sort.by === "label" ? a.label.localeCompare(b.label) : a[sort.by] - b[sort.by];
-  const sorted = [...rows].sort((a, b) => (sort.up ? compare(a, b) : compare(b, a)));
+  const sorted = sortRows(rows, order.up, (row) => row[order.column]);
   const columns = isFull ? FULL : SHORT;
+  const heads = columns.map((column) => ({
+    column,
+    title: column === "label" && store.statisticsBy === "name" ? "Name" : TITLES[column],
+    isText: column === "label",
+  }));
   const alike = repeated(rows.map((row) => row.label));
   const figure = (row: StatisticsRow, column: Column) =>
     column === "count" ? formatCount(row.count) : formatDuration(row[column as "total"]);
   return (
     <>
-      <table class={isFull ? "full" : undefined}>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th
-                key={column}
-                scope="col"
-                aria-sort={sort.by === column ? (sort.up ? "ascending" : "descending") : "none"}
-              >
-                <button
-                  type="button"
-                  onClick={() => setSort({ by: column, up: sort.by === column && !sort.up })}
-                >
-                  {column === "label" && store.statisticsBy === "name" ? "Name" : TITLES[column]}
-                </button>
-              </th>
-            ))}
-          </tr>
-        </thead>
+      <Table {...{ heads, order, setOrder }} table={isFull ? { class: "full" } : {}}>
         {sorted.slice(0, most).map((row) => {
           const name = <RowName store={store} actions={actions} row={row} isAlike={alike.has(row.label)} />;
           const figures = columns.slice(1).map((column) => <td key={column}>{figure(row, column)}</td>);
@@ -118,7 +105,7 @@ export function StatisticsTable({
             </tbody>
           );
         })}
-      </table>
+      </Table>
       {rows.length > most && <p class="unlinked">{formatCount(rows.length - most)} more</p>}
     </>
   );

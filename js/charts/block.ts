@@ -1,0 +1,29 @@
+/** What a chart is made of, as display/panels writes it, and what it needs of its host. */
+
+export interface ChartBlock {
+  kind: "chart";
+  title: string;
+  definition: string;
+  cannot_say: string;
+  /** What BokehJS makes the figure of. */
+  item: BokehItem | null;
+  /** What its colours mean. */
+  legend: { label: string; colour: string }[];
+  /** Whether it needs all the width: one along the run's time does. */
+  wide: boolean;
+}
+
+export interface BokehItem {
+  doc: unknown;
+  root_id: string;
+  version?: string;
+}
+
+export interface ChartHost {
+  /** Which link it shares with the timeline; see host/channel.ts. */
+  readonly link: string;
+  /** Of the BokehJS that the charts were made for. */
+  readonly bokehVersion: string;
+  /** The gzip'd code of BokehJS. Rejects with a readable message. */
+  bokeh(): Promise<Uint8Array>;
+}

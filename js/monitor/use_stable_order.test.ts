@@ -1,0 +1,20 @@
+import { describe, expect, it } from "vitest";
+import { signature } from "./testing/fixtures";
+import { lateOnes, stableOrder } from "./use_stable_order";
+
+const numbers = (rows: readonly { signature: number }[]) => rows.map((row) => row.signature);
+
+describe("an order that is held", () => {
+  it("keeps its rows where they are and has new ones at the end", () => {
+    const rows = [5, 3, 4, 1].map((number) => signature({ signature: number }));
+    const shown = stableOrder(rows, [1, 2, 3], (row) => row.signature);
+    expect(numbers(shown)).toEqual([1, 3, 5, 4]);
+  });
+
+  it("tells how many are not where they belong because they are new", () => {
+    const sorted = new Set([2, 1]);
+    expect(lateOnes([4, 3, 2, 1], [2, 1, 4, 3], sorted)).toBe(2);
+    expect(lateOnes([1, 2, 3], [1, 2, 3], sorted)).toBe(0);
+    expect(lateOnes([2, 1], [1, 2], sorted)).toBe(0);
+  });
+});

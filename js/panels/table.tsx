@@ -1,0 +1,164 @@
+/** A block with a table of figures: each column with its definition, rows that are found in the timeline. */
+
+import type { ComponentChildren } from "preact";
+import { useId, useState } from "preact/hooks";
+import type { Told } from "../host/channel";
+import { formatCell } from "../model/format/column_units";
+import { shortName } from "../model/lanes/event_text";
+import { BlockHead, CannotSay } from "../ui/block_head";
+import { moveAmongRows } from "../ui/row_keys";
+import { type Order, sortRows } from "../ui/sort";
+import { Table } from "../ui/table";
+import type { Cell, Column, TableBlock } from "./blocks";
+import { isText, isWide } from "./layout";
+
+interface TableProps {
+  block: TableBlock;
+  tell: (told: Told) => void;
+}
+
+export function TableOf({ block, tell }: TableProps) {
+  const { title, columns, rows } = block;
+  return (
+    <section class="block table" data-wide={isWide(columns) || undefined}>
+      <BlockHead title={title} definition={block.definition} />
+      {block.cannot_say ? (
+        <CannotSay reason={block.cannot_say} />
+      ) : rows.length === 0 ? (
+        <p class="cannot-say">There is none.</p>
+      ) : (
+        <Rows block={block} tell={tell} />
+      )}
+      {block.note && <p class="more">{block.note}</p>}
+    </section>
+  );
+}
+
+function Rows({ block, tell }: TableProps) {
+  const { columns, rows, zoom, light, hints } = block;
+  const [order, setOrder] = useState<Order<number> | null>(null);
+  const [current, setCurrent] = useState(-1);
+  const places = [...rows.keys()];
+  const sorted = order ? sortRows(places, order.up, (place) => rows[place][order.column]) : places;
+  const stop = current >= 0 && zoom[current] ? current : (sorted.find((place) => zoom[place]) ?? -1);
+  const show = (place: number) => {
+    const where = zoom[place];
+    if (where) tell({ kind: "select", ...where });
+  };
+  const nameOf = (place: number) => (light === null ? null : String(rows[place][light] ?? "") || null);
+  return (
+    <div
+      class="rows"
+      role="group"
+      aria-label={block.title}
+      onKeyDown={(event) => moveAmongRows(event, setCurrent)}
+    >
+      <Table
+        heads={columns.map((column, at) => ({
+          column: at,
+          title: column.label,
+          definition: column.definition,
+          isText: isText(column),
+          ...(isText(column) && { class: "text" }),
+        }))}
+        {...{ order, setOrder }}
+        table={{
+          "aria-label": block.title,
+          style: { "--names": columns.filter(({ unit }) => unit === "name").length },
+          onPointerLeave: () => light !== null && tell({ kind: "hover", name: null }),
+        }}
+      >
+        <tbody>
+          {sorted.map((place) => (
+            <tr
+              key={place}
+              data-light={nameOf(place) ?? undefined}
+              onPointerEnter={() => light !== null && tell({ kind: "hover", name: nameOf(place) })}
+            >
+              {columns.map((column, at) => {
+                const text = <Figure cell={rows[place][at]} column={column} />;
+                return (
+                  <td key={column.name} class={isText(column) ? `text ${column.unit}` : column.unit}>
+                    {at === 0 && zoom[place] ? (
+                      <Hinted hint={hints[place]}>
+                        {(hint) => (
+                          <button
+                            type="button"
+                            class="row"
+                            data-row={place}
+                            tabIndex={place === stop ? 0 : -1}
+                            title={titleOf(rows[place][at])}
+                            aria-describedby={hint}
+                            onFocus={() => setCurrent(place)}
+                            onClick={() => show(place)}
+                          >
+                            {text}
+                          </button>
+                        )}
+                      </Hinted>
+                    ) : at === 0 && hints[place] ? (
+                      // A button, so that the focus can come to what it means.
+                      <Hinted hint={hints[place]}>
+                        {(hint) => (
+                          <button type="button" class="hinted" aria-describedby={hint}>
+                            {text}
+                          </button>
+                        )}
+                      </Hinted>
+                    ) : (
+                      text
+                    )}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </Table>
+    </div>
+  );
+}
+
+/** What is described by the hint, if there is one, and the hint, unseen. */
+function Hinted({
+  hint,
+  children,
+}: {
+  hint: string | undefined;
+  children: (id?: string) => ComponentChildren;
+}) {
+  const id = useId();
+  if (!hint) return <>{children()}</>;
+  return (
+    <>
+      {children(id)}
+      <span id={id} hidden>
+        {hint}
+      </span>
+    </>
+  );
+}
+
+/** A long name is cut in its cell. */
+function titleOf(cell: Cell): string | undefined {
+  return typeof cell === "string" && cell.length > 20 ? cell : undefined;
+}
+
+function Figure({ cell, column }: { cell: Cell; column: Column }) {
+  const text = formatCell(cell, column.unit);
+  if (column.unit === "name")
+    return (
+      <span class="name" title={titleOf(cell)}>
+        {shortName(text)}
+      </span>
+    );
+  if (column.unit !== "share" || typeof cell !== "number") return <>{text}</>;
+  return (
+    <>
+      <i class="bar" aria-hidden="true">
+        <b style={{ width: `${Math.min(Math.max(cell, 0), 1) * 100}%` }} />
+      </i>
+      <span class="percent">{text}</span>
+    </>
+  );
+}

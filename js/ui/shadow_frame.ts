@@ -1,0 +1,26 @@
+/** The element that tabs or a chart are in: with style sheets of its own, in the theme of the page. */
+
+import { suppressShortcuts } from "../host/jupyter_shortcuts";
+import { styledShadow } from "./styled_shadow";
+import base from "./styles/base.css";
+import blocks from "./styles/blocks.css";
+import { detectTheme, watchTheme } from "./theme";
+
+export function framed(
+  element: HTMLElement,
+  label: string,
+  styles: readonly string[],
+  signal: AbortSignal,
+): HTMLElement {
+  const shadow = styledShadow(element, base, blocks, ...styles);
+  suppressShortcuts(element);
+  const root = document.createElement("div");
+  root.className = "tfv panels";
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", label);
+  shadow.append(root);
+  const retheme = () => (root.dataset.theme = detectTheme(element));
+  retheme();
+  watchTheme(retheme, signal);
+  return root;
+}
