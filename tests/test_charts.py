@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ import pyarrow as pa
 import pytest
 from bokeh.embed import json_item
 from bokeh.models import BasicTickFormatter, ColumnDataSource, CustomJS, CustomJSTickFormatter, HoverTool
-from bokeh.models.annotations import Title
+from bokeh.models.annotations import Span, Title
 from bokeh.models.renderers import GlyphRenderer
 from bokeh.plotting import figure
 
@@ -25,8 +23,9 @@ from tfvis_nb.display.charts.bandwidth import PARTS as BANDWIDTH_PARTS
 from tfvis_nb.display.charts.breakdown import MOST_STEPS
 from tfvis_nb.display.charts.log_ticks import byte_marks, time_marks
 from tfvis_nb.display.charts.ops import MOST
-from tfvis_nb.display.charts.style import COLOURS, ROWS, TIME, shown
+from tfvis_nb.display.charts.style import ROWS, TIME, shown
 from tfvis_nb.display.charts.time import MOST_POINTS
+from tfvis_nb.display.palette import COLOURS
 from tfvis_nb.display.panels import TABS, tab
 
 
@@ -143,12 +142,18 @@ def test_tasks_that_are_called_the_same_have_bars_of_their_own() -> None:
         assert len(rows) == len(set(rows)) == 2
 
 
-def test_activities_have_the_colours_that_the_front_end_knows() -> None:
-    palette = (Path(__file__).parent.parent / "js" / "model" / "palette.ts").read_text(encoding="utf-8")
-    known = dict(re.findall(r'"?(\w+)"?: \{ label: "[^"]+", light: "(#\w+)"', palette))
-    same = {"device_compute": "kernel", "launch": "op", "communication": "transfer"}
-    for activity in ("device_compute", "launch", "communication", "input", "h2d", "d2h", "d2d"):
-        assert COLOURS[activity] == known[same.get(activity, activity)]
+def test_what_is_drawn_says_what_its_colour_stands_for() -> None:
+    trace = tv.read_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    steps = trace.charts.steps()
+    (span,) = steps.select(type=Span)
+    assert span.tags == ["colour:d2h"]
+    assert {tuple(bars.glyph.tags) for bars in steps.renderers} == {("colour:launch",)}
+    parts = {bars.glyph.tags[0]: bars.glyph.fill_color for bars in trace.charts.breakdown().renderers}
+    assert parts["colour:device_compute"] == COLOURS["kernel"]
+    for bars in trace.charts.breakdown().renderers:
+        assert bars.nonselection_glyph.tags == bars.glyph.tags
+    ops = _source(trace.charts.top_ops()).data
+    assert list(ops["colour"]) == [COLOURS[name] for name in ops["colour_name"]]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ export interface ChartBlock {
   cannot_say: string;
   /** What BokehJS makes the figure of. */
   item: BokehItem | null;
-  /** What its colours mean. */
-  legend: { label: string; colour: string }[];
+  /** What its colours mean; `name` is the entry of the palette that a colour is of, empty without one. */
+  legend: { label: string; colour: string; name: string }[];
   /** Whether it needs all the width: one along the run's time does. */
   wide: boolean;
 }

@@ -2,15 +2,13 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatTime } from "../model/format/units";
-import { inTheme } from "../model/paint/palette";
+import { categoryColour } from "../model/paint/palette";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { readTokens, watchTheme } from "../ui/theme";
 import type { BokehItem, ChartBlock, ChartHost } from "./block";
 import { type BokehViews, loadBokeh } from "./bokeh";
-import { colourChart } from "./colours";
 import { ChartLink } from "./link";
-import { SeriesColours } from "./series";
-import { colourTooltips } from "./tooltips";
+import { colourChart, colourTooltips, SeriesColours } from "./theme";
 
 interface ChartProps {
   host: ChartHost;
@@ -29,9 +27,9 @@ export function Chart({ host, block, isShown }: ChartProps) {
       <BlockHead title={title} definition={block.definition} />
       {block.legend.length > 0 && (
         <ul class="legend" aria-label="Colours">
-          {block.legend.map(({ label, colour }) => (
+          {block.legend.map(({ label, colour, name }) => (
             <li key={label}>
-              <i style={{ "--light": colour, "--dark": inTheme(colour, "dark") }} />
+              <i style={{ "--light": colour, "--dark": name ? categoryColour(name, "dark") : colour }} />
               {label}
             </li>
           ))}

@@ -10,19 +10,9 @@ from tfvis_nb._trace import Trace
 from tfvis_nb.display.categories import CATEGORIES, categorise
 from tfvis_nb.display.labels import duration_label, lane_label, printable
 from tfvis_nb.display.lane_order import LaneOrder, order_lanes
+from tfvis_nb.display.palette import COLOURS
 from tfvis_nb.display.wire import origin_ns
 
-_COLOURS = {
-    "op": "#5b8bd0",
-    "kernel": "#2f9e77",
-    "h2d": "#e0a030",
-    "d2h": "#d0682f",
-    "d2d": "#d8852f",
-    "transfer": "#8a63c9",
-    "collective": "#c2559d",
-    "input": "#8a9a2b",
-}
-_OTHER = "#a3a9b3"
 _WIDTH, _LABELS, _ROW, _LEVELS = 760, 200, 16, 6
 _MOST_LANES = 24
 _MOST_BYTES = 10_000
@@ -125,4 +115,4 @@ def _lane_colours(trace: Trace, lanes: LaneOrder) -> list[str]:
     """The colour of the category that fills most of each lane's time."""
     time = np.zeros((len(lanes.table), len(CATEGORIES)))
     np.add.at(time, (lanes.of_event, categorise(trace.events)), trace.events["duration_ns"].to_numpy() + 1)
-    return [_COLOURS.get(CATEGORIES[category], _OTHER) for category in time.argmax(axis=1)]
+    return [COLOURS[CATEGORIES[category]] for category in time.argmax(axis=1)]

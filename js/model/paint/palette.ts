@@ -1,5 +1,6 @@
 /** What colours mean: hue by kind (or op type, or device), lightness by name. */
 
+import palette from "../../../tfvis_nb/palette.json";
 import { placeLabel } from "../lanes/labels";
 import type { Drawn } from "../types";
 import { digitlessHash } from "../wire/string_table";
@@ -18,24 +19,13 @@ export interface Paints {
   legend: { label: string; css: string; category?: string }[];
 }
 
-type Token = Readonly<{ label: string } & Record<Theme, string>>;
+type Entry = { label: string } & (Record<Theme, string> | { like: string });
 
-const UNKNOWN: Token = { label: "host", light: "#a3a9b3", dark: "#7b828e" };
-const CATEGORIES: ReadonlyMap<string, Token> = new Map(
-  Object.entries({
-    op: { label: "op", light: "#5b8bd0", dark: "#6f9fe6" },
-    kernel: { label: "kernel", light: "#2f9e77", dark: "#3fb98c" },
-    h2d: { label: "copy H2D", light: "#e0a030", dark: "#e8b04a" },
-    d2h: { label: "copy D2H", light: "#d0682f", dark: "#e58147" },
-    d2d: { label: "copy D2D", light: "#c98a63", dark: "#d9a27f" },
-    memset: { label: "memset", light: "#b3a78c", dark: "#8f866f" },
-    transfer: { label: "receive", light: "#8a63c9", dark: "#a685e6" },
-    collective: { label: "collective", light: "#c2559d", dark: "#d976b4" },
-    input: { label: "input", light: "#8a9a2b", dark: "#a9ba48" },
-    sync: { label: "sync", light: "#8492a6", dark: "#8794ab" },
-    host: UNKNOWN,
-  }),
+/** What has a colour, by name: the categories of events, and the activities of charts. */
+const ENTRIES: ReadonlyMap<string, Entry> = new Map(
+  Object.entries({ ...palette.activities, ...palette.categories }),
 );
+const UNKNOWN = palette.categories.host;
 /** Lightness by name, in OKLab: seen side by side, yet still the same hue. */
 const VARIANTS = [-0.06, -0.03, 0, 0.03, 0.06];
 const WHEEL = 23;
@@ -43,20 +33,15 @@ const LEGEND = 12;
 const DIMMED = 0.22;
 const DARK_TEXT = "#1f2430";
 
-/** The colour of a category; one that is not known looks like `host`. */
-export function categoryColour(category: string, theme: Theme): string {
-  return (CATEGORIES.get(category) ?? UNKNOWN)[theme];
-}
-
-/** A colour of a category in the light theme, as charts have them, in another one; any other colour is itself. */
-export function inTheme(css: string, theme: Theme): string {
-  const known = [...CATEGORIES.values()].find(({ light }) => light === css);
-  return known ? known[theme] : css;
+/** The colour of a category or an activity; one that is not known looks like `host`. */
+export function categoryColour(name: string, theme: Theme): string {
+  const entry = ENTRIES.get(name) ?? UNKNOWN;
+  return "like" in entry ? categoryColour(entry.like, theme) : entry[theme];
 }
 
 /** What a legend calls a category. */
 export function categoryLabel(category: string): string {
-  return CATEGORIES.get(category)?.label ?? category;
+  return ENTRIES.get(category)?.label ?? category;
 }
 
 /** The colour of the part of a transfer that waited. */

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.bandwidth import bandwidth, binned_bandwidth
 from tfvis_nb.analysis.evidence import span
-from tfvis_nb.display.charts.style import COLOURS, TIME, Unit, legend_below, plot, rate_unit, shown, unlike
+from tfvis_nb.display.charts.style import TIME, Unit, coloured, legend_below, plot, rate_unit, shown, unlike
 from tfvis_nb.display.charts.time import axis_unit, label_time
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ PARTS = 400
 """Means over so many equal parts of the time are drawn: moment by moment, short tensors whose times are known
 to the microsecond seem faster than any network."""
 
-_PALETTE = ("#5b8bd0", "#c2559d", "#8a9a2b", "#7b828e")
+_OTHERS = ("op", "collective", "input", "allocator")
 
 
 def bandwidth_chart(trace: Trace) -> figure:
@@ -65,7 +65,7 @@ def bandwidth_chart(trace: Trace) -> figure:
             "rate",
             source=source,
             mode="after",
-            color=_colour(str(channel), number),
+            **coloured(_colour_name(str(channel), number)),
             line_width=1.5,
             legend_label=name,
             name=name,
@@ -95,8 +95,8 @@ def _steps(rows: pd.DataFrame, first: int, unit: Unit, speed: Unit) -> dict[str,
     return {"time": time[kept] / unit.size, "rate": rate[kept]}
 
 
-def _colour(channel: str, number: int) -> str:
+def _colour_name(channel: str, number: int) -> str:
     for activity, words in (("h2d", "H2D"), ("d2h", "D2H"), ("d2d", "D2D"), ("communication", "Recv")):
         if words in channel:
-            return COLOURS[activity]
-    return _PALETTE[number % len(_PALETTE)]
+            return activity
+    return _OTHERS[number % len(_OTHERS)]

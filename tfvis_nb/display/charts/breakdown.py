@@ -10,10 +10,9 @@ import pandas as pd
 
 from tfvis_nb.analysis.breakdown import PARTS
 from tfvis_nb.display.charts.style import (
-    COLOURS,
-    LABELS,
     ROWS,
     Unit,
+    coloured_parts,
     legend_below,
     plot,
     shown,
@@ -21,6 +20,7 @@ from tfvis_nb.display.charts.style import (
     unlike,
 )
 from tfvis_nb.display.labels import lane_label
+from tfvis_nb.display.palette import LABELS
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -105,8 +105,8 @@ def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
         y="row",
         height=0.72,
         source=source,
-        color=[COLOURS[name] for name in parts],
-        legend_label=[LABELS.get(name, name) for name in parts],
+        **coloured_parts(list(parts)),
+        legend_label=[LABELS[name] for name in parts],
     )
     _hovers(made, bars, list(parts), unit, HoverTool)
     made.ygrid.visible = False
@@ -158,8 +158,8 @@ def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
         x="x",
         width=width * size,
         source=source,
-        color=[COLOURS[name] for name in names],
-        legend_label=[LABELS.get(name, name) for name in names],
+        **coloured_parts(names),
+        legend_label=[LABELS[name] for name in names],
     )
     _hovers(made, bars, names, unit, HoverTool)
     made.xaxis.axis_label = "step"
@@ -170,7 +170,7 @@ def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
 
 def _hovers(made: figure, bars: Sequence[Any], names: list[str], unit: Unit, hover: type) -> None:
     for bar, name in zip(bars, names, strict=True):
-        tooltips = [("", "@row"), (LABELS.get(name, name), f"@{name}{{0,0.000}} {unit.name}")]
+        tooltips = [("", "@row"), (LABELS[name], f"@{name}{{0,0.000}} {unit.name}")]
         made.add_tools(hover(renderers=[bar], tooltips=tooltips, visible=False))
 
 
@@ -209,7 +209,7 @@ def utilisation_chart(trace: Trace) -> figure:
         y="row",
         height=0.72,
         source=source,
-        color=[COLOURS["device_compute"], COLOURS["idle"]],
+        **coloured_parts(["device_compute", "idle"]),
     )
     made.add_tools(HoverTool(tooltips=[("", "@row"), ("busy", "@busy{0.0} %")], visible=False))
     made.ygrid.visible = False

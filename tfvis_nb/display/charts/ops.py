@@ -8,7 +8,8 @@ import numpy as np
 
 from tfvis_nb.analysis.activities import ACTIVITIES, activity
 from tfvis_nb.analysis.op_statistics import op_statistics
-from tfvis_nb.display.charts.style import COLOURS, LABELS, ROWS, legend_below, plot, shown, time_unit, unlike
+from tfvis_nb.display.charts.style import COLOUR_COLUMN, ROWS, legend_below, plot, shown, time_unit, unlike
+from tfvis_nb.display.palette import COLOURS, LABELS
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -70,8 +71,9 @@ def top_ops_chart(trace: Trace) -> figure:
             "total": np.array(whole),
             "count": np.array(count),
             "mean": np.array(whole) * unit.size / 1e3 / np.array(count),
-            "activity": [LABELS.get(one, one) for one in what],
+            "activity": [LABELS[one] for one in what],
             "colour": [COLOURS[one] for one in what],
+            COLOUR_COLUMN: what,
         },
         name=ROWS,
     )

@@ -7,45 +7,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfvis_nb.display.labels import printable
+from tfvis_nb.display.palette import COLOURS
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
-
-COLOURS = {
-    "device_compute": "#2f9e77",
-    "d2h": "#d0682f",
-    "d2d": "#c98a63",
-    "h2d": "#e0a030",
-    "input": "#8a9a2b",
-    "communication": "#8a63c9",
-    "launch": "#5b8bd0",
-    "compile": "#b3568a",
-    "host_compute": "#7aa6d8",
-    "runtime": "#9fb4c7",
-    "preprocessing": "#b3a78c",
-    "idle": "#7f879445",
-    "unknown": "#7f879470",
-    "others": "#aeb4bd",
-    "other host work": "#a3a9b3",
-}
-"""Activity to colour: those of the timeline in the light theme. The front end knows them by their values, and
-has those of the dark theme in their place there."""
-
-LABELS = {
-    "device_compute": "device compute",
-    "d2h": "copy D2H",
-    "d2d": "copy D2D",
-    "h2d": "copy H2D",
-    "host_compute": "host compute",
-    "preprocessing": "preprocessing (hidden)",
-}
-"""What a legend calls an activity, where that is not its name."""
 
 TIME = "tfvis-time"
 """The name of a figure whose x is the time of the run, from the first event; its tag is the unit, in ns."""
 
 ROWS = "tfvis-rows"
 """The name of a data source whose rows can be found in the timeline."""
+
+COLOUR_TAG = "colour:"
+"""Begins the tag of a glyph or line in a colour of the palette; the name of its entry follows."""
+
+COLOUR_COLUMN = "colour_name"
+"""The column of a data source with the entry of the palette of each row, whose colour is in ``colour``."""
 
 _FONT = "11px"
 
@@ -67,6 +44,31 @@ def shown(text: str, most: int = 60) -> str:
     for bracket in "()[]":
         text = text.replace(f"\\{bracket}", f"\\ {bracket}")
     return text
+
+
+def coloured(name: str, option: str = "color") -> dict[str, Any]:
+    """Return the arguments of a glyph in a colour of the palette; on a dark page it has the dark one.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.charts.style import coloured
+    >>> coloured("device_compute")
+    {'color': '#2f9e77', 'tags': ['colour:device_compute']}
+    """
+    return {option: COLOURS[name], "tags": [f"{COLOUR_TAG}{name}"]}
+
+
+def coloured_parts(names: Sequence[str]) -> dict[str, Any]:
+    """Return the same for the parts of a stack.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.charts.style import coloured_parts
+    >>> coloured_parts(["h2d"])
+    {'color': ['#e0a030'], 'tags': [['colour:h2d']]}
+    """
+    each = [coloured(name) for name in names]
+    return {option: [one[option] for one in each] for option in ("color", "tags")}
 
 
 class Unit(NamedTuple):

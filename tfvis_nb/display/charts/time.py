@@ -10,10 +10,10 @@ import pandas as pd
 from tfvis_nb.display.charts.log_ticks import byte_marks, mark_axes, time_marks
 from tfvis_nb.display.charts.style import (
     BYTES,
-    COLOURS,
     ROWS,
     TIME,
     Unit,
+    coloured,
     fitting,
     legend_below,
     plot,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MOST_POINTS = 4000
 """Of one curve; of more the highest of each part of the time is kept."""
 
-_PALETTE = ("#2f9e77", "#5b8bd0", "#d0682f", "#8a63c9", "#e0a030", "#c2559d", "#8a9a2b", "#7b828e")
+_ALLOCATORS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", "allocator")
 
 
 def memory_chart(trace: Trace) -> figure:
@@ -62,7 +62,7 @@ def memory_chart(trace: Trace) -> figure:
     curves = list(curve.groupby(["task", "allocator"], observed=True, sort=True))
     names = unlike([shown(lane_label(str(task), "", str(allocator))) for (task, allocator), _ in curves])
     for number, (name, (_, rows)) in enumerate(zip(names, curves, strict=True)):
-        colour = _PALETTE[number % len(_PALETTE)]
+        colour = coloured(_ALLOCATORS[number % len(_ALLOCATORS)])
         kept = _to_the_end(trace, _thinned(rows.sort_values("time_ns")))
         source = ColumnDataSource(
             {
@@ -75,14 +75,14 @@ def memory_chart(trace: Trace) -> figure:
             "size",
             source=source,
             mode="after",
-            color=colour,
+            **colour,
             line_width=1.5,
             legend_label=name,
             name=name,
         )
         peak = rows.iloc[int(rows["bytes"].to_numpy().argmax())]
         at, size = (int(peak["time_ns"]) - origin) / unit.size, int(peak["bytes"]) / highest.size
-        made.scatter([at], [size], size=7, color=colour, line_color="white")
+        made.scatter([at], [size], size=7, **colour, line_color="white")
         tooltips = [
             ("", "$name"),
             ("", f"@size{{0,0.00}} {highest.name}"),
@@ -176,7 +176,7 @@ def transfers_chart(trace: Trace) -> figure:
     origin = int(trace.events["start_ns"].iloc[0])
     op = trace.events["op"].astype(str).to_numpy()[known["event"].to_numpy()]
     what = np.where(known["kind"].astype(str) == "transfer", "received", op)
-    colours = {"received": COLOURS["communication"], "MemcpyH2D": COLOURS["h2d"], "MemcpyD2H": COLOURS["d2h"]}
+    colour_names = {"received": "communication", "MemcpyH2D": "h2d", "MemcpyD2H": "d2h"}
     made = plot(
         "Transfers: size and time of moving",
         height=260,
@@ -201,8 +201,8 @@ def transfers_chart(trace: Trace) -> figure:
             },
             name=ROWS,
         )
-        colour = colours.get(name, COLOURS["d2d"])
-        dots = made.scatter("us", "bytes", source=source, size=6, color=colour, alpha=0.7, legend_label=label)
+        colour = coloured(colour_names.get(name, "d2d"))
+        dots = made.scatter("us", "bytes", source=source, size=6, **colour, alpha=0.7, legend_label=label)
         tooltips = [
             ("", "@tensor"),
             ("size", "@bytes{0,0} B"),
@@ -258,10 +258,13 @@ def steps_chart(trace: Trace) -> figure:
         name=ROWS,
     )
     made = plot(f"How long each step took ({unit.name})", height=220, from_0="y")
-    bars = made.vbar(x="step", top="took", width=0.8, source=source, color=COLOURS["launch"])
+    bars = made.vbar(x="step", top="took", width=0.8, source=source, **coloured("launch"))
     made.add_layout(
         Span(
-            location=float(np.median(took)), dimension="width", line_dash="dashed", line_color=COLOURS["d2h"]
+            location=float(np.median(took)),
+            dimension="width",
+            line_dash="dashed",
+            **coloured("d2h", "line_color"),
         )
     )
     tooltips = [("step", "@step @label"), ("took", f"@took{{0,0.000}} {unit.name}")]

@@ -192,6 +192,8 @@ def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
 
 def _legend(made: Any) -> list[dict[str, str]]:
     """Take the legend out of a figure: the page writes it, as it knows how wide it is."""
+    from tfvis_nb.display.charts.style import COLOUR_COLUMN, COLOUR_TAG
+
     found = []
     for legend in made.legend:
         legend.visible = False
@@ -199,9 +201,11 @@ def _legend(made: Any) -> list[dict[str, str]]:
             (drawn,) = entry.renderers
             glyph, rows = drawn.glyph, drawn.data_source.data
             colour = glyph.fill_color if "fill_color" in glyph.properties() else glyph.line_color
+            name = next((tag.removeprefix(COLOUR_TAG) for tag in glyph.tags), "")
             # Where rows have colours of their own, the entry stands for one of them.
-            colour = rows[colour][entry.index] if colour in rows else colour
-            found.append({"label": entry.label.value, "colour": colour})
+            if colour in rows:
+                colour, name = rows[colour][entry.index], rows[COLOUR_COLUMN][entry.index]
+            found.append({"label": entry.label.value, "colour": colour, "name": name})
     return found
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.display.charts.style import LABELS
 from tfvis_nb.display.labels import lane_label
+from tfvis_nb.display.palette import LABELS
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace

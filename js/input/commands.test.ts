@@ -1,0 +1,20 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { COMMANDS } from "./commands";
+
+it("have ids and keys of their own", () => {
+  const codes = COMMANDS.flatMap(({ run, hold }) => Object.keys({ ...run, ...hold }));
+  expect(new Set(codes).size).toBe(codes.length);
+  expect(new Set(COMMANDS.map(({ id }) => id)).size).toBe(COMMANDS.length);
+});
+
+it("are in the README as the help has them", () => {
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  const [, section] = readme.split("## Move in the timeline\n");
+  const rows = [...section.split("\n## ")[0].matchAll(/^\| `(.+)` \| (.+) \|$/gm)].map(([, ...row]) => row);
+  expect(rows.length).toBeGreaterThan(12);
+  const keys = new Set(rows.map(([each]) => each));
+  expect(rows).toEqual(
+    COMMANDS.filter((each) => keys.has(each.keys)).map(({ keys, label }) => [keys, label]),
+  );
+});

@@ -1,0 +1,24 @@
+"""What has which colour: ``tfvis_nb/palette.json``, which the front end reads as well.
+
+It has the categories of events and the activities that steps are broken down into, by name. Each has a
+label and a colour for light and for dark pages, or the colours of the category that it is ``like``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+_PALETTE: dict[str, dict[str, dict[str, str]]] = json.loads(
+    (Path(__file__).parent.parent / "palette.json").read_text(encoding="utf-8")
+)
+_CATEGORIES, _ACTIVITIES = _PALETTE["categories"], _PALETTE["activities"]
+
+LABELS = {name: activity["label"] for name, activity in _ACTIVITIES.items()}
+"""What a legend calls an activity."""
+
+COLOURS = {name: category["light"] for name, category in _CATEGORIES.items()} | {
+    name: _CATEGORIES.get(activity.get("like", ""), activity)["light"]
+    for name, activity in _ACTIVITIES.items()
+}
+"""The colour of a category or an activity on a light page, as ``#rrggbb`` or ``#rrggbbaa``."""
