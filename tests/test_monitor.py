@@ -278,17 +278,37 @@ def test_what_is_too_large_for_a_browser_is_refused_with_the_call_that_does_it(
     assert f"tfvis_nb.show_timeline(tfvis_nb.open_session({str(path)!r}).read(1))" in answer["error"]
 
 
+class Panic(BaseException):
+    """As Rust's, it is no Exception."""
+
+
 @pytest.mark.usefixtures("writer")
-def test_an_unexpected_error_is_said_and_raised(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("raised", [ZeroDivisionError, RecursionError, Panic])
+def test_whatever_an_answer_raises_is_answered(
+    path: Path, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
     widget = Recorded(tv.open_session(path))
 
     def fail(*_: object) -> None:
-        raise ZeroDivisionError("by accident")
+        raise raised
 
     monkeypatch.setattr(kept_traces, "packed", fail)
-    with pytest.raises(ZeroDivisionError):
+    answer, _ = widget.ask("open", trace=1)
+    assert answer["error"] == f"this failed here: {raised.__name__}; the log says more"
+    assert "Traceback" in caplog.text
+
+
+@pytest.mark.usefixtures("writer")
+def test_an_answer_that_is_interrupted_is_answered(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    widget = Recorded(tv.open_session(path))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kept_traces, "packed", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         widget.ask("open", trace=1)
-    assert widget.sent[-1][0]["error"] == "ZeroDivisionError: by accident"
+    assert "KeyboardInterrupt" in widget.sent[-1][0]["error"]
 
 
 @pytest.mark.parametrize("content", [None, "save", {}, {"kind": "other"}, {"kind": ["save"]}])

@@ -13,6 +13,7 @@ from traitlets import TraitError
 from tests.real_traces import DATA
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.display import delivery
 from tfvis_nb.display.page import bundle
 from tfvis_nb.display.timeline import TimelineWidget, show_timeline
 
@@ -152,11 +153,29 @@ def test_exports_are_sent_as_files(trace: Trace) -> None:
 @pytest.mark.parametrize("form", ["pdf", None, {"a": 1}])
 def test_an_export_that_fails_says_so_in_the_browser_too(trace: Trace, form: Any) -> None:
     widget = Recording(trace)
-    with pytest.raises(ValueError, match="cannot export"):
-        widget.receive({"kind": "export", "format": form, "id": 3})
+    widget.receive({"kind": "export", "format": form, "id": 3})
     (content, buffers) = widget.sent[0]
     assert (content["id"], buffers) == (3, [])
-    assert content["error"].startswith("ValueError: cannot export")
+    assert content["error"].startswith("cannot export")
+
+
+class Panic(BaseException):
+    """As Rust's, it is no Exception."""
+
+
+@pytest.mark.parametrize("content", [{"kind": "details"}, {"kind": "rest", "part": "details"}])
+def test_details_that_cannot_be_made_are_answered(
+    trace: Trace, content: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise Panic
+
+    widget = Recording(trace)
+    monkeypatch.setattr(delivery, "details", fail)
+    widget.receive({**content, "id": 3})
+    ((said, _),) = widget.sent
+    assert (said["kind"], said["id"]) == (content["kind"], 3)
+    assert said["error"] == "this failed here: Panic; the log says more"
 
 
 @pytest.mark.parametrize("content", [None, "export", {}, {"kind": "other"}])

@@ -36,14 +36,24 @@ export class KernelTimelineHost implements Host {
   details(signal: AbortSignal): Promise<Uint8Array> {
     const arrived = () => (this.model.get("_details") as DataView | undefined)?.byteLength;
     if (arrived()) return Promise.resolve(this.#bytes("_details"));
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
+      const off = () => {
+        this.model.off("change:_details", changed);
+        this.model.off("msg:custom", failed);
+      };
       const changed = () => {
         if (!arrived()) return;
-        this.model.off("change:_details", changed);
+        off();
         resolve(this.#bytes("_details"));
       };
+      const failed = ({ kind, error }: { kind?: string; error?: string }) => {
+        if (kind !== "details" || !error) return;
+        off();
+        reject(new Error(error));
+      };
       this.model.on("change:_details", changed);
-      signal.addEventListener("abort", () => this.model.off("change:_details", changed), { once: true });
+      this.model.on("msg:custom", failed);
+      signal.addEventListener("abort", off, { once: true });
       send(this.model, { kind: "details" });
     });
   }

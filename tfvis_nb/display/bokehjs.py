@@ -9,6 +9,8 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+from tfvis_nb.display.refusals import answer_message
+
 ASKED = "bokeh"
 """The kind of the message by which a page asks a widget for it."""
 
@@ -69,10 +71,4 @@ def answer(widget: Any, content: dict[str, Any]) -> None:
     {'kind': 'bokeh', 'id': '1'} 1
     """
     said = {"kind": ASKED, "id": content.get("id")}
-    try:
-        code = packed_code()
-    except OSError as error:
-        # The user waits in the browser, where the traceback in the kernel's log is not seen.
-        widget.send({**said, "error": str(error)})
-    else:
-        widget.send(said, buffers=[code])
+    answer_message(widget, content, lambda: widget.send(said, buffers=[packed_code()]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 import threading
 import time
 import weakref
@@ -19,6 +18,7 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.monitor_table import monitor_html, monitor_line
 from tfvis_nb.display.own_thread import answer_on_own_thread
 from tfvis_nb.display.page import bundle, bundle_path
+from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.stored.commands import obey
 from tfvis_nb.stored.saved import SavedSession
 from tfvis_nb.stored.state import SessionWatch
@@ -125,17 +125,11 @@ class MonitorWidget(anywidget.AnyWidget):
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind not in ("watch", "command", "open", "download", "save"):
             return
-        said = {"kind": kind, "id": content.get("id")}
-        try:
-            found, buffers = self._reply(kind, content)
-        except (ValueError, OSError, sqlite3.Error) as error:
-            self.send({**said, "error": _in_words(error)})
-        except Exception as error:
-            # The user waits in the browser, where the traceback in the kernel's log is not seen.
-            self.send({**said, "error": f"{type(error).__name__}: {error}"})
-            raise
-        else:
-            self.send({**said, **found}, buffers=buffers)
+        answer_message(self, content, lambda: self._send_reply(kind, content))
+
+    def _send_reply(self, kind: str, content: dict[str, Any]) -> None:
+        found, buffers = self._reply(kind, content)
+        self.send({"kind": kind, "id": content.get("id"), **found}, buffers=buffers)
 
     def _reply(self, kind: str, content: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         if kind == "watch":
@@ -234,9 +228,3 @@ def _with_options(shown: MonitorWidget, options: dict[str, Any]) -> MonitorWidge
     for name, value in options.items():
         setattr(shown, name, timeline_options.checked(name, value))
     return shown
-
-
-def _in_words(error: Exception) -> str:
-    if isinstance(error, sqlite3.Error):
-        return f"the file cannot be read or written now: {error}"
-    return str(error)

@@ -15,6 +15,7 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.own_thread import answer_on_own_thread
 from tfvis_nb.display.page import bundle, bundle_path
 from tfvis_nb.display.panels import tab, tab_names
+from tfvis_nb.display.refusals import refusal_of
 
 HEIGHT = 440
 
@@ -142,10 +143,9 @@ class PanelsWidget(anywidget.AnyWidget):
             return
         try:
             self.set_trait(_trait(place), json.dumps(self._tab(self._titles[place]), allow_nan=False))
-        except Exception as error:
-            # The user looks into the browser, where the traceback is not seen.
-            self._errors = {**self._errors, str(place): f"{type(error).__name__}: {error}"}
-            raise
+        except BaseException as error:  # noqa: BLE001 - the user waits in the browser
+            refusal = refusal_of(error, f"the tab {self._titles[place]}")
+            self._errors = {**self._errors, str(place): refusal.sentence}
         finally:
             self._first_made.set()
             # The other tabs can do without this one.

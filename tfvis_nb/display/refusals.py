@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Callable
+from typing import Any
 
 from tfvis_nb.reading.errors import TraceFormatError
 
@@ -58,3 +60,40 @@ def refusal_of(error: BaseException, request: str) -> Refusal:
         return Refusal(503, f"the file cannot be read or written now: {error}")
     _log.error("%s failed", request, exc_info=error)
     return Refusal(500, f"this failed here: {type(error).__name__}; the log says more")
+
+
+def answer_message(widget: Any, content: dict[str, Any], answer: Callable[[], object]) -> None:
+    """Answer a message of the front end; where that fails, with the reason.
+
+    Parameters
+    ----------
+    widget
+        That was asked.
+    content
+        The message; views of one widget hear each other's answers, and know theirs by its ``id``.
+    answer
+        Sends the answer.
+
+    Raises
+    ------
+    KeyboardInterrupt, SystemExit
+        After the reason was sent, if that is what `answer` raised.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.refusals import answer_message
+    >>> class Asked:
+    ...     def send(self, content): print(content)
+    >>> def answer(): raise ValueError("there is no trace 7")
+    >>> answer_message(Asked(), {"kind": "open", "id": "1"}, answer)
+    {'kind': 'open', 'id': '1', 'error': 'there is no trace 7'}
+    """
+    try:
+        answer()
+    except BaseException as error:
+        # The user waits in the browser, where the traceback in the log is not seen.
+        kind = content.get("kind")
+        sentence = refusal_of(error, f"the message {kind!r}").sentence
+        widget.send({"kind": kind, "id": content.get("id"), "error": sentence})
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise

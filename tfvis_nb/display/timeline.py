@@ -22,6 +22,7 @@ from tfvis_nb.display.labels import one_line
 from tfvis_nb.display.lane_order import order_lanes
 from tfvis_nb.display.own_thread import answer_on_own_thread
 from tfvis_nb.display.page import MAX_BYTES, bundle, bundle_path, file_stem, html_page, page_text, write_text
+from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.rows_csv import rows_csv
 from tfvis_nb.display.selection import checked_selection, selected_rows, selection_of
 from tfvis_nb.unknown_options import check_title, refuse_unknown
@@ -197,20 +198,15 @@ class TimelineWidget(anywidget.AnyWidget):
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer a message of the front end; on a notebook's second thread, perhaps."""
         kind = content.get("kind") if isinstance(content, dict) else None
-        if kind == "details" and not self._details:
-            self._send_details()
-        elif kind in ("export", "rest", "ask"):
-            try:
-                self._reply(kind, content)
-            except Exception as error:
-                # The user waits in the browser, where the traceback in the kernel's log is not seen.
-                said = {"kind": kind, "id": content.get("id"), "error": f"{type(error).__name__}: {error}"}
-                self.send(said)
-                raise
+        if kind in ("details", "export", "rest", "ask"):
+            answer_message(self, content, lambda: self._reply(kind, content))
 
     def _reply(self, kind: str, content: dict[str, Any]) -> None:
         said = {"kind": kind, "id": content.get("id")}
-        if kind == "export":
+        if kind == "details":
+            if not self._details:
+                self._send_details()
+        elif kind == "export":
             name, text = self._exported(content.get("format"))
             self.send({**said, "name": name}, buffers=[text.encode()])
         elif kind == "rest":

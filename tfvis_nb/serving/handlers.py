@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote
 
@@ -159,12 +158,7 @@ class Handler(RequestHandler):
     def compute_etag(self) -> None:
         """Let tornado make no tags: it would read the whole answer again."""
 
-    def log_exception(
-        self,
-        typ: type[BaseException] | None,
-        value: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def log_exception(self, *_: object) -> None:
         """Log nothing: `refusal_of` does, and tornado would log the address, which may hold the token."""
 
     def write_error(self, status_code: int, **details: Any) -> None:
@@ -210,12 +204,16 @@ class Handler(RequestHandler):
             "Content-Disposition", f"attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}"
         )
         if isinstance(content, bytes):
-            self.set_header("Content-Length", str(len(content)))
-            await self._send(content[at : at + _PIECE] for at in range(0, len(content), _PIECE))
+            await self.send_bytes(content)
             return
         with content.folder, content.path.open("rb") as file:
             self.set_header("Content-Length", str(content.path.stat().st_size))
             await self._send(iter(lambda: file.read(_PIECE), b""))
+
+    async def send_bytes(self, content: bytes) -> None:
+        """Answer with bytes, many of them perhaps."""
+        self.set_header("Content-Length", str(len(content)))
+        await self._send(content[at : at + _PIECE] for at in range(0, len(content), _PIECE))
 
     async def _send(self, pieces: Iterator[bytes]) -> None:
         """Send a long answer at the pace of the client."""
@@ -280,8 +278,7 @@ class ScriptHandler(Handler):
     async def get(self) -> None:
         """Answer."""
         self.set_header("Content-Type", "text/javascript; charset=utf-8")
-        self.set_header("Content-Length", str(len(self.site.script)))
-        await self._send(self.site.script[at : at + _PIECE] for at in range(0, len(self.site.script), _PIECE))
+        await self.send_bytes(self.site.script)
 
 
 class StateHandler(Handler):
