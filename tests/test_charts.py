@@ -145,15 +145,17 @@ def test_tasks_that_are_called_the_same_have_bars_of_their_own() -> None:
 def test_what_is_drawn_says_what_its_colour_stands_for() -> None:
     trace = tv.read_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
     steps = trace.charts.steps()
-    (span,) = steps.select(type=Span)
+    (span,) = list(steps.select(type=Span))
     assert span.tags == ["colour:d2h"]
-    assert {tuple(bars.glyph.tags) for bars in steps.renderers} == {("colour:launch",)}
-    parts = {bars.glyph.tags[0]: bars.glyph.fill_color for bars in trace.charts.breakdown().renderers}
-    assert parts["colour:device_compute"] == COLOURS["kernel"]
-    for bars in trace.charts.breakdown().renderers:
-        assert bars.nonselection_glyph.tags == bars.glyph.tags
-    ops = _source(trace.charts.top_ops()).data
-    assert list(ops["colour"]) == [COLOURS[name] for name in ops["colour_name"]]
+    bars: Any
+    (bars,) = list(steps.select(type=GlyphRenderer))
+    assert bars.glyph.tags == ["colour:launch"]
+    parts: list[Any] = list(trace.charts.breakdown().select(type=GlyphRenderer))
+    colours = {part.glyph.tags[0]: part.glyph.fill_color for part in parts}
+    assert colours["colour:device_compute"] == COLOURS["kernel"]
+    assert all(part.nonselection_glyph.tags == part.glyph.tags for part in parts)
+    rows = _source(trace.charts.top_ops()).data
+    assert list(rows["colour"]) == [COLOURS[str(name)] for name in rows["colour_name"]]
 
 
 @pytest.mark.parametrize(

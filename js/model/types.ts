@@ -90,8 +90,6 @@ export interface Row {
  * more detail; while `part` is set they take the place of the outline's
  * entries that overlap it. The rest is known but in no row. In each of the two
  * blocks entries are ordered by lane, row and start.
- *
- * Only a kernel merges, so that bundles without one carry none of what follows from it.
  */
 export interface Merged {
   /** Events of the whole trace. */

@@ -4,13 +4,12 @@ import { render } from "preact";
 import { suppressShortcuts, yieldShortcuts } from "../host/jupyter_shortcuts";
 import { bindSize } from "../ui/resize_handle";
 import { styledShadow } from "../ui/styled_shadow";
-import base from "../ui/styles/base.css";
 import { detectTheme, watchTheme } from "../ui/theme";
 import { focusRow } from "./focus_row";
 import type { MonitorHost } from "./host";
 import { Monitor } from "./monitor";
 import { MonitorStore } from "./store";
-import styles from "./styles.css";
+import { STYLES } from "./styles";
 
 /** How high the monitor is (CSS px), and who remembers what the user makes of that. */
 export interface Height {
@@ -29,7 +28,7 @@ export function mountMonitor(
   signal: AbortSignal,
   height?: Height,
 ): MonitorStore {
-  const shadow = styledShadow(element, base, styles);
+  const shadow = styledShadow(element, STYLES);
   suppressShortcuts(element);
   if (height) yieldShortcuts(element, signal);
   const root = document.createElement("div");

@@ -1,7 +1,6 @@
 /** Puts panels into an element. */
 
 import { render } from "preact";
-import charts from "../charts/styles.css";
 import { joinLink } from "../host/channel";
 import { yieldShortcuts } from "../host/jupyter_shortcuts";
 import { Message } from "../ui/message";
@@ -10,13 +9,8 @@ import { framed } from "../ui/shadow_frame";
 import { bindTips } from "../ui/tooltips";
 import type { PanelsHost } from "./host";
 import { lighter } from "./row_highlight";
-import findings from "./styles/findings.css";
-import narrow from "./styles/narrow.css";
-import tables from "./styles/tables.css";
-import tabs from "./styles/tabs.css";
+import { STYLES } from "./styles";
 import { Panels } from "./tabs";
-
-const STYLES = [tabs, charts, tables, findings, narrow];
 
 /** How high the panels are (CSS px), and who remembers what the user makes of that. */
 export interface Height {

@@ -12,7 +12,7 @@ export function framed(
   styles: readonly string[],
   signal: AbortSignal,
 ): HTMLElement {
-  const shadow = styledShadow(element, base, blocks, ...styles);
+  const shadow = styledShadow(element, [base, blocks, ...styles]);
   suppressShortcuts(element);
   const root = document.createElement("div");
   root.className = "tfv panels";

@@ -3,7 +3,7 @@
 /**
  * The sheets are adopted rather than written into elements, which a page's content security policy may forbid.
  */
-export function styledShadow(element: HTMLElement, ...texts: string[]): ShadowRoot {
+export function styledShadow(element: HTMLElement, texts: readonly string[]): ShadowRoot {
   const shadow = element.attachShadow({ mode: "open" });
   shadow.adoptedStyleSheets = texts.map((text) => {
     const sheet = new CSSStyleSheet();

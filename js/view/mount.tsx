@@ -10,14 +10,13 @@ import { drawnIn } from "../model/wire/read_drawn";
 import { Store } from "../state/store";
 import { Message } from "../ui/message";
 import { styledShadow } from "../ui/styled_shadow";
-import base from "../ui/styles/base.css";
 import { detectTheme } from "../ui/theme";
 import { assemble, type Mounted } from "./assemble";
-import styles from "./styles/styles.css";
+import { STYLES } from "./styles";
 
 /** Show the timeline of `host` in `element` until `signal` aborts. */
 export async function mount(element: HTMLElement, host: Host, signal: AbortSignal): Promise<Mounted | null> {
-  const shadow = styledShadow(element, base, styles);
+  const shadow = styledShadow(element, STYLES);
   if (!OWNS_PAGE) suppressShortcuts(element);
   const root = document.createElement("div");
   root.className = "tfv";

@@ -72,7 +72,7 @@ export class RowLevels {
 
 function eventLevel(row: Row): Level {
   const length = row.ids.length;
-  if (HAS_KERNEL && row.merged)
+  if (row.merged)
     return {
       ...row.merged,
       start: row.start,

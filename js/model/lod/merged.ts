@@ -3,17 +3,17 @@ import type { Drawn, Merged, Row, Selection } from "../types";
 
 /** Events of the trace, however many the browser holds. */
 export function eventCount(drawn: Drawn): number {
-  return HAS_KERNEL && drawn.merged ? drawn.merged.total : drawn.count;
+  return drawn.merged ? drawn.merged.total : drawn.count;
 }
 
 /** The event id of an entry; without merging they are the same. */
 export function eventAt(drawn: Drawn, place: number): number {
-  return HAS_KERNEL && drawn.merged ? drawn.merged.events[place] : place;
+  return drawn.merged ? drawn.merged.events[place] : place;
 }
 
 /** The entry that says all about an event; null when none here does. */
 export function placeOfEvent(drawn: Drawn, event: number): number | null {
-  if (!HAS_KERNEL || !drawn.merged) return event < drawn.count ? event : null;
+  if (!drawn.merged) return event < drawn.count ? event : null;
   // From the end, as what came last is on the screen.
   const place = drawn.merged.events.lastIndexOf(event);
   return place < 0 ? null : place;
@@ -21,7 +21,7 @@ export function placeOfEvent(drawn: Drawn, event: number): number | null {
 
 /** A selection with its events by place instead of id; those that are not here are left out. */
 export function byPlace(drawn: Drawn, selection: Selection | null): Selection | null {
-  if (!HAS_KERNEL || !drawn.merged || !selection || !("events" in selection)) return selection;
+  if (!drawn.merged || !selection || !("events" in selection)) return selection;
   const places = selection.events.map((event) => placeOfEvent(drawn, event));
   const events = places.filter((place) => place !== null);
   return events.length ? { events } : null;
@@ -29,7 +29,7 @@ export function byPlace(drawn: Drawn, selection: Selection | null): Selection | 
 
 /** A selection with its events by id instead of place. */
 export function byEventId(drawn: Drawn, selection: Selection | null): Selection | null {
-  if (!HAS_KERNEL || !drawn.merged || !selection || !("events" in selection)) return selection;
+  if (!drawn.merged || !selection || !("events" in selection)) return selection;
   return { events: selection.events.map((place) => eventAt(drawn, place)) };
 }
 

@@ -63,7 +63,7 @@ function addRow(
     const left = Math.max(start[i], from);
     const right = Math.min(end[i], to);
     const base = category[ids[i]] * bins;
-    if (HAS_KERNEL && row.merged && row.merged.count[i] > 1) {
+    if (row.merged && row.merged.count[i] > 1) {
       addSpread(sums, base, bins, from, width, row, i);
       continue;
     }

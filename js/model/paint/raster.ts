@@ -138,7 +138,7 @@ export function hitRow(
       }
     }
     // The longest of merged events may lie just outside of the pixel; take its neighbour inside.
-    const count = HAS_KERNEL && row.merged ? sharing : high - low;
+    const count = row.merged ? sharing : high - low;
     return { id: ids[Math.min(Math.max(best, low), high - 1)], count };
   }
   const before = low > 0 ? time - end[low - 1] : Number.POSITIVE_INFINITY;

@@ -25,7 +25,7 @@ export function counterpart(drawn: Drawn, { name, op, category, start }: Describ
   for (let id = 0; id < drawn.count; id++) {
     if (drawn.op[id] !== opNumber || drawn.category[id] !== kind || !hasName(drawn.name[id])) continue;
     // An entry that stands for several events is none of them.
-    if (HAS_KERNEL && drawn.merged && drawn.merged.count[id] > 1) continue;
+    if (drawn.merged && drawn.merged.count[id] > 1) continue;
     const apart = Math.abs(drawn.start[id] - start);
     if (apart >= least) continue;
     least = apart;

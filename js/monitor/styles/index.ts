@@ -1,0 +1,12 @@
+/** The style sheets of the monitor, in the order in which they count. */
+
+import base from "../../ui/styles/base.css";
+import details from "./details.css";
+import header from "./header.css";
+import narrow from "./narrow.css";
+import popover from "./popover.css";
+import status from "./status.css";
+import tables from "./tables.css";
+import timelines from "./timelines.css";
+
+export const STYLES = [base, header, tables, details, popover, status, timelines, narrow];

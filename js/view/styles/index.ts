@@ -1,0 +1,15 @@
+/** The style sheets of a timeline, in the order in which they count. */
+
+import base from "../../ui/styles/base.css";
+import details from "./details.css";
+import frame from "./frame.css";
+import help from "./help.css";
+import labels from "./labels.css";
+import lanes from "./lanes.css";
+import narrow from "./narrow.css";
+import status from "./status.css";
+import steps from "./steps.css";
+import toolbar from "./toolbar.css";
+import tooltip from "./tooltip.css";
+
+export const STYLES = [base, toolbar, steps, frame, labels, lanes, tooltip, details, status, help, narrow];
