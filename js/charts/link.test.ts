@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { joinLink, type Told } from "../host/channel";
+import { joinLink, type LinkMessage } from "../host/channel";
 import type { BokehModel } from "./bokeh";
 import { ChartLink } from "./link";
 
 const MS = 1e6;
 let count = 0;
 
-/** As much of a model of BokehJS as a link needs: values that tell when they are set. */
+/** As much of a model of BokehJS as a link needs: values that publish when they are set. */
 class Model {
   readonly properties = {};
   readonly #slots = new Set<() => void>();
@@ -43,11 +43,11 @@ function linked(unit = MS) {
   Object.assign(figure, { references: () => [figure, range, rows] });
   const { signal } = new AbortController();
   const id = `chart ${count++}`;
-  const heard: Told[] = [];
-  const tell = joinLink(id, (told) => heard.push(told), signal);
+  const heard: LinkMessage[] = [];
+  const publish = joinLink(id, (told) => heard.push(told), signal);
   const shown = vi.fn();
   const link = new ChartLink(figure as unknown as BokehModel, id, shown, signal);
-  return { link, range, selected, inspected, heard, tell, shown };
+  return { link, range, selected, inspected, heard, publish, shown };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -61,16 +61,16 @@ describe("a chart along the run's time", () => {
   });
 
   it("follows the timeline, and says so", () => {
-    const { range, tell, heard, shown } = linked();
-    tell({ kind: "view", start: 10 * MS, end: 20 * MS });
+    const { range, publish, heard, shown } = linked();
+    publish({ kind: "view", start: 10 * MS, end: 20 * MS });
     expect([range.start, range.end]).toEqual([10, 20]);
     expect(shown).toHaveBeenLastCalledWith(10 * MS, 20 * MS);
     expect(heard.filter(({ kind }) => kind === "view")).toEqual([]);
   });
 
   it("has a unit of its own", () => {
-    const { range, tell, heard, shown } = linked(1000);
-    tell({ kind: "view", start: 2000, end: 5000 });
+    const { range, publish, heard, shown } = linked(1000);
+    publish({ kind: "view", start: 2000, end: 5000 });
     expect([range.start, range.end]).toEqual([2, 5]);
     expect(shown).toHaveBeenLastCalledWith(2000, 5000);
     heard.length = 0;
@@ -79,8 +79,8 @@ describe("a chart along the run's time", () => {
   });
 
   it("follows a gesture some times a second, and its end", () => {
-    const { range, tell, shown } = linked();
-    for (let ms = 0; ms < 10; ms++) tell({ kind: "view", start: ms * MS, end: 50 * MS });
+    const { range, publish, shown } = linked();
+    for (let ms = 0; ms < 10; ms++) publish({ kind: "view", start: ms * MS, end: 50 * MS });
     expect(range.start).toBe(0);
     vi.advanceTimersByTime(100);
     expect(range.start).toBe(9);
@@ -88,9 +88,9 @@ describe("a chart along the run's time", () => {
   });
 
   it("waits while nobody sees it", () => {
-    const { link, range, tell } = linked();
+    const { link, range, publish } = linked();
     link.setShown(false);
-    tell({ kind: "view", start: 10 * MS, end: 20 * MS });
+    publish({ kind: "view", start: 10 * MS, end: 20 * MS });
     vi.advanceTimersByTime(100);
     expect(range.start).toBe(0);
     link.setShown(true);
@@ -98,8 +98,8 @@ describe("a chart along the run's time", () => {
   });
 
   it("moves the timeline", () => {
-    const { range, tell, heard } = linked();
-    tell({ kind: "view", start: 0, end: 100 * MS });
+    const { range, publish, heard } = linked();
+    publish({ kind: "view", start: 0, end: 100 * MS });
     heard.length = 0;
     range.setv({ start: 30, end: 40 });
     range.setv({ start: 30, end: 40 });
@@ -129,14 +129,14 @@ describe("a chart of rows", () => {
   });
 
   it("lights rows of a node or of its op type, then again what was chosen", () => {
-    const { selected, tell, heard } = linked();
+    const { selected, publish, heard } = linked();
     selected.setv({ indices: [0] });
     heard.length = 0;
-    tell({ kind: "hover", name: "net/c", op: "MatMul" });
+    publish({ kind: "hover", name: "net/c", op: "MatMul" });
     expect(selected.indices).toEqual([2]);
-    tell({ kind: "hover", name: null });
+    publish({ kind: "hover", name: null });
     expect(selected.indices).toEqual([0]);
-    tell({ kind: "select", events: [7], name: "net/b", op: "Add" });
+    publish({ kind: "select", events: [7], name: "net/b", op: "Add" });
     expect(selected.indices).toEqual([1]);
     expect(heard).toEqual([]);
   });

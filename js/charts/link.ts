@@ -1,6 +1,6 @@
 /** A chart's part in the link: one along the run's time follows the view and moves it, rows are found in the timeline. */
 
-import { joinLink, type Told } from "../host/channel";
+import { joinLink, type LinkMessage } from "../host/channel";
 import type { BokehFigure, BokehModel, BokehSource } from "./bokeh";
 
 /** What display/charts/style.py calls figures along the run's time, and sources whose rows are in the timeline. */
@@ -36,7 +36,7 @@ class Time {
 }
 
 export class ChartLink {
-  readonly #tell: (told: Told) => void;
+  readonly #publish: (message: LinkMessage) => void;
   readonly #times: Time[] = [];
   readonly #sources: BokehSource[] = [];
   /** The latest view, in ns, and whether the chart shows it. */
@@ -55,7 +55,7 @@ export class ChartLink {
     readonly shown: (start: number, end: number) => void,
     signal: AbortSignal,
   ) {
-    this.#tell = joinLink(link, (told) => this.#hear(told), signal);
+    this.#publish = joinLink(link, (message) => this.#onMessage(message), signal);
     for (const model of root.references()) {
       if (model.name === TIME && "x_range" in model) this.#times.push(new Time(model as BokehFigure));
       if (model.name === ROWS && "data" in model) this.#sources.push(model as BokehSource);
@@ -68,7 +68,7 @@ export class ChartLink {
     }
     for (const source of this.#sources) this.#bindRows(source, signal);
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
-    if (this.#times.length) this.#tell({ kind: "ask" });
+    if (this.#times.length) this.#publish({ kind: "ask" });
   }
 
   /** A chart that nobody sees follows when it is shown again. */
@@ -97,13 +97,13 @@ export class ChartLink {
     const start = Math.min(...indices.map((row) => Number(start_ms[row])));
     const end = Math.max(...indices.map((row) => Number(end_ms[row])));
     if (Number.isFinite(start) && Number.isFinite(end))
-      this.#tell({ kind: "select", start: start * MS, end: end * MS });
+      this.#publish({ kind: "select", start: start * MS, end: end * MS });
   }
 
   #pointed(source: BokehSource): void {
     if (!source.data.name) return;
     const [row] = source.inspected.indices;
-    this.#tell({ kind: "hover", name: row === undefined ? null : String(source.data.name[row]) || null });
+    this.#publish({ kind: "hover", name: row === undefined ? null : String(source.data.name[row]) || null });
   }
 
   #moved({ start, end }: View): void {
@@ -115,7 +115,7 @@ export class ChartLink {
     if (!known) return;
     this.#view = { start, end };
     this.#others({ start, end });
-    this.#tell({ kind: "view", start, end });
+    this.#publish({ kind: "view", start, end });
   }
 
   /** More than one figure of a panel can be along the time. */
@@ -126,9 +126,9 @@ export class ChartLink {
     this.shown(view.start, view.end);
   }
 
-  #hear(told: Told): void {
-    if (told.kind === "view") {
-      this.#view = { start: told.start, end: told.end };
+  #onMessage(message: LinkMessage): void {
+    if (message.kind === "view") {
+      this.#view = { start: message.start, end: message.end };
       this.#isStale = this.#times.length > 0;
       if (this.#isStale && this.#isShown && !this.#timer) {
         this.#follow();
@@ -137,8 +137,8 @@ export class ChartLink {
           if (this.#isStale && this.#isShown) this.#follow();
         }, FOLLOW_MS) as unknown as number;
       }
-    } else if (told.kind === "hover") this.#light(told.name, told.op);
-    else if (told.kind === "select" && told.events) this.#choose(told.name, told.op);
+    } else if (message.kind === "hover") this.#highlight(message.name, message.op);
+    else if (message.kind === "select" && message.events) this.#choose(message.name, message.op);
   }
 
   #follow(): void {
@@ -147,7 +147,7 @@ export class ChartLink {
   }
 
   /** The rows of what the pointer is over elsewhere; then again those that were chosen. */
-  #light(name: string | null, op: string | undefined): void {
+  #highlight(name: string | null, op: string | undefined): void {
     for (const source of this.#sources) {
       const rows = name === null ? [] : rowsOf(source, name, op);
       this.#setRows(source, rows.length ? rows : (this.#chosen.get(source) ?? []));

@@ -3,7 +3,7 @@
 
 import { embedded, textOf, unpacked } from "../host/embedded";
 import type { Options } from "../host/host";
-import { HeldHost } from "../host/static_host";
+import { StaticHost } from "../host/static_host";
 import type { TabContents } from "../panels/blocks";
 import { mountPanels, mountProblem } from "../panels/mount";
 import { restPane, timelinePane } from "../ui/page_panes";
@@ -32,7 +32,7 @@ async function showTimeline(
     drawn: () => embedded(`tfvis-drawn-${side}`),
     details: () => embedded(`tfvis-details-${side}`),
   };
-  const host = Object.assign(new HeldHost(parts, sides[side]), {
+  const host = Object.assign(new StaticHost(parts, sides[side]), {
     link: LINK,
     pair: { side, extent, memory },
   });
@@ -46,7 +46,7 @@ async function showPanels(pane: HTMLElement, signal: AbortSignal): Promise<void>
       titles: tabs.map(({ title }) => title),
       link: LINK,
       bokehVersion: "",
-      tab: (place: number) => tabs[place],
+      tab: (index: number) => tabs[index],
       watch: () => {},
       bokeh: async (): Promise<never> => {
         throw new Error("this page has no charts");

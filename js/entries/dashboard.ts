@@ -3,7 +3,7 @@
 
 import { embedded, textOf, unpacked } from "../host/embedded";
 import type { Options } from "../host/host";
-import { HeldHost } from "../host/static_host";
+import { StaticHost } from "../host/static_host";
 import type { TabContents } from "../panels/blocks";
 import type { PanelsHost } from "../panels/host";
 import { mountPanels, mountProblem } from "../panels/mount";
@@ -26,7 +26,7 @@ async function panelsHost(): Promise<PanelsHost> {
     titles: tabs.map(({ title }) => title),
     link: LINK,
     bokehVersion: bokeh,
-    tab: (place) => tabs[place],
+    tab: (index) => tabs[index],
     watch: () => {},
     bokeh: () => embedded("tfvis-bokeh"),
   };
@@ -39,7 +39,7 @@ async function show(root: HTMLElement): Promise<void> {
   const panels = restPane();
   root.replaceChildren(timeline, splitter, panels);
   const parts = { drawn: () => embedded("tfvis-drawn"), details: () => embedded("tfvis-details") };
-  const host = Object.assign(new HeldHost(parts, options), { link: LINK });
+  const host = Object.assign(new StaticHost(parts, options), { link: LINK });
   const mounted = await mount(timeline, host, signal);
   Object.assign(timeline, { tfvis: mounted });
   try {

@@ -3,7 +3,7 @@
 
 import { embedded, textOf } from "../host/embedded";
 import type { Options } from "../host/host";
-import { HeldHost } from "../host/static_host";
+import { StaticHost } from "../host/static_host";
 import { mount } from "../view/mount";
 
 const root = document.getElementById("tfvis-root");
@@ -11,7 +11,7 @@ if (root) {
   root.replaceChildren();
   const options = JSON.parse(textOf("tfvis-options")) as Partial<Options>;
   const parts = { drawn: () => embedded("tfvis-drawn"), details: () => embedded("tfvis-details") };
-  mount(root, new HeldHost(parts, options), new AbortController().signal).then((mounted) =>
+  mount(root, new StaticHost(parts, options), new AbortController().signal).then((mounted) =>
     Object.assign(root, { tfvis: mounted }),
   );
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { joinLink, type Told } from "./channel";
+import { joinLink, type LinkMessage } from "./channel";
 
 function joined(id: string, signal = new AbortController().signal) {
-  const heard: Told[] = [];
+  const heard: LinkMessage[] = [];
   return { heard, tell: joinLink(id, (told) => heard.push(told), signal) };
 }
 

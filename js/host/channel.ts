@@ -5,7 +5,7 @@
  */
 
 /** Times in nanoseconds from the trace's first event; events by id; `from` is the sender's own mark. */
-export type Told =
+export type LinkMessage =
   /** This part of the run is in view. */
   | { kind: "view"; start: number; end: number }
   /** This is selected, and to be shown where it is not; nothing when all is left out. */
@@ -32,28 +32,32 @@ export type Told =
   /** Somebody new asks what is in view. */
   | { kind: "ask" };
 
-const PLACE = Symbol.for("tfvis_nb.links");
+const LINKS = Symbol.for("tfvis_nb.links");
 const TYPE = "link";
 
-type Meeting = typeof globalThis & { [PLACE]?: Map<string, EventTarget> };
+type Meeting = typeof globalThis & { [LINKS]?: Map<string, EventTarget> };
 
 /**
- * Take part in the link called `id` until `signal` aborts. `hear` gets what others say, never what oneself has said.
+ * Take part in the link called `id` until `signal` aborts. `onMessage` gets what others say, never what oneself has said.
  * Returns what tells the others something.
  */
-export function joinLink(id: string, hear: (told: Told) => void, signal: AbortSignal): (told: Told) => void {
+export function joinLink(
+  id: string,
+  onMessage: (message: LinkMessage) => void,
+  signal: AbortSignal,
+): (message: LinkMessage) => void {
   const page = globalThis as Meeting;
-  page[PLACE] ??= new Map();
-  const links = page[PLACE];
+  page[LINKS] ??= new Map();
+  const links = page[LINKS];
   const link = links.get(id) ?? new EventTarget();
   links.set(id, link);
   const from = `${Math.random()}`;
-  const heard = (event: Event) => {
-    const { detail } = event as CustomEvent<Told & { from: string }>;
-    if (detail.from !== from) hear(detail);
+  const listener = (event: Event) => {
+    const { detail } = event as CustomEvent<LinkMessage & { from: string }>;
+    if (detail.from !== from) onMessage(detail);
   };
-  link.addEventListener(TYPE, heard, { signal });
-  return (told) => {
-    if (!signal.aborted) link.dispatchEvent(new CustomEvent(TYPE, { detail: { ...told, from } }));
+  link.addEventListener(TYPE, listener, { signal });
+  return (message) => {
+    if (!signal.aborted) link.dispatchEvent(new CustomEvent(TYPE, { detail: { ...message, from } }));
   };
 }

@@ -11,34 +11,34 @@ const DEFAULTS: Options = {
 };
 
 /** Where the two containers come from, each asked for once. */
-export interface Held {
+export interface Payload {
   drawn(): Promise<Uint8Array>;
   details(): Promise<Uint8Array>;
   /** Makes files of the trace, where somebody can. */
   make?: (format: "html" | "json") => Promise<{ name: string; bytes: Uint8Array }>;
 }
 
-export class HeldHost implements Host {
+export class StaticHost implements Host {
   readonly exports: readonly ExportFormat[];
-  readonly #held: Held;
+  readonly #payload: Payload;
   readonly #options: Options;
   #resized: () => void = () => {};
   #isDragged = false;
 
-  constructor(held: Held, options: Partial<Options>) {
-    this.#held = held;
+  constructor(payload: Payload, options: Partial<Options>) {
+    this.#payload = payload;
     this.#options = { ...DEFAULTS, ...options };
-    this.exports = held.make ? ["html", "json"] : [];
+    this.exports = payload.make ? ["html", "json"] : [];
   }
 
   drawn(): Promise<Uint8Array> {
-    return this.#held.drawn();
+    return this.#payload.drawn();
   }
 
   async details(): Promise<Uint8Array> {
     // The first picture goes before what only a click needs.
     await new Promise((resolve) => setTimeout(resolve, 50));
-    return this.#held.details();
+    return this.#payload.details();
   }
 
   /** What is drawn at first is the whole trace, and so there is no more to ask for. */
@@ -75,7 +75,7 @@ export class HeldHost implements Host {
 
   async export(format: ExportFormat): Promise<{ name: string; bytes: Uint8Array }> {
     // The view writes rows itself.
-    if (!this.#held.make || format === "csv") throw new Error(`nobody here makes ${format}`);
-    return this.#held.make(format);
+    if (!this.#payload.make || format === "csv") throw new Error(`nobody here makes ${format}`);
+    return this.#payload.make(format);
   }
 }

@@ -8,9 +8,9 @@ import type { Store } from "../state/store";
 import type { Actions } from "./actions";
 
 /** A drag begins after this many pixels; below it is a click. */
-const SLOP = 4;
+const CLICK_SLOP_PX = 4;
 /** Edges of a range stick to the edges of events within this distance. */
-const SNAP = 6;
+const SNAP_PX = 6;
 
 interface Drag {
   mode: "select" | "pan" | "zoom";
@@ -57,7 +57,7 @@ export class Pointer {
     const row = at.item.rows[at.row];
     if (!row) return null;
     const nsPerPixel = (store.viewport.end - store.viewport.start) / store.width;
-    return hitRow(row, store.shown.levels(row), timeAt(store.viewport, x, store.width), nsPerPixel, 3);
+    return hitRow(row, store.derived.levels(row), timeAt(store.viewport, x, store.width), nsPerPixel, 3);
   }
 
   #down(event: PointerEvent): void {
@@ -81,7 +81,7 @@ export class Pointer {
       store.setHover(hit && { ...hit, x, y }, timeAt(store.viewport, x, store.width));
       return;
     }
-    drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > SLOP;
+    drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > CLICK_SLOP_PX;
     if (!drag.moved) return;
     if (drag.mode === "pan") {
       this.element.classList.add("panning");
@@ -126,8 +126,8 @@ export class Pointer {
   #snap(x: number, y: number): number {
     const { store } = this;
     const time = timeAt(store.viewport, x, store.width);
-    const reach = (SNAP * (store.viewport.end - store.viewport.start)) / store.width;
-    const hits = [this.#hit(x, y), this.#hit(x - SNAP, y), this.#hit(x + SNAP, y)];
+    const reach = (SNAP_PX * (store.viewport.end - store.viewport.start)) / store.width;
+    const hits = [this.#hit(x, y), this.#hit(x - SNAP_PX, y), this.#hit(x + SNAP_PX, y)];
     const edges = hits.flatMap((hit) => (hit ? [store.drawn.start[hit.id], store.end(hit.id)] : []));
     const near = edges.filter((edge) => Math.abs(edge - time) <= reach);
     return near.length ? near.reduce((a, b) => (Math.abs(a - time) <= Math.abs(b - time) ? a : b)) : time;

@@ -7,16 +7,16 @@ export interface Viewport {
 }
 
 /** The narrowest window (ns). */
-const NARROWEST = 10;
+const MIN_SPAN_NS = 10;
 /** Room left beside the first and the last event, as a part of the whole. */
 const GUTTER = 0.01;
 
 /** `v` moved and narrowed as little as needed to lie within `bounds` and their gutters, at least 10 ns wide. */
 export function clampViewport(v: Viewport, bounds: Viewport): Viewport {
-  const gutter = Math.max((bounds.end - bounds.start) * GUTTER, NARROWEST / 2);
+  const gutter = Math.max((bounds.end - bounds.start) * GUTTER, MIN_SPAN_NS / 2);
   const earliest = bounds.start - gutter;
   const latest = bounds.end + gutter;
-  const span = Math.min(Math.max(v.end - v.start, NARROWEST), latest - earliest);
+  const span = Math.min(Math.max(v.end - v.start, MIN_SPAN_NS), latest - earliest);
   if (!(span < latest - earliest)) return { start: earliest, end: latest };
   // Widening a window that was too narrow keeps its middle.
   const start = v.end - v.start < span ? (v.start + v.end) / 2 - span / 2 : v.start;
@@ -27,7 +27,7 @@ export function clampViewport(v: Viewport, bounds: Viewport): Viewport {
 /** The window magnified by `factor` (2 zooms in, 0.5 out) with the time `at` staying where it is on screen. */
 export function zoomAt(v: Viewport, factor: number, at: number, bounds: Viewport): Viewport {
   const span = v.end - v.start;
-  const wanted = Math.max(span / factor, NARROWEST);
+  const wanted = Math.max(span / factor, MIN_SPAN_NS);
   const start = at - ((at - v.start) / span) * wanted;
   return clampViewport({ start, end: start + wanted }, bounds);
 }

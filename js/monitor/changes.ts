@@ -17,8 +17,8 @@ export function newTraces(before: MonitorState | null, after: MonitorState): Tra
 /** Of the traces that have come, those that were waited for: something had been asked for, or everything had. */
 export function awaited(before: MonitorState | null, after: MonitorState): TraceRow[] {
   if (!before) return [];
-  const asked = new Set(before.signatures.filter((row) => row.requested > 0).map((row) => row.signature));
-  return newTraces(before, after).filter((row) => before.requested > 0 || asked.has(row.signature));
+  const requested = new Set(before.signatures.filter((row) => row.requested > 0).map((row) => row.signature));
+  return newTraces(before, after).filter((row) => before.requested > 0 || requested.has(row.signature));
 }
 
 /** Counts how many runs end in a second. */

@@ -3,7 +3,8 @@
 import { nameIn, pauseAfter } from "../host/http";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";
 
-const LOST = "The server does not answer: it has ended, or the connection to it is lost. Trying again …";
+const SERVER_LOST_MESSAGE =
+  "The server does not answer: it has ended, or the connection to it is lost. Trying again …";
 
 /** From the page that the printed address leads to. What a page stores is for its port alone, a cookie for all. */
 const KEY = localStorage.getItem("tfvis-nb-key") ?? "none";
@@ -102,13 +103,13 @@ export class HttpMonitorHost implements MonitorHost {
     } catch {
       if (!this.#trouble && !this.signal.aborted) {
         // Also where it was an order that found out: the next answer to a look tells that it is over.
-        this.#trouble = LOST;
+        this.#trouble = SERVER_LOST_MESSAGE;
         this.#changed();
       }
-      throw new Error(LOST);
+      throw new Error(SERVER_LOST_MESSAGE);
     }
     if (answer.ok || answer.status === 304) return answer;
-    const said = (await answer.json().catch(() => null)) as { error?: string } | null;
-    throw new Error(said?.error ?? `The server answered ${answer.status} ${answer.statusText}`);
+    const body = (await answer.json().catch(() => null)) as { error?: string } | null;
+    throw new Error(body?.error ?? `The server answered ${answer.status} ${answer.statusText}`);
   }
 }

@@ -7,7 +7,7 @@ import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Ope
 /** How often the kernel is told that somebody looks; it stops looking into the file when it hears nothing. */
 const SIGN_OF_LIFE_MS = 30_000;
 
-const GONE =
+const KERNEL_GONE_MESSAGE =
   "The kernel that showed this has ended or was restarted. Run the cell again to go on; a job in another process records on.";
 
 export class KernelMonitorHost implements MonitorHost {
@@ -35,7 +35,7 @@ export class KernelMonitorHost implements MonitorHost {
   }
 
   trouble(): string | null {
-    return this.#isGone ? GONE : null;
+    return this.#isGone ? KERNEL_GONE_MESSAGE : null;
   }
 
   watch(changed: () => void, signal: AbortSignal): void {

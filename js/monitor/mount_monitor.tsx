@@ -18,7 +18,7 @@ export interface Height {
 }
 
 /** Below this width (CSS px) details take too much of the tables' room to open by themselves. */
-const NARROW = 900;
+const NARROW_PX = 900;
 const TIMELINE = 560;
 
 /** Show the monitor of `host` in `element` until `signal` aborts; without a height it is the whole page. */
@@ -93,7 +93,7 @@ function watchSize(root: HTMLElement, store: MonitorStore, signal: AbortSignal):
   const observer = new ResizeObserver(() => {
     // A hidden or restored output has no size at first.
     if (root.clientWidth === 0) return;
-    store.isNarrow = root.clientWidth < NARROW;
+    store.isNarrow = root.clientWidth < NARROW_PX;
     if (isFirst && store.isNarrow) store.set({ panelOpen: false });
     isFirst = false;
     // Of a page: an opened timeline has what is left of the window.

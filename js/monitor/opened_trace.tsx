@@ -1,7 +1,7 @@
 /** A trace as a timeline below the tables. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { HeldHost } from "../host/static_host";
+import { StaticHost } from "../host/static_host";
 import { isolated } from "../model/format/bidi";
 import { formatDuration, formatExact } from "../model/format/units";
 import { Message } from "../ui/message";
@@ -23,7 +23,7 @@ interface OpenedTraceProps {
 export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
   const section = useRef<HTMLElement>(null);
   const stage = useRef<HTMLDivElement>(null);
-  const held = useRef<HeldHost | null>(null);
+  const held = useRef<StaticHost | null>(null);
   const [opened, setOpened] = useState<Opened | null>(null);
   const [error, setError] = useState<string | null>(null);
   const { host, signal } = store;
@@ -47,7 +47,7 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
     if (!opened || !stage.current) return;
     const shown = new AbortController();
     const { drawn, details } = opened;
-    const trace = new HeldHost(
+    const trace = new StaticHost(
       {
         drawn: async () => drawn,
         details,

@@ -9,7 +9,7 @@ import { ago, fullMoment, moment } from "./relative_time";
 import type { MonitorStore } from "./store";
 
 /** A job that is started again and again leaves many behind. */
-const MOST = 50;
+const MAX_LISTED = 50;
 
 export function SessionDetails({ store, state }: { store: MonitorStore; state: MonitorState }) {
   const now = store.now();
@@ -19,7 +19,7 @@ export function SessionDetails({ store, state }: { store: MonitorStore; state: M
     ...(state.waiting ? [] : counts(state)),
   ];
   const cannot = refusal(state);
-  const newest = state.processes.toReversed().slice(0, MOST);
+  const newest = state.processes.toReversed().slice(0, MAX_LISTED);
   return (
     <>
       <header>

@@ -15,7 +15,7 @@ import type { MonitorStore } from "./store";
 import { useStableOrder } from "./use_stable_order";
 
 /** Rows shown at first, and more at each click: a job may have thousands of signatures. */
-const PAGE = 100;
+const PAGE_ROWS = 100;
 
 const HEADS: ColumnHead<SignatureColumn>[] = [
   { column: "label", title: "Signature", isText: true, class: "c-label" },
@@ -38,11 +38,11 @@ const HEADS: ColumnHead<SignatureColumn>[] = [
 ];
 
 export function SignatureTable({ store, state }: { store: MonitorStore; state: MonitorState }) {
-  const [most, setMost] = useState(PAGE);
+  const [most, setMost] = useState(PAGE_ROWS);
   const [current, setCurrent] = useState<number | null>(null);
   const { sort, filter } = store;
   const found = sortSignatures(filterSignatures(state.signatures, filter), sort);
-  const { shown, place } = useStableOrder(
+  const { shown, group } = useStableOrder(
     found,
     (row) => row.signature,
     `${sort.column} ${sort.up} ${filter}`,
@@ -71,7 +71,7 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
       <div
         class="rows"
         role="group"
-        ref={place}
+        ref={group}
         data-part="signatures"
         onKeyDown={(event) => moveAmongRows(event, moved)}
       >
@@ -89,7 +89,7 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
           </tbody>
         </Table>
         {found.length > most && (
-          <button type="button" class="more" onClick={() => setMost(most + PAGE)}>
+          <button type="button" class="more" onClick={() => setMost(most + PAGE_ROWS)}>
             {formatCount(found.length - most)} more
           </button>
         )}

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatExact } from "../model/format/units";
+import { SLOW_RATIO } from "../model/lanes/step_bars";
 import { moveAmongRows } from "../ui/row_keys";
 import type { Order } from "../ui/sort";
 import { type ColumnHead, Table } from "../ui/table";
@@ -13,9 +14,7 @@ import type { MonitorStore } from "./store";
 import { TraceActions } from "./trace_actions";
 import { useStableOrder } from "./use_stable_order";
 
-const PAGE = 100;
-/** From so many times the mean on a run stands out, as a step of a timeline does. */
-const SLOW = 1.3;
+const PAGE_ROWS = 100;
 
 const HEADS: ColumnHead<TraceColumn>[] = [
   { column: "run", title: "Run", hint: "Which run of its signature it was", class: "c-run" },
@@ -34,7 +33,7 @@ const HEADS: ColumnHead<TraceColumn>[] = [
 ];
 
 export function TraceTable({ store, state }: { store: MonitorStore; state: MonitorState }) {
-  const [most, setMost] = useState(PAGE);
+  const [most, setMost] = useState(PAGE_ROWS);
   const [current, setCurrent] = useState<number | null>(null);
   const { traceSort: sort, signature } = store;
   const means = meansOf(state.signatures);
@@ -43,7 +42,7 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
     : state.traces;
   const sorted = sortTraces(ofOne, sort, means);
   const choice = `${sort.column} ${sort.up} ${signature?.signature}`;
-  const { shown, late, place } = useStableOrder(sorted, (row) => row.trace, choice);
+  const { shown, late, group } = useStableOrder(sorted, (row) => row.trace, choice);
   const setOrder = (order: Order<TraceColumn>) => store.set({ traceSort: order });
   const rows = shown.slice(0, most);
   const stop = rows.some((row) => row.trace === current) ? current : rows[0]?.trace;
@@ -54,7 +53,7 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
       <div
         class="rows"
         role="group"
-        ref={place}
+        ref={group}
         data-part="traces"
         onKeyDown={(event) => moveAmongRows(event, setCurrent)}
       >
@@ -81,7 +80,7 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
           <p class="none">{emptyText(state, signature !== null)}</p>
         )}
         {sorted.length > most && (
-          <button type="button" class="more" onClick={() => setMost(most + PAGE)}>
+          <button type="button" class="more" onClick={() => setMost(most + PAGE_ROWS)}>
             {formatCount(sorted.length - most)} more
           </button>
         )}
@@ -175,7 +174,7 @@ function Row({ store, row, times, hasLabel, isStop, focused }: RowProps) {
         {moment(row.start_ms, now)} <small>{ago(row.start_ms, now)}</small>
       </td>
       <td class="c-duration_ns">{formatDuration(row.duration_ns)}</td>
-      <td class={times !== null && times >= SLOW ? "c-ratio alert" : "c-ratio"}>
+      <td class={times !== null && times >= SLOW_RATIO ? "c-ratio alert" : "c-ratio"}>
         {times === null ? "–" : `${times.toFixed(times < 10 ? 2 : 0)}×`}
       </td>
       <td class="c-bytes">{formatBytes(row.bytes)}</td>

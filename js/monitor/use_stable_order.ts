@@ -14,15 +14,15 @@ interface Kept {
  * be given. `choice` says what the user chose the order by: another choice is followed at once.
  */
 export function useStableOrder<Row>(rows: Row[], number: (row: Row) => number, choice: string) {
-  const place = useRef<HTMLDivElement>(null);
+  const group = useRef<HTMLDivElement>(null);
   const kept = useRef<Kept>({ choice, numbers: [], sorted: new Set() });
   const isHeld =
-    kept.current.choice === choice && (place.current?.matches(":hover, :has(:focus-visible)") ?? false);
+    kept.current.choice === choice && (group.current?.matches(":hover, :has(:focus-visible)") ?? false);
   const shown = isHeld ? stableOrder(rows, kept.current.numbers, number) : rows;
   const numbers = shown.map(number);
   const sorted = isHeld ? kept.current.sorted : new Set(numbers);
   kept.current = { choice, numbers, sorted };
-  return { shown, late: lateOnes(rows.map(number), numbers, sorted), place };
+  return { shown, late: lateOnes(rows.map(number), numbers, sorted), group };
 }
 
 /**
@@ -34,9 +34,9 @@ export function stableOrder<Row>(
   before: readonly number[],
   number: (row: Row) => number,
 ): Row[] {
-  const places = new Map(before.map((each, place) => [each, place]));
-  const place = (row: Row) => places.get(number(row)) ?? before.length;
-  return [...rows].sort((a, b) => place(a) - place(b));
+  const positions = new Map(before.map((each, index) => [each, index]));
+  const position = (row: Row) => positions.get(number(row)) ?? before.length;
+  return [...rows].sort((a, b) => position(a) - position(b));
 }
 
 /** How many rows are shown elsewhere than where they belong because they came after the rest had been `sorted`. */
@@ -45,5 +45,5 @@ export function lateOnes(
   shown: readonly number[],
   sorted: ReadonlySet<number>,
 ): number {
-  return belong.filter((number, place) => number !== shown[place] && !sorted.has(number)).length;
+  return belong.filter((number, index) => number !== shown[index] && !sorted.has(number)).length;
 }

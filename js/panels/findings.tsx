@@ -1,11 +1,11 @@
 /** What was found to be worth a look, the most time first, with where it is and what helps. */
 
-import type { Told } from "../host/channel";
+import type { LinkMessage } from "../host/channel";
 import { formatPercent } from "../model/format/units";
 import { CannotSay } from "../ui/block_head";
 import type { Finding, FindingsBlock } from "./blocks";
 
-export function Findings({ block, tell }: { block: FindingsBlock; tell: (told: Told) => void }) {
+export function Findings({ block, publish }: { block: FindingsBlock; publish: (told: LinkMessage) => void }) {
   if (block.cannot_say)
     return (
       <section class="block">
@@ -17,8 +17,8 @@ export function Findings({ block, tell }: { block: FindingsBlock; tell: (told: T
       <section class="block findings">
         <h3>No finding</h3>
         <ul class="nothing">
-          {block.looked_for.map((said) => (
-            <li key={said}>{said}</li>
+          {block.looked_for.map((text) => (
+            <li key={text}>{text}</li>
           ))}
         </ul>
       </section>
@@ -27,14 +27,14 @@ export function Findings({ block, tell }: { block: FindingsBlock; tell: (told: T
     <section class="block findings">
       <ol>
         {block.items.map((finding) => (
-          <Item key={finding.title} finding={finding} tell={tell} />
+          <Item key={finding.title} finding={finding} publish={publish} />
         ))}
       </ol>
     </section>
   );
 }
 
-function Item({ finding, tell }: { finding: Finding; tell: (told: Told) => void }) {
+function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMessage) => void }) {
   const { title, text, advice, share, zoom } = finding;
   return (
     <li>
@@ -51,7 +51,11 @@ function Item({ finding, tell }: { finding: Finding; tell: (told: Told) => void 
         {advice && <p class="advice">{advice}</p>}
       </div>
       {zoom && (
-        <button type="button" aria-label={`Show: ${title}`} onClick={() => tell({ kind: "select", ...zoom })}>
+        <button
+          type="button"
+          aria-label={`Show: ${title}`}
+          onClick={() => publish({ kind: "select", ...zoom })}
+        >
           Show
         </button>
       )}

@@ -10,7 +10,7 @@ export interface PanelsHost extends ChartHost {
    * What a tab holds, always the same object; null while it is computed. Throws, with a readable message, where that
    * went wrong.
    */
-  tab(place: number): TabContents | null;
+  tab(index: number): TabContents | null;
   /** Call `changed` whenever there is more to show. */
   watch(changed: () => void, signal: AbortSignal): void;
 }

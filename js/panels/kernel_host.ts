@@ -46,14 +46,14 @@ export class KernelTabsHost implements PanelsHost {
     return this.model.get("_bokeh");
   }
 
-  tab(place: number): TabContents | null {
-    const error: string | undefined = (this.model.get("_errors") as Record<string, string>)[place];
+  tab(index: number): TabContents | null {
+    const error: string | undefined = (this.model.get("_errors") as Record<string, string>)[index];
     if (error) throw new Error(error);
-    const read = this.#read.get(place);
-    const text: string = read ? "" : this.model.get(`_tab_${place}`);
+    const read = this.#read.get(index);
+    const text: string = read ? "" : this.model.get(`_tab_${index}`);
     if (!text) return read ?? null;
     const contents = JSON.parse(text) as TabContents;
-    this.#read.set(place, contents);
+    this.#read.set(index, contents);
     return contents;
   }
 

@@ -2,14 +2,14 @@
 
 import type { Column } from "./blocks";
 
-const MOST_COLUMNS = 7;
+const MAX_COLUMNS = 7;
 /** Of those with several texts, which take more room than figures. */
-const MOST_WITH_TEXTS = 5;
-const MOST_TEXTS = 2;
+const MAX_COLUMNS_WITH_TEXTS = 5;
+const MAX_TEXTS = 2;
 
 export const isText = ({ unit }: Column): boolean => unit === "text" || unit === "name";
 
 export function isWide(columns: readonly Column[]): boolean {
-  if (columns.length > MOST_COLUMNS) return true;
-  return columns.length > MOST_WITH_TEXTS && columns.filter(isText).length > MOST_TEXTS;
+  if (columns.length > MAX_COLUMNS) return true;
+  return columns.length > MAX_COLUMNS_WITH_TEXTS && columns.filter(isText).length > MAX_TEXTS;
 }

@@ -8,7 +8,7 @@ import { bindSize } from "../ui/resize_handle";
 import { framed } from "../ui/shadow_frame";
 import { bindTips } from "../ui/tooltips";
 import type { PanelsHost } from "./host";
-import { lighter } from "./row_highlight";
+import { rowHighlighter } from "./row_highlight";
 import { STYLES } from "./styles";
 import { Panels } from "./tabs";
 
@@ -27,18 +27,18 @@ export function mountPanels(
 ): void {
   const root = framed(element, "Dashboard", STYLES, signal);
   if (!height) root.dataset.page = "";
-  const tell = joinLink(host.link, lighter(root), signal);
-  const place = document.createElement("div");
-  place.className = "tabs";
-  root.append(place);
-  render(<Panels host={host} tell={tell} signal={signal} />, place);
+  const publish = joinLink(host.link, rowHighlighter(root), signal);
+  const box = document.createElement("div");
+  box.className = "tabs";
+  root.append(box);
+  render(<Panels host={host} publish={publish} signal={signal} />, box);
   if (height) {
     yieldShortcuts(element, signal);
     bindHeight(root, height, signal);
   }
   bindTips(root, signal);
   signal.addEventListener("abort", () => {
-    render(null, place);
+    render(null, box);
     root.remove();
   });
 }

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
-import type { Told } from "../host/channel";
+import type { LinkMessage } from "../host/channel";
 import { formatCell } from "../model/format/column_units";
 import { shortName } from "../model/lanes/event_text";
 import { BlockHead, CannotSay } from "../ui/block_head";
@@ -14,10 +14,10 @@ import { isText, isWide } from "./layout";
 
 interface TableProps {
   block: TableBlock;
-  tell: (told: Told) => void;
+  publish: (told: LinkMessage) => void;
 }
 
-export function TableOf({ block, tell }: TableProps) {
+export function TableOf({ block, publish }: TableProps) {
   const { title, columns, rows } = block;
   return (
     <section class="block table" data-wide={isWide(columns) || undefined}>
@@ -27,25 +27,25 @@ export function TableOf({ block, tell }: TableProps) {
       ) : rows.length === 0 ? (
         <p class="cannot-say">There is none.</p>
       ) : (
-        <Rows block={block} tell={tell} />
+        <Rows block={block} publish={publish} />
       )}
       {block.note && <p class="more">{block.note}</p>}
     </section>
   );
 }
 
-function Rows({ block, tell }: TableProps) {
+function Rows({ block, publish }: TableProps) {
   const { columns, rows, zoom, light, hints } = block;
   const [order, setOrder] = useState<Order<number> | null>(null);
   const [current, setCurrent] = useState(-1);
-  const places = [...rows.keys()];
-  const sorted = order ? sortRows(places, order.up, (place) => rows[place][order.column]) : places;
-  const stop = current >= 0 && zoom[current] ? current : (sorted.find((place) => zoom[place]) ?? -1);
-  const show = (place: number) => {
-    const where = zoom[place];
-    if (where) tell({ kind: "select", ...where });
+  const indices = [...rows.keys()];
+  const sorted = order ? sortRows(indices, order.up, (index) => rows[index][order.column]) : indices;
+  const stop = current >= 0 && zoom[current] ? current : (sorted.find((index) => zoom[index]) ?? -1);
+  const show = (index: number) => {
+    const where = zoom[index];
+    if (where) publish({ kind: "select", ...where });
   };
-  const nameOf = (place: number) => (light === null ? null : String(rows[place][light] ?? "") || null);
+  const nameOf = (index: number) => (light === null ? null : String(rows[index][light] ?? "") || null);
   return (
     <div
       class="rows"
@@ -65,40 +65,40 @@ function Rows({ block, tell }: TableProps) {
         table={{
           "aria-label": block.title,
           style: { "--names": columns.filter(({ unit }) => unit === "name").length },
-          onPointerLeave: () => light !== null && tell({ kind: "hover", name: null }),
+          onPointerLeave: () => light !== null && publish({ kind: "hover", name: null }),
         }}
       >
         <tbody>
-          {sorted.map((place) => (
+          {sorted.map((index) => (
             <tr
-              key={place}
-              data-light={nameOf(place) ?? undefined}
-              onPointerEnter={() => light !== null && tell({ kind: "hover", name: nameOf(place) })}
+              key={index}
+              data-light={nameOf(index) ?? undefined}
+              onPointerEnter={() => light !== null && publish({ kind: "hover", name: nameOf(index) })}
             >
               {columns.map((column, at) => {
-                const text = <Figure cell={rows[place][at]} column={column} />;
+                const text = <Figure cell={rows[index][at]} column={column} />;
                 return (
                   <td key={column.name} class={isText(column) ? `text ${column.unit}` : column.unit}>
-                    {at === 0 && zoom[place] ? (
-                      <Hinted hint={hints[place]}>
+                    {at === 0 && zoom[index] ? (
+                      <Hinted hint={hints[index]}>
                         {(hint) => (
                           <button
                             type="button"
                             class="row"
-                            data-row={place}
-                            tabIndex={place === stop ? 0 : -1}
-                            title={titleOf(rows[place][at])}
+                            data-row={index}
+                            tabIndex={index === stop ? 0 : -1}
+                            title={titleOf(rows[index][at])}
                             aria-describedby={hint}
-                            onFocus={() => setCurrent(place)}
-                            onClick={() => show(place)}
+                            onFocus={() => setCurrent(index)}
+                            onClick={() => show(index)}
                           >
                             {text}
                           </button>
                         )}
                       </Hinted>
-                    ) : at === 0 && hints[place] ? (
+                    ) : at === 0 && hints[index] ? (
                       // A button, so that the focus can come to what it means.
-                      <Hinted hint={hints[place]}>
+                      <Hinted hint={hints[index]}>
                         {(hint) => (
                           <button type="button" class="hinted" aria-describedby={hint}>
                             {text}

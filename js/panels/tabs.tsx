@@ -2,7 +2,7 @@
 
 import { useEffect, useReducer, useState } from "preact/hooks";
 import { Chart } from "../charts/chart";
-import type { Told } from "../host/channel";
+import type { LinkMessage } from "../host/channel";
 import { Message } from "../ui/message";
 import type { Block, TabContents } from "./blocks";
 import { Findings } from "./findings";
@@ -12,7 +12,7 @@ import { TableOf } from "./table";
 interface PanelsProps {
   host: PanelsHost;
   /** Says something to the timeline. */
-  tell: (told: Told) => void;
+  publish: (told: LinkMessage) => void;
   signal: AbortSignal;
 }
 
@@ -23,7 +23,7 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
   End: (_, count) => count - 1,
 };
 
-export function Panels({ host, tell, signal }: PanelsProps) {
+export function Panels({ host, publish, signal }: PanelsProps) {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const [shown, setShown] = useState(0);
   const [visited, setVisited] = useState<ReadonlySet<number>>(new Set([0]));
@@ -32,9 +32,9 @@ export function Panels({ host, tell, signal }: PanelsProps) {
     // What came before this was watched is drawn now: effects run after the first paint.
     redraw(undefined);
   }, []);
-  const choose = (place: number) => {
-    setShown(place);
-    setVisited(new Set([...visited, place]));
+  const choose = (index: number) => {
+    setShown(index);
+    setVisited(new Set([...visited, index]));
   };
   const move = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
@@ -48,31 +48,31 @@ export function Panels({ host, tell, signal }: PanelsProps) {
   return (
     <>
       <div class="tab-bar" role="tablist" aria-label="Analyses" onKeyDown={move}>
-        {host.titles.map((title, place) => (
+        {host.titles.map((title, index) => (
           <button
             key={title}
             type="button"
             role="tab"
-            id={`tab-${place}`}
-            aria-controls={`panel-${place}`}
-            aria-selected={place === shown}
-            tabIndex={place === shown ? 0 : -1}
-            onClick={() => choose(place)}
+            id={`tab-${index}`}
+            aria-controls={`panel-${index}`}
+            aria-selected={index === shown}
+            tabIndex={index === shown ? 0 : -1}
+            onClick={() => choose(index)}
           >
             {title}
           </button>
         ))}
       </div>
-      {host.titles.map((title, place) => (
+      {host.titles.map((title, index) => (
         <div
           key={title}
           role="tabpanel"
-          id={`panel-${place}`}
-          aria-labelledby={`tab-${place}`}
-          hidden={place !== shown}
+          id={`panel-${index}`}
+          aria-labelledby={`tab-${index}`}
+          hidden={index !== shown}
           class="tab-panel"
         >
-          {visited.has(place) && <Tab {...{ host, title, place, tell }} isShown={place === shown} />}
+          {visited.has(index) && <Tab {...{ host, title, index, publish }} isShown={index === shown} />}
         </div>
       ))}
     </>
@@ -82,38 +82,38 @@ export function Panels({ host, tell, signal }: PanelsProps) {
 interface TabProps {
   host: PanelsHost;
   title: string;
-  place: number;
+  index: number;
   isShown: boolean;
-  tell: (told: Told) => void;
+  publish: (told: LinkMessage) => void;
 }
 
-function Tab({ host, title, place, isShown, tell }: TabProps) {
-  const [contents, error] = contentsOf(host, place);
+function Tab({ host, title, index, isShown, publish }: TabProps) {
+  const [contents, error] = contentsOf(host, index);
   if (error) return <Message title={`${title} cannot be computed`} text={error} />;
   if (!contents) return <Message title={`Computing: ${title} …`} progress={{ done: 0, total: 0 }} />;
   return (
     <div class="blocks">
       {contents.blocks.map((block, at) => (
-        <OneBlock key={at} {...{ host, block, isShown, tell }} />
+        <OneBlock key={at} {...{ host, block, isShown, publish }} />
       ))}
     </div>
   );
 }
 
-function contentsOf(host: PanelsHost, place: number): [TabContents | null, string] {
+function contentsOf(host: PanelsHost, index: number): [TabContents | null, string] {
   try {
-    return [host.tab(place), ""];
+    return [host.tab(index), ""];
   } catch (error) {
     return [null, error instanceof Error ? error.message : String(error)];
   }
 }
 
-interface BlockProps extends Omit<TabProps, "title" | "place"> {
+interface BlockProps extends Omit<TabProps, "title" | "index"> {
   block: Block;
 }
 
-function OneBlock({ host, block, isShown, tell }: BlockProps) {
+function OneBlock({ host, block, isShown, publish }: BlockProps) {
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
-  if (block.kind === "table") return <TableOf block={block} tell={tell} />;
-  return <Findings block={block} tell={tell} />;
+  if (block.kind === "table") return <TableOf block={block} publish={publish} />;
+  return <Findings block={block} publish={publish} />;
 }

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { joinLink, type Told } from "../host/channel";
-import { HeldHost } from "../host/static_host";
+import { joinLink, type LinkMessage } from "../host/channel";
+import { StaticHost } from "../host/static_host";
 import { Actions } from "../input/actions";
 import { makeDrawn } from "../model/wire/testing/synthetic";
-import { Pairing } from "./comparison_link";
+import { ComparisonLink } from "./comparison_link";
 import { Store } from "./store";
 
 const MS = 1e6;
@@ -52,14 +52,14 @@ function timeline(id: string, side: number, first: string) {
     { start: (8 + 20 * side) * MS, duration: 2 * MS, name: "net/b", op: "Add", lane: side },
   ]);
   const { signal } = new AbortController();
-  const host = Object.assign(new HeldHost({ drawn: vi.fn(), details: vi.fn() }, {}), {
+  const host = Object.assign(new StaticHost({ drawn: vi.fn(), details: vi.fn() }, {}), {
     pair: { side, extent: EXTENT },
   });
   const store = new Store(drawn, host, signal);
   store.setSize(1000, 300);
   const actions = new Actions(store, { hint: () => {}, focusLanes: () => {}, focusSearch: () => {} });
   const root = rootElement();
-  new Pairing(store, actions, id, side, root);
+  new ComparisonLink(store, actions, id, side, root);
   return { store, root };
 }
 
@@ -68,9 +68,9 @@ function pair() {
   const a = timeline(id, 0, "begin");
   const b = timeline(id, 1, "start");
   settle();
-  const heard: Told[] = [];
-  const tell = joinLink(id, (told) => heard.push(told), new AbortController().signal);
-  return { a, b, heard, tell };
+  const heard: LinkMessage[] = [];
+  const publish = joinLink(id, (told) => heard.push(told), new AbortController().signal);
+  return { a, b, heard, publish };
 }
 
 describe("two timelines that are compared", () => {
@@ -118,14 +118,14 @@ describe("two timelines that are compared", () => {
   });
 
   it("go to a row's events, each to its own", () => {
-    const { a, b, tell } = pair();
-    tell({ kind: "select", start: 2 * MS, end: 18 * MS, sides: [[1], [1]] });
+    const { a, b, publish } = pair();
+    publish({ kind: "select", start: 2 * MS, end: 18 * MS, sides: [[1], [1]] });
     settle();
     expect(a.store.selection).toEqual({ events: [1] });
     expect(b.store.selection).toEqual({ events: [1] });
     expect(a.store.viewport).toEqual(b.store.viewport);
     expect(a.store.viewport.end).toBeLessThan(25 * MS);
-    tell({ kind: "select", start: 2 * MS, end: 18 * MS, sides: [[], [2]] });
+    publish({ kind: "select", start: 2 * MS, end: 18 * MS, sides: [[], [2]] });
     expect(a.store.selection).toBeNull();
     expect(b.store.selection).toEqual({ events: [2] });
   });
@@ -140,11 +140,11 @@ describe("two timelines that are compared", () => {
     expect(heard.filter(({ kind }) => kind === "frame")).toHaveLength(2);
   });
 
-  it("tell a third one that comes later", () => {
-    const { a, heard, tell } = pair();
+  it("publish a third one that comes later", () => {
+    const { a, heard, publish } = pair();
     a.store.setPanel({ panelOpen: false });
     heard.length = 0;
-    tell({ kind: "ask" });
+    publish({ kind: "ask" });
     settle();
     expect(new Set(heard.map(({ kind }) => kind))).toEqual(new Set(["view", "frame"]));
   });

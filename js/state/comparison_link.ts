@@ -1,16 +1,16 @@
 /** A timeline's part in a comparison: what stands above or below it is at the same time and of the same width. */
 
-import type { Told } from "../host/channel";
+import type { LinkMessage } from "../host/channel";
 import { categoryOf, nameOf, opOf } from "../model/lanes/event_text";
 import { byEventId } from "../model/lod/merged";
 import { counterpart } from "../model/search/counterpart";
-import { Linking, type Selected } from "./dashboard_link";
+import { DashboardLink, type Selected } from "./dashboard_link";
 import type { Navigation } from "./navigation";
 import type { Store } from "./store";
 
-type Frame = Extract<Told, { kind: "frame" }>;
+type Frame = Extract<LinkMessage, { kind: "frame" }>;
 
-export class Pairing extends Linking {
+export class ComparisonLink extends DashboardLink {
   /** What the other one knows, or has said itself. */
   #frame = "";
 
@@ -23,24 +23,24 @@ export class Pairing extends Linking {
     readonly root: HTMLElement,
   ) {
     super(store, navigation, link);
-    store.on(["panel", "selection", "viewport"], () => this.#tellFrame());
+    store.on(["panel", "selection", "viewport"], () => this.#publishFrame());
     // The other one may have been there before, and have been moved since.
-    this.tell({ kind: "ask" });
+    this.publish({ kind: "ask" });
   }
 
-  protected override hear(told: Told): void {
-    if (told.kind === "frame") this.#fit(told);
-    else super.hear(told);
-    if (told.kind === "ask") {
+  protected override onMessage(message: LinkMessage): void {
+    if (message.kind === "frame") this.#fit(message);
+    else super.onMessage(message);
+    if (message.kind === "ask") {
       this.#frame = "";
-      this.#tellFrame();
+      this.#publishFrame();
     }
   }
 
   /** Select here what is there; times are the same, but events and lanes have other numbers. */
-  protected override select(told: Selected): void {
+  protected override select(message: Selected): void {
     const { store, navigation, side } = this;
-    const selection = this.#here(told);
+    const selection = this.#here(message);
     this.known = JSON.stringify(selection);
     store.selectInRun(selection);
     const { selected } = store;
@@ -49,8 +49,9 @@ export class Pairing extends Linking {
       navigation.keepInSight(selected);
     }
     // One goes there, and the other follows.
-    const { start, end } = told;
-    if (told.sides && side === 0 && start !== undefined && end !== undefined) navigation.show({ start, end });
+    const { start, end } = message;
+    if (message.sides && side === 0 && start !== undefined && end !== undefined)
+      navigation.show({ start, end });
   }
 
   #here({ sides, events, name, op, category, places, start, end }: Selected) {
@@ -67,19 +68,19 @@ export class Pairing extends Linking {
     return { start, end, lanes: places ? lanes : null, step: null };
   }
 
-  protected override tellSelection(): void {
+  protected override publishSelection(): void {
     const { store } = this;
     const selection = store.host.get("selection");
     const text = JSON.stringify(selection);
     if (text === this.known) return;
     this.known = text;
     // Aligned steps have times of their own.
-    if (!selection || store.aligned) this.tell({ kind: "select" });
+    if (!selection || store.aligned) this.publish({ kind: "select" });
     else if ("events" in selection) {
       const at = selection.events.length === 1 ? store.selected : null;
-      if (at === null) this.tell({ kind: "select" });
+      if (at === null) this.publish({ kind: "select" });
       else
-        this.tell({
+        this.publish({
           kind: "select",
           events: selection.events,
           start: store.drawn.start[at],
@@ -90,11 +91,11 @@ export class Pairing extends Linking {
     } else {
       const { start, end, lanes } = selection;
       const places = lanes?.map((lane) => calledLane(store.run.lanes[lane]));
-      this.tell({ kind: "select", start, end, ...(places && { places }) });
+      this.publish({ kind: "select", start, end, ...(places && { places }) });
     }
   }
 
-  #tellFrame(): void {
+  #publishFrame(): void {
     const { style } = this.root;
     const frame: Frame = {
       kind: "frame",
@@ -105,7 +106,7 @@ export class Pairing extends Linking {
     const text = JSON.stringify(frame);
     if (text === this.#frame) return;
     this.#frame = text;
-    this.tell(frame);
+    this.publish(frame);
   }
 
   #fit({ kind, panelOpen, labels, details }: Frame): void {

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { joinLink, type Told } from "../host/channel";
-import { HeldHost } from "../host/static_host";
+import { joinLink, type LinkMessage } from "../host/channel";
+import { StaticHost } from "../host/static_host";
 import { Actions } from "../input/actions";
 import { makeDrawn } from "../model/wire/testing/synthetic";
-import { Linking } from "./dashboard_link";
+import { DashboardLink } from "./dashboard_link";
 import { Store } from "./store";
 
 const MS = 1e6;
@@ -43,25 +43,25 @@ function linked(made: Parameters<typeof makeDrawn>[0] = TWO) {
     { step: 1, start: 20 * MS, end: 30 * MS, events: 1 },
   ];
   const { signal } = new AbortController();
-  const host = new HeldHost({ drawn: vi.fn(), details: vi.fn() }, {});
+  const host = new StaticHost({ drawn: vi.fn(), details: vi.fn() }, {});
   const store = new Store(drawn, host, signal);
   store.setSize(1000, 300);
   store.setStep(null);
   const id = `timeline ${count++}`;
-  const heard: Told[] = [];
+  const heard: LinkMessage[] = [];
   const actions = new Actions(store, { hint: () => {}, focusLanes: () => {}, focusSearch: () => {} });
-  new Linking(store, actions, id);
-  const tell = joinLink(id, (told) => heard.push(told), signal);
+  new DashboardLink(store, actions, id);
+  const publish = joinLink(id, (told) => heard.push(told), signal);
   frame();
   const first = heard.splice(0);
-  return { store, heard, tell, first };
+  return { store, heard, publish, first };
 }
 
 describe("a linked timeline", () => {
   it("says what it shows when it begins, and to who comes later", () => {
-    const { store, heard, tell, first } = linked();
+    const { store, heard, publish, first } = linked();
     expect(first).toMatchObject([{ kind: "view", ...store.viewport }]);
-    tell({ kind: "ask" });
+    publish({ kind: "ask" });
     frame();
     expect(heard).toMatchObject([{ kind: "view", ...store.viewport }]);
   });
@@ -75,72 +75,72 @@ describe("a linked timeline", () => {
   });
 
   it("follows others and does not say it back", () => {
-    const { store, heard, tell } = linked();
-    tell({ kind: "view", start: 2 * MS, end: 4 * MS });
+    const { store, heard, publish } = linked();
+    publish({ kind: "view", start: 2 * MS, end: 4 * MS });
     frame();
     expect(store.viewport).toEqual({ start: 2 * MS, end: 4 * MS });
     // Beyond the run it shows less than it was asked for, and that is no news either.
-    tell({ kind: "view", start: -50 * MS, end: 90 * MS });
+    publish({ kind: "view", start: -50 * MS, end: 90 * MS });
     frame();
     expect(heard).toEqual([]);
   });
 
   it("goes back over a movement of others as a whole", () => {
-    const { store, tell } = linked();
+    const { store, publish } = linked();
     const before = store.viewport;
-    for (const start of [1, 2, 3]) tell({ kind: "view", start: start * MS, end: 9 * MS });
+    for (const start of [1, 2, 3]) publish({ kind: "view", start: start * MS, end: 9 * MS });
     expect(store.history.back(store.viewport)).toEqual(before);
   });
 
   it("changes the step shown where another one is asked for", () => {
-    const { store, tell } = linked();
+    const { store, publish } = linked();
     store.setStep(0);
-    tell({ kind: "select", start: 22 * MS, end: 23 * MS });
+    publish({ kind: "select", start: 22 * MS, end: 23 * MS });
     expect(store.step).toBe(1);
-    tell({ kind: "view", start: 5 * MS, end: 25 * MS });
+    publish({ kind: "view", start: 5 * MS, end: 25 * MS });
     expect(store.step).toBeNull();
   });
 
   it("selects events and shows the time around them, without an echo", () => {
-    const { store, heard, tell } = linked();
-    tell({ kind: "select", events: [1], start: 20 * MS, end: 30 * MS });
+    const { store, heard, publish } = linked();
+    publish({ kind: "select", events: [1], start: 20 * MS, end: 30 * MS });
     expect(store.selection).toEqual({ events: [1] });
     expect(store.viewport.start).toBeGreaterThan(15 * MS);
     expect(heard).toEqual([]);
   });
 
   it("selects a range on lanes, and only shows one on all of them", () => {
-    const { store, tell } = linked();
-    tell({ kind: "select", start: 1 * MS, end: 2 * MS, lanes: [0] });
+    const { store, publish } = linked();
+    publish({ kind: "select", start: 1 * MS, end: 2 * MS, lanes: [0] });
     expect(store.range).toEqual({ start: 1 * MS, end: 2 * MS, lanes: [0], step: null });
-    tell({ kind: "select", start: 3 * MS, end: 4 * MS });
+    publish({ kind: "select", start: 3 * MS, end: 4 * MS });
     expect(store.selection).toBeNull();
     expect(store.viewport.start).toBeLessThan(3 * MS);
   });
 
   it("scrolls to the lanes that a range is selected on", () => {
     const many = Array.from({ length: 60 }, (_, lane) => ({ start: 0, duration: 10 * MS, lane }));
-    const { store, tell } = linked(many);
+    const { store, publish } = linked(many);
     const isInView = (lane: number) => {
       const item = store.placement.lane(lane);
       return !!item && item.y >= store.scroll && item.y + item.height <= store.scroll + store.height;
     };
     expect(isInView(40)).toBe(false);
-    tell({ kind: "select", start: 1 * MS, end: 2 * MS, lanes: [41, 40] });
+    publish({ kind: "select", start: 1 * MS, end: 2 * MS, lanes: [41, 40] });
     expect(isInView(40)).toBe(true);
     const { scroll } = store;
     // What is in view stays where it is.
-    tell({ kind: "select", start: 3 * MS, end: 4 * MS, lanes: [41] });
+    publish({ kind: "select", start: 3 * MS, end: 4 * MS, lanes: [41] });
     expect(store.scroll).toBe(scroll);
-    tell({ kind: "select", start: 3 * MS, end: 4 * MS, lanes: [0] });
+    publish({ kind: "select", start: 3 * MS, end: 4 * MS, lanes: [0] });
     expect(isInView(0)).toBe(true);
   });
 
   it("shows a device whose lanes are filtered out", () => {
-    const { store, tell } = linked();
+    const { store, publish } = linked();
     store.setOption("lane_filter", "no lane is called so");
     expect(store.placement.lane(0)).toBeUndefined();
-    tell({ kind: "select", start: 1 * MS, end: 2 * MS, lanes: [0] });
+    publish({ kind: "select", start: 1 * MS, end: 2 * MS, lanes: [0] });
     expect(store.placement.lane(0)).toBeDefined();
   });
 
@@ -167,13 +167,13 @@ describe("a linked timeline", () => {
   });
 
   it("dims what is not called as the pointer elsewhere says, when it rests", () => {
-    const { store, tell } = linked();
+    const { store, publish } = linked();
     const { shade } = store.painting;
-    tell({ kind: "hover", name: "MatMul" });
+    publish({ kind: "hover", name: "MatMul" });
     expect(store.painting.shade).toBe(shade);
     vi.advanceTimersByTime(60);
     expect([...store.painting.shade].map((each) => each >= 128)).toEqual([false, true]);
-    tell({ kind: "hover", name: null });
+    publish({ kind: "hover", name: null });
     vi.advanceTimersByTime(60);
     expect(store.painting.shade).toEqual(shade);
   });

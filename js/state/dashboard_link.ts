@@ -1,8 +1,8 @@
 /** The timeline's part in a dashboard: it says what it shows, and follows what is asked for elsewhere. */
 
-import { joinLink, type Told } from "../host/channel";
+import { joinLink, type LinkMessage } from "../host/channel";
 import { nameOf, opOf } from "../model/lanes/event_text";
-import { lightMask } from "../model/search/highlight";
+import { highlightMask } from "../model/search/highlight";
 import type { Viewport } from "../model/viewport";
 import type { Navigation } from "./navigation";
 import type { Store } from "./store";
@@ -12,10 +12,10 @@ const ONE_MOVEMENT_MS = 600;
 /** A pointer that crosses a table lights nothing on its way. */
 const REST_MS = 40;
 
-export type Selected = Extract<Told, { kind: "select" }>;
+export type Selected = Extract<LinkMessage, { kind: "select" }>;
 
-export class Linking {
-  protected readonly tell: (told: Told) => void;
+export class DashboardLink {
+  protected readonly publish: (message: LinkMessage) => void;
   /** What the others know or have said themselves, and need not be told again. */
   #view: Viewport | null = null;
   protected known: string;
@@ -30,11 +30,11 @@ export class Linking {
     link: string,
   ) {
     const { signal } = store;
-    this.tell = joinLink(link, (told) => this.hear(told), signal);
+    this.publish = joinLink(link, (message) => this.onMessage(message), signal);
     this.known = JSON.stringify(store.host.get("selection"));
     store.on(["viewport"], () => this.#viewSoon());
-    store.on(["selection"], () => this.tellSelection());
-    store.on(["hover"], () => this.#tellHover());
+    store.on(["selection"], () => this.publishSelection());
+    store.on(["hover"], () => this.#publishHover());
     signal.addEventListener("abort", () => {
       cancelAnimationFrame(this.#frame);
       clearTimeout(this.#timer);
@@ -42,15 +42,15 @@ export class Linking {
     this.#viewSoon();
   }
 
-  protected hear(told: Told): void {
-    if (told.kind === "ask") {
+  protected onMessage(message: LinkMessage): void {
+    if (message.kind === "ask") {
       this.#view = null;
       this.#viewSoon();
-    } else if (told.kind === "view") this.#follow(told);
-    else if (told.kind === "select") this.select(told);
-    else if (told.kind === "hover") {
+    } else if (message.kind === "view") this.#follow(message);
+    else if (message.kind === "select") this.select(message);
+    else if (message.kind === "hover") {
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#light(told.name), REST_MS) as unknown as number;
+      this.#timer = setTimeout(() => this.#highlight(message.name), REST_MS) as unknown as number;
     }
   }
 
@@ -63,7 +63,7 @@ export class Linking {
       // Aligned steps have times of their own.
       if (store.aligned || (this.#view?.start === start && this.#view.end === end)) return;
       this.#view = { start, end };
-      this.tell({ kind: "view", start, end });
+      this.publish({ kind: "view", start, end });
     });
   }
 
@@ -114,35 +114,35 @@ export class Linking {
     navigation.show(range);
   }
 
-  protected tellSelection(): void {
+  protected publishSelection(): void {
     const { store } = this;
     const selection = store.host.get("selection");
     const text = JSON.stringify(selection);
     if (text === this.known) return;
     this.known = text;
-    if (!selection) this.tell({ kind: "select" });
+    if (!selection) this.publish({ kind: "select" });
     else if ("events" in selection) {
       const at = selection.events.length === 1 ? store.selected : null;
       const called = at === null ? {} : { name: nameOf(store.drawn, at), op: opOf(store.drawn, at) };
-      this.tell({ kind: "select", events: selection.events, ...called });
+      this.publish({ kind: "select", events: selection.events, ...called });
     } else {
       const { start, end, lanes } = selection;
-      this.tell({ kind: "select", start, end, ...(lanes && { lanes }) });
+      this.publish({ kind: "select", start, end, ...(lanes && { lanes }) });
     }
   }
 
-  #tellHover(): void {
+  #publishHover(): void {
     const { store } = this;
     const id = store.hover?.id ?? null;
     if (id === this.#hover) return;
     this.#hover = id;
-    if (id === null) this.tell({ kind: "hover", name: null });
-    else this.tell({ kind: "hover", name: nameOf(store.drawn, id), op: opOf(store.drawn, id) });
+    if (id === null) this.publish({ kind: "hover", name: null });
+    else this.publish({ kind: "hover", name: nameOf(store.drawn, id), op: opOf(store.drawn, id) });
   }
 
   /** Dim everything that is not called so; null gives back what a search has found. */
-  #light(name: string | null): void {
+  #highlight(name: string | null): void {
     const { store } = this;
-    store.highlight(name ? lightMask(store.drawn, name) : null);
+    store.highlight(name ? highlightMask(store.drawn, name) : null);
   }
 }

@@ -7,7 +7,7 @@ import { packLanes } from "../model/lod/rows";
 import { NameIndex } from "../model/search/name_index";
 import type { Drawn, Row } from "../model/types";
 
-export class Shown {
+export class DerivedRows {
   readonly rows: Row[][];
   /** For each event the row of its lane. */
   readonly rowNumbers: Uint32Array;

@@ -1,7 +1,7 @@
 /** What the pointer is over, what was clicked that is no event, and the intervals that were measured. */
 
 import type { Moment } from "../model/wire/memory";
-import { Said } from "./status_messages";
+import { StatusMessages } from "./status_messages";
 
 export interface Hover {
   id: number;
@@ -19,7 +19,7 @@ export interface Mark {
   kept: boolean;
 }
 
-export class HoverAndMarks extends Said {
+export class HoverAndMarks extends StatusMessages {
   hover: Hover | null = null;
   /** The time under the pointer, or null when it is elsewhere. */
   cursor: number | null = null;

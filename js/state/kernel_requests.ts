@@ -1,17 +1,17 @@
 /** Questions to the kernel, and what the user is told while it does not answer. */
 
 import type { Answer, Question } from "../host/host";
-import type { Notice } from "./remote";
+import type { Notice } from "./kernel_queries";
 import type { Store } from "./store";
 
 /** A kernel that has not answered by then is doing something else. */
 const PATIENCE_MS = 1000;
 const BUSY: Notice = { text: "The kernel is busy; showing less detail until it answers", part: null };
 
-export class Asking {
+export class KernelRequests {
   #open = 0;
   #timer = 0;
-  /** Said while no question has to wait. */
+  /** Shown while no question has to wait. */
   #idle: Notice | null = null;
 
   constructor(

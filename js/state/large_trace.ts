@@ -1,8 +1,8 @@
 /** A trace too large for the browser: its outline, the part in view in detail, and what the kernel is asked. */
 
 import { firstAtLeast } from "../model/lod/bisect";
-import { LooseDetails, looseEntries, type SameName, type WholeNumbers } from "../model/lod/exact_events";
-import { eventAt, placeOfEvent } from "../model/lod/merged";
+import { exactEntries, type SameName, SparseDetails, type WholeNumbers } from "../model/lod/exact_events";
+import { entryOfEvent, eventAt } from "../model/lod/merged";
 import { type Window, wantedWindow } from "../model/lod/next_window";
 import { compose, joined, type Outline, type Part } from "../model/lod/outline";
 import type { RangeSelection, RangeStatistics } from "../model/search/range_statistics";
@@ -12,9 +12,9 @@ import { type DetailsView, readDetails } from "../model/wire/details";
 import { type Entries, readEntries } from "../model/wire/entries";
 import { readTracks } from "../model/wire/memory";
 import { readDrawn } from "../model/wire/read_drawn";
-import { Asking } from "./kernel_requests";
+import type { KernelQueries } from "./kernel_queries";
+import { KernelRequests } from "./kernel_requests";
 import type { Navigation } from "./navigation";
-import type { Remote } from "./remote";
 import type { Store } from "./store";
 
 /** A gesture moves on before an answer could come: the first question waits for so long to be about its end. */
@@ -26,17 +26,17 @@ interface Search {
   /** Null until the answer comes. */
   ids: Uint32Array | null;
   /** Which entries of the outline stand for something found. */
-  lit: Uint8Array;
+  isMatch: Uint8Array;
 }
 
-export class Large implements Remote {
-  readonly asking: Asking;
+export class LargeTrace implements KernelQueries {
+  readonly requests: KernelRequests;
   #part: Part | null = null;
   #partText = "";
-  #asked: Window | null = null;
+  #requested: Window | null = null;
   #timer = 0;
   #hasMemory = false;
-  #loose: Entries | null = null;
+  #exact: Entries | null = null;
   #search: Search | null = null;
   #same: { event: number; same: SameName } | null = null;
   /** The selected events that were last asked for. */
@@ -48,7 +48,7 @@ export class Large implements Remote {
     readonly navigation: Navigation,
     readonly signal: AbortSignal,
   ) {
-    this.asking = new Asking(store, signal);
+    this.requests = new KernelRequests(store, signal);
     store.remote = this;
     store.on(["viewport"], () => this.#consider(), signal);
     store.on(["selection"], () => this.#look(), signal);
@@ -60,33 +60,33 @@ export class Large implements Remote {
   matches(text: string, step: number | null): Matches | null {
     let search = this.#search;
     if (search?.text !== text || search.step !== step) {
-      search = { text, step, ids: null, lit: new Uint8Array(0) };
+      search = { text, step, ids: null, isMatch: new Uint8Array(0) };
       this.#search = search;
       this.#find(search);
     }
     return search.ids && { ids: search.ids, mask: this.#mask(search.ids, search) };
   }
 
-  sameName(place: number): SameName | null {
-    const isSelected = eventAt(this.store.drawn, place) === this.#same?.event;
+  sameName(entry: number): SameName | null {
+    const isSelected = eventAt(this.store.drawn, entry) === this.#same?.event;
     return isSelected ? (this.#same?.same ?? null) : null;
   }
 
   async statistics(range: RangeSelection, by: "op" | "name"): Promise<RangeStatistics | null> {
     const { start, end, lanes, step } = range;
-    const answer = await this.asking.ask({ kind: "statistics", start, end, lanes, step, by });
+    const answer = await this.requests.ask({ kind: "statistics", start, end, lanes, step, by });
     return answer?.answer as RangeStatistics | null;
   }
 
   async #find(search: Search): Promise<void> {
     const { text, step } = search;
     const number = step === null ? null : this.store.drawn.steps[step].step;
-    const answer = await this.asking.ask({ kind: "search", text, step: number });
+    const answer = await this.requests.ask({ kind: "search", text, step: number });
     // Somebody who types has asked for something else by now.
     if (!answer || this.#search !== search || this.signal.aborted) return;
-    const [ids, lit] = answer.buffers;
+    const [ids, isMatch] = answer.buffers;
     search.ids = new Uint32Array(ids.slice().buffer);
-    search.lit = lit;
+    search.isMatch = isMatch;
     this.store.showMatches();
     this.#consider();
   }
@@ -94,21 +94,21 @@ export class Large implements Remote {
   /** Which entries stand for something found. */
   #mask(ids: Uint32Array, search: Search): Uint8Array {
     const { merged, count } = this.store.drawn;
-    const blocks = [this.outline.entries, this.#part?.entries, this.#loose].filter((block) => !!block);
+    const blocks = [this.outline.entries, this.#part?.entries, this.#exact].filter((block) => !!block);
     const isOf = (block: Entries) => block === this.#part?.entries && this.#partText === search.text;
     const mask = joined(blocks, Uint8Array, count, (block) =>
-      block === this.outline.entries ? search.lit : isOf(block) ? block.lit : null,
+      block === this.outline.entries ? search.isMatch : isOf(block) ? block.isMatch : null,
     );
-    for (let place = merged?.fine ?? count; place < count; place++) {
-      const event = merged?.events[place] ?? place;
-      mask[place] = ids[firstAtLeast(ids, event)] === event ? 1 : 0;
+    for (let entry = merged?.fine ?? count; entry < count; entry++) {
+      const event = merged?.events[entry] ?? entry;
+      mask[entry] = ids[firstAtLeast(ids, event)] === event ? 1 : 0;
     }
     return mask;
   }
 
   /** Ask for the part in view unless it is there; one question at a time, always about the latest view. */
   #consider(): void {
-    if (this.#asked || this.#timer) return;
+    if (this.#requested || this.#timer) return;
     if (!this.#want()) {
       this.#remember();
       return;
@@ -131,10 +131,10 @@ export class Large implements Remote {
   async #ask(): Promise<void> {
     const want = this.#want();
     if (!want) return;
-    this.#asked = want;
+    this.#requested = want;
     const { ids, text = "", step = null } = this.#search ?? {};
     const found = ids ? { text, step: step === null ? null : this.store.drawn.steps[step].step } : null;
-    const answer = await this.asking.ask({
+    const answer = await this.requests.ask({
       kind: "window",
       ...want,
       ...(found ?? { text: "", step: null }),
@@ -146,7 +146,7 @@ export class Large implements Remote {
       this.#partText = found?.text ?? "";
       this.#show(this.store.details);
     }
-    this.#asked = null;
+    this.#requested = null;
     if (answer) this.#consider();
   }
 
@@ -154,7 +154,7 @@ export class Large implements Remote {
   async #remember(): Promise<void> {
     if (this.#hasMemory || this.outline.rest !== "windows") return;
     this.#hasMemory = true;
-    const answer = await this.asking.ask({ kind: "memory" });
+    const answer = await this.requests.ask({ kind: "memory" });
     if (!answer || this.signal.aborted) return;
     const container = await openContainer(answer.buffers[0]);
     const tracks = readTracks(container, stringsIn(container));
@@ -162,7 +162,7 @@ export class Large implements Remote {
   }
 
   #show(details: DetailsView | null): void {
-    this.store.replace(compose(this.outline, this.#part, this.#loose), details);
+    this.store.replace(compose(this.outline, this.#part, this.#exact), details);
   }
 
   /** Have all about the selected events at hand. */
@@ -174,18 +174,18 @@ export class Large implements Remote {
     if (wanted === this.#wanted) return;
     this.#wanted = wanted;
     if (events.length === 0) return;
-    const isUnknown = events.some((event) => placeOfEvent(store.drawn, event) === null);
-    const answer = await this.asking.ask({ kind: "events", events });
+    const isUnknown = events.some((event) => entryOfEvent(store.drawn, event) === null);
+    const answer = await this.requests.ask({ kind: "events", events });
     if (!answer || this.#wanted !== wanted) return;
     const numbers = answer.answer as WholeNumbers;
     const few = await readDrawn(answer.buffers[0]);
     const known = await readDetails(answer.buffers[1], few);
     if (this.signal.aborted || this.#wanted !== wanted) return;
     const { originNs } = this.outline.described;
-    this.#loose = looseEntries(few, numbers, originNs);
+    this.#exact = exactEntries(few, numbers, originNs);
     this.#same = numbers.same ? { event: events[0], same: numbers.same } : null;
     const later = Number(few.originNs - originNs);
-    this.#show(new LooseDetails(known, numbers.events, later, () => store.drawn));
+    this.#show(new SparseDetails(known, numbers.events, later, () => store.drawn));
     if (isUnknown) this.navigation.revealSelection();
   }
 }

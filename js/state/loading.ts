@@ -4,7 +4,7 @@ import { formatCount } from "../model/format/units";
 import type { Outline } from "../model/lod/outline";
 import { readDetails } from "../model/wire/details";
 import { readDrawn } from "../model/wire/read_drawn";
-import { Large } from "./large_trace";
+import { LargeTrace } from "./large_trace";
 import type { Navigation } from "./navigation";
 import type { Store } from "./store";
 
@@ -13,7 +13,7 @@ const message = (error: unknown) => (error instanceof Error ? error.message : St
 /** Fetch it; `outline` is what was drawn, null when that was everything. */
 export function loadRest(store: Store, outline: Outline | null, navigation: Navigation): void {
   if (!HAS_KERNEL || !outline) loadDetails(store, store.host.details(store.signal));
-  else if (outline.rest === "windows") new Large(store, outline, navigation, store.signal);
+  else if (outline.rest === "windows") new LargeTrace(store, outline, navigation, store.signal);
   else loadChunks(store, outline, navigation);
 }
 
@@ -31,10 +31,10 @@ function loadChunks(store: Store, outline: Outline, navigation: Navigation): voi
   const { host, signal } = store;
   const meanwhile = new AbortController();
   signal.addEventListener("abort", () => meanwhile.abort());
-  const large = new Large(store, outline, navigation, meanwhile.signal);
+  const large = new LargeTrace(store, outline, navigation, meanwhile.signal);
   const shown = `${formatCount(outline.entries.length)} of ${formatCount(outline.total)}`;
   const progress = (done: number, total: number) =>
-    large.asking.notice({ text: `Showing ${shown} events, loading …`, part: done / total });
+    large.requests.notice({ text: `Showing ${shown} events, loading …`, part: done / total });
   progress(0, 1);
   const drawn = host.rest("drawn", progress, signal);
   // Asked for at once: the kernel may be busy by the time the first answer is here.

@@ -7,7 +7,7 @@ const GLIDE_MS = 160;
 /** Held keys: zoom by this factor and pan by this part of the window in a second, before acceleration. */
 const ZOOM_PER_SECOND = 5;
 const PAN_PER_SECOND = 1.1;
-const SHIFT = 3;
+const SHIFT_SPEED_FACTOR = 3;
 /** A tap moves as far as this long a hold. */
 const TAP_MS = 90;
 
@@ -54,7 +54,7 @@ export class Motion {
 
   #advance(zoom: number, move: number, seconds: number): void {
     const { store } = this;
-    const rate = seconds * (this.#shift ? SHIFT : 1);
+    const rate = seconds * (this.#shift ? SHIFT_SPEED_FACTOR : 1);
     const { viewport, bounds } = store;
     const at = store.cursor ?? (viewport.start + viewport.end) / 2;
     const next = zoom

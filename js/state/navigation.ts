@@ -1,7 +1,7 @@
 /** Where a timeline looks: moves the view in time and the lanes up and down, so that something is seen. */
 
 import { GROUP_HEIGHT } from "../model/lanes/layout";
-import { placeOfEvent } from "../model/lod/merged";
+import { entryOfEvent } from "../model/lod/merged";
 import { fit, type Viewport, zoomAt } from "../model/viewport";
 import { Motion } from "./motion";
 import type { Store } from "./store";
@@ -66,7 +66,7 @@ export class Navigation {
     const { store } = this;
     store.setPanel({ panelOpen: true });
     store.selectInRun({ events: [event] });
-    if (placeOfEvent(store.drawn, event) !== null) this.revealSelection();
+    if (entryOfEvent(store.drawn, event) !== null) this.revealSelection();
   }
 
   /** Bring what is selected into view: its step, its lane, its time. */
@@ -117,9 +117,9 @@ export class Navigation {
   keepLanesInSight(lanes: readonly number[]): void {
     const { store } = this;
     if (!lanes.some((lane) => store.placement.lane(lane))) this.#uncoverLane(lanes[0]);
-    const places = lanes.map((lane) => store.placement.lane(lane)).filter((item) => item !== undefined);
-    if (places.length === 0) return;
-    const first = places.reduce((one, other) => (other.y < one.y ? other : one));
+    const items = lanes.map((lane) => store.placement.lane(lane)).filter((item) => item !== undefined);
+    if (items.length === 0) return;
+    const first = items.reduce((one, other) => (other.y < one.y ? other : one));
     const bottom = first.y + Math.min(first.height, store.height - HEADROOM);
     if (first.y < store.scroll + GROUP_HEIGHT || bottom > store.scroll + store.height)
       store.scrollTo(first.y - HEADROOM);

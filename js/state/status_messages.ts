@@ -1,9 +1,9 @@
 /** What the status line says instead of its hints. */
 
-import type { Notice } from "./remote";
+import type { Notice } from "./kernel_queries";
 import { Topics } from "./topics";
 
-export class Said extends Topics {
+export class StatusMessages extends Topics {
   /** What went wrong last. */
   failure: string | null = null;
   /** What is going on. */

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, vi } from "vitest";
-import { HeldHost } from "../host/static_host";
+import { StaticHost } from "../host/static_host";
 import { Actions } from "../input/actions";
 import { makeDrawn } from "../model/wire/testing/synthetic";
 import { Store } from "./store";
@@ -21,7 +21,7 @@ function made() {
     { step: 0, start: 100, end: 190, events: 1 },
     { step: 1, start: 200, end: 280, events: 1 },
   ];
-  const host = new HeldHost({ drawn: vi.fn(), details: vi.fn() }, {});
+  const host = new StaticHost({ drawn: vi.fn(), details: vi.fn() }, {});
   const store = new Store(drawn, host, new AbortController().signal);
   store.setSize(1000, 300);
   store.setStep(null);

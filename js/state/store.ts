@@ -1,23 +1,23 @@
 /** The state of one view. Panels, canvases and input read it; only its methods change it. */
 
 import type { Host, Options } from "../host/host";
-import { Aligned } from "../model/lanes/aligned_steps";
+import { AlignedSteps } from "../model/lanes/aligned_steps";
 import { type Arrangement, arrange } from "../model/lanes/layout";
 import { Placement } from "../model/lanes/placement";
 import { liesIn } from "../model/lanes/selection_step";
 import { isSparse } from "../model/lanes/step_bars";
-import { byEventId, byPlace } from "../model/lod/merged";
+import { byEntry, byEventId } from "../model/lod/merged";
 import type { Theme } from "../model/paint/palette";
 import { type Matches, search } from "../model/search/search";
 import type { Drawn, Row, Selection } from "../model/types";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { DetailsView } from "../model/wire/details";
 import type { Moment, Track } from "../model/wire/memory";
-import { Shown } from "./derived";
+import { DerivedRows } from "./derived";
 import { HoverAndMarks, type Mark } from "./hover_and_marks";
+import type { KernelQueries } from "./kernel_queries";
 import { LaneChoices } from "./lane_choices";
 import { Painting } from "./painting";
-import type { Remote } from "./remote";
 
 /** More aligned steps than these begin folded. */
 const FEW_STEPS = 4;
@@ -28,7 +28,7 @@ export class Store extends HoverAndMarks {
   /** The memory of each allocator, once it is known; in the run's times. */
   tracks: readonly Track[] = [];
   /** Answers what the browser cannot, where it holds only parts of the trace. */
-  remote: Remote | null = null;
+  remote: KernelQueries | null = null;
   step: number | null = null;
   viewport: Viewport = { start: 0, end: 1 };
   arrangement: Arrangement = { items: [], height: 0 };
@@ -49,8 +49,8 @@ export class Store extends HoverAndMarks {
   readonly lanes = new LaneChoices(() => this.rearrange());
   readonly history = new History();
   /** Set while the steps are shown under each other, each from its own start. */
-  aligned: Aligned | null = null;
-  shown!: Shown;
+  aligned: AlignedSteps | null = null;
+  derived!: DerivedRows;
   #drawn: Drawn;
 
   constructor(
@@ -79,7 +79,7 @@ export class Store extends HoverAndMarks {
 
   /** The rows of each lane. */
   get rows(): Row[][] {
-    return this.shown.rows;
+    return this.derived.rows;
   }
 
   /** The times the present step or the whole run spans. */
@@ -104,7 +104,7 @@ export class Store extends HoverAndMarks {
   /** What is selected, events by their places in `drawn`; one that is not there is left out. */
   get selection(): Selection | null {
     const selection = this.host.get("selection");
-    return byPlace(this.drawn, this.aligned ? this.aligned.fromRun(selection) : selection);
+    return byEntry(this.drawn, this.aligned ? this.aligned.fromRun(selection) : selection);
   }
 
   /** The one selected event, or null. */
@@ -131,8 +131,8 @@ export class Store extends HoverAndMarks {
   showStep(step: number | null, aligned = false): void {
     this.step = step;
     this.setHover(null, null);
-    this.aligned = aligned ? new Aligned(this.run) : null;
-    this.shown = new Shown(this.drawn, step);
+    this.aligned = aligned ? new AlignedSteps(this.run) : null;
+    this.derived = new DerivedRows(this.drawn, step);
     this.viewport = fit(this.bounds, this.bounds, 0.01);
     this.scroll = 0;
     this.matches = this.#find();
@@ -149,9 +149,9 @@ export class Store extends HoverAndMarks {
     // More of the same merged trace has no other lanes, rows or overview; frames should not wait for those.
     const isPart = drawn.merged !== null && this.#drawn.merged !== null && details === this.details;
     this.#drawn = drawn;
-    this.aligned &&= new Aligned(drawn);
+    this.aligned &&= new AlignedSteps(drawn);
     this.details = details;
-    this.shown = new Shown(this.drawn, this.step);
+    this.derived = new DerivedRows(this.drawn, this.step);
     this.hover = null;
     this.matches = this.#find();
     this.repaint();
@@ -178,7 +178,7 @@ export class Store extends HoverAndMarks {
       filter: this.host.get("lane_filter"),
       tracks: this.aligned ? [] : this.tracks,
     });
-    this.placement = new Placement(this.drawn, this.arrangement, this.shown.rowNumbers, this.step);
+    this.placement = new Placement(this.drawn, this.arrangement, this.derived.rowNumbers, this.step);
     this.scrollTo(this.scroll);
   }
 

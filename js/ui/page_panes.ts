@@ -2,7 +2,7 @@
 
 import { bindSize } from "./resize_handle";
 
-const LEAST = 160;
+const MIN_PANE_PX = 160;
 
 /** A place for a timeline that takes `part` of the window, and the line under it, called `label`. */
 export function timelinePane(
@@ -24,8 +24,8 @@ export function timelinePane(
   const write = (size: number) => (pane.style.height = `${(100 * size) / innerHeight}%`);
   const others = () => [...(pane.parentElement?.querySelectorAll(".tfvis-timeline") ?? [])];
   const taken = () => others().reduce((sum, each) => sum + (each === pane ? 0 : each.clientHeight), 0);
-  const most = () => Math.max(innerHeight - taken() - LEAST, LEAST);
-  bindSize(splitter, { axis: "y", direction: 1, least: LEAST, most, read, write }, signal);
+  const most = () => Math.max(innerHeight - taken() - MIN_PANE_PX, MIN_PANE_PX);
+  bindSize(splitter, { axis: "y", direction: 1, least: MIN_PANE_PX, most, read, write }, signal);
   return { pane, splitter };
 }
 

@@ -27,10 +27,10 @@ export function bindTips(root: HTMLElement, signal: AbortSignal): void {
   const show = (element: Element) => {
     clearTimeout(timer);
     if (element === about) return;
-    const told = root.querySelector(`#${CSS.escape(element.getAttribute("aria-describedby") ?? "")}`);
-    if (!told?.textContent) return;
+    const description = root.querySelector(`#${CSS.escape(element.getAttribute("aria-describedby") ?? "")}`);
+    if (!description?.textContent) return;
     about = element;
-    tip.textContent = told.textContent;
+    tip.textContent = description.textContent;
     tip.showPopover();
     place(tip, element.getBoundingClientRect());
   };

@@ -10,10 +10,10 @@ import { bindWheel } from "../input/wheel";
 import { isolated } from "../model/format/bidi";
 import { formatDuration, formatNumber } from "../model/format/units";
 import { countSteps } from "../model/lanes/step_bars";
-import { eventCount, placeOfEvent } from "../model/lod/merged";
+import { entryOfEvent, eventCount } from "../model/lod/merged";
 import type { Outline } from "../model/lod/outline";
-import { Pairing } from "../state/comparison_link";
-import { Linking } from "../state/dashboard_link";
+import { ComparisonLink } from "../state/comparison_link";
+import { DashboardLink } from "../state/dashboard_link";
 import { loadRest } from "../state/loading";
 import type { Store } from "../state/store";
 import { bindSize } from "../ui/resize_handle";
@@ -40,12 +40,12 @@ export interface Mounted {
 }
 
 /** Toolbar, overview, ruler, status line and borders (CSS px). */
-const AROUND_LANES = 38 + 38 + 22 + 26 + 2;
-const STEP_STRIP = 34;
+const AROUND_LANES_PX = 38 + 38 + 22 + 26 + 2;
+const STEP_STRIP_PX = 34;
 /** A little trace does not take the room of a large one, but its details need some. */
-const LEAST = 400;
+const MIN_HEIGHT_PX = 400;
 /** Below this width (CSS px) details go under the lanes and do not open by themselves; the style sheet has it too. */
-const NARROW = 900;
+const NARROW_PX = 900;
 
 export function assemble(
   root: HTMLElement,
@@ -60,9 +60,9 @@ export function assemble(
   const description = `${formatNumber(eventCount(drawn), "event")} in ${formatNumber(drawn.lanes.length, "lane")} over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
   render(<Skeleton description={description} />, root);
   if (!OWNS_PAGE && !host.fills) {
-    const strip = countSteps(drawn.steps) > 1 ? STEP_STRIP : 0;
+    const strip = countSteps(drawn.steps) > 1 ? STEP_STRIP_PX : 0;
     const fitted = () => {
-      const needed = Math.max(AROUND_LANES + strip + store.arrangement.height + 12, LEAST);
+      const needed = Math.max(AROUND_LANES_PX + strip + store.arrangement.height + 12, MIN_HEIGHT_PX);
       return Math.min(host.get("height"), needed);
     };
     root.style.height = `${fitted()}px`;
@@ -122,11 +122,11 @@ export function assemble(
   watchTheme(retheme, signal);
   const observer = new ResizeObserver(() => {
     // Also the first size: at mount a restored or hidden output has none.
-    if (store.width === 0 && root.clientWidth < NARROW)
+    if (store.width === 0 && root.clientWidth < NARROW_PX)
       store.setPanel({ panelOpen: store.selection !== null });
     store.setSize(lanes.clientWidth, lanes.clientHeight);
     // Details that have just opened below the lanes may cover what they are about.
-    if (root.clientWidth < NARROW && store.selected !== null) actions.keepInSight(store.selected);
+    if (root.clientWidth < NARROW_PX && store.selected !== null) actions.keepInSight(store.selected);
     frame.resize();
   });
   observer.observe(lanes);
@@ -137,8 +137,8 @@ export function assemble(
   if (store.selection) actions.revealSelection();
   if (HAS_PANELS && host.link) {
     const { side } = host.pair ?? {};
-    if (side === undefined) new Linking(store, actions, host.link);
-    else new Pairing(store, actions, host.link, side, root);
+    if (side === undefined) new DashboardLink(store, actions, host.link);
+    else new ComparisonLink(store, actions, host.link, side, root);
   }
   // On a page of its own nothing else can want the keys.
   if (OWNS_PAGE) {
@@ -150,7 +150,7 @@ export function assemble(
   return {
     store,
     times: frame.times,
-    locate: (event) => locate(lanes, store, placeOfEvent(store.drawn, event)),
+    locate: (event) => locate(lanes, store, entryOfEvent(store.drawn, event)),
   };
 }
 

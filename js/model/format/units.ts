@@ -101,15 +101,15 @@ export function formatPercent(fraction: number): string {
 
 /** Three significant digits of `value` in the unit that keeps it below `base`. */
 function scaled(value: number, base: number, units: readonly string[]): string {
-  let place = 0;
+  let index = 0;
   let rest = value;
   // 999.5 would round to 1000: the next unit shows it better.
-  while (place + 1 < units.length && rest >= (base === 1000 ? 999.5 : base)) {
+  while (index + 1 < units.length && rest >= (base === 1000 ? 999.5 : base)) {
     rest /= base;
-    place++;
+    index++;
   }
   const digits = rest >= 99.95 ? groupThousands(rest.toFixed(0)) : rest.toFixed(rest >= 9.995 ? 1 : 2);
-  return `${digits} ${units[place]}`.trimEnd();
+  return `${digits} ${units[index]}`.trimEnd();
 }
 
 function groupThousands(digits: string): string {

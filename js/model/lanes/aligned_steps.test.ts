@@ -3,7 +3,7 @@ import { packLanes } from "../lod/rows";
 import { rangeStatistics } from "../search/range_statistics";
 import { search } from "../search/search";
 import { makeDrawn } from "../wire/testing/synthetic";
-import { Aligned } from "./aligned_steps";
+import { AlignedSteps } from "./aligned_steps";
 
 const run = {
   ...makeDrawn([
@@ -17,9 +17,9 @@ const run = {
     { step: 1, start: 100, end: 109, events: 2 },
   ],
 };
-const aligned = new Aligned(run);
+const aligned = new AlignedSteps(run);
 
-describe("Aligned", () => {
+describe("AlignedSteps", () => {
   it("gives every step lanes of its own and times of its own", () => {
     expect(aligned.drawn.lanes.map((lane) => [lane.task, lane.lane, lane.events])).toEqual([
       ["step 0", run.lanes[0].lane, 1],
@@ -61,7 +61,7 @@ describe("Aligned", () => {
       { step: 0, start: 100, end: 105, events: 1 },
       { step: 1, start: 200, end: 209, events: 1 },
     ];
-    const either = new Aligned(long);
+    const either = new AlignedSteps(long);
     const { drawn } = either;
     expect(drawn.span).toBe(9);
     const rows = packLanes(drawn, null);

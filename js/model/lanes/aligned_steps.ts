@@ -3,12 +3,12 @@
  * What is of no step has no start to count from, and is mostly far longer than a step: it is left out.
  */
 import type { Drawn, Lane, Selection } from "../types";
-import { placeLabel } from "./labels";
+import { locationLabel } from "./labels";
 
 /** Lanes are numbered in two bytes. */
-const MOST_LANES = 0xffff;
+const MAX_LANES = 0xffff;
 
-export class Aligned {
+export class AlignedSteps {
   /** The events by the same ids, with the steps' lanes as lanes and times from each step's start. */
   readonly drawn: Drawn;
   readonly #run: Drawn;
@@ -26,17 +26,17 @@ export class Aligned {
     const numbers = new Uint16Array(seen.length);
     const lanes: Lane[] = [];
     const isOutside = (at: number) => run.steps[at].step < 0;
-    for (const [place, events] of seen.entries()) {
+    for (const [index, events] of seen.entries()) {
       if (events === 0) continue;
-      const at = Math.floor(place / run.lanes.length);
-      const lane = run.lanes[place % run.lanes.length];
-      numbers[place] = lanes.length;
-      const group = { task: stepName(run, at), device: placeLabel(lane.task, lane.device) };
+      const at = Math.floor(index / run.lanes.length);
+      const lane = run.lanes[index % run.lanes.length];
+      numbers[index] = lanes.length;
+      const group = { task: stepName(run, at), device: locationLabel(lane.task, lane.device) };
       lanes.push({ ...lane, ...(isOutside(at) ? {} : group), id: lanes.length, events });
       this.#stepOf.push(at);
       this.#laneOf.push(lane.id);
     }
-    if (lanes.length > MOST_LANES) throw new Error(`${run.steps.length} steps are too many to align`);
+    if (lanes.length > MAX_LANES) throw new Error(`${run.steps.length} steps are too many to align`);
     this.drawn = {
       ...run,
       lanes,
@@ -91,6 +91,6 @@ export class Aligned {
 }
 
 /** What the group of a step is called. */
-function stepName(run: Drawn, place: number): string {
-  return `step ${run.steps[place].step}`;
+function stepName(run: Drawn, index: number): string {
+  return `step ${run.steps[index].step}`;
 }

@@ -7,9 +7,9 @@ import { type Viewport, xAt } from "../viewport";
 import { taskLabel } from "./labels";
 
 /** An interval whose ends are at most so many times as far from 0 as one another is said as ±. */
-const ALIKE = 1.5;
+const SYMMETRIC_RATIO = 1.5;
 /** A band of fewer px would only make the cursor look thick. */
-const NARROWEST = 2;
+const MIN_BAND_PX = 2;
 
 /** An interval as the wire has it: null is unbounded, and the first task is the one that others are compared with. */
 export interface WireClock {
@@ -19,10 +19,10 @@ export interface WireClock {
 }
 
 /** Give lanes the clock of their task, where it is known and not exact. */
-export function withClocks(lanes: Lane[], told: readonly WireClock[]): Lane[] {
+export function withClocks(lanes: Lane[], bounds: readonly WireClock[]): Lane[] {
   const clocks = new Map<string, Clock>();
-  for (const { task, low, high } of told.slice(1)) {
-    const clock = { task, low: low ?? -Infinity, high: high ?? Infinity, against: told[0].task };
+  for (const { task, low, high } of bounds.slice(1)) {
+    const clock = { task, low: low ?? -Infinity, high: high ?? Infinity, against: bounds[0].task };
     if (clock.high > clock.low) clocks.set(task, clock);
   }
   if (clocks.size === 0) return lanes;
@@ -47,7 +47,7 @@ export function clockBand(
 ): { from: number; to: number } | null {
   // What is shown late was earlier.
   const [from, to] = [time - high, time - low].map((end) => xAt(viewport, end, width));
-  return Number.isFinite(to - from) && to - from >= NARROWEST ? { from, to } : null;
+  return Number.isFinite(to - from) && to - from >= MIN_BAND_PX ? { from, to } : null;
 }
 
 /** The interval in a few characters, rounded to a wider one: "±0.42 ms", "−0.1 … +0.9 ms", "≥ −20 ms", "unknown". */
@@ -57,7 +57,7 @@ export function clockText({ low, high }: Clock): string {
   if (low === -Infinity) return `≤ ${bound(high, true, timeUnit(high))} ${timeUnit(high).name}`;
   const [near, far] = [Math.min(-low, high), Math.max(-low, high)];
   const unit = timeUnit(Math.max(Math.abs(low), Math.abs(high)));
-  if (far <= ALIKE * near) return `±${bound(far, true, unit).slice(1)} ${unit.name}`;
+  if (far <= SYMMETRIC_RATIO * near) return `±${bound(far, true, unit).slice(1)} ${unit.name}`;
   // A much smaller end would be all zeros in the unit of the other.
   const unitOf = (end: number) => (end === 0 || Math.abs(end) >= unit.ns / 100 ? unit : timeUnit(end));
   const first = `${bound(low, false, unitOf(low))}${unitOf(low) === unitOf(high) ? "" : ` ${unitOf(low).name}`}`;

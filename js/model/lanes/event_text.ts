@@ -2,12 +2,12 @@
 
 import { isolated } from "../format/bidi";
 import type { Drawn } from "../types";
-import { laneLabel, placeLabel, taskLabel } from "./labels";
+import { laneLabel, locationLabel, taskLabel } from "./labels";
 
 /** A full device name as "worker 1 · GPU:0". */
 export function deviceName(device: string): string {
   const at = device.indexOf("/device:");
-  return isolated(at < 0 ? placeLabel("", device) : placeLabel(device.slice(0, at), device));
+  return isolated(at < 0 ? locationLabel("", device) : locationLabel(device.slice(0, at), device));
 }
 
 /** A full task name as "worker 1". */
@@ -16,9 +16,12 @@ export function taskName(task: string): string {
 }
 
 /** Where an event ran: "worker 1 · GPU:0 · stream 13". */
-export function placeOf(drawn: Drawn, id: number): string {
+export function locationOf(drawn: Drawn, id: number): string {
   const lane = drawn.lanes[drawn.lane[id]];
-  return [placeLabel(lane.task, lane.device), laneLabel(lane.lane)].filter(Boolean).map(isolated).join(" · ");
+  return [locationLabel(lane.task, lane.device), laneLabel(lane.lane)]
+    .filter(Boolean)
+    .map(isolated)
+    .join(" · ");
 }
 
 export function opOf(drawn: Drawn, id: number): string {

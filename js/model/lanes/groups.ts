@@ -1,7 +1,7 @@
 /** Which lanes stand together under one header. */
 
 import type { Lane } from "../types";
-import { deviceLabel, placeLabel, taskLabel } from "./labels";
+import { deviceLabel, locationLabel, taskLabel } from "./labels";
 
 export type GroupBy = "device" | "kind" | "none";
 
@@ -25,16 +25,16 @@ export function groupLanes(lanes: readonly Lane[], by: Exclude<GroupBy, "none">)
     const groups = devices.map(([device, ofDevice]) => deviceGroup(task, device, ofDevice));
     // A header over one header says nothing.
     if (tasks.size === 1 || devices.length === 1) return groups;
-    const inner = groups.map((group, place) => ({
+    const inner = groups.map((group, index) => ({
       ...group,
-      label: deviceLabel(devices[place][0]) || group.label,
+      label: deviceLabel(devices[index][0]) || group.label,
     }));
     return [{ key: task, label: taskHeader(task), path: task, groups: inner, lanes: [], context: nothing }];
   });
 }
 
 function deviceGroup(task: string, device: string, lanes: Lane[]): Group {
-  const label = placeLabel(task, device) || "unknown device";
+  const label = locationLabel(task, device) || "unknown device";
   return { key: `${task}\0${device}`, label, path: device || task, groups: [], lanes, context: nothing };
 }
 
@@ -51,7 +51,7 @@ function byKind(lanes: readonly Lane[]): Group[] {
     path: kind,
     groups: [],
     lanes: ofKind,
-    context: (lane) => placeLabel(lane.task, lane.device),
+    context: (lane) => locationLabel(lane.task, lane.device),
   }));
 }
 

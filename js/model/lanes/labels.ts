@@ -33,22 +33,22 @@ export function laneLabel(lane: string): string {
 }
 
 /** "worker 1 · GPU:0", or what of it is known. */
-export function placeLabel(task: string, device: string): string {
+export function locationLabel(task: string, device: string): string {
   return [taskLabel(task), deviceLabel(device)].filter((part) => part !== "").join(" · ");
 }
 
 /** Where some lanes are: the lane, device or task that they have in common, the smallest of these; "" without one. */
-export function commonPlace(lanes: readonly Called[]): string {
+export function commonLocation(lanes: readonly Called[]): string {
   const [first, ...others] = lanes;
   const isSame = (part: keyof Called) => others.every((lane) => lane[part] === first[part]);
   if (!first || !isSame("task")) return "";
   if (!isSame("device")) return taskLabel(first.task);
-  const place = placeLabel(first.task, first.device);
+  const place = locationLabel(first.task, first.device);
   return isSame("lane") ? [place, laneLabel(first.lane)].filter((part) => part !== "").join(" · ") : place;
 }
 
 /** All that a lane is called, in full and short spelling and lower case, to look for words in. */
-export function laneWords({ task, device, lane }: Called): string {
+export function laneSearchText({ task, device, lane }: Called): string {
   return [task, device, lane, taskLabel(task), deviceLabel(device), laneLabel(lane)].join(" ").toLowerCase();
 }
 
@@ -56,8 +56,10 @@ export function laneWords({ task, device, lane }: Called): string {
  * Whether a lane is called by all `words` (lower case). A number is one only as a word of the short spelling:
  * in "/job:worker/replica:0/task:1" the 0 says nothing of worker 0.
  */
-export function isLaneCalled(lane: Called, words: readonly string[]): boolean {
+export function matchesLane(lane: Called, words: readonly string[]): boolean {
   const { task, device, lane: name } = lane;
   const short = [taskLabel(task), deviceLabel(device), laneLabel(name)].join(" ").toLowerCase().split(" ");
-  return words.every((word) => (/^\d+$/.test(word) ? short.includes(word) : laneWords(lane).includes(word)));
+  return words.every((word) =>
+    /^\d+$/.test(word) ? short.includes(word) : laneSearchText(lane).includes(word),
+  );
 }

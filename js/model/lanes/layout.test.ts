@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { packLanes } from "../lod/rows";
 import { type Made, makeDrawn, makeLane, randomNumbers } from "../wire/testing/synthetic";
 import { withClocks } from "./clock_bounds";
-import { commonPlace, deviceLabel, laneLabel, placeLabel, taskLabel } from "./labels";
+import { commonLocation, deviceLabel, laneLabel, locationLabel, taskLabel } from "./labels";
 import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./layout";
 
 const WORKER_0 = "/job:worker/replica:0/task:0";
@@ -236,9 +236,9 @@ describe("labels", () => {
       "odd lane",
     ]);
     expect([
-      placeLabel(PS, `${PS}/device:CPU:0`),
-      placeLabel("", "/device:CPU:0"),
-      placeLabel("", ""),
+      locationLabel(PS, `${PS}/device:CPU:0`),
+      locationLabel("", "/device:CPU:0"),
+      locationLabel("", ""),
     ]).toEqual(["ps 0 · CPU:0", "CPU:0", ""]);
   });
 
@@ -248,7 +248,7 @@ describe("labels", () => {
     const beside = { ...one, lane: "memset" };
     const other = { ...one, device: cpu };
     const far = { task: WORKER_1, device: "", lane: "" };
-    expect([[one], [one, beside], [one, other], [one, far], [far], []].map(commonPlace)).toEqual([
+    expect([[one], [one, beside], [one, other], [one, far], [far], []].map(commonLocation)).toEqual([
       "ps 0 · GPU:0 · stream 13",
       "ps 0 · GPU:0",
       "ps 0",

@@ -4,7 +4,7 @@ import type { Clock, Drawn, Lane, Row } from "../types";
 import type { Track } from "../wire/memory";
 import { commonClock } from "./clock_bounds";
 import { type Group, type GroupBy, groupLanes } from "./groups";
-import { isLaneCalled, laneLabel, placeLabel } from "./labels";
+import { laneLabel, locationLabel, matchesLane } from "./labels";
 
 export type { GroupBy } from "./groups";
 
@@ -90,7 +90,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   const pins = new Set(options.pinned);
   const words = options.filter.toLowerCase().split(/\s+/).filter(Boolean);
   const isShown = (lane: Lane) =>
-    rows[lane.id].length > 0 && !options.hidden.has(laneKey(lane)) && isLaneCalled(lane, words);
+    rows[lane.id].length > 0 && !options.hidden.has(laneKey(lane)) && matchesLane(lane, words);
   let y = 0;
   const addLane = (lane: Lane, context: string, pinned: boolean) => {
     const height = rows[lane.id].length * ROW_HEIGHT + LANE_PAD;
@@ -101,7 +101,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   const tracks = options.tracks.filter(
     (track) =>
       !options.hidden.has(trackKey(track)) &&
-      isLaneCalled({ ...track, lane: `${track.allocator} memory` }, words),
+      matchesLane({ ...track, lane: `${track.allocator} memory` }, words),
   );
   const addTrack = (track: Track, context: string) => {
     items.push({ type: "memory", key: trackKey(track), track, context, y, height: MEMORY_HEIGHT });
@@ -140,17 +140,19 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   const byKey = new Map(drawn.lanes.map((lane) => [laneKey(lane), lane]));
   for (const key of pins) {
     const lane = byKey.get(key);
-    if (lane !== undefined && isShown(lane)) addLane(lane, placeLabel(lane.task, lane.device), true);
+    if (lane !== undefined && isShown(lane)) addLane(lane, locationLabel(lane.task, lane.device), true);
   }
   if (options.groupBy === "none") {
     for (const lane of drawn.lanes) {
-      if (isShown(lane) && !pins.has(laneKey(lane))) addLane(lane, placeLabel(lane.task, lane.device), false);
+      if (isShown(lane) && !pins.has(laneKey(lane)))
+        addLane(lane, locationLabel(lane.task, lane.device), false);
     }
   } else {
     for (const group of groupLanes(drawn.lanes, options.groupBy)) addGroup(group, 0, null);
   }
   for (const track of tracks)
-    if (options.groupBy !== "device" || !track.device) addTrack(track, placeLabel(track.task, track.device));
+    if (options.groupBy !== "device" || !track.device)
+      addTrack(track, locationLabel(track.task, track.device));
   return { items, height: y };
 }
 

@@ -16,11 +16,11 @@ export function nextInLane(
   const rank = (candidate: number) => (merged ? start[candidate] : candidate);
   for (const row of rows) {
     const sorted = merged ? row.start : row.ids;
-    let place = direction === 1 ? firstAbove(sorted, rank(id)) : firstAtLeast(sorted, rank(id)) - 1;
+    let index = direction === 1 ? firstAbove(sorted, rank(id)) : firstAtLeast(sorted, rank(id)) - 1;
     // A merged entry begins before the longest of its events.
-    if (row.ids[place] === id) place += direction;
-    if (place < 0 || place >= row.ids.length) continue;
-    const candidate = row.ids[place];
+    if (row.ids[index] === id) index += direction;
+    if (index < 0 || index >= row.ids.length) continue;
+    const candidate = row.ids[index];
     if (next === null || (rank(candidate) - rank(next)) * direction < 0) next = candidate;
   }
   return next;
@@ -45,12 +45,12 @@ export function verticalNeighbour(
   let least = Number.POSITIVE_INFINITY;
   for (const row of lane.rows) {
     const after = firstAtLeast(row.end, time);
-    for (const place of [after - 1, after]) {
-      if (place < 0 || place >= row.ids.length) continue;
-      const distance = Math.max(row.start[place] - time, time - row.end[place], 0);
+    for (const index of [after - 1, after]) {
+      if (index < 0 || index >= row.ids.length) continue;
+      const distance = Math.max(row.start[index] - time, time - row.end[index], 0);
       if (distance < least) {
         least = distance;
-        nearest = row.ids[place];
+        nearest = row.ids[index];
       }
     }
   }

@@ -1,6 +1,6 @@
 /** Whether a selection is still seen once another step is chosen. */
 
-import { placeOfEvent } from "../lod/merged";
+import { entryOfEvent } from "../lod/merged";
 import type { Drawn, Selection } from "../types";
 
 /**
@@ -10,9 +10,9 @@ import type { Drawn, Selection } from "../types";
 export function liesIn(run: Drawn, selection: Selection, step: number | null): boolean {
   if ("events" in selection) {
     return selection.events.every((event) => {
-      const place = placeOfEvent(run, event);
-      if (place === null) return false;
-      const own = run.step?.[place] ?? 0;
+      const entry = entryOfEvent(run, event);
+      if (entry === null) return false;
+      const own = run.step?.[entry] ?? 0;
       return step === null ? run.steps[own].step >= 0 : own === step;
     });
   }

@@ -36,7 +36,7 @@ describe("stepBars", () => {
 
   it("tells of the longest of the steps that share a bar", () => {
     const { bars } = stepBars(steps(1, 9, 2, 3, 4), 2);
-    expect(bars.map(({ first, last, told }) => [first, last, told])).toEqual([
+    expect(bars.map(({ first, last, described }) => [first, last, described])).toEqual([
       [0, 2, 1],
       [3, 4, 4],
     ]);
@@ -85,12 +85,12 @@ describe("stepBars", () => {
     );
     for (const most of [2, 3, 7, 50]) {
       const lit = stepBars(all, most).bars.filter((bar) => bar.isBusy);
-      expect(lit.map(({ told, isSlow }) => [told, isSlow])).toEqual([[29, false]]);
+      expect(lit.map(({ described, isSlow }) => [described, isSlow])).toEqual([[29, false]]);
     }
-    // What took longer is told of first.
+    // What took longer is described of first.
     all[28] = { ...all[28], end: all[28].start + 100 };
     const [bar] = stepBars(all, 1).bars;
-    expect([bar.told, bar.isSlow, bar.isBusy]).toEqual([28, true, true]);
+    expect([bar.described, bar.isSlow, bar.isBusy]).toEqual([28, true, true]);
   });
 
   it("takes the median of those steps in which a device computed", () => {

@@ -9,16 +9,16 @@ export interface StepBar {
   first: number;
   last: number;
   /** The one of them to tell of (place in the list): the longest, or the one with the most work if only that is slow. */
-  told: number;
-  /** The length of the longest, 0 to 1, where 1 is the longest step's, or `HIGHEST` medians when that is less. */
+  described: number;
+  /** The length of the longest, 0 to 1, where 1 is the longest step's, or `MAX_BAR_RATIO` medians when that is less. */
   height: number;
   /** Whether the longest is higher than bars are drawn. */
   isCut: boolean;
-  /** Whether any took more than `SLOW` times the median. */
+  /** Whether any took more than `SLOW_RATIO` times the median. */
   isSlow: boolean;
   /** The most that a device computed in any of them, by the same measure as `height`. */
   work: number;
-  /** Whether a device computed in any of them more than `SLOW` times the median of that. */
+  /** Whether a device computed in any of them more than `SLOW_RATIO` times the median of that. */
   isBusy: boolean;
 }
 
@@ -33,10 +33,10 @@ export interface StepBars {
 }
 
 /** A step that takes this many times the median stands out. */
-export const SLOW = 1.3;
+export const SLOW_RATIO = 1.3;
 
 /** Higher than so many medians no bar is drawn: one stray step would flatten the differences of all others. */
-export const HIGHEST = 2;
+export const MAX_BAR_RATIO = 2;
 
 /** What people call a step. */
 export function stepName(step: Step): string {
@@ -79,7 +79,7 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
   const median = medianOf(durations);
   const workMedian = medianOf(works.filter((work) => work > 0));
   const slowest = largest(durations, 0, steps.length - 1);
-  const full = Math.min(durations[slowest], median > 0 ? HIGHEST * median : Number.POSITIVE_INFINITY);
+  const full = Math.min(durations[slowest], median > 0 ? MAX_BAR_RATIO * median : Number.POSITIVE_INFINITY);
   const part = (ns: number) => (full > 0 ? Math.min(ns / full, 1) : 0);
   const size = Math.max(1, Math.ceil(steps.length / Math.max(most, 1)));
   const bars: StepBar[] = [];
@@ -87,12 +87,12 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
     const last = Math.min(first + size, steps.length) - 1;
     const longest = largest(durations, first, last);
     const busiest = largest(works, first, last);
-    const isSlow = durations[longest] > SLOW * median;
-    const isBusy = works[busiest] > SLOW * workMedian;
+    const isSlow = durations[longest] > SLOW_RATIO * median;
+    const isBusy = works[busiest] > SLOW_RATIO * workMedian;
     bars.push({
       first: first + skipped,
       last: last + skipped,
-      told: (isBusy && !isSlow ? busiest : longest) + skipped,
+      described: (isBusy && !isSlow ? busiest : longest) + skipped,
       height: part(durations[longest]),
       isCut: durations[longest] > full,
       isSlow,
@@ -113,7 +113,7 @@ function medianOf(values: readonly number[]): number {
 /** Place of the first largest of the values from `first` to `last`. */
 function largest(values: readonly number[], first: number, last: number): number {
   let best = first;
-  for (let place = first; place <= last; place++) if (values[place] > values[best]) best = place;
+  for (let index = first; index <= last; index++) if (values[index] > values[best]) best = index;
   return best;
 }
 

@@ -3,7 +3,7 @@
 import type { Drawn } from "../types";
 import type { Details, DetailsView, Edge } from "../wire/details";
 import type { Entries } from "../wire/entries";
-import { eventAt, placeOfEvent } from "./merged";
+import { entryOfEvent, eventAt } from "./merged";
 
 /** What of a few events is numbered as in the whole trace; one item an event. */
 export interface WholeNumbers {
@@ -23,7 +23,7 @@ export interface SameName {
 }
 
 /** The events of `few`, a trace of their own, as entries of the whole, whose times count from `originNs`. */
-export function looseEntries(few: Drawn, numbers: WholeNumbers, originNs: bigint): Entries {
+export function exactEntries(few: Drawn, numbers: WholeNumbers, originNs: bigint): Entries {
   const later = Number(few.originNs - originNs);
   const start = few.start.map((time) => time + later);
   const duration = Float64Array.from(few.duration);
@@ -49,12 +49,12 @@ export function looseEntries(few: Drawn, numbers: WholeNumbers, originNs: bigint
     name: few.name,
     names: few.names,
     nameNumber,
-    lit: null,
+    isMatch: null,
   };
 }
 
 /** The details of a few events under their places in what is drawn now; of all others nothing is known. */
-export class LooseDetails implements DetailsView {
+export class SparseDetails implements DetailsView {
   readonly #own: ReadonlyMap<number, number>;
 
   /**
@@ -89,81 +89,81 @@ export class LooseDetails implements DetailsView {
     return null;
   }
 
-  scheduled(place: number): number | null {
-    const time = this.#of(place, (own) => this.details.scheduled(own), null);
+  scheduled(entry: number): number | null {
+    const time = this.#of(entry, (own) => this.details.scheduled(own), null);
     return time === null ? null : time + this.later;
   }
 
-  compute(place: number): { start: number; end: number } | null {
-    const call = this.#of(place, (own) => this.details.compute(own), null);
+  compute(entry: number): { start: number; end: number } | null {
+    const call = this.#of(entry, (own) => this.details.compute(own), null);
     return call && { start: call.start + this.later, end: call.end + this.later };
   }
 
-  bytes(place: number): number | null {
-    return this.#of(place, (own) => this.details.bytes(own), null);
+  bytes(entry: number): number | null {
+    return this.#of(entry, (own) => this.details.bytes(own), null);
   }
 
-  thread(place: number): number | null {
-    return this.#of(place, (own) => this.details.thread(own), null);
+  thread(entry: number): number | null {
+    return this.#of(entry, (own) => this.details.thread(own), null);
   }
 
-  source(place: number): string | null {
-    return this.#of(place, (own) => this.details.source(own), null);
+  source(entry: number): string | null {
+    return this.#of(entry, (own) => this.details.source(own), null);
   }
 
-  destination(place: number): string | null {
-    return this.#of(place, (own) => this.details.destination(own), null);
+  destination(entry: number): string | null {
+    return this.#of(entry, (own) => this.details.destination(own), null);
   }
 
-  tensor(place: number): string {
-    return this.#of(place, (own) => this.details.tensor(own), "");
+  tensor(entry: number): string {
+    return this.#of(entry, (own) => this.details.tensor(own), "");
   }
 
-  last(place: number): string | null {
-    return this.#of(place, (own) => this.details.last(own), null);
+  last(entry: number): string | null {
+    return this.#of(entry, (own) => this.details.last(own), null);
   }
 
-  spread(place: number): number | null {
-    return this.#of(place, (own) => this.details.spread(own), null);
+  spread(entry: number): number | null {
+    return this.#of(entry, (own) => this.details.spread(own), null);
   }
 
-  label(place: number): string {
-    return this.#of(place, (own) => this.details.label(own), "");
+  label(entry: number): string {
+    return this.#of(entry, (own) => this.details.label(own), "");
   }
 
-  inputs(place: number): Edge[] {
-    return this.#of(place, (own) => this.#here(this.details.inputs(own)), []);
+  inputs(entry: number): Edge[] {
+    return this.#of(entry, (own) => this.#here(this.details.inputs(own)), []);
   }
 
-  consumers(place: number): Edge[] {
-    return this.#of(place, (own) => this.#here(this.details.consumers(own)), []);
+  consumers(entry: number): Edge[] {
+    return this.#of(entry, (own) => this.#here(this.details.consumers(own)), []);
   }
 
-  outputs(place: number): ReturnType<Details["outputs"]> {
-    return this.#of(place, (own) => this.details.outputs(own), []);
+  outputs(entry: number): ReturnType<Details["outputs"]> {
+    return this.#of(entry, (own) => this.details.outputs(own), []);
   }
 
-  memory(place: number): ReturnType<Details["memory"]> {
-    return this.#of(place, (own) => this.details.memory(own), []);
+  memory(entry: number): ReturnType<Details["memory"]> {
+    return this.#of(entry, (own) => this.details.memory(own), []);
   }
 
-  temp(place: number): number | null {
-    return this.#of(place, (own) => this.details.temp(own), null);
+  temp(entry: number): number | null {
+    return this.#of(entry, (own) => this.details.temp(own), null);
   }
 
-  persistent(place: number): number | null {
-    return this.#of(place, (own) => this.details.persistent(own), null);
+  persistent(entry: number): number | null {
+    return this.#of(entry, (own) => this.details.persistent(own), null);
   }
 
-  #of<T>(place: number, look: (own: number) => T, unknown: T): T {
-    const own = this.#own.get(eventAt(this.now(), place));
+  #of<T>(entry: number, look: (own: number) => T, unknown: T): T {
+    const own = this.#own.get(eventAt(this.now(), entry));
     return own === undefined ? unknown : look(own);
   }
 
   #here(edges: Edge[]): Edge[] {
     return edges.flatMap(({ event, kind }) => {
-      const place = placeOfEvent(this.now(), this.events[event]);
-      return place === null ? [] : [{ event: place, kind }];
+      const entry = entryOfEvent(this.now(), this.events[event]);
+      return entry === null ? [] : [{ event: entry, kind }];
     });
   }
 }

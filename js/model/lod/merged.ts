@@ -7,30 +7,30 @@ export function eventCount(drawn: Drawn): number {
 }
 
 /** The event id of an entry; without merging they are the same. */
-export function eventAt(drawn: Drawn, place: number): number {
-  return drawn.merged ? drawn.merged.events[place] : place;
+export function eventAt(drawn: Drawn, entry: number): number {
+  return drawn.merged ? drawn.merged.events[entry] : entry;
 }
 
 /** The entry that says all about an event; null when none here does. */
-export function placeOfEvent(drawn: Drawn, event: number): number | null {
+export function entryOfEvent(drawn: Drawn, event: number): number | null {
   if (!drawn.merged) return event < drawn.count ? event : null;
   // From the end, as what came last is on the screen.
-  const place = drawn.merged.events.lastIndexOf(event);
-  return place < 0 ? null : place;
+  const entry = drawn.merged.events.lastIndexOf(event);
+  return entry < 0 ? null : entry;
 }
 
 /** A selection with its events by place instead of id; those that are not here are left out. */
-export function byPlace(drawn: Drawn, selection: Selection | null): Selection | null {
+export function byEntry(drawn: Drawn, selection: Selection | null): Selection | null {
   if (!drawn.merged || !selection || !("events" in selection)) return selection;
-  const places = selection.events.map((event) => placeOfEvent(drawn, event));
-  const events = places.filter((place) => place !== null);
+  const places = selection.events.map((event) => entryOfEvent(drawn, event));
+  const events = places.filter((entry) => entry !== null);
   return events.length ? { events } : null;
 }
 
 /** A selection with its events by id instead of place. */
 export function byEventId(drawn: Drawn, selection: Selection | null): Selection | null {
   if (!drawn.merged || !selection || !("events" in selection)) return selection;
-  return { events: selection.events.map((place) => eventAt(drawn, place)) };
+  return { events: selection.events.map((entry) => eventAt(drawn, entry)) };
 }
 
 /** Whether the entry is in a row, rather than replaced by finer ones. */

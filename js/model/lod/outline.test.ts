@@ -4,7 +4,7 @@ import { hitRow, rasterRow } from "../paint/raster";
 import type { Entries } from "../wire/entries";
 import { CATEGORIES, makeLane, makeStrings } from "../wire/testing/synthetic";
 import { RowLevels } from "./levels";
-import { byEventId, byPlace, eventCount, mergedRows, placeOfEvent } from "./merged";
+import { byEntry, byEventId, entryOfEvent, eventCount, mergedRows } from "./merged";
 import { compose, type Outline } from "./outline";
 
 interface One {
@@ -45,7 +45,7 @@ function entries(all: One[]): Entries {
     name: words((one) => own.indexOf(one.name)),
     names: makeStrings(own),
     nameNumber: Uint32Array.from(own, (name) => NAMES.indexOf(name)),
-    lit: null,
+    isMatch: null,
   };
 }
 
@@ -112,7 +112,7 @@ describe("compose", () => {
   it("knows loose events without drawing them", () => {
     const loose = entries([{ start: 60, end: 64, event: 7, name: "e" }]);
     const drawn = compose(outline, part, loose);
-    const place = placeOfEvent(drawn, 7) as number;
+    const place = entryOfEvent(drawn, 7) as number;
     expect(drawn.start[place]).toBe(60);
     const rows = mergedRows(drawn, drawn.merged as never, null).flat();
     expect(rows.flatMap((row) => [...row.ids])).not.toContain(place);
@@ -128,11 +128,11 @@ describe("compose", () => {
   it("translates selections between events and places", () => {
     const drawn = compose(outline, part, null);
     // The part came last and so says what is shown of event 60.
-    expect(byPlace(drawn, { events: [60, 12345] })).toEqual({ events: [6] });
-    expect(byPlace(drawn, { events: [12345] })).toBeNull();
+    expect(byEntry(drawn, { events: [60, 12345] })).toEqual({ events: [6] });
+    expect(byEntry(drawn, { events: [12345] })).toBeNull();
     expect(byEventId(drawn, { events: [6, 0] })).toEqual({ events: [60, 3] });
     const range = { start: 1, end: 2, lanes: null, step: null };
-    expect(byPlace(drawn, range)).toBe(range);
+    expect(byEntry(drawn, range)).toBe(range);
   });
 });
 

@@ -74,8 +74,8 @@ export function outlineIn(container: Container): Outline | null {
 }
 
 /** What to draw: `part` takes the place of what it overlaps of the outline; `loose` events are known but in no row. */
-export function compose(outline: Outline, part: Part | null, loose: Entries | null): Drawn {
-  const blocks = [outline.entries, ...(part ? [part.entries] : []), ...(loose ? [loose] : [])];
+export function compose(outline: Outline, part: Part | null, exact: Entries | null): Drawn {
+  const blocks = [outline.entries, ...(part ? [part.entries] : []), ...(exact ? [exact] : [])];
   const count = blocks.reduce((sum, block) => sum + block.length, 0);
   const { names, name } = joinNames(blocks, outline.names, count);
   const column = <T extends Column>(make: new (length: number) => T, of: (block: Entries) => T | null) =>
@@ -135,7 +135,7 @@ function joinNames(
   count: number,
 ): { names: Strings; name: Uint32Array } {
   // One more than the place of each of the trace's names; 0 where no block has it yet.
-  const places = new Uint32Array(all);
+  const numbers = new Uint32Array(all);
   const name = new Uint32Array(count);
   const taken: { names: Strings; own: number }[] = [];
   let bytes = 0;
@@ -143,18 +143,19 @@ function joinNames(
   for (const block of blocks) {
     const { names, nameNumber } = block;
     for (let own = 0; own < names.length; own++) {
-      if (places[nameNumber[own]]) continue;
-      places[nameNumber[own]] = taken.push({ names, own });
+      if (numbers[nameNumber[own]]) continue;
+      numbers[nameNumber[own]] = taken.push({ names, own });
       bytes += names.offsets[own + 1] - names.offsets[own];
     }
-    for (let entry = 0; entry < block.length; entry++) name[at++] = places[nameNumber[block.name[entry]]] - 1;
+    for (let entry = 0; entry < block.length; entry++)
+      name[at++] = numbers[nameNumber[block.name[entry]]] - 1;
   }
   const text = new Uint8Array(bytes);
   const offsets = new Uint32Array(taken.length + 1);
-  for (let place = 0, to = 0; place < taken.length; place++) {
-    const { names, own } = taken[place];
+  for (let index = 0, to = 0; index < taken.length; index++) {
+    const { names, own } = taken[index];
     for (let from = names.offsets[own]; from < names.offsets[own + 1]; from++) text[to++] = names.bytes[from];
-    offsets[place + 1] = to;
+    offsets[index + 1] = to;
   }
   return { names: new Strings(text, offsets), name };
 }

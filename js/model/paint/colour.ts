@@ -37,7 +37,7 @@ export function contrast(one: Rgb, other: Rgb): number {
   return (light + 0.05) / (dark + 0.05);
 }
 
-/** The same hue, lighter or darker by `by` (0.06 is 6 % of the way from black to white), kept inside sRGB. */
+/** The same hue, rowHighlighter or darker by `by` (0.06 is 6 % of the way from black to white), kept inside sRGB. */
 export function lighten(colour: Rgb, by: number): Rgb {
   const [lightness, a, b] = toOklab(colour);
   return fromOklab([Math.min(Math.max(lightness + by, 0), 1), a, b]);
@@ -49,7 +49,7 @@ export function fromOklch(lightness: number, chroma: number, hue: number): Rgb {
   return fromOklab([lightness, chroma * Math.cos(angle), chroma * Math.sin(angle)]);
 }
 
-function eachPart(part: (place: 0 | 1 | 2) => number): Rgb {
+function eachPart(part: (index: 0 | 1 | 2) => number): Rgb {
   return [part(0), part(1), part(2)];
 }
 

@@ -136,7 +136,7 @@ describe("colours", () => {
     expect(toPixel([1, 2, 3])).toBe(0xff030201);
   });
 
-  it("get lighter without changing when nothing is added", () => {
+  it("get rowHighlighter without changing when nothing is added", () => {
     for (const css of ["#5b8bd0", "#2f9e77", "#000000", "#ffffff", "#ff0000"]) {
       expect(toHex(lighten(parseColour(css), 0))).toBe(css);
     }

@@ -1,7 +1,7 @@
 /** What colours mean: hue by kind (or op type, or device), lightness by name. */
 
 import palette from "../../../tfvis_nb/palette.json";
-import { placeLabel } from "../lanes/labels";
+import { locationLabel } from "../lanes/labels";
 import type { Drawn } from "../types";
 import { digitlessHash } from "../wire/string_table";
 import { contrast, fromOklch, lighten, mix, parseColour, type Rgb, toHex, toPixel } from "./colour";
@@ -28,9 +28,9 @@ const ENTRIES: ReadonlyMap<string, Entry> = new Map(
 const UNKNOWN = palette.categories.host;
 /** Lightness by name, in OKLab: seen side by side, yet still the same hue. */
 const VARIANTS = [-0.06, -0.03, 0, 0.03, 0.06];
-const WHEEL = 23;
-const LEGEND = 12;
-const DIMMED = 0.22;
+const HUES = 23;
+const MAX_LEGEND = 12;
+const DIMMED_SHARE = 0.22;
 const DARK_TEXT = "#1f2430";
 
 /** The colour of a category or an activity; one that is not known looks like `host`. */
@@ -84,7 +84,7 @@ export function colourTable(css: string[], ground: string): Uint32Array {
     for (let level = 0; level < 8; level++) {
       const bright = mix(under, full, 0.4 + (0.6 * level) / 7);
       table[level * 256 + paint] = toPixel(bright);
-      table[level * 256 + 128 + paint] = toPixel(mix(under, bright, DIMMED));
+      table[level * 256 + 128 + paint] = toPixel(mix(under, bright, DIMMED_SHARE));
     }
   });
   return table;
@@ -107,7 +107,7 @@ function byKind(drawn: Drawn, theme: Theme): Unlettered {
     seen[category[id]] = 1;
   }
   const legend = categories
-    .filter((_, place) => seen[place] === 1)
+    .filter((_, index) => seen[index] === 1)
     .map((key) => ({ label: categoryLabel(key), css: categoryColour(key, theme), category: key }));
   return { paint, css, legend };
 }
@@ -121,32 +121,32 @@ function byOp(drawn: Drawn, theme: Theme): Unlettered {
   const taken = new Set<number>();
   const hue = new Uint8Array(drawn.ops.length);
   for (const op of order) {
-    let place = digitlessHash(drawn.ops[op]) % WHEEL;
+    let index = digitlessHash(drawn.ops[op]) % HUES;
     // With every hue in use, sharing one cannot be helped.
-    while (taken.has(place) && taken.size < WHEEL) place = (place + 1) % WHEEL;
-    taken.add(place);
-    hue[op] = place;
+    while (taken.has(index) && taken.size < HUES) index = (index + 1) % HUES;
+    taken.add(index);
+    hue[op] = index;
   }
   const paint = new Uint8Array(drawn.count);
   for (let id = 0; id < paint.length; id++) paint[id] = hue[drawn.op[id]];
-  const legend = order.slice(0, LEGEND).map((op) => ({ label: drawn.ops[op], css: css[hue[op]] }));
+  const legend = order.slice(0, MAX_LEGEND).map((op) => ({ label: drawn.ops[op], css: css[hue[op]] }));
   return { paint, css, legend };
 }
 
 function byDevice(drawn: Drawn, theme: Theme): Unlettered {
   const css = wheel(theme);
-  const places = new Map<string, number>();
+  const hueOf = new Map<string, number>();
   const legend: Paints["legend"] = [];
   const hue = drawn.lanes.map((lane) => {
     const key = `${lane.task}\0${lane.device}`;
-    let place = places.get(key);
-    if (place === undefined) {
+    let index = hueOf.get(key);
+    if (index === undefined) {
       // Steps of 7 through 23 hues keep neighbouring devices apart.
-      place = (places.size * 7) % WHEEL;
-      places.set(key, place);
-      legend.push({ label: placeLabel(lane.task, lane.device), css: css[place] });
+      index = (hueOf.size * 7) % HUES;
+      hueOf.set(key, index);
+      legend.push({ label: locationLabel(lane.task, lane.device), css: css[index] });
     }
-    return place;
+    return index;
   });
   const paint = new Uint8Array(drawn.count);
   for (let id = 0; id < paint.length; id++) paint[id] = hue[drawn.lane[id]];
@@ -157,7 +157,7 @@ function byDevice(drawn: Drawn, theme: Theme): Unlettered {
 function wheel(theme: Theme): string[] {
   const lightness = theme === "light" ? [0.52, 0.64, 0.76] : [0.58, 0.69, 0.8];
   return Array.from(
-    { length: WHEEL },
-    (_, i): Rgb => fromOklch(lightness[i % 3], 0.115, (i * 360) / WHEEL + 20),
+    { length: HUES },
+    (_, i): Rgb => fromOklch(lightness[i % 3], 0.115, (i * 360) / HUES + 20),
   ).map(toHex);
 }

@@ -6,7 +6,7 @@ import type { Row } from "../types";
 
 /** A bar that spans this many pixels is drawn full, with the last one left as ground to part it from the next. */
 const FULL_BAR = 3;
-const FULL = 7;
+const FULL_LEVEL = 7;
 
 /**
  * Draw `row` into `out[offset]` to `out[offset + width]`, which the caller has filled with the ground.
@@ -63,7 +63,7 @@ export function rasterRow(
       }
       const right = Math.min(last - 1, width);
       // Where there is no finer data yet, a wide entry can be several events with gaps between them.
-      const level = count[i] === 1 ? FULL * 256 : coverage(busy[i], e - s);
+      const level = count[i] === 1 ? FULL_LEVEL * 256 : coverage(busy[i], e - s);
       const colour = colours[level + paint[ids[longest[i]]]];
       for (let at = offset + left; at < offset + right; at++) out[at] = colour;
       pixel = -1;
@@ -101,8 +101,8 @@ export function rasterRow(
 
 /** Where in the colour table the colours of a pixel with `busy` of `nsPerPixel` ns filled begin. */
 function coverage(busy: number, nsPerPixel: number): number {
-  const level = Math.floor((busy / nsPerPixel) * FULL + 0.5);
-  return (level < 1 ? 1 : Math.min(level, FULL)) * 256;
+  const level = Math.floor((busy / nsPerPixel) * FULL_LEVEL + 0.5);
+  return (level < 1 ? 1 : Math.min(level, FULL_LEVEL)) * 256;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Drawn } from "../types";
  * 1 for each event whose op type or node is called `name`, or whose node lies in the scope of that name. Null where
  * there is none: a name that means nothing here dims nothing.
  */
-export function lightMask(drawn: Drawn, name: string): Uint8Array | null {
+export function highlightMask(drawn: Drawn, name: string): Uint8Array | null {
   const { names, ops } = drawn;
   const scope = `${name}/`;
   const byName = new Uint8Array(names.length);

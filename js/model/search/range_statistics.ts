@@ -66,7 +66,7 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
   const rows: StatisticsRow[] = [];
   const categories = drawn.categories.length;
   const labels = by === "op" ? drawn.ops.length : drawn.names.length;
-  const places = new Int32Array(labels * categories).fill(-1);
+  const rowOf = new Int32Array(labels * categories).fill(-1);
   let busy = 0;
   let total = 0;
   let reached = Number.NEGATIVE_INFINITY;
@@ -82,13 +82,13 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
     }
     total += length;
     const slot = key[id] * categories + category[id];
-    let place = places[slot];
-    if (place < 0) {
+    let index = rowOf[slot];
+    if (index < 0) {
       const label = by === "op" ? drawn.ops[key[id]] : drawn.names.get(key[id]);
-      place = rows.push(newRow(label, id, category[id], length)) - 1;
-      places[slot] = place;
+      index = rows.push(newRow(label, id, category[id], length)) - 1;
+      rowOf[slot] = index;
     }
-    const row = rows[place];
+    const row = rows[index];
     row.count++;
     row.total += length;
     row.clipped += right - left;

@@ -1,6 +1,6 @@
 /** Finds events by text and duration; each text is looked at once, not once an event. */
 
-import { laneWords } from "../lanes/labels";
+import { laneSearchText } from "../lanes/labels";
 import { firstAbove, firstAtLeast } from "../lod/bisect";
 import { categoryLabel } from "../paint/palette";
 import type { Drawn } from "../types";
@@ -75,7 +75,7 @@ function keepTexts(
   if (any || field === "name") tables.push({ hits: textHits(drawn.names, text), column: drawn.name });
   if (any || field === "op") tables.push({ hits: hitsOf(drawn.ops, text, (op) => op), column: drawn.op });
   if (any || field === "lane") {
-    tables.push({ hits: hitsOf(drawn.lanes, text, laneWords), column: drawn.lane });
+    tables.push({ hits: hitsOf(drawn.lanes, text, laneSearchText), column: drawn.lane });
   }
   if (field === "kind") {
     tables.push({ hits: hitsOf(drawn.lanes, text, (lane) => lane.kind), column: drawn.lane });

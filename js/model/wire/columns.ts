@@ -52,13 +52,13 @@ function unshuffle32(bytes: Uint8Array, length: number): Uint32Array {
 }
 
 function unshuffle64(bytes: Uint8Array, length: number): Float64Array {
-  const words = new Uint32Array(length * 2);
+  const halves = new Uint32Array(length * 2);
   const high = bytes.subarray(length * 4);
   for (let i = 0; i < length; i++) {
-    words[2 * i] = word(bytes, i, length);
-    words[2 * i + 1] = word(high, i, length);
+    halves[2 * i] = word(bytes, i, length);
+    halves[2 * i + 1] = word(high, i, length);
   }
-  return new Float64Array(words.buffer);
+  return new Float64Array(halves.buffer);
 }
 
 function word(bytes: Uint8Array, at: number, stride: number): number {

@@ -39,15 +39,15 @@ export async function openContainer(gzip: Uint8Array): Promise<Container> {
       `the trace data has format version ${String(version)}; this viewer reads version ${VERSION}`,
     );
   }
-  const placed = placeColumns(columns, bytes, dataStart);
+  const storedColumns = placeColumns(columns, bytes, dataStart);
   const decoded = new Map<string, Column>();
   return {
     header,
     column(name) {
       let column = decoded.get(name);
-      const place = placed.get(name);
-      if (column === undefined && place !== undefined) {
-        column = decodeColumn(place.encoding, place.bytes, place.length);
+      const stored = storedColumns.get(name);
+      if (column === undefined && stored !== undefined) {
+        column = decodeColumn(stored.encoding, stored.bytes, stored.length);
         decoded.set(name, column);
       }
       return column;
@@ -120,7 +120,7 @@ function placeColumns(
   bytes: Uint8Array<ArrayBuffer>,
   dataStart: number,
 ): Map<string, Placed> {
-  const placed = new Map<string, Placed>();
+  const storedColumns = new Map<string, Placed>();
   if (!isObject(described)) throw new Error("the header of the trace data describes no columns");
   for (const [name, entry] of Object.entries(described)) {
     if (!isObject(entry)) throw new Error(`column "${name}" is not described by an object`);
@@ -137,9 +137,9 @@ function placeColumns(
       );
     }
     if (start % itemBytes(code) !== 0) throw new Error(`column "${name}" is not aligned`);
-    placed.set(name, { encoding: code, length, bytes: bytes.subarray(start, start + size) });
+    storedColumns.set(name, { encoding: code, length, bytes: bytes.subarray(start, start + size) });
   }
-  return placed;
+  return storedColumns;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -57,22 +57,22 @@ export function readDataflow(container: Container, rows: Uint32Array): Dataflow 
   const kind = oneOf(container, "edge_kind", distance.length, [Uint8Array]);
   const event = new Uint32Array(rows.length);
   for (let id = 0; id < rows.length; id++) event[rows[id]] = id;
-  const places = new Uint32Array(rows.length + 1);
+  const ends = new Uint32Array(rows.length + 1);
   const source = new Uint32Array(distance.length);
   const kinds = new Uint8Array(distance.length);
-  let place = 0;
+  let position = 0;
   for (let id = 0; id < rows.length; id++) {
     const row = rows[id];
     for (let at = offsets[row]; at < offsets[row + 1]; at++) {
       const from = row - signed(distance, at);
       if (!(from >= 0 && from < rows.length))
         throw new Error(`an edge of event ${id} begins outside of the trace`);
-      source[place] = event[from];
-      kinds[place++] = kind[at];
+      source[position] = event[from];
+      kinds[position++] = kind[at];
     }
-    places[id + 1] = place;
+    ends[id + 1] = position;
   }
-  return new Dataflow(places, source, kinds);
+  return new Dataflow(ends, source, kinds);
 }
 
 function slice(offsets: Uint32Array, other: Uint32Array, kind: Uint8Array, event: number): Edge[] {
@@ -85,18 +85,18 @@ function slice(offsets: Uint32Array, other: Uint32Array, kind: Uint8Array, event
 
 function reverse(offsets: Uint32Array, source: Uint32Array, kind: Uint8Array): Outgoing {
   const events = offsets.length - 1;
-  const places = new Uint32Array(events + 1);
-  for (let at = 0; at < source.length; at++) places[source[at] + 1]++;
-  for (let event = 0; event < events; event++) places[event + 1] += places[event];
-  const next = places.slice();
+  const ends = new Uint32Array(events + 1);
+  for (let at = 0; at < source.length; at++) ends[source[at] + 1]++;
+  for (let event = 0; event < events; event++) ends[event + 1] += ends[event];
+  const next = ends.slice();
   const target = new Uint32Array(source.length);
   const kinds = new Uint8Array(source.length);
   for (let event = 0; event < events; event++) {
     for (let at = offsets[event]; at < offsets[event + 1]; at++) {
-      const place = next[source[at]]++;
-      target[place] = event;
-      kinds[place] = kind[at];
+      const position = next[source[at]]++;
+      target[position] = event;
+      kinds[position] = kind[at];
     }
   }
-  return { offsets: places, target, kind: kinds };
+  return { offsets: ends, target, kind: kinds };
 }

@@ -29,7 +29,7 @@ export interface Entries {
   /** For each of `names` its number among all names of the trace. */
   nameNumber: Uint32Array;
   /** 1 where the search that was asked with these found something; null without one. */
-  lit: Uint8Array | null;
+  isMatch: Uint8Array | null;
 }
 
 interface Slots {
@@ -54,12 +54,12 @@ export function entriesIn(container: Container): Entries {
     Float64Array.from(oneOf(container, name, length, [Uint32Array, Float64Array]));
   const optional = <T>(name: string, read: () => T) => (container.column(name) === undefined ? null : read());
   const slot = repeated(
-    slots.lane.map((_, place) => place),
+    slots.lane.map((_, index) => index),
     slots.entries,
     length,
   );
-  const clocks = slots.first.map((first, place): LaneClock => ({ first, unit: slots.unit[place] }));
-  const rows = slot.map((_, place) => place);
+  const clocks = slots.first.map((first, index): LaneClock => ({ first, unit: slots.unit[index] }));
+  const rows = slot.map((_, index) => index);
   const times = wireTimes(
     clocks,
     slot,
@@ -69,13 +69,13 @@ export function entriesIn(container: Container): Entries {
   );
   const { start, duration: extent } = times;
   const { exact } = header;
-  const words = (name: string) =>
+  const integers = (name: string) =>
     Uint32Array.from(wide(oneOf(container, name, length, [Uint8Array, Uint16Array, Uint32Array])));
   const names = readNames(container);
   return {
     length,
-    lane: Uint16Array.from(slot, (place) => slots.lane[place]),
-    row: slot.map((place) => slots.row[place]),
+    lane: Uint16Array.from(slot, (index) => slots.lane[index]),
+    row: slot.map((index) => slots.row[index]),
     start,
     end: start.map((time, entry) => time + extent[entry]),
     busy: exact ? extent : numbers("busy"),
@@ -83,23 +83,23 @@ export function entriesIn(container: Container): Entries {
     event: oneOf(container, "event", length, [Uint32Array]),
     begin: exact ? start : numbers("after").map((after, entry) => start[entry] + after),
     duration: exact ? extent : numbers("duration"),
-    op: words("op"),
+    op: integers("op"),
     category: oneOf(container, "category", length, [Uint8Array]),
-    step: optional("step", () => words("step")),
+    step: optional("step", () => integers("step")),
     wait: optional("wait", () => numbers("wait")),
     name: oneOf(container, "name", length, [Uint32Array]),
     names,
     nameNumber: oneOf(container, "name_number", names.length, [Uint32Array]),
-    lit: optional("lit", () => oneOf(container, "lit", length, [Uint8Array])),
+    isMatch: optional("lit", () => oneOf(container, "lit", length, [Uint8Array])),
   };
 }
 
 function repeated(items: readonly number[], times: readonly number[], length: number): Uint32Array {
   const out = new Uint32Array(length);
   let at = 0;
-  for (const [place, item] of items.entries()) {
-    out.fill(item, at, at + times[place]);
-    at += times[place];
+  for (const [index, item] of items.entries()) {
+    out.fill(item, at, at + times[index]);
+    at += times[index];
   }
   if (at !== length) throw new Error(`the trace data describes ${at} entries but has ${length}`);
   return out;

@@ -40,8 +40,8 @@ export class Waiting {
   readonly runs: number;
   /** Idle time, device by device. */
   readonly idle: Pieces | null;
-  readonly #places: [task: string, device: string][];
-  readonly #place: Uint16Array;
+  readonly #devices: [task: string, device: string][];
+  readonly #deviceOf: Uint16Array;
 
   /** `rows` has the row of each event in the columns. */
   constructor(container: Container, rows: Uint32Array) {
@@ -51,8 +51,8 @@ export class Waiting {
     this.path = pieces(container, "path", event, header.path);
     this.runs = header.path_runs ?? 0;
     this.idle = pieces(container, "idle", event, header.idle);
-    this.#places = header.idle_places ?? [];
-    this.#place = this.idle ? oneOf(container, "idle_place", null, [Uint16Array]) : new Uint16Array(0);
+    this.#devices = header.idle_places ?? [];
+    this.#deviceOf = this.idle ? oneOf(container, "idle_place", null, [Uint16Array]) : new Uint16Array(0);
   }
 
   /** 1 for each event that ran on a critical path. */
@@ -66,11 +66,11 @@ export class Waiting {
 
   /** Tells whether a piece of the idle time is of the device of one of `lanes`. */
   isOf(lanes: readonly Lane[]): (at: number) => boolean {
-    const isOf = this.#places.map(([task, device]) => {
+    const isOf = this.#devices.map(([task, device]) => {
       const own = /CPU:\d+$/.test(device) ? HOSTED : ACCELERATED;
       return lanes.some((lane) => lane.task === task && lane.device === device && own.test(lane.kind));
     });
-    return (at) => isOf[this.#place[at]];
+    return (at) => isOf[this.#deviceOf[at]];
   }
 
   /** The whole idle stretch of a lane's device around a time; null where it is busy, or nothing is known. */

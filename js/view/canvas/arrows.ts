@@ -7,7 +7,7 @@ import type { Tokens } from "../../ui/theme";
 import type { Surface } from "./surface";
 
 /** More arrows than this make a knot that says nothing; the panel still lists them all. */
-const MOST = 48;
+const MAX_ARROWS = 48;
 
 export function drawArrows(surface: Surface, store: Store, tokens: Tokens): void {
   const { details, selected } = store;
@@ -16,9 +16,9 @@ export function drawArrows(surface: Surface, store: Store, tokens: Tokens): void
   const into = details.inputs(selected);
   const outOf = details.consumers(selected);
   for (const pass of [false, true]) {
-    for (const edge of into.slice(0, MOST))
+    for (const edge of into.slice(0, MAX_ARROWS))
       if (strong(edge) === pass) arrow(surface, store, tokens, edge, edge.event, selected, pass);
-    for (const edge of outOf.slice(0, MOST))
+    for (const edge of outOf.slice(0, MAX_ARROWS))
       if (strong(edge) === pass) arrow(surface, store, tokens, edge, selected, edge.event, pass);
   }
 }

@@ -10,7 +10,7 @@ import { eachVisibleRow, eachWideBar } from "./visible_rows";
 
 const FONT_SIZE = 10.5;
 /** Narrower bars carry no name. */
-const NARROWEST = 22;
+const MIN_LABEL_PX = 22;
 const PADDING = 4;
 
 export class Names {
@@ -31,7 +31,7 @@ export class Names {
     const wait = drawn.wait;
     const pattern = wait && hatch(context, store, tokens);
     eachVisibleRow(store, (row, top) => {
-      eachWideBar(store, row, wait ? 4 : NARROWEST, (id, x0, x1) => {
+      eachWideBar(store, row, wait ? 4 : MIN_LABEL_PX, (id, x0, x1) => {
         const dimmed = shade[id] >= 128;
         const left = Math.max(x0, 0);
         const right = Math.min(x1 - 1, surface.width);
@@ -48,7 +48,7 @@ export class Names {
         const inWait = split - left > right - split;
         const room = split <= left ? [left, right] : inWait ? [left, Math.min(split, right)] : [split, right];
         const width = room[1] - room[0];
-        if (width >= NARROWEST) {
+        if (width >= MIN_LABEL_PX) {
           const text = this.#fit(context, barName(drawn.names.get(drawn.name[id])), width - 2 * PADDING);
           context.fillStyle =
             dimmed || (inWait && split > left) ? tokens.text : store.painting.paint.text[shade[id] & 127];

@@ -104,7 +104,7 @@ export class Bars {
   #raster(store: Store, row: Row, nsPerPixel: number): void {
     const { shade, colours } = store.painting;
     const line = this.#line;
-    const levels = store.shown.levels(row);
+    const levels = store.derived.levels(row);
     rasterRow(line, 0, line.length, row, levels, store.viewport.start, nsPerPixel, shade, colours);
   }
 
@@ -122,11 +122,11 @@ const BOUNDARY_SPACING = 40;
 /** Where steps begin (CSS px), as far as they lie apart enough for a line each. */
 function stepBoundaries(store: Store): number[] {
   if (store.drawn.steps.length < 2 || store.step !== null) return [];
-  const places: number[] = [];
+  const positions: number[] = [];
   for (const step of store.drawn.steps) {
     if (step.step < 0) continue;
     const x = xAt(store.viewport, step.start, store.width);
-    if (places.length === 0 || x - places[places.length - 1] >= BOUNDARY_SPACING) places.push(x);
+    if (positions.length === 0 || x - positions[positions.length - 1] >= BOUNDARY_SPACING) positions.push(x);
   }
-  return places;
+  return positions;
 }

@@ -13,7 +13,7 @@ import type { Surface } from "./surface";
 import { eachVisibleRow, eachWideBar } from "./visible_rows";
 
 /** At most this many bars of one name are lit; beyond it the lit ones cannot be told from the rest. */
-const MOST_LIT = 4000;
+const MAX_HIGHLIGHTS = 4000;
 
 export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): void {
   const { context } = surface;
@@ -34,7 +34,8 @@ export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): voi
   drawArrows(surface, store, tokens);
   const selection = store.selection;
   if (selection && "events" in selection)
-    for (const id of selection.events.slice(0, MOST_LIT)) outline(surface, store, tokens.selection, id, 2);
+    for (const id of selection.events.slice(0, MAX_HIGHLIGHTS))
+      outline(surface, store, tokens.selection, id, 2);
   if (store.hover) outline(surface, store, tokens.accent, store.hover.id, 1);
 }
 
@@ -52,33 +53,37 @@ function box(surface: Surface, store: Store, id: number): { x: number; y: number
 }
 
 function outline(surface: Surface, store: Store, colour: string, id: number, width: number): void {
-  const place = box(surface, store, id);
-  if (!place) return;
+  const bar = box(surface, store, id);
+  if (!bar) return;
   const { context } = surface;
   context.strokeStyle = colour;
   context.lineWidth = width;
-  context.strokeRect(place.x - width / 2, place.y - width / 2, place.width + width, 15 + width);
+  context.strokeRect(bar.x - width / 2, bar.y - width / 2, bar.width + width, 15 + width);
 }
 
 function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: number): void {
   const { context } = surface;
-  const ids = store.shown.sameName(id);
+  const ids = store.derived.sameName(id);
   context.fillStyle = tokens.selection;
-  let lit = 0;
-  for (let at = firstEndingAfter(store, ids, store.viewport.start); at < ids.length && lit < MOST_LIT; at++) {
+  let drawnCount = 0;
+  for (
+    let at = firstEndingAfter(store, ids, store.viewport.start);
+    at < ids.length && drawnCount < MAX_HIGHLIGHTS;
+    at++
+  ) {
     const other = ids[at];
     if (store.drawn.start[other] > store.viewport.end) {
       if (HAS_KERNEL && store.drawn.merged) continue;
       break;
     }
-    const place =
+    const bar =
       other === id || !store.placement.lane(store.drawn.lane[other]) ? null : box(surface, store, other);
-    if (!place) continue;
-    lit++;
+    if (!bar) continue;
+    drawnCount++;
     context.globalAlpha = store.painting.theme === "dark" ? 0.2 : 0.26;
-    context.fillRect(place.x, place.y, place.width, 15);
+    context.fillRect(bar.x, bar.y, bar.width, 15);
     context.globalAlpha = 0.9;
-    context.fillRect(place.x, place.y + 15, place.width, 1);
+    context.fillRect(bar.x, bar.y + 15, bar.width, 1);
   }
   context.globalAlpha = 1;
 }

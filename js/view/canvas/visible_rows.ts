@@ -29,7 +29,7 @@ export function eachWideBar(
 ): void {
   const { start: from, end: to } = store.viewport;
   const scale = store.width / (to - from);
-  const level = store.shown.levels(row).at(pixels / scale);
+  const level = store.derived.levels(row).at(pixels / scale);
   let low = 0;
   let high = level.length;
   while (low < high) {

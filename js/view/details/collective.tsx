@@ -42,5 +42,5 @@ function lastArrived(store: Store, id: number, task: string): number | null {
     // Of a node in a loop, the execution at that time.
     drawn.start[other] <= store.end(id) &&
     store.end(other) >= drawn.start[id];
-  return store.shown.sameName(id).find(isIt) ?? null;
+  return store.derived.sameName(id).find(isIt) ?? null;
 }

@@ -8,7 +8,7 @@ import {
   formatPercent,
   formatTime,
 } from "../../model/format/units";
-import { categoryOf, nameOf, opOf, placeOf } from "../../model/lanes/event_text";
+import { categoryOf, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import { stepName } from "../../model/lanes/step_bars";
 import type { Step } from "../../model/types";
 import type { Store } from "../../state/store";
@@ -183,7 +183,7 @@ function placeFacts(store: Store, id: number): Fact[] {
         </>
       ),
     });
-  facts.push({ term: "Ran on", value: placeOf(store.drawn, id) });
+  facts.push({ term: "Ran on", value: locationOf(store.drawn, id) });
   const thread = details?.thread(id) ?? null;
   if (thread !== null && thread !== 0) facts.push({ term: "Thread", value: String(thread) });
   const { step, steps } = store.run;
@@ -201,6 +201,6 @@ function placeFacts(store: Store, id: number): Fact[] {
 /** The events that share the name of event `id`; null while that is not known. */
 function sameName(store: Store, id: number): { count: number; total: number } | null {
   if (HAS_KERNEL && store.remote) return store.remote.sameName(id);
-  const ids = store.shown.sameName(id);
+  const ids = store.derived.sameName(id);
   return { count: ids.length, total: ids.reduce((sum, other) => sum + store.drawn.duration[other], 0) };
 }

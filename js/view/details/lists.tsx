@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatDuration } from "../../model/format/units";
-import { nameOf, opOf, placeOf } from "../../model/lanes/event_text";
+import { locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import type { Details } from "../../model/wire/details";
 import type { Store } from "../../state/store";
 import { ScopedText } from "../../ui/scoped_text";
@@ -22,7 +22,7 @@ export function EventLink({ store, actions, id }: { store: Store; actions: Actio
         <ScopedText text={nameOf(store.drawn, id) || opOf(store.drawn, id)} />
       </b>{" "}
       <small>
-        {isolated(opOf(store.drawn, id))} on {placeOf(store.drawn, id)},{" "}
+        {isolated(opOf(store.drawn, id))} on {locationOf(store.drawn, id)},{" "}
         {formatDuration(store.drawn.duration[id])}
       </small>
     </button>

@@ -12,13 +12,13 @@ interface MemoryProps extends Moment {
   actions: Actions;
 }
 
-const MOST = 20;
+const MAX_BUFFERS = 20;
 
 export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
   const { sizes, events } = track;
   const alive = aliveAt(track, time);
   const level = levelAt(track, time);
-  const others = alive.slice(0, MOST).reduce((rest, buffer) => rest - sizes[buffer], level);
+  const others = alive.slice(0, MAX_BUFFERS).reduce((rest, buffer) => rest - sizes[buffer], level);
   return (
     <>
       <PanelHeader store={store} title={track.allocator} />
@@ -32,7 +32,7 @@ export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
       </dl>
       <h3>{formatCount(alive.length)} buffers</h3>
       <ul class="links">
-        {alive.slice(0, MOST).map((buffer) => (
+        {alive.slice(0, MAX_BUFFERS).map((buffer) => (
           <li key={buffer}>
             <button
               type="button"

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatDuration, formatNumber, formatPercent } from "../../model/format/units";
-import { commonPlace } from "../../model/lanes/labels";
+import { commonLocation } from "../../model/lanes/labels";
 import { eventsShown, stepName } from "../../model/lanes/step_bars";
 import { type RangeStatistics, rangeStatistics } from "../../model/search/range_statistics";
 import { isCritical } from "../../state/critical_path";
@@ -12,13 +12,13 @@ import type { Store } from "../../state/store";
 import { PanelHeader } from "./header";
 import { EventLink } from "./lists";
 import { ByOpOrName, NOTHING, StatisticsTable } from "./statistics_table";
-import { Waits } from "./waiting";
+import { WaitingSummary } from "./waiting";
 
 type Range = NonNullable<Store["range"]>;
 
-const MOST = 200;
+const MAX_ROWS = 200;
 const PAUSE_MS = 150;
-const FEW = 12;
+const MAX_SHORT_ROWS = 12;
 const FEW_NOTES = 4;
 
 /** Sums over a range; null while they are asked for. Made again only when the question changes. */
@@ -63,7 +63,7 @@ export function SeveralDetails({
     <>
       <PanelHeader store={store} title={`${formatCount(events.length)} events selected`} />
       <ul class="links">
-        {events.slice(0, MOST).map((id) => (
+        {events.slice(0, MAX_ROWS).map((id) => (
           <li key={id}>
             <EventLink store={store} actions={actions} id={id} />
           </li>
@@ -76,7 +76,7 @@ export function SeveralDetails({
 export function RangeDetails({ store, actions, range }: { store: Store; actions: Actions; range: Range }) {
   const answer = useStatistics(store, range);
   const length = range.end - range.start;
-  const where = range.lanes ? commonPlace(range.lanes.map((lane) => store.drawn.lanes[lane])) : "";
+  const where = range.lanes ? commonLocation(range.lanes.map((lane) => store.drawn.lanes[lane])) : "";
   return (
     <>
       <PanelHeader store={store} title={`${formatDuration(length)} selected`} />
@@ -98,13 +98,13 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
           {answer ? formatDuration(answer.total) : UNKNOWN} <small>(full durations)</small>
         </dd>
       </dl>
-      <Waits store={store} actions={actions} {...range} isOne />
+      <WaitingSummary store={store} actions={actions} {...range} isOne />
       <ByOpOrName store={store} />
       <StatisticsTable
         store={store}
         actions={actions}
         rows={answer?.rows ?? null}
-        most={MOST}
+        most={MAX_ROWS}
         nothing={where ? `Nothing ran on ${isolated(where)} here.` : NOTHING}
         isFull
       />
@@ -119,7 +119,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
   const length = whole.end - whole.start;
   const rows = answer && worked(store, answer.rows);
   const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;
-  const waits = <Waits store={store} actions={actions} {...whole} />;
+  const waits = <WaitingSummary store={store} actions={actions} {...whole} />;
   return (
     <>
       <PanelHeader
@@ -154,7 +154,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       </dl>
       {isCritical(store) && waits}
       <h3>Most time</h3>
-      <StatisticsTable store={store} actions={actions} rows={rows} most={FEW} />
+      <StatisticsTable store={store} actions={actions} rows={rows} most={MAX_SHORT_ROWS} />
       {rows && rows.length < answer.rows.length && (
         <p class="unlinked">
           Without the host program: its rows hold each other. Drag a range to sum them up too.

@@ -18,7 +18,7 @@ interface WaitsProps {
   isOne?: boolean;
 }
 
-export function Waits({ store, actions, start, end, lanes, isOne = false }: WaitsProps) {
+export function WaitingSummary({ store, actions, start, end, lanes, isOne = false }: WaitsProps) {
   const waiting = store.details?.waiting;
   // Aligned steps have times of their own.
   if (HAS_KERNEL && store.remote && isCritical(store))

@@ -2,7 +2,7 @@
 
 import { isolated } from "../../model/format/bidi";
 import { formatDuration, formatTime } from "../../model/format/units";
-import { nameOf, opOf, placeOf } from "../../model/lanes/event_text";
+import { locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
@@ -12,7 +12,7 @@ export function Announcer({ store }: { store: Store }) {
   const { selected, range } = store;
   let text = "";
   if (selected !== null)
-    text = `${isolated(nameOf(store.drawn, selected))}, ${isolated(opOf(store.drawn, selected))}, ${formatDuration(store.drawn.duration[selected])}, on ${placeOf(store.drawn, selected)}`;
+    text = `${isolated(nameOf(store.drawn, selected))}, ${isolated(opOf(store.drawn, selected))}, ${formatDuration(store.drawn.duration[selected])}, on ${locationOf(store.drawn, selected)}`;
   else if (range) text = `${formatDuration(range.end - range.start)} selected`;
   const mark = store.marks.at(-1);
   if (mark) text += `; marked ${formatDuration(mark.end - mark.start)}`;

@@ -38,12 +38,12 @@ export function ExportMenu({ store, root }: { store: Store; root: HTMLElement })
   const run = (action: () => Promise<void>) => {
     setOpen(false);
     action().catch((error: unknown) => {
-      const told = `Export failed: ${error instanceof Error ? error.message : error}`;
-      store.fail(told);
+      const failure = `Export failed: ${error instanceof Error ? error.message : error}`;
+      store.fail(failure);
       const next = new AbortController();
       const forget = () => {
         next.abort();
-        if (store.failure === told) store.fail(null);
+        if (store.failure === failure) store.fail(null);
       };
       const options = { capture: true, signal: AbortSignal.any([next.signal, store.signal]) };
       for (const kind of ["pointerdown", "keydown"]) root.addEventListener(kind, forget, options);

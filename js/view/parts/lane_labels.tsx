@@ -4,7 +4,7 @@ import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatNumber } from "../../model/format/units";
 import { clockSentence, clockText, commonClock, shortClockText } from "../../model/lanes/clock_bounds";
-import { placeLabel } from "../../model/lanes/labels";
+import { locationLabel } from "../../model/lanes/labels";
 import type { GroupItem, LaneItem } from "../../model/lanes/layout";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
@@ -12,10 +12,10 @@ import { HideLane } from "./hide_lane";
 import { MemoryLabel } from "./memory_label";
 
 /** Label, clock and count of more characters together do not fit where labels have their usual width. */
-const FULL = 23;
+const MAX_LABEL_CHARS = 23;
 /** Pixels beside the arrow in labels of the usual width, and of a letter there. */
-const ROOM = 158;
-const LETTER = { label: 6.8, clock: 6.1 };
+const LABEL_PX = 158;
+const LETTER_PX = { label: 6.8, clock: 6.1 };
 
 export function LaneLabels({ store }: { store: Store }) {
   useTopics(store, ["viewport", "layout"], () => `${store.scroll} ${store.height} ${store.revision}`);
@@ -55,7 +55,7 @@ export function LaneLabels({ store }: { store: Store }) {
 
 /** The clock in short, without that word where the label would be cut for it: the label is needed more. */
 function beside(label: string, clock: string): string {
-  return label.length * LETTER.label + clock.length * LETTER.clock <= ROOM
+  return label.length * LETTER_PX.label + clock.length * LETTER_PX.clock <= LABEL_PX
     ? clock
     : clock.replace("clock ", "");
 }
@@ -68,9 +68,9 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
   const clock = known && {
     text: clockText(known),
     short: beside(item.label, shortClockText(known)),
-    told: clockSentence(known),
+    sentence: clockSentence(known),
   };
-  const isFull = clock && `${item.label}${clock.short}${count}`.length > FULL;
+  const isFull = clock && `${item.label}${clock.short}${count}`.length > MAX_LABEL_CHARS;
   return (
     <button
       type="button"
@@ -79,7 +79,7 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
       data-sticky={sticky ? "" : undefined}
       data-full={isFull ? "" : undefined}
       style={{ top: `${top}px` }}
-      title={clock ? `${item.path}\n${clock.told}` : item.path}
+      title={clock ? `${item.path}\n${clock.sentence}` : item.path}
       aria-expanded={!item.collapsed}
       onClick={() => store.lanes.fold(item.key)}
     >
@@ -88,7 +88,7 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
       </span>
       <b>{item.label}</b>
       {clock && (
-        <span class="clock" title={clock.told} data-short={clock.short}>
+        <span class="clock" title={clock.sentence} data-short={clock.short}>
           <i>clock {clock.text}</i>
         </span>
       )}
@@ -104,14 +104,14 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
   // The text of a tall lane stays in sight while any of its rows is.
   const shift = Math.min(Math.max(under - top, 0), item.height - 19);
   const lane = store.drawn.lanes[item.lane];
-  const told = lane.clock ? `\n${clockSentence(lane.clock)}` : "";
-  const called = [placeLabel(lane.task, lane.device), item.label].filter(Boolean).map(isolated).join(" ");
+  const sentence = lane.clock ? `\n${clockSentence(lane.clock)}` : "";
+  const called = [locationLabel(lane.task, lane.device), item.label].filter(Boolean).map(isolated).join(" ");
   return (
     <div
       class="label"
       data-pinned={item.pinned ? "" : undefined}
       style={{ top: `${top}px`, height: `${item.height}px`, paddingTop: `${shift + 1}px` }}
-      title={`${isolated(lane.device)} ${isolated(lane.lane)}\n${formatNumber(lane.events, "event")}${told}`}
+      title={`${isolated(lane.device)} ${isolated(lane.lane)}\n${formatNumber(lane.events, "event")}${sentence}`}
     >
       <span class="text">
         {item.context && <span class="context">{item.context}</span>}

@@ -28,8 +28,8 @@ export function SearchBox({ store, actions }: { store: Store; actions: Actions }
   const { matches } = store;
   const selection = store.host.get("selection");
   const event = (selection && "events" in selection ? selection.events[0] : null) ?? -1;
-  const place = matches ? firstAtLeast(matches.ids, event) : 0;
-  const at = matches?.ids[place] === event ? place : -1;
+  const index = matches ? firstAtLeast(matches.ids, event) : 0;
+  const at = matches?.ids[index] === event ? index : -1;
   const count = matches ? matches.ids.length : 0;
   return (
     <div class="search field" role="search">

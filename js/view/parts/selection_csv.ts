@@ -1,6 +1,6 @@
 /** The selected events as a CSV file, made in the browser itself. */
 
-import { nameOf, opOf, placeOf } from "../../model/lanes/event_text";
+import { locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import { eventsIn } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
 
@@ -21,7 +21,7 @@ export function selectedRows(store: Store): Blob {
     const row = [
       id,
       run.steps[run.step?.[id] ?? 0]?.step ?? 0,
-      placeOf(store.drawn, id),
+      locationOf(store.drawn, id),
       nameOf(store.drawn, id),
       opOf(store.drawn, id),
       String(run.originNs + BigInt(Math.round(run.start[id]))),

@@ -8,8 +8,8 @@ import { formatCount, formatDuration } from "../../model/format/units";
 import {
   countSteps,
   deviceNoun,
-  HIGHEST,
-  SLOW,
+  MAX_BAR_RATIO,
+  SLOW_RATIO,
   type StepBar,
   type StepBars,
   stepBars,
@@ -19,35 +19,35 @@ import type { Step } from "../../model/types";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 
-const MOST_BARS = 400;
+const MAX_BARS = 400;
 /** Narrower than this (CSS px, with the gap beside it) no bar can be told from its neighbours. */
-const NARROWEST = 3;
-const PADDING = 12;
-const HEIGHT = 26;
+const MIN_BAR_PX = 3;
+const PADDING_PX = 12;
+const BAR_HEIGHT_PX = 26;
 /** What is lit is at least so high (CSS px): of a step that mostly waits, even twice the work is a hair. */
-const LIT = 8;
+const MIN_HIGHLIGHT_PX = 8;
 
 export function StepStrip({ store }: { store: Store }) {
   useTopics(store, ["layout", "panel"]);
   const [hovered, setHovered] = useState<StepBar | null>(null);
   const { steps, lanes } = store.run;
   const [room, track] = useWidth();
-  const most = room > 0 ? Math.min(MOST_BARS, Math.floor(room / NARROWEST)) : MOST_BARS;
+  const most = room > 0 ? Math.min(MAX_BARS, Math.floor(room / MIN_BAR_PX)) : MAX_BARS;
   const figures = useMemo(() => (countSteps(steps) < 2 ? null : stepBars(steps, most)), [steps, most]);
   if (figures === null) return null;
   const { bars, slowest } = figures;
   const noun = figures.workMedian > 0 ? deviceNoun(lanes) : null;
-  const told = hovered?.told ?? store.step ?? slowest;
-  const { start, end, device = 0 } = steps[told];
+  const described = hovered?.described ?? store.step ?? slowest;
+  const { start, end, device = 0 } = steps[described];
   const barAt = (event: Event) => {
     const element = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-bar]") : null;
     return element ? (bars[Number(element.dataset.bar)] ?? null) : null;
   };
-  const show = (place: number) => store.setStep(Math.min(Math.max(place, 0), steps.length - 1));
-  const place = store.step ?? -1;
+  const show = (index: number) => store.setStep(Math.min(Math.max(index, 0), steps.length - 1));
+  const index = store.step ?? -1;
   const moves: Record<string, number> = {
-    ArrowLeft: place - 1,
-    ArrowRight: place + 1,
+    ArrowLeft: index - 1,
+    ArrowRight: index + 1,
     Home: 0,
     End: steps.length - 1,
   };
@@ -85,11 +85,11 @@ export function StepStrip({ store }: { store: Store }) {
         aria-label="Step shown"
         aria-valuemin={0}
         aria-valuemax={steps.length - 1}
-        aria-valuenow={Math.max(place, 0)}
+        aria-valuenow={Math.max(index, 0)}
         aria-valuetext={valueText(store, figures, noun)}
         onClick={(event) => {
           const bar = barAt(event);
-          if (bar) show(bar.told);
+          if (bar) show(bar.described);
         }}
         onPointerMove={(event) => setHovered(barAt(event))}
         onPointerLeave={() => setHovered(null)}
@@ -107,12 +107,16 @@ export function StepStrip({ store }: { store: Store }) {
             data-slow={bar.isSlow ? "" : undefined}
             data-busy={bar.isBusy ? "" : undefined}
             data-cut={bar.isCut ? "" : undefined}
-            title={bar.isCut ? cutText(steps[bar.told], figures.median) : undefined}
-            data-shown={place >= bar.first && place <= bar.last ? "" : undefined}
+            title={bar.isCut ? cutText(steps[bar.described], figures.median) : undefined}
+            data-shown={index >= bar.first && index <= bar.last ? "" : undefined}
           >
-            <b style={{ height: `${Math.max(bar.height * HEIGHT, 1)}px` }}>
+            <b style={{ height: `${Math.max(bar.height * BAR_HEIGHT_PX, 1)}px` }}>
               {bar.work > 0 && (
-                <u style={{ height: `${Math.max(bar.work * HEIGHT, bar.isBusy ? LIT : 1)}px` }} />
+                <u
+                  style={{
+                    height: `${Math.max(bar.work * BAR_HEIGHT_PX, bar.isBusy ? MIN_HIGHLIGHT_PX : 1)}px`,
+                  }}
+                />
               )}
             </b>
           </i>
@@ -123,12 +127,12 @@ export function StepStrip({ store }: { store: Store }) {
         class="step-told"
         data-long={noun !== null ? "" : undefined}
         title="Show this step"
-        onClick={() => show(told)}
+        onClick={() => show(described)}
       >
         <strong>
           {hovered === null && store.step === null
-            ? `Slowest: step ${steps[told].step}`
-            : stepName(steps[told])}
+            ? `Slowest: step ${steps[described].step}`
+            : stepName(steps[described])}
         </strong>{" "}
         {formatDuration(end - start)}
         <Ratio before=" · " ns={end - start} median={figures.median} />
@@ -141,27 +145,29 @@ export function StepStrip({ store }: { store: Store }) {
 
 /** What the marks of a bar mean. */
 function legend(noun: string | null): string {
-  const height = `Height: how long a step took; orange: over ${SLOW} × the median; cut: over ${HIGHEST} × the median`;
+  const height = `Height: how long a step took; orange: over ${SLOW_RATIO} × the median; cut: over ${MAX_BAR_RATIO} × the median`;
   if (noun === null) return height;
-  return `${height}\nBottom part: how long the ${noun} computed in it; violet: over ${SLOW} × the median of that`;
+  return `${height}\nBottom part: how long the ${noun} computed in it; violet: over ${SLOW_RATIO} × the median of that`;
 }
 
 /** What is said of a bar that would be higher. */
 function cutText(step: Step, median: number): string {
   const times = ((step.end - step.start) / median).toFixed(1);
-  return `${stepName(step)}: ${times} × the median; its bar is cut at ${HIGHEST} × the median`;
+  return `${stepName(step)}: ${times} × the median; its bar is cut at ${MAX_BAR_RATIO} × the median`;
 }
 
 function valueText(store: Store, figures: StepBars, noun: string | null): string {
   if (store.aligned) return "all steps, aligned";
   if (store.step === null) return "all steps";
   const step = store.run.steps[store.step];
-  const said = (ns: number, median: number) =>
+  const withRatio = (ns: number, median: number) =>
     `${formatDuration(ns)}${median > 0 ? `, ${(ns / median).toFixed(1)} times the median` : ""}`;
-  const took = `step ${step.step}, ${said(step.end - step.start, figures.median)}`;
-  const isCut = figures.bars.some((bar) => bar.isCut && bar.told === store.step);
-  const bar = isCut ? `, bar cut at ${HIGHEST} times the median` : "";
-  return noun === null ? took + bar : `${took}, ${noun} ${said(step.device ?? 0, figures.workMedian)}${bar}`;
+  const took = `step ${step.step}, ${withRatio(step.end - step.start, figures.median)}`;
+  const isCut = figures.bars.some((bar) => bar.isCut && bar.described === store.step);
+  const bar = isCut ? `, bar cut at ${MAX_BAR_RATIO} times the median` : "";
+  return noun === null
+    ? took + bar
+    : `${took}, ${noun} ${withRatio(step.device ?? 0, figures.workMedian)}${bar}`;
 }
 
 /** How much of the median a time is; nothing without one. */
@@ -182,7 +188,7 @@ function useWidth(): [number, (element: HTMLElement | null) => void] {
   const track = useCallback((element: HTMLElement | null) => {
     observer.current?.disconnect();
     if (element === null) return;
-    const measure = () => setWidth(element.clientWidth - PADDING);
+    const measure = () => setWidth(element.clientWidth - PADDING_PX);
     measure();
     observer.current = new ResizeObserver(measure);
     observer.current.observe(element);

@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatTime } from "../../model/format/units";
-import { categoryOf, deviceName, nameOf, opOf, placeOf } from "../../model/lanes/event_text";
+import { categoryOf, deviceName, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { ScopedText } from "../../ui/scoped_text";
@@ -55,7 +55,7 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
           {bytes !== null && `, ${formatBytes(bytes)}`}
         </p>
       ) : (
-        <p>{placeOf(store.drawn, id)}</p>
+        <p>{locationOf(store.drawn, id)}</p>
       )}
       {hover.count > 1 && (
         <p>

@@ -65,8 +65,8 @@ export function makeDrawn(made: readonly Made[], lanes?: readonly Omit<Lane, "id
   const described = lanes ?? Array.from({ length: count }, (_, i) => makeLane(`stream:${i}`));
   const names = unique(events.map((event) => event.name ?? ""));
   const ops = unique(events.map((event) => event.op ?? ""));
-  const namePlaces = new Map(names.map((name, place) => [name, place]));
-  const opPlaces = new Map(ops.map((op, place) => [op, place]));
+  const namePlaces = new Map(names.map((name, index) => [name, index]));
+  const opPlaces = new Map(ops.map((op, index) => [op, index]));
   const start = Float64Array.from(events, (event) => event.start);
   const duration = Float64Array.from(events, (event) => event.duration ?? 0);
   const steps = unique(events.map((event) => event.step ?? 0)).sort((a, b) => a - b);

@@ -4,16 +4,16 @@ import type { SameName } from "../model/lod/exact_events";
 import type { RangeSelection, RangeStatistics } from "../model/search/range_statistics";
 import type { Matches } from "../model/search/search";
 
-export interface Remote {
+export interface KernelQueries {
   /** What a search finds; null while that is not known, after which the store is told. */
   matches(text: string, step: number | null): Matches | null;
   /** The events with the name of the one selected, by its place; null while they are not known. */
-  sameName(place: number): SameName | null;
+  sameName(entry: number): SameName | null;
   /** Null when there is no answer. */
   statistics(range: RangeSelection, by: "op" | "name"): Promise<RangeStatistics | null>;
 }
 
-/** Said in the status line: what is going on, and how far it is (0 to 1) where that is known. */
+/** Shown in the status line: what is going on, and how far it is (0 to 1) where that is known. */
 export interface Notice {
   text: string;
   part: number | null;
