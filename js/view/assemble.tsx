@@ -9,14 +9,12 @@ import { bindRuler } from "../input/ruler_drag";
 import { bindWheel } from "../input/wheel";
 import { isolated } from "../model/format/bidi";
 import { formatDuration, formatNumber } from "../model/format/units";
-import { countSteps } from "../model/lanes/step_bars";
 import { entryOfEvent, eventCount } from "../model/lod/merged";
 import type { Outline } from "../model/lod/outline";
 import { ComparisonLink } from "../state/comparison_link";
 import { DashboardLink } from "../state/dashboard_link";
 import { loadRest } from "../state/loading";
 import type { Store } from "../state/store";
-import { bindSize } from "../ui/resize_handle";
 import { detectTheme, readTokens, watchTheme } from "../ui/theme";
 import { Frame, type FrameTimes } from "./canvas/frame";
 import { DetailsPanel } from "./details/panel";
@@ -30,6 +28,7 @@ import { StatusLine } from "./parts/status_line";
 import { StepStrip } from "./parts/step_strip";
 import { Toolbar } from "./parts/toolbar";
 import { Tooltip } from "./parts/tooltip";
+import { bindScroll, bindSizes, fitHeight, followSize } from "./sizes";
 
 /** What a mounted timeline answers to programs: where an event (by id) is on the screen, how long frames took. */
 export interface Mounted {
@@ -38,14 +37,6 @@ export interface Mounted {
   /** The middle of an event's bar in client coordinates, or null when it is not in view. */
   locate(event: number): { x: number; y: number } | null;
 }
-
-/** Toolbar, overview, ruler, status line and borders (CSS px). */
-const AROUND_LANES_PX = 38 + 38 + 22 + 26 + 2;
-const STEP_STRIP_PX = 34;
-/** A little trace does not take the room of a large one, but its details need some. */
-const MIN_HEIGHT_PX = 400;
-/** Below this width (CSS px) details go under the lanes and do not open by themselves; the style sheet has it too. */
-const NARROW_PX = 900;
 
 export function assemble(
   root: HTMLElement,
@@ -59,16 +50,7 @@ export function assemble(
   root.setAttribute("aria-label", `Timeline${drawn.title ? ` of ${isolated(drawn.title)}` : ""}`);
   const description = `${formatNumber(eventCount(drawn), "event")} in ${formatNumber(drawn.lanes.length, "lane")} over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
   render(<Skeleton description={description} />, root);
-  if (!OWNS_PAGE && !host.fills) {
-    const strip = countSteps(drawn.steps) > 1 ? STEP_STRIP_PX : 0;
-    const fitted = () => {
-      const needed = Math.max(AROUND_LANES_PX + strip + store.arrangement.height + 12, MIN_HEIGHT_PX);
-      return Math.min(host.get("height"), needed);
-    };
-    root.style.height = `${fitted()}px`;
-    // The details bring rows of memory.
-    store.on(["details"], () => (root.style.height = `${Math.max(fitted(), root.clientHeight)}px`));
-  }
+  if (!OWNS_PAGE && !host.fills) fitHeight(root, store);
   const find = (name: string) => root.querySelector<HTMLElement>(`[data-part="${name}"]`)!;
   const main = find("main");
   const lanes = find("lanes");
@@ -84,22 +66,7 @@ export function assemble(
   const focusLanes = () => lanes.focus({ preventScroll: true });
   const actions = new Actions(store, { hint, focusLanes, focusSearch });
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
-  render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
-  render(<StepStrip store={store} />, find("steps"));
-  render(<LaneLabels store={store} />, find("labels"));
-  render(<NoLanes store={store} actions={actions} />, find("no-lanes"));
-  render(<LaneFilter store={store} actions={actions} />, find("filter"));
-  render(<DetailsPanel store={store} actions={actions} />, find("details"));
-  render(<StatusLine store={store} isMac={isMac} />, find("status"));
-  if (HAS_KERNEL) render(<ProgressBar store={store} />, find("progress"));
-  render(<Tooltip store={store} main={main} />, find("tooltip"));
-  render(<CursorTime store={store} />, find("cursor"));
-  render(<Announcer store={store} />, find("announcer"));
-  render(<Help store={store} />, find("help"));
-  signal.addEventListener("abort", () => {
-    for (const part of root.querySelectorAll("[data-part]")) render(null, part);
-  });
-
+  renderParts(root, find, store, actions, isMac);
   new Pointer(lanes, store, actions);
   bindKeyboard(lanes, root, actions);
   bindWheel(lanes, store, {
@@ -112,25 +79,8 @@ export function assemble(
 
   if (!OWNS_PAGE) yieldShortcuts(element, signal);
 
-  const retheme = () => {
-    root.dataset.theme = detectTheme(element);
-    const tokens = readTokens(root);
-    store.repaint(tokens.theme, tokens.ground);
-    frame.retheme();
-  };
-  retheme();
-  watchTheme(retheme, signal);
-  const observer = new ResizeObserver(() => {
-    // Also the first size: at mount a restored or hidden output has none.
-    if (store.width === 0 && root.clientWidth < NARROW_PX)
-      store.setPanel({ panelOpen: store.selection !== null });
-    store.setSize(lanes.clientWidth, lanes.clientHeight);
-    // Details that have just opened below the lanes may cover what they are about.
-    if (root.clientWidth < NARROW_PX && store.selected !== null) actions.keepInSight(store.selected);
-    frame.resize();
-  });
-  observer.observe(lanes);
-  signal.addEventListener("abort", () => observer.disconnect());
+  followTheme(root, element, store, frame);
+  followSize(root, lanes, store, actions, frame);
   loadRest(store, outline, actions);
   // A selection made in Python is shown, not only outlined somewhere out of view.
   host.watch("selection", () => actions.revealSelection(), signal);
@@ -154,6 +104,41 @@ export function assemble(
   };
 }
 
+function renderParts(
+  root: HTMLElement,
+  find: (name: string) => HTMLElement,
+  store: Store,
+  actions: Actions,
+  isMac: boolean,
+): void {
+  render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
+  render(<StepStrip store={store} />, find("steps"));
+  render(<LaneLabels store={store} />, find("labels"));
+  render(<NoLanes store={store} actions={actions} />, find("no-lanes"));
+  render(<LaneFilter store={store} actions={actions} />, find("filter"));
+  render(<DetailsPanel store={store} actions={actions} />, find("details"));
+  render(<StatusLine store={store} isMac={isMac} />, find("status"));
+  if (HAS_KERNEL) render(<ProgressBar store={store} />, find("progress"));
+  render(<Tooltip store={store} main={find("main")} />, find("tooltip"));
+  render(<CursorTime store={store} />, find("cursor"));
+  render(<Announcer store={store} />, find("announcer"));
+  render(<Help store={store} />, find("help"));
+  store.signal.addEventListener("abort", () => {
+    for (const part of root.querySelectorAll("[data-part]")) render(null, part);
+  });
+}
+
+function followTheme(root: HTMLElement, element: HTMLElement, store: Store, frame: Frame): void {
+  const retheme = () => {
+    root.dataset.theme = detectTheme(element);
+    const tokens = readTokens(root);
+    store.repaint(tokens.theme, tokens.ground);
+    frame.retheme();
+  };
+  retheme();
+  watchTheme(retheme, store.signal);
+}
+
 /** Shows a text over the lanes for a moment. */
 function hinter(element: HTMLElement, signal: AbortSignal): (text: string) => void {
   let timer = 0;
@@ -164,57 +149,6 @@ function hinter(element: HTMLElement, signal: AbortSignal): (text: string) => vo
     clearTimeout(timer);
     timer = setTimeout(() => (element.hidden = true), 1600) as unknown as number;
   };
-}
-
-/** A native scroll bar beside the lanes: it scrolls them, and the wheel over the lanes stays the notebook's. */
-function bindScroll(scroller: HTMLElement, store: Store): void {
-  const inner = scroller.firstElementChild as HTMLElement;
-  const fit = () => {
-    inner.style.height = `${store.arrangement.height}px`;
-    if (Math.abs(scroller.scrollTop - store.scroll) >= 1) scroller.scrollTop = store.scroll;
-  };
-  store.on(["layout", "viewport"], fit);
-  scroller.addEventListener("scroll", () => store.scrollTo(scroller.scrollTop), { signal: store.signal });
-}
-
-function bindSizes(
-  root: HTMLElement,
-  main: HTMLElement,
-  find: (name: string) => HTMLElement,
-  store: Store,
-): void {
-  const { signal, host } = store;
-  const column = (name: string, fallback: number) => ({
-    read: () => Number.parseFloat(root.style.getPropertyValue(name)) || fallback,
-    write: (size: number) => root.style.setProperty(name, `${size}px`),
-  });
-  bindSize(
-    find("splitter"),
-    { axis: "x", direction: 1, least: 80, most: () => main.clientWidth * 0.6, ...column("--labels", 196) },
-    signal,
-  );
-  bindSize(
-    find("details-splitter"),
-    { axis: "x", direction: -1, least: 200, most: () => root.clientWidth * 0.6, ...column("--details", 318) },
-    signal,
-  );
-  if (OWNS_PAGE) find("grip").remove();
-  else
-    bindSize(
-      find("grip"),
-      {
-        axis: "y",
-        direction: 1,
-        least: 160,
-        most: () => 4000,
-        read: () => root.clientHeight,
-        write: (height) => {
-          host.set("height", height);
-          root.style.height = `${height}px`;
-        },
-      },
-      signal,
-    );
 }
 
 function locate(lanes: HTMLElement, store: Store, id: number | null): { x: number; y: number } | null {

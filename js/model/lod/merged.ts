@@ -38,66 +38,75 @@ function isReplaced({ part, start, end }: Merged, entry: number): boolean {
   return part !== null && end[entry] > part.start && start[entry] < part.end;
 }
 
-/** The rows of each lane; `step` is the place of the step shown, null for all. */
+/** The rows of each lane; `step` is the index of the step shown, null for all. */
 export function mergedRows(drawn: Drawn, merged: Merged, step: number | null): Row[][] {
-  const firstSlot = new Uint32Array(merged.rows.length + 1);
-  for (const [lane, rows] of merged.rows.entries()) firstSlot[lane + 1] = firstSlot[lane] + rows;
-  const slots = firstSlot[merged.rows.length];
-  const places = new Uint32Array(slots + 1);
-  const chosen = new Uint32Array(merged.fine);
-  const isShown = (entry: number) => step === null || drawn.step === null || drawn.step[entry] === step;
-  let length = 0;
-  const take = (entry: number) => {
-    if (!isShown(entry)) return;
-    chosen[length++] = entry;
-    places[firstSlot[drawn.lane[entry]] + merged.row[entry] + 1]++;
-  };
-  // In each row: the outline before the part, the part, the outline after it.
-  const { outline, fine, part } = merged;
-  for (let entry = 0; entry < outline; entry++)
-    if (!isReplaced(merged, entry) && !(part && merged.start[entry] >= part.end)) take(entry);
-  if (part) {
-    for (let entry = outline; entry < fine; entry++) take(entry);
-    for (let entry = 0; entry < outline; entry++)
-      if (!isReplaced(merged, entry) && merged.start[entry] >= part.end) take(entry);
-  }
-  for (let slot = 0; slot < slots; slot++) places[slot + 1] += places[slot];
-  const next = places.slice();
-  const ids = new Uint32Array(length);
-  for (let i = 0; i < length; i++) {
-    const entry = chosen[i];
-    ids[next[firstSlot[drawn.lane[entry]] + merged.row[entry]]++] = entry;
-  }
+  // Rows of all lanes have one number each, so that entries can be sorted by it in one pass.
+  const firstRow = new Uint32Array(merged.rows.length + 1);
+  for (const [lane, rows] of merged.rows.entries()) firstRow[lane + 1] = firstRow[lane] + rows;
+  const rowOf = (entry: number) => firstRow[drawn.lane[entry]] + merged.row[entry];
+  const { ids, ends } = byRow(shownEntries(drawn, merged, step), rowOf, firstRow[merged.rows.length]);
   const pick = <T extends Float64Array | Uint32Array>(column: T): T => {
-    const out = new (column.constructor as new (length: number) => T)(length);
-    for (let i = 0; i < length; i++) out[i] = column[ids[i]];
+    const out = new (column.constructor as new (length: number) => T)(ids.length);
+    for (let i = 0; i < ids.length; i++) out[i] = column[ids[i]];
     return out;
   };
-  const columns = {
-    start: pick(merged.start),
-    end: pick(merged.end),
-    busy: pick(merged.busy),
-    peak: pick(Float64Array.from(drawn.duration.subarray(0, merged.fine))),
-    count: pick(merged.count),
-  };
+  const [start, end, busy, count] = [
+    pick(merged.start),
+    pick(merged.end),
+    pick(merged.busy),
+    pick(merged.count),
+  ] as const;
+  const peak = pick(Float64Array.from(drawn.duration.subarray(0, merged.fine)));
   return merged.rows.map((rows, lane) => {
-    const [from, to] = [places[firstSlot[lane]], places[firstSlot[lane + 1]]];
     // A lane without any event of the step is not shown; another keeps all its rows, so that none jumps.
-    if (from === to) return [];
+    if (ends[firstRow[lane]] === ends[firstRow[lane + 1]]) return [];
     return Array.from({ length: rows }, (_, index): Row => {
-      const [first, last] = [places[firstSlot[lane] + index], places[firstSlot[lane] + index + 1]];
+      const [from, to] = [ends[firstRow[lane] + index], ends[firstRow[lane] + index + 1]];
       return {
         lane,
         index,
-        ids: ids.subarray(first, last),
-        start: columns.start.subarray(first, last),
-        end: columns.end.subarray(first, last),
+        ids: ids.subarray(from, to),
+        start: start.subarray(from, to),
+        end: end.subarray(from, to),
         merged: {
-          busy: columns.busy.subarray(first, last),
-          peak: columns.peak.subarray(first, last),
-          count: columns.count.subarray(first, last),
+          busy: busy.subarray(from, to),
+          peak: peak.subarray(from, to),
+          count: count.subarray(from, to),
         },
       };
     });
   });
+}
+
+/** The entries that are in rows; in each row the outline before the part, the part, the outline after it. */
+function shownEntries(drawn: Drawn, merged: Merged, step: number | null): Uint32Array {
+  const { outline, fine, part } = merged;
+  const entries = new Uint32Array(fine);
+  let length = 0;
+  const add = (entry: number) => {
+    if (step === null || drawn.step === null || drawn.step[entry] === step) entries[length++] = entry;
+  };
+  for (let entry = 0; entry < outline; entry++)
+    if (!isReplaced(merged, entry) && !(part && merged.start[entry] >= part.end)) add(entry);
+  if (part) {
+    for (let entry = outline; entry < fine; entry++) add(entry);
+    for (let entry = 0; entry < outline; entry++)
+      if (!isReplaced(merged, entry) && merged.start[entry] >= part.end) add(entry);
+  }
+  return entries.subarray(0, length);
+}
+
+/** The entries sorted by row, otherwise in their order, and where each row's begin and the last one's end. */
+function byRow(
+  entries: Uint32Array,
+  rowOf: (entry: number) => number,
+  rows: number,
+): { ids: Uint32Array; ends: Uint32Array } {
+  const ends = new Uint32Array(rows + 1);
+  for (const entry of entries) ends[rowOf(entry) + 1]++;
+  for (let row = 0; row < rows; row++) ends[row + 1] += ends[row];
+  const next = ends.slice();
+  const ids = new Uint32Array(entries.length);
+  for (const entry of entries) ids[next[rowOf(entry)]++] = entry;
+  return { ids, ends };
 }

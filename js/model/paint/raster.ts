@@ -16,6 +16,13 @@ const FULL_LEVEL = 7;
  * from 1 (faint) to 7 (full). Smaller bars share pixels: such a pixel takes the
  * paint of the event that fills most of it, and its level from the part of the
  * pixel's time that is busy. A full bar gives up its first pixel to events that begin in it.
+ *
+ *     events   |a||b|  |--- c ----------|      a and b share pixel 0, c is a full bar
+ *     pixels   [ 0  ][ 1  ][ 2  ][ 3  ][ 4  ]
+ *     drawn     a+b    c     c     ground     the last pixel of c parts it from what follows
+ *
+ * Entries come in order of start, so one pass with one open shared pixel is enough: it is written when an entry
+ * begins behind it.
  */
 export function rasterRow(
   out: Uint32Array,
@@ -30,73 +37,71 @@ export function rasterRow(
 ): void {
   const { start, end, busy, peak, longest, count, length } = levels.at(nsPerPixel);
   const ids = row.ids;
-  // The pixel being summed up: its number, the time at its right edge, its busy
-  // time, the entry that fills most of it, and whether an event begins in it.
+  // The shared pixel that is being filled; -1 while there is none. Locals, not an object: this is the hottest loop.
   let pixel = -1;
-  let edge = Number.NEGATIVE_INFINITY;
-  let sum = 0;
-  let most = 0;
-  let entry = 0;
-  let begun = false;
+  let pixelEnd = Number.NEGATIVE_INFINITY;
+  let pixelBusy = 0;
+  let largestFill = 0;
+  let largestEntry = 0;
+  let hasStart = false;
   let i = firstAtLeast(end, from);
   while (i < length && end[i] === from && start[i] < from) i++;
   for (; i < length; i++) {
-    const s = start[i];
-    const e = end[i];
-    if (e <= edge && s < edge) {
-      sum += busy[i];
-      begun = true;
-      if (peak[i] > most) {
-        most = peak[i];
-        entry = i;
+    const entryStart = start[i];
+    const entryEnd = end[i];
+    if (entryEnd <= pixelEnd && entryStart < pixelEnd) {
+      // All of it lies in the shared pixel.
+      pixelBusy += busy[i];
+      hasStart = true;
+      if (peak[i] > largestFill) {
+        largestFill = peak[i];
+        largestEntry = i;
       }
       continue;
     }
-    const first = Math.floor((s - from) / nsPerPixel);
+    const first = Math.floor((entryStart - from) / nsPerPixel);
     if (first >= width) break;
-    const last = Math.floor((e - from) / nsPerPixel);
+    const last = Math.floor((entryEnd - from) / nsPerPixel);
     if (last - first >= FULL_BAR) {
-      let left = Math.max(first, 0);
-      if (pixel >= 0) {
-        out[offset + pixel] = colours[coverage(sum, nsPerPixel) + paint[ids[longest[entry]]]];
-        if (pixel === left && begun) left++;
-      }
+      if (pixel >= 0)
+        out[offset + pixel] = colours[coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]]];
+      const left = Math.max(first, 0);
       const right = Math.min(last - 1, width);
       // Where there is no finer data yet, a wide entry can be several events with gaps between them.
-      const level = count[i] === 1 ? FULL_LEVEL * 256 : coverage(busy[i], e - s);
+      const level = count[i] === 1 ? FULL_LEVEL * 256 : coverage(busy[i], entryEnd - entryStart);
       const colour = colours[level + paint[ids[longest[i]]]];
-      for (let at = offset + left; at < offset + right; at++) out[at] = colour;
+      for (let at = pixel === left && hasStart ? left + 1 : left; at < right; at++) out[offset + at] = colour;
       pixel = -1;
-      edge = Number.NEGATIVE_INFINITY;
+      pixelEnd = Number.NEGATIVE_INFINITY;
       continue;
     }
-    const density = e > s ? busy[i] / (e - s) : 0;
+    const density = entryEnd > entryStart ? busy[i] / (entryEnd - entryStart) : 0;
     for (let at = Math.max(first, 0); at <= last && at < width; at++) {
       const left = from + at * nsPerPixel;
       const right = from + (at + 1) * nsPerPixel;
-      let overlap = Math.min(e, right) - Math.max(s, left);
-      if (overlap <= 0) {
-        if (at > first) break;
-        overlap = 0;
-      }
+      const overlap = Math.max(Math.min(entryEnd, right) - Math.max(entryStart, left), 0);
+      // An event without length takes part in the pixel that it starts in alone.
+      if (overlap === 0 && at > first) break;
       if (at !== pixel) {
-        if (pixel >= 0) out[offset + pixel] = colours[coverage(sum, nsPerPixel) + paint[ids[longest[entry]]]];
+        if (pixel >= 0)
+          out[offset + pixel] = colours[coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]]];
         pixel = at;
-        edge = right;
-        sum = 0;
-        most = -1;
-        begun = false;
+        pixelEnd = right;
+        pixelBusy = 0;
+        largestFill = -1;
+        hasStart = false;
       }
-      if (at === first || count[i] > 1) begun = true;
-      sum += overlap * density;
+      if (at === first || count[i] > 1) hasStart = true;
+      pixelBusy += overlap * density;
       const fill = Math.min(peak[i], overlap);
-      if (fill > most) {
-        most = fill;
-        entry = i;
+      if (fill > largestFill) {
+        largestFill = fill;
+        largestEntry = i;
       }
     }
   }
-  if (pixel >= 0) out[offset + pixel] = colours[coverage(sum, nsPerPixel) + paint[ids[longest[entry]]]];
+  if (pixel >= 0)
+    out[offset + pixel] = colours[coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]]];
 }
 
 /** Where in the colour table the colours of a pixel with `busy` of `nsPerPixel` ns filled begin. */

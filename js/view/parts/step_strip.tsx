@@ -53,29 +53,7 @@ export function StepStrip({ store }: { store: Store }) {
   };
   return (
     <div class="steps">
-      <div class="corner">
-        Steps
-        <span>
-          <button
-            type="button"
-            aria-pressed={store.step === null && !store.aligned}
-            title="All steps on one axis, as they came"
-            onClick={() => store.setStep(null)}
-          >
-            all {formatCount(countSteps(steps))}
-          </button>
-          {!store.run.merged && (
-            <button
-              type="button"
-              aria-pressed={store.aligned !== null}
-              title="All steps under each other, each from its own start, without what is outside of steps"
-              onClick={() => store.setStep(null, true)}
-            >
-              align
-            </button>
-          )}
-        </span>
-      </div>
+      <Scope store={store} />
       <div
         class="step-bars"
         ref={track}
@@ -101,25 +79,12 @@ export function StepStrip({ store }: { store: Store }) {
         }}
       >
         {bars.map((bar, number) => (
-          <i
+          <Bar
             key={bar.first}
-            data-bar={number}
-            data-slow={bar.isSlow ? "" : undefined}
-            data-busy={bar.isBusy ? "" : undefined}
-            data-cut={bar.isCut ? "" : undefined}
+            {...{ bar, number }}
+            isShown={index >= bar.first && index <= bar.last}
             title={bar.isCut ? cutText(steps[bar.described], figures.median) : undefined}
-            data-shown={index >= bar.first && index <= bar.last ? "" : undefined}
-          >
-            <b style={{ height: `${Math.max(bar.height * BAR_HEIGHT_PX, 1)}px` }}>
-              {bar.work > 0 && (
-                <u
-                  style={{
-                    height: `${Math.max(bar.work * BAR_HEIGHT_PX, bar.isBusy ? MIN_HIGHLIGHT_PX : 1)}px`,
-                  }}
-                />
-              )}
-            </b>
-          </i>
+          />
         ))}
       </div>
       <button
@@ -140,6 +105,62 @@ export function StepStrip({ store }: { store: Store }) {
         {noun !== null && <Ratio before=", " ns={device} median={figures.workMedian} />}
       </button>
     </div>
+  );
+}
+
+/** Which steps are shown: all as they came, or all aligned. */
+function Scope({ store }: { store: Store }) {
+  const count = formatCount(countSteps(store.run.steps));
+  return (
+    <div class="corner">
+      Steps
+      <span>
+        <button
+          type="button"
+          aria-pressed={store.step === null && !store.aligned}
+          title="All steps on one axis, as they came"
+          onClick={() => store.setStep(null)}
+        >
+          all {count}
+        </button>
+        {!store.run.merged && (
+          <button
+            type="button"
+            aria-pressed={store.aligned !== null}
+            title="All steps under each other, each from its own start, without what is outside of steps"
+            onClick={() => store.setStep(null, true)}
+          >
+            align
+          </button>
+        )}
+      </span>
+    </div>
+  );
+}
+
+interface BarProps {
+  bar: StepBar;
+  number: number;
+  isShown: boolean;
+  title: string | undefined;
+}
+
+function Bar({ bar, number, isShown, title }: BarProps) {
+  const mark = (isMarked: boolean) => (isMarked ? "" : undefined);
+  const least = bar.isBusy ? MIN_HIGHLIGHT_PX : 1;
+  return (
+    <i
+      data-bar={number}
+      data-slow={mark(bar.isSlow)}
+      data-busy={mark(bar.isBusy)}
+      data-cut={mark(bar.isCut)}
+      data-shown={mark(isShown)}
+      title={title}
+    >
+      <b style={{ height: `${Math.max(bar.height * BAR_HEIGHT_PX, 1)}px` }}>
+        {bar.work > 0 && <u style={{ height: `${Math.max(bar.work * BAR_HEIGHT_PX, least)}px` }} />}
+      </b>
+    </i>
   );
 }
 

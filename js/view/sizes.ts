@@ -1,0 +1,99 @@
+/** How high a timeline is, how its columns share the width, and what follows when either changes. */
+
+import type { Actions } from "../input/actions";
+import { countSteps } from "../model/lanes/step_bars";
+import type { Store } from "../state/store";
+import { bindSize } from "../ui/resize_handle";
+import type { Frame } from "./canvas/frame";
+
+/** Toolbar, overview, ruler, status line and borders (CSS px). */
+const AROUND_LANES_PX = 38 + 38 + 22 + 26 + 2;
+const STEP_STRIP_PX = 34;
+/** A little trace does not take the room of a large one, but its details need some. */
+const MIN_HEIGHT_PX = 400;
+/** Below this width (CSS px) details go under the lanes and do not open by themselves; the style sheet has it too. */
+const NARROW_PX = 900;
+
+/** A small trace does not take the room of a large one. */
+export function fitHeight(root: HTMLElement, store: Store): void {
+  const { drawn, host } = store;
+  const strip = countSteps(drawn.steps) > 1 ? STEP_STRIP_PX : 0;
+  const fitted = () => {
+    const needed = Math.max(AROUND_LANES_PX + strip + store.arrangement.height + 12, MIN_HEIGHT_PX);
+    return Math.min(host.get("height"), needed);
+  };
+  root.style.height = `${fitted()}px`;
+  // The details bring rows of memory.
+  store.on(["details"], () => (root.style.height = `${Math.max(fitted(), root.clientHeight)}px`));
+}
+
+export function followSize(
+  root: HTMLElement,
+  lanes: HTMLElement,
+  store: Store,
+  actions: Actions,
+  frame: Frame,
+): void {
+  const observer = new ResizeObserver(() => {
+    // Also the first size: at mount a restored or hidden output has none.
+    if (store.width === 0 && root.clientWidth < NARROW_PX)
+      store.setPanel({ panelOpen: store.selection !== null });
+    store.setSize(lanes.clientWidth, lanes.clientHeight);
+    // Details that have just opened below the lanes may cover what they are about.
+    if (root.clientWidth < NARROW_PX && store.selected !== null) actions.keepInSight(store.selected);
+    frame.resize();
+  });
+  observer.observe(lanes);
+  store.signal.addEventListener("abort", () => observer.disconnect());
+}
+
+/** A native scroll bar beside the lanes: it scrolls them, and the wheel over the lanes stays the notebook's. */
+export function bindScroll(scroller: HTMLElement, store: Store): void {
+  const inner = scroller.firstElementChild as HTMLElement;
+  const fit = () => {
+    inner.style.height = `${store.arrangement.height}px`;
+    if (Math.abs(scroller.scrollTop - store.scroll) >= 1) scroller.scrollTop = store.scroll;
+  };
+  store.on(["layout", "viewport"], fit);
+  scroller.addEventListener("scroll", () => store.scrollTo(scroller.scrollTop), { signal: store.signal });
+}
+
+export function bindSizes(
+  root: HTMLElement,
+  main: HTMLElement,
+  find: (name: string) => HTMLElement,
+  store: Store,
+): void {
+  const { signal, host } = store;
+  const column = (name: string, fallback: number) => ({
+    read: () => Number.parseFloat(root.style.getPropertyValue(name)) || fallback,
+    write: (size: number) => root.style.setProperty(name, `${size}px`),
+  });
+  bindSize(
+    find("splitter"),
+    { axis: "x", direction: 1, least: 80, most: () => main.clientWidth * 0.6, ...column("--labels", 196) },
+    signal,
+  );
+  bindSize(
+    find("details-splitter"),
+    { axis: "x", direction: -1, least: 200, most: () => root.clientWidth * 0.6, ...column("--details", 318) },
+    signal,
+  );
+  if (OWNS_PAGE) find("grip").remove();
+  else
+    bindSize(
+      find("grip"),
+      {
+        axis: "y",
+        direction: 1,
+        least: 160,
+        most: () => 4000,
+        read: () => root.clientHeight,
+        write: (height) => {
+          host.set("height", height);
+          root.style.height = `${height}px`;
+        },
+      },
+      signal,
+    );
+}
