@@ -4,7 +4,7 @@ import { type ColorBy, colourTable, type Paints, paints, type Theme } from "../m
 import type { Drawn } from "../model/types";
 
 export class Painting {
-  readonly paint: Paints;
+  readonly paints: Paints;
   /** What the raster mixes pixels from: 8 levels of coverage of each colour over the ground. */
   readonly colours: Uint32Array;
   /** The colour number of each event; 128 is added while a search does not match it. */
@@ -16,14 +16,14 @@ export class Painting {
     readonly theme: Theme,
     readonly ground: string,
   ) {
-    this.paint = paints(drawn, colorBy, theme);
-    this.colours = colourTable(this.paint.css, ground);
-    this.shade = this.paint.paint;
+    this.paints = paints(drawn, colorBy, theme);
+    this.colours = colourTable(this.paints.css, ground);
+    this.shade = this.paints.colour;
   }
 
   /** Dim what `mask` holds 0 for; null dims nothing. */
   dim(mask: Uint8Array | null): void {
-    const { paint } = this.paint;
-    this.shade = mask ? paint.map((number, id) => (mask[id] ? number : number + 128)) : paint;
+    const { colour } = this.paints;
+    this.shade = mask ? colour.map((number, id) => (mask[id] ? number : number + 128)) : colour;
   }
 }

@@ -1,6 +1,6 @@
 """A timeline's selection, between what the front end holds and what Python users work with.
 
-The front end (``Selection`` in ``js/host/host.ts``) holds ``None``, ``{"events": [event ids]}``
+The front end (``Selection`` in ``js/model/types.ts``) holds ``None``, ``{"events": [event ids]}``
 or a range ``{"start", "end", "lanes", "step"}`` in nanoseconds from the trace's
 earliest start. Python users get and give rows of ``trace.events``.
 """

@@ -19,15 +19,15 @@ const COLOUR_BY = ["kind", "op", "device"] as const;
 const THEMES = ["light", "dark"] as const;
 
 function colourOf(painted: Paints, id: number): string {
-  return painted.css[painted.paint[id]];
+  return painted.css[painted.colour[id]];
 }
 
 describe("paints", () => {
   it.each(COLOUR_BY)("by %s: every event has one of fewer than 128 colours, with readable text", (by) => {
     for (const theme of THEMES) {
-      const { paint, css, text } = paints(drawn, by, theme);
+      const { colour, css, text } = paints(drawn, by, theme);
       expect(css.length).toBeLessThanOrEqual(128);
-      expect(Math.max(...paint)).toBeLessThan(css.length);
+      expect(Math.max(...colour)).toBeLessThan(css.length);
       css.forEach((colour, i) => {
         const other = text[i] === "#fff" ? "#1f2430" : "#fff";
         const readable = contrast(parseColour(colour), parseColour(text[i]));
@@ -41,7 +41,7 @@ describe("paints", () => {
 
   it("by kind: names that differ in numbers look alike, and stay close to the kind's own colour", () => {
     const painted = paints(drawn, "kind", "light");
-    expect(painted.paint[0]).toBe(painted.paint[1]);
+    expect(painted.colour[0]).toBe(painted.colour[1]);
     drawn.category.forEach((category, id) => {
       const [mine, own] = [colourOf(painted, id), categoryColour(CATEGORIES[category], "light")].map(
         parseColour,
@@ -62,10 +62,10 @@ describe("paints", () => {
       op: `Op${"x".repeat(i)}`,
     }));
     const painted = paints(makeDrawn(many), "op", "dark");
-    expect(new Set(painted.paint).size).toBe(23);
+    expect(new Set(painted.colour).size).toBe(23);
     expect(painted.legend.map((entry) => entry.label)).toEqual(many.slice(0, 12).map(({ op }) => op));
     const few = paints(drawn, "op", "dark");
-    expect(few.paint[0]).toBe(few.paint[1]);
+    expect(few.colour[0]).toBe(few.colour[1]);
     expect(few.legend[0]).toEqual({ label: "MatMul", css: colourOf(few, 2) });
   });
 
@@ -74,8 +74,8 @@ describe("paints", () => {
     for (const theme of ["light", "dark"] as const) {
       for (let category = 0; category < drawn.categories.length; category++) {
         const made = makeDrawn(names.map((each) => ({ ...each, category })));
-        const { paint, text, css } = paints(made, "kind", theme);
-        const used = [...new Set(paint)];
+        const { colour, text, css } = paints(made, "kind", theme);
+        const used = [...new Set(colour)];
         expect(used.length).toBeGreaterThan(2);
         expect(new Set(used.map((each) => text[each])).size).toBe(1);
         for (const each of used)
@@ -96,7 +96,7 @@ describe("paints", () => {
 
   it("by device: one colour a device, named as people do", () => {
     const painted = paints(drawn, "device", "light");
-    expect(painted.paint[1]).toBe(painted.paint[2]);
+    expect(painted.colour[1]).toBe(painted.colour[2]);
     expect(painted.legend).toEqual([
       { label: "worker 0 · CPU:0", css: colourOf(painted, 0) },
       { label: "worker 0 · GPU:0", css: colourOf(painted, 1) },

@@ -11,7 +11,7 @@ export type ColorBy = "kind" | "op" | "device";
 
 export interface Paints {
   /** Colour number of each event, below 128; 128 more is the same colour dimmed. */
-  paint: Uint8Array;
+  colour: Uint8Array;
   /** Colour of each number. */
   css: string[];
   /** The readable text colour on each of them. */
@@ -51,7 +51,7 @@ export function waitColour(theme: Theme): string {
 
 /** A colour number for every event, and what the numbers look like. */
 export function paints(drawn: Drawn, colorBy: ColorBy, theme: Theme): Paints {
-  const { paint, css, legend } =
+  const { colour, css, legend } =
     colorBy === "kind"
       ? byKind(drawn, theme)
       : colorBy === "op"
@@ -63,7 +63,7 @@ export function paints(drawn: Drawn, colorBy: ColorBy, theme: Theme): Paints {
     const first = at - (at % alike);
     return readable(css.slice(first, first + alike));
   });
-  return { paint, css, text, legend };
+  return { colour, css, text, legend };
 }
 
 /** The text colour that can be read best on all of some colours. */
@@ -100,16 +100,16 @@ function byKind(drawn: Drawn, theme: Theme): Unlettered {
   });
   const variant = new Uint8Array(names.length);
   for (let id = 0; id < variant.length; id++) variant[id] = names.digitlessHash(id) % VARIANTS.length;
-  const paint = new Uint8Array(drawn.count);
+  const colour = new Uint8Array(drawn.count);
   const seen = new Uint8Array(categories.length);
-  for (let id = 0; id < paint.length; id++) {
-    paint[id] = category[id] * VARIANTS.length + variant[name[id]];
+  for (let id = 0; id < colour.length; id++) {
+    colour[id] = category[id] * VARIANTS.length + variant[name[id]];
     seen[category[id]] = 1;
   }
   const legend = categories
     .filter((_, index) => seen[index] === 1)
     .map((key) => ({ label: categoryLabel(key), css: categoryColour(key, theme), category: key }));
-  return { paint, css, legend };
+  return { colour, css, legend };
 }
 
 /** An op type keeps the hue of its name; of two that share one, the one with more time in the trace does. */
@@ -127,10 +127,10 @@ function byOp(drawn: Drawn, theme: Theme): Unlettered {
     taken.add(index);
     hue[op] = index;
   }
-  const paint = new Uint8Array(drawn.count);
-  for (let id = 0; id < paint.length; id++) paint[id] = hue[drawn.op[id]];
+  const colour = new Uint8Array(drawn.count);
+  for (let id = 0; id < colour.length; id++) colour[id] = hue[drawn.op[id]];
   const legend = order.slice(0, MAX_LEGEND).map((op) => ({ label: drawn.ops[op], css: css[hue[op]] }));
-  return { paint, css, legend };
+  return { colour, css, legend };
 }
 
 function byDevice(drawn: Drawn, theme: Theme): Unlettered {
@@ -148,9 +148,9 @@ function byDevice(drawn: Drawn, theme: Theme): Unlettered {
     }
     return index;
   });
-  const paint = new Uint8Array(drawn.count);
-  for (let id = 0; id < paint.length; id++) paint[id] = hue[drawn.lane[id]];
-  return { paint, css, legend };
+  const colour = new Uint8Array(drawn.count);
+  for (let id = 0; id < colour.length; id++) colour[id] = hue[drawn.lane[id]];
+  return { colour, css, legend };
 }
 
 /** 23 hues whose neighbours also differ in lightness, which is what colour-blind eyes go by. */

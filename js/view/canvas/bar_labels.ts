@@ -51,7 +51,7 @@ export class Names {
         if (width >= MIN_LABEL_PX) {
           const text = this.#fit(context, barName(drawn.names.get(drawn.name[id])), width - 2 * PADDING);
           context.fillStyle =
-            dimmed || (inWait && split > left) ? tokens.text : store.painting.paint.text[shade[id] & 127];
+            dimmed || (inWait && split > left) ? tokens.text : store.painting.paints.text[shade[id] & 127];
           context.globalAlpha = dimmed ? 0.45 : 1;
           if (text) context.fillText(text, room[0] + (width - this.#width(context, text)) / 2, top + 11);
         }

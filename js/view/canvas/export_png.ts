@@ -102,7 +102,7 @@ function drawLabels(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOM
 /** The legend's entries in as many lines as they need. */
 function placed(pen: CanvasRenderingContext2D, store: Store, width: number): Placed[] {
   const { painting, drawn, host } = store;
-  const entries = painting.paint.legend.map(({ label, css }) => ({ label: withoutControls(label), css }));
+  const entries = painting.paints.legend.map(({ label, css }) => ({ label: withoutControls(label), css }));
   if (host.get("color_by") === "kind" && drawn.wait) {
     entries.push({ label: "waiting", css: waitColour(painting.theme) });
   }

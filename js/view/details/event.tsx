@@ -21,7 +21,8 @@ import type { EventProps, Fact } from "./types";
 export function EventDetails({ store, actions, id }: EventProps) {
   const { drawn, details } = store;
   const category = categoryOf(store.drawn, id);
-  const paint = (store.painting.paint.paint[id] ?? 0) & 127;
+  const { paints } = store.painting;
+  const colour = (paints.colour[id] ?? 0) & 127;
   const facts = [
     ...timeFacts(store, id),
     ...arrivalFacts({ store, actions, id }),
@@ -34,10 +35,7 @@ export function EventDetails({ store, actions, id }: EventProps) {
   return (
     <>
       <PanelHeader store={store} title={nameOf(store.drawn, id) || opOf(store.drawn, id) || "(no name)"}>
-        <span
-          class="chip"
-          style={{ background: store.painting.paint.css[paint], color: store.painting.paint.text[paint] }}
-        >
+        <span class="chip" style={{ background: paints.css[colour], color: paints.text[colour] }}>
           {opOf(store.drawn, id) || category}
         </span>
         {category === "input" || category === "collective" ? (

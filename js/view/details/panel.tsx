@@ -5,7 +5,8 @@ import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { EventDetails } from "./event";
 import { MemoryDetails } from "./memory";
-import { Overview, RangeDetails, SeveralDetails } from "./range";
+import { Overview } from "./overview";
+import { RangeDetails, SeveralDetails } from "./range";
 
 export function DetailsPanel({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["selection", "details", "panel", "paint", "layout", "search"]);

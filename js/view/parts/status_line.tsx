@@ -7,7 +7,7 @@ import { useTopics } from "../../state/use_store";
 
 export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
   useTopics(store, ["paint", "panel", "layout", "notice"]);
-  const { legend } = store.painting.paint;
+  const { legend } = store.painting.paints;
   const notes = store.drawn.notes.length;
   const wait = waitColour(store.painting.theme);
   const byKind = store.host.get("color_by") === "kind";

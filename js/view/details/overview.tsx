@@ -1,0 +1,99 @@
+/** What the panel shows while nothing is selected: the step in short, and what was noted while reading. */
+
+import { useState } from "preact/hooks";
+import type { Actions } from "../../input/actions";
+import { formatCount, formatDuration, formatNumber } from "../../model/format/units";
+import { eventsShown, stepName } from "../../model/lanes/step_bars";
+import type { RangeStatistics } from "../../model/search/range_statistics";
+import { isCritical } from "../../state/critical_path";
+import type { Store } from "../../state/store";
+import { PanelHeader } from "./header";
+import { Busy, UNKNOWN, useStatistics } from "./range_totals";
+import { StatisticsTable } from "./statistics_table";
+import { WaitingSummary } from "./waiting";
+
+const MAX_SHORT_ROWS = 12;
+const MAX_NOTES = 4;
+
+export function Overview({ store, actions }: { store: Store; actions: Actions }) {
+  const whole = { ...store.whole, lanes: null, step: store.stepNumber };
+  const answer = useStatistics(store, whole);
+  const length = whole.end - whole.start;
+  const rows = answer && worked(store, answer.rows);
+  const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;
+  const waits = <WaitingSummary store={store} actions={actions} {...whole} />;
+  return (
+    <>
+      <PanelHeader
+        store={store}
+        title={
+          store.aligned
+            ? "Steps aligned"
+            : store.step === null
+              ? "Whole run"
+              : stepName(store.run.steps[store.step])
+        }
+      />
+      <dl>
+        <dt>Length</dt>
+        <dd>{formatDuration(length)}</dd>
+        <dt>Events</dt>
+        <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
+        {leftOut > 0 && (
+          <>
+            <dt>Left out</dt>
+            <dd>{formatNumber(leftOut, "event")} outside of steps</dd>
+          </>
+        )}
+        {!store.aligned && (
+          <>
+            <dt>Busy</dt>
+            <dd title="Time in which at least one event ran (the union of all events), of the time shown">
+              <Busy answer={answer} length={length} of=" had an event" />
+            </dd>
+          </>
+        )}
+      </dl>
+      {isCritical(store) && waits}
+      <h3>Most time</h3>
+      <StatisticsTable store={store} actions={actions} rows={rows} most={MAX_SHORT_ROWS} />
+      {rows && rows.length < answer.rows.length && (
+        <p class="unlinked">
+          Without the host program: its rows hold each other. Drag a range to sum them up too.
+        </p>
+      )}
+      {!isCritical(store) && waits}
+      <Notes notes={store.drawn.notes} />
+    </>
+  );
+}
+
+/**
+ * What is more than a frame of the program: frames contain each other and the ops in them, so that the outermost
+ * would come first whatever is slow. Where there is nothing else they are all there is to say.
+ */
+function worked(store: Store, rows: RangeStatistics["rows"]): RangeStatistics["rows"] {
+  const others = rows.filter((row) => store.drawn.categories[row.category] !== "host");
+  return others.length > 0 ? others : rows;
+}
+
+function Notes({ notes }: { notes: readonly string[] }) {
+  const [all, setAll] = useState(false);
+  if (notes.length === 0) return null;
+  const shown = all ? notes : notes.slice(0, MAX_NOTES);
+  return (
+    <section>
+      <h3>Noted while reading</h3>
+      <ul class="notes">
+        {shown.map((note) => (
+          <li key={note}>{note}</li>
+        ))}
+      </ul>
+      {notes.length > shown.length && (
+        <button type="button" class="link" onClick={() => setAll(true)}>
+          <b>{notes.length - shown.length} more</b>
+        </button>
+      )}
+    </section>
+  );
+}
