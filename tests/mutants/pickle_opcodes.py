@@ -70,6 +70,8 @@ def steps(data: bytes) -> list[Step]:
             found.append((code.name, argument, at or 0))
     except Exception:  # noqa: BLE001 - it may be damaged in any way
         pass
+    if not found:
+        return []
     ends = [begin for *_, begin in found[1:]] + [len(data)]
     return [Step(*step, end) for step, end in zip(found, ends, strict=True)]
 
