@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -75,3 +76,39 @@ def test_other_tables_and_damaged_ones_are_refused(data: Path, tmp_path: Path) -
     )
     with pytest.raises(tv.TraceFormatError, match="99"):
         tv.read_trace(tmp_path / "later.parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("memory", [{"slot": "a"}]),
+        ("memory", [{"allocator": "cpu", "records": [{"micros": "soon", "bytes": 1}]}]),
+        ("memory", "cpu"),
+        ("outputs", [{"slot": "first"}]),
+        ("outputs", [3]),
+        ("temp_bytes", "many"),
+        ("raw_device", 7),
+    ],
+)
+def test_nested_columns_of_other_types_are_refused(
+    data: Path, tmp_path: Path, name: str, values: object
+) -> None:
+    table = pq.read_table(tv.read_trace(data / "local_mlp_step1.pb").to_parquet(tmp_path / "trace.parquet"))
+    place = table.column_names.index(f"nested.{name}")
+    made = table.set_column(place, f"nested.{name}", pa.array([values] * table.num_rows))
+    pq.write_table(made, tmp_path / "other.parquet")
+    with pytest.raises(tv.TraceFormatError, match=name):
+        tv.read_trace(tmp_path / "other.parquet")
+
+
+def test_memory_without_names_of_allocators_is_in_the_chrome_trace() -> None:
+    table = event_table.build({"start_ns": [0], "duration_ns": [9000], "kind": ["op"], "name": ["a"]})
+    records = [{"micros": 1, "bytes": 64}, {"micros": 5, "bytes": -64}]
+    uses = [{"allocator": "cpu", "records": records[:1]}, {"allocator": None, "records": records}]
+    nested = pa.table({"memory": [uses]})
+    text = tv.Trace(table, nested=nested).to_chrome_trace()
+    assert [one["args"]["bytes"] for one in json.loads(text)["traceEvents"] if one["ph"] == "C"] == [
+        64,
+        64,
+        0,
+    ]

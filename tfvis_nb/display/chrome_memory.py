@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb._trace import Trace
+from tfvis_nb.analysis.nested_lists import exploded, numbers, words
 from tfvis_nb.display.chrome_rows import ChromeRows
 
 
@@ -22,23 +23,17 @@ def memory_counters(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     rows
         Where its events go.
     """
-    import pyarrow.compute as pc
-
     if trace.nested is None or "memory" not in trace.nested.column_names or not len(trace.events):
         return []
-    used = trace.nested["memory"].combine_chunks()
-    event_of_use = pc.list_parent_indices(used).to_numpy()
-    uses = pc.list_flatten(used)
-    records = uses.field("records")
-    use_of_record = pc.list_parent_indices(records).to_numpy()
-    flat = pc.list_flatten(records)
+    event_of_use, uses = exploded(trace.nested["memory"].combine_chunks())
+    use_of_record, flat = exploded(uses.field("records"))
     if not len(flat):
         return []
-    allocators = uses.field("allocator").dictionary_encode()
-    words = allocators.dictionary.to_pylist()
-    allocator = allocators.indices.to_numpy()[use_of_record]
+    allocators = words(uses, "allocator")
+    names = allocators.categories.tolist()
+    allocator = allocators.codes[use_of_record]
     event = event_of_use[use_of_record]
-    micros, size = (pc.fill_null(flat.field(name), 0).to_numpy() for name in ("micros", "bytes"))
+    micros, size = (numbers(flat, name) for name in ("micros", "bytes"))
     step = trace.events["step"].to_numpy()[event]
     pid = rows.pid[event]
     # A buffer that is freed and one that is allocated at the same microsecond: freed first, no false peak.
@@ -53,7 +48,7 @@ def memory_counters(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
         {
             "ph": "C",
             "cat": "memory",
-            "name": f"{words[which]} allocated",
+            "name": f"{names[which]} allocated",
             "pid": process,
             "tid": 0,
             "ts": at,

@@ -22,6 +22,7 @@ from tfvis_nb._trace import Trace
 from tfvis_nb.clock_bounds import from_json, to_json
 from tfvis_nb.reading.damage import ends_early
 from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.reading.nested_types import checked_nested
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.unpacking import Allowance, inflate
 
@@ -167,4 +168,5 @@ def _nested(table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     names = [name for name in table.column_names if name.startswith(_NESTED)]
-    return pa.table({name.removeprefix(_NESTED): table[name] for name in names})
+    columns = [table[place] for place, name in enumerate(table.column_names) if name.startswith(_NESTED)]
+    return checked_nested(pa.table(columns, names=[name.removeprefix(_NESTED) for name in names]))

@@ -1,0 +1,77 @@
+"""What the nested columns of a trace hold, checked where a file may hold anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from tfvis_nb.analysis.recorded_links import LINKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Fits = Callable[[pa.DataType], bool]
+
+
+def checked_nested(table: pa.Table) -> pa.Table:
+    """Return the nested columns of a trace as they are.
+
+    Parameters
+    ----------
+    table
+        As of `tfvis_nb.Trace`. Columns of other names may hold anything.
+
+    Raises
+    ------
+    ValueError
+        If a column holds something else than what its readers take; it names the column and its type.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb.reading.nested_types import checked_nested
+    >>> checked_nested(pa.table({"launch": [1, None]})).num_rows
+    2
+    >>> checked_nested(pa.table({"launch": ["a"]}))
+    Traceback (most recent call last):
+    ValueError: the nested column 'launch' cannot hold string
+    """
+    fitting = _columns()
+    for name in table.column_names:
+        if table.column_names.count(name) > 1:
+            raise ValueError(f"there are two nested columns {name!r}")
+        kind = table.schema.field(name).type
+        if name in fitting and not fitting[name](kind):
+            raise ValueError(f"the nested column {name!r} cannot hold {kind}")
+    return table
+
+
+def _columns() -> Mapping[str, Fits]:
+    from pyarrow import types
+
+    def text(kind: pa.DataType) -> bool:
+        plain = kind.value_type if types.is_dictionary(kind) else kind
+        return bool(types.is_string(plain) or types.is_large_string(plain))
+
+    def list_of(inner: Fits) -> Fits:
+        return lambda kind: bool(types.is_list(kind) and inner(kind.value_type))
+
+    def struct_of(fields: Mapping[str, Fits], *needed: str) -> Fits:
+        return lambda kind: (
+            types.is_struct(kind)
+            and {*needed} <= {one.name for one in kind}
+            and len({one.name for one in kind}) == kind.num_fields
+            and all(one.name not in fields or fields[one.name](one.type) for one in kind)
+        )
+
+    number: Fits = types.is_integer
+    outputs = dict.fromkeys(("slot", "dtype", "requested_bytes", "allocated_bytes", "ptr"), number)
+    memory = dict.fromkeys(("total_bytes", "peak_bytes", "live_bytes", "in_use_bytes"), number)
+    record = struct_of({"micros": number, "bytes": number}, "micros", "bytes")
+    links = (*LINKING, "in_use_bytes", "address", "temp_bytes", "persistent_bytes")
+    return {
+        "raw_device": text,
+        "outputs": list_of(struct_of({**outputs, "allocator": text, "shape": list_of(number)})),
+        "memory": list_of(struct_of({**memory, "allocator": text, "records": list_of(record)}, "records")),
+        **dict.fromkeys(links, number),
+    }
