@@ -8,11 +8,8 @@ import type { Actions } from "./actions";
 
 type Run = (actions: Actions, isShift: boolean) => void;
 
-export const SECTIONS = ["Move", "Select", "Find and measure", "Lanes and steps"] as const;
-
 export interface Command {
   id: string;
-  section: (typeof SECTIONS)[number];
   /** The keys, or the gesture, as the help writes them. */
   keys: string;
   label: string;
@@ -30,173 +27,147 @@ const whole: Run = (actions) => actions.whole();
 const fitSelection: Run = (actions) => actions.fitSelection();
 
 /** Without `run`, `typed` and `hold` it is a gesture, or a word of the search, that other modules take. */
-export const COMMANDS: readonly Command[] = [
+export const SECTIONS: readonly { title: string; commands: readonly Command[] }[] = [
   {
-    id: "zoom",
-    section: "Move",
-    keys: "W S",
-    label: "zoom in and out; Shift is faster",
-    hold: { KeyW: { zoom: 1, pan: 0 }, KeyS: { zoom: -1, pan: 0 } },
+    title: "Move",
+    commands: [
+      {
+        id: "zoom",
+        keys: "W S",
+        label: "zoom in and out; Shift is faster",
+        hold: { KeyW: { zoom: 1, pan: 0 }, KeyS: { zoom: -1, pan: 0 } },
+      },
+      {
+        id: "pan",
+        keys: "A D",
+        label: "left and right",
+        hold: { KeyA: { zoom: 0, pan: -1 }, KeyD: { zoom: 0, pan: 1 } },
+      },
+      { id: "wheel-zoom", keys: "Ctrl wheel, pinch", label: "zoom at the pointer" },
+      { id: "wheel-pan", keys: "Shift wheel", label: "left and right" },
+      { id: "drag-pan", keys: "Shift drag", label: "move the picture" },
+      { id: "drag-zoom", keys: "Alt drag", label: "zoom to the dragged part" },
+      { id: "ruler", keys: "drag the ruler", label: "zoom to the dragged time" },
+      { id: "overview", keys: "drag the overview", label: "choose the part in view" },
+      {
+        id: "zoom-notch",
+        keys: "+ −",
+        label: "zoom by one notch",
+        run: { Equal: zoomIn, NumpadAdd: zoomIn, Minus: zoomOut, NumpadSubtract: zoomOut },
+      },
+      {
+        id: "whole",
+        keys: "0, Home",
+        label: "everything",
+        run: { Digit0: whole, Numpad0: whole, Home: whole },
+      },
+      {
+        id: "back",
+        keys: "Backspace",
+        label: "back to the view before; Shift forward",
+        run: { Backspace: (actions, isShift) => (isShift ? actions.forward() : actions.back()) },
+      },
+      {
+        id: "scroll",
+        keys: "Page up, down",
+        label: "scroll the lanes",
+        run: {
+          PageDown: ({ store }) => store.scrollTo(store.scroll + store.height * 0.85),
+          PageUp: ({ store }) => store.scrollTo(store.scroll - store.height * 0.85),
+        },
+      },
+    ],
   },
   {
-    id: "pan",
-    section: "Move",
-    keys: "A D",
-    label: "left and right",
-    hold: { KeyA: { zoom: 0, pan: -1 }, KeyD: { zoom: 0, pan: 1 } },
-  },
-  { id: "wheel-zoom", section: "Move", keys: "Ctrl wheel, pinch", label: "zoom at the pointer" },
-  { id: "wheel-pan", section: "Move", keys: "Shift wheel", label: "left and right" },
-  { id: "drag-pan", section: "Move", keys: "Shift drag", label: "move the picture" },
-  { id: "drag-zoom", section: "Move", keys: "Alt drag", label: "zoom to the dragged part" },
-  { id: "ruler", section: "Move", keys: "drag the ruler", label: "zoom to the dragged time" },
-  { id: "overview", section: "Move", keys: "drag the overview", label: "choose the part in view" },
-  {
-    id: "zoom-notch",
-    section: "Move",
-    keys: "+ −",
-    label: "zoom by one notch",
-    run: { Equal: zoomIn, NumpadAdd: zoomIn, Minus: zoomOut, NumpadSubtract: zoomOut },
-  },
-  {
-    id: "whole",
-    section: "Move",
-    keys: "0, Home",
-    label: "everything",
-    run: { Digit0: whole, Numpad0: whole, Home: whole },
-  },
-  {
-    id: "back",
-    section: "Move",
-    keys: "Backspace",
-    label: "back to the view before; Shift forward",
-    run: { Backspace: (actions, isShift) => (isShift ? actions.forward() : actions.back()) },
-  },
-  {
-    id: "scroll",
-    section: "Move",
-    keys: "Page up, down",
-    label: "scroll the lanes",
-    run: {
-      PageDown: ({ store }) => store.scrollTo(store.scroll + store.height * 0.85),
-      PageUp: ({ store }) => store.scrollTo(store.scroll - store.height * 0.85),
-    },
-  },
-  { id: "click", section: "Select", keys: "click", label: "an event; Ctrl adds another" },
-  { id: "idle", section: "Select", keys: "click an idle device", label: "the gap, and why it is there" },
-  { id: "range", section: "Select", keys: "drag", label: "a range; its edges stick to events, Alt lets go" },
-  { id: "event-zoom", section: "Select", keys: "double click", label: "zoom to an event, or to everything" },
-  {
-    id: "fit",
-    section: "Select",
-    keys: "F, Enter",
-    label: "zoom to what is selected",
-    run: { KeyF: fitSelection, Enter: fitSelection },
+    title: "Select",
+    commands: [
+      { id: "click", keys: "click", label: "an event; Ctrl adds another" },
+      { id: "idle", keys: "click an idle device", label: "the gap, and why it is there" },
+      { id: "range", keys: "drag", label: "a range; its edges stick to events, Alt lets go" },
+      { id: "event-zoom", keys: "double click", label: "zoom to an event, or to everything" },
+      {
+        id: "fit",
+        keys: "F, Enter",
+        label: "zoom to what is selected",
+        run: { KeyF: fitSelection, Enter: fitSelection },
+      },
+      {
+        id: "in-lane",
+        keys: "← →",
+        label: "event before and after in the lane",
+        run: {
+          ArrowLeft: (actions) => actions.stepInLane(-1),
+          ArrowRight: (actions) => actions.stepInLane(1),
+        },
+      },
+      {
+        id: "across",
+        keys: "↑ ↓",
+        label: "lane above and below",
+        run: { ArrowUp: (actions) => actions.stepAcross(-1), ArrowDown: (actions) => actions.stepAcross(1) },
+      },
+      {
+        id: "follow",
+        keys: "[ ]",
+        label: "to what fed it, to what it fed",
+        run: { BracketLeft: (actions) => actions.follow(-1), BracketRight: (actions) => actions.follow(1) },
+      },
+      {
+        id: "clear",
+        keys: "Esc",
+        label: "clear search, selection, marks",
+        run: { Escape: (actions) => actions.clear() },
+      },
+    ],
   },
   {
-    id: "in-lane",
-    section: "Select",
-    keys: "← →",
-    label: "event before and after in the lane",
-    run: { ArrowLeft: (actions) => actions.stepInLane(-1), ArrowRight: (actions) => actions.stepInLane(1) },
+    title: "Find and measure",
+    commands: [
+      {
+        id: "search",
+        keys: "/",
+        label: "search; Enter next, Shift Enter before",
+        typed: { "/": (actions) => actions.focusSearch() },
+      },
+      {
+        id: "match",
+        keys: "N",
+        label: "next match; Shift N before",
+        run: { KeyN: (actions, isShift) => actions.nextMatch(isShift ? -1 : 1) },
+      },
+      {
+        id: "critical",
+        keys: "C",
+        label: "the critical path: what the step waited for",
+        run: { KeyC: ({ store }) => toggleCritical(store) },
+      },
+      {
+        id: "mark",
+        keys: "M",
+        label: "mark what is selected; Shift M keeps it",
+        run: { KeyM: (actions, isShift) => actions.mark(isShift) },
+      },
+      { id: "fields", keys: "op: name: lane: kind:", label: "look only there, as in op:MatMul" },
+      { id: "is-critical", keys: "is:critical", label: "only what is on the critical path" },
+      { id: "lengths", keys: ">5ms  <10us", label: "longer, shorter" },
+      {
+        id: "help",
+        keys: "?",
+        label: "this overlay",
+        typed: { "?": ({ store }) => store.setPanel({ helpOpen: !store.helpOpen }) },
+      },
+    ],
   },
   {
-    id: "across",
-    section: "Select",
-    keys: "↑ ↓",
-    label: "lane above and below",
-    run: { ArrowUp: (actions) => actions.stepAcross(-1), ArrowDown: (actions) => actions.stepAcross(1) },
-  },
-  {
-    id: "follow",
-    section: "Select",
-    keys: "[ ]",
-    label: "to what fed it, to what it fed",
-    run: { BracketLeft: (actions) => actions.follow(-1), BracketRight: (actions) => actions.follow(1) },
-  },
-  {
-    id: "clear",
-    section: "Select",
-    keys: "Esc",
-    label: "clear search, selection, marks",
-    run: { Escape: (actions) => actions.clear() },
-  },
-  {
-    id: "search",
-    section: "Find and measure",
-    keys: "/",
-    label: "search; Enter next, Shift Enter before",
-    typed: { "/": (actions) => actions.focusSearch() },
-  },
-  {
-    id: "match",
-    section: "Find and measure",
-    keys: "N",
-    label: "next match; Shift N before",
-    run: { KeyN: (actions, isShift) => actions.nextMatch(isShift ? -1 : 1) },
-  },
-  {
-    id: "critical",
-    section: "Find and measure",
-    keys: "C",
-    label: "the critical path: what the step waited for",
-    run: { KeyC: ({ store }) => toggleCritical(store) },
-  },
-  {
-    id: "mark",
-    section: "Find and measure",
-    keys: "M",
-    label: "mark what is selected; Shift M keeps it",
-    run: { KeyM: (actions, isShift) => actions.mark(isShift) },
-  },
-  {
-    id: "fields",
-    section: "Find and measure",
-    keys: "op: name: lane: kind:",
-    label: "look only there, as in op:MatMul",
-  },
-  {
-    id: "is-critical",
-    section: "Find and measure",
-    keys: "is:critical",
-    label: "only what is on the critical path",
-  },
-  { id: "lengths", section: "Find and measure", keys: ">5ms  <10us", label: "longer, shorter" },
-  {
-    id: "help",
-    section: "Find and measure",
-    keys: "?",
-    label: "this overlay",
-    typed: { "?": ({ store }) => store.setPanel({ helpOpen: !store.helpOpen }) },
-  },
-  {
-    id: "label",
-    section: "Lanes and steps",
-    keys: "point at a label",
-    label: "pin the lane to the top, or hide it",
-  },
-  {
-    id: "filter",
-    section: "Lanes and steps",
-    keys: "Filter lanes",
-    label: "show only some: worker 1 copy",
-  },
-  {
-    id: "fold",
-    section: "Lanes and steps",
-    keys: "click a group",
-    label: "fold it; its activity stays visible",
-  },
-  {
-    id: "steps",
-    section: "Lanes and steps",
-    keys: "Steps",
-    label: "click a bar for one step; all, or aligned",
-  },
-  {
-    id: "step-colours",
-    section: "Lanes and steps",
-    keys: "orange, violet bars",
-    label: "longer than usual; more work on the GPU",
+    title: "Lanes and steps",
+    commands: [
+      { id: "label", keys: "point at a label", label: "pin the lane to the top, or hide it" },
+      { id: "filter", keys: "Filter lanes", label: "show only some: worker 1 copy" },
+      { id: "fold", keys: "click a group", label: "fold it; its activity stays visible" },
+      { id: "steps", keys: "Steps", label: "click a bar for one step; all, or aligned" },
+      { id: "step-colours", keys: "orange, violet bars", label: "longer than usual; more work on the GPU" },
+    ],
   },
 ];
+
+export const COMMANDS: readonly Command[] = SECTIONS.flatMap(({ commands }) => commands);

@@ -33,4 +33,10 @@ export class HoverAndMarks extends StatusMessages {
     this.cursor = cursor;
     this.emit("hover");
   }
+
+  /** Replace the measured intervals. */
+  setMarks(marks: readonly Mark[]): void {
+    this.marks = marks;
+    this.emit("selection");
+  }
 }

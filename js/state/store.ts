@@ -14,17 +14,16 @@ import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { DetailsView } from "../model/wire/details";
 import type { Moment, Track } from "../model/wire/memory";
 import { DerivedRows } from "./derived";
-import { HoverAndMarks, type Mark } from "./hover_and_marks";
 import type { KernelQueries } from "./kernel_queries";
 import { LaneChoices } from "./lane_choices";
 import { Painting } from "./painting";
+import { PanelState } from "./panel_state";
 
 /** More aligned steps than these begin folded. */
 const FEW_STEPS = 4;
 
-export class Store extends HoverAndMarks {
+export class Store extends PanelState {
   details: DetailsView | null = null;
-  detailsError: string | null = null;
   /** The memory of each allocator, once it is known; in the run's times. */
   tracks: readonly Track[] = [];
   /** Answers what the browser cannot, where it holds only parts of the trace. */
@@ -43,9 +42,6 @@ export class Store extends HoverAndMarks {
   /** Size of the lanes' picture in CSS pixels. */
   width = 0;
   height = 0;
-  panelOpen = true;
-  helpOpen = false;
-  statisticsBy: "op" | "name" = "op";
   readonly lanes = new LaneChoices(() => this.rearrange());
   readonly history = new History();
   /** Set while the steps are shown under each other, each from its own start. */
@@ -250,17 +246,6 @@ export class Store extends HoverAndMarks {
     this.emit("paint");
   }
 
-  failDetails(message: string): void {
-    this.detailsError = message;
-    this.emit("details");
-  }
-
-  /** Replace the measured intervals. */
-  setMarks(marks: readonly Mark[]): void {
-    this.marks = marks;
-    this.emit("selection");
-  }
-
   setSize(width: number, height: number): void {
     this.width = width;
     this.height = height;
@@ -274,11 +259,6 @@ export class Store extends HoverAndMarks {
     if (next === this.scroll) return;
     this.scroll = next;
     this.emit("viewport");
-  }
-
-  setPanel(open: { panelOpen?: boolean; helpOpen?: boolean; statisticsBy?: "op" | "name" }): void {
-    Object.assign(this, open);
-    this.emit("panel");
   }
 
   setOption<K extends keyof Options>(key: K, value: Options[K]): void {

@@ -1,7 +1,7 @@
 /** Every key and gesture, in one overlay that keeps the focus until it is closed. */
 
 import { useEffect, useRef } from "preact/hooks";
-import { COMMANDS, SECTIONS } from "../../input/commands";
+import { SECTIONS } from "../../input/commands";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 
@@ -35,11 +35,11 @@ export function Help({ store }: { store: Store }) {
           </button>
         </header>
         <div class="columns">
-          {SECTIONS.map((title) => (
+          {SECTIONS.map(({ title, commands }) => (
             <section key={title}>
               <h3>{title}</h3>
               <dl>
-                {COMMANDS.filter(({ section }) => section === title).map(({ keys, label }) => (
+                {commands.map(({ keys, label }) => (
                   <>
                     <dt>{keys}</dt>
                     <dd>{label}</dd>
