@@ -14,10 +14,13 @@ import pytest
 import tfvis_nb as tv
 from tests.session_mutants import mutants, sample, use
 from tests.stored_writer import METADATA
+from tfvis_nb.stored import write_ahead_log
 from tfvis_nb.stored import writer as writers
+from tfvis_nb.stored.entries import Recording, Signature
 from tfvis_nb.stored.faults import DamagedSessionError, damage_named
 from tfvis_nb.stored.ledger import Counts
-from tfvis_nb.stored.writer import HeldError, Recording, Signature, Writer
+from tfvis_nb.stored.write_ahead_log import HeldError
+from tfvis_nb.stored.writer import Writer
 
 
 @pytest.fixture
@@ -253,8 +256,8 @@ def test_a_counts_file_that_is_cut_short_does_not_end_the_job(path: Path) -> Non
 
 
 def test_a_reader_without_end_does_not_let_the_log_grow(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writers, "MOST_WAL", 1_000_000)
-    monkeypatch.setattr(writers, "CHECKPOINT_NS", 0)
+    monkeypatch.setattr(write_ahead_log, "MOST_WAL", 1_000_000)
+    monkeypatch.setattr(write_ahead_log, "CHECKPOINT_NS", 0)
     writer = Writer(path, keep=10)
     number, _ = writer.add_signature(Signature("session", "train"))
     writer.add_trace(number, recording(), None)

@@ -17,9 +17,10 @@ from tests.stored_writer import METADATA
 from tfvis_nb.display.monitor_table import monitor_line
 from tfvis_nb.stored import state as states
 from tfvis_nb.stored.commands import MOST_RUNS, obey
+from tfvis_nb.stored.entries import Recording, Signature
 from tfvis_nb.stored.ledger import Counts
 from tfvis_nb.stored.state import SessionWatch, session_state
-from tfvis_nb.stored.writer import Recording, Signature, Writer
+from tfvis_nb.stored.writer import Writer
 
 START_NS = 1_700_000_000_000_000_000
 START_MS = 1_700_000_000_000.0

@@ -19,9 +19,10 @@ import pytest
 import tfvis_nb as tv
 from tests.store_load import load
 from tests.stored_writer import METADATA
+from tfvis_nb.stored.entries import Recording, Signature
 from tfvis_nb.stored.ledger import SLOTS, Counts, read_ledger
 from tfvis_nb.stored.state import session_state
-from tfvis_nb.stored.writer import MORE, Recording, Signature, Writer
+from tfvis_nb.stored.writer import MORE, Writer
 
 
 @pytest.fixture

@@ -22,11 +22,12 @@ import pytest
 import tfvis_nb as tv
 from tests.stored_writer import METADATA
 from tfvis_nb.stored.database import Transaction
+from tfvis_nb.stored.entries import Recording, Signature
 from tfvis_nb.stored.faults import DamagedSessionError, in_words
 from tfvis_nb.stored.ledger import Counts
 from tfvis_nb.stored.making import making_files
 from tfvis_nb.stored.state import SessionWatch
-from tfvis_nb.stored.writer import Recording, Signature, Writer
+from tfvis_nb.stored.writer import Writer
 
 
 @pytest.fixture

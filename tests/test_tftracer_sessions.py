@@ -16,9 +16,10 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb.stored.adding import add_session
+from tfvis_nb.stored.entries import Recording, Signature
 from tfvis_nb.stored.ledger import Counts
 from tfvis_nb.stored.tftracer_sessions import converted
-from tfvis_nb.stored.writer import Recording, Signature, Writer
+from tfvis_nb.stored.writer import Writer
 
 METADATA = (DATA / "local_mlp_step1.pb").read_bytes()
 EVENTS = tv.read_trace(METADATA).events

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
     from tfvis_nb.recording import RecordedTrace, TraceSession, inject, trace
     from tfvis_nb.stored import SavedSession, open_session
+    from tfvis_nb.stored.faults import DamagedSessionError
     from tfvis_nb.tfvis_timeline import Timeline, timeline_visualize
     from tfvis_nb.tracing_server import TracingServer, hook_inject
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "DamagedSessionError",
     "Dashboard",
     "EmptyTraceError",
     "MonitorWidget",
@@ -71,6 +73,7 @@ __all__ = [
 _HOMES = {
     "Comparison": "tfvis_nb.display.comparison",
     "Dashboard": "tfvis_nb.display.dashboard",
+    "DamagedSessionError": "tfvis_nb.stored.faults",
     "EmptyTraceError": "tfvis_nb.reading",
     "MonitorWidget": "tfvis_nb.display.monitor",
     "RecordedTrace": "tfvis_nb.recording",

@@ -2,8 +2,11 @@
 
 import logging
 import shutil
+import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +257,53 @@ def _Deletes(folder: Path) -> Any:  # noqa: N802 - a callback
                 shutil.rmtree(folder)
 
     return Deletes()
+
+
+WRONG_ROWS = {
+    "rule": "INSERT INTO rules(signature, kind, value) VALUES (0, 'every', 'x')",
+    "kind": "INSERT INTO rules(signature, kind, value) VALUES (0, x'ff', 1)",
+    "request": "INSERT INTO requests(signature, writer) VALUES ('x', NULL)",
+    "trigger": "CREATE TRIGGER harm AFTER INSERT ON traces BEGIN DELETE FROM traces; END",
+}
+
+
+@pytest.mark.parametrize("row", WRONG_ROWS)
+def test_nothing_wrong_in_the_file_reaches_a_run(
+    session: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, row: str
+) -> None:
+    monkeypatch.setattr(orders, "LOOK_NS", 0)
+    recorded = tv.TraceSession(tmp_path / "run.tfvis")
+    with recorded:
+        session.run("loss:0")
+        with closing(sqlite3.connect(recorded.path, isolation_level=None)) as database:
+            database.execute(WRONG_ROWS[row])
+        for _ in range(3):
+            assert session.run("loss:0") == pytest.approx(32)
+        assert not recorded.recording
+    (warning,) = (record for record in caplog.records if record.levelno >= logging.WARNING)
+    assert "damaged" in warning.getMessage()
+    recorded.close()
+
+
+def test_a_lock_that_is_held_delays_one_run_and_loses_nothing(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orders, "LOOK_NS", 0)
+    recorded = tv.TraceSession(tmp_path / "run.tfvis")
+    with recorded:
+        recorded.trace_all()
+        session.run("loss:0")
+        with closing(sqlite3.connect(recorded.path, isolation_level=None)) as database:
+            database.execute("BEGIN EXCLUSIVE")
+            start = time.monotonic()
+            for _ in range(4):
+                session.run("loss:0")
+                session.run("product:0")  # which the file does not know yet
+            assert time.monotonic() - start < 20  # they would wait for half a minute each
+            database.execute("COMMIT")
+        assert recorded.recording
+        session.run("loss:0")
+    table = recorded.signatures.set_index("label")
+    assert table["runs"].to_dict() == {"loss": 6, "product": 4}
+    assert table["traces"].to_dict() == {"loss": 6, "product": 4}
+    recorded.close()

@@ -15,7 +15,7 @@ from tfvis_nb.recording.orders import Book, Counted, Order
 from tfvis_nb.recording.profile import Profile
 from tfvis_nb.recording.profiles import finish_devices
 from tfvis_nb.recording.replaced import Replacements
-from tfvis_nb.stored.writer import Recording, Signature
+from tfvis_nb.stored.entries import Recording, Signature
 
 if TYPE_CHECKING:
     from tfvis_nb.recording.trace_session import TraceSession

@@ -11,7 +11,7 @@ from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.orders import Book, Counted, Order, epoch_of
 from tfvis_nb.recording.replaced import Replacements
 from tfvis_nb.recording.sessions import SessionTracer, label_of, session_module
-from tfvis_nb.stored.writer import Recording, Signature
+from tfvis_nb.stored.entries import Recording, Signature
 
 REMEMBERED = 10_000
 """Of how many runs the signature is known by their tensors; a program may make new ones all the time."""

@@ -59,7 +59,8 @@ def add_session(session: SavedSession, source: str | Path) -> int:
     >>> from tfvis_nb.stored import open_session
     >>> from tfvis_nb.stored.adding import add_session
     >>> from tfvis_nb.stored.ledger import Counts
-    >>> from tfvis_nb.stored.writer import Signature, Writer
+    >>> from tfvis_nb.stored.entries import Signature
+    >>> from tfvis_nb.stored.writer import Writer
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     paths = [Path(folder) / name for name in ("one.tfvis", "two.tfvis")]
     ...     for path in paths:

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from tfvis_nb.display.monitor import MonitorWidget
 
 
-MOST = 2**63
-"""More than any number in the file."""
-
-
 class SavedSession:
     """What a job ran and the traces it kept; while the job runs, also what it is asked to trace.
 
@@ -129,7 +125,7 @@ class SavedSession:
         )
         number = asked.trace(trace)
         with self.connected() as connection:
-            found_rows = connection.execute(query, (number,)) if abs(number) < MOST else ()
+            found_rows = connection.execute(query, (number,)) if abs(number) < 2**63 else ()
             checks = (rows.data, rows.count, rows.trace_format, rows.count, rows.text, rows.whole, rows.text)
             row = next(rows.checked(found_rows, *checks), None)
         if row is None:
@@ -170,8 +166,7 @@ class SavedSession:
             running = "SELECT id FROM writers WHERE ended_ns IS NULL"
             if number != EVERY:
                 running += " AND id IN (SELECT writer FROM counts WHERE signature = :number)"
-            running_rows = connection.execute(running, {"number": number})
-            writers = [row[0] for row in rows.checked(running_rows, rows.count)]
+            writers = [row[0] for row in connection.execute(running, {"number": number})]
             for writer in writers or [None]:
                 connection.execute("INSERT INTO requests(signature, writer) VALUES (?, ?)", (number, writer))
 
@@ -301,11 +296,7 @@ class SavedSession:
     def _number(self, connection: Guarded, signature: int | str | None) -> int:
         if signature is None:
             return EVERY
-        known = list(
-            rows.checked(
-                connection.execute("SELECT id, kind, label FROM signatures"), rows.count, rows.text, rows.text
-            )
-        )
+        known = [row[:3] for row in tables.signature_rows(connection)]
         if isinstance(signature, str):
             numbers = [number for number, _, label in known if label == signature]
             # Keras's batches are called by their model, too; whoever has one model need not.

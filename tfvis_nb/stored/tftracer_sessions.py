@@ -16,8 +16,9 @@ from tfvis_nb.reading.tftracer_sessions import SavedRun
 from tfvis_nb.reading.unpacking import unpack
 from tfvis_nb.recording.sessions import label_of
 from tfvis_nb.stored.database import Transaction, connect
+from tfvis_nb.stored.entries import Recording, Signature
 from tfvis_nb.stored.ledger import Counts
-from tfvis_nb.stored.writer import Recording, Signature, Writer
+from tfvis_nb.stored.writer import Writer
 
 _QUARTER_US = 15 * 60 * 1_000_000
 """Of what time zones are whole multiples."""

@@ -11,12 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
+from tfvis_nb.stored.counted import end_writer, save_counts
 from tfvis_nb.stored.database import PATIENCE_S, Transaction, connect
-from tfvis_nb.stored.faults import damage_named, deleted, is_busy
+from tfvis_nb.stored.entries import Orders, Recording, Signature
+from tfvis_nb.stored.faults import damage_named, deleted
 from tfvis_nb.stored.files import file_at
 from tfvis_nb.stored.guarded import Guarded
 from tfvis_nb.stored.ledger import SLOTS, Counts, Ledger, ledger_path
@@ -24,21 +24,11 @@ from tfvis_nb.stored.making import making_files
 from tfvis_nb.stored.packing import packed
 from tfvis_nb.stored.rows import checked, count, factor, rule, whole, whole_or_none
 from tfvis_nb.stored.schema import check_schema
+from tfvis_nb.stored.write_ahead_log import CHECKPOINT_S, HeldError, WriteAheadLog, is_held
 
 MORE = "runs of more signatures"
 """Stands for all that a process ran after its first `SLOTS`."""
 
-
-WAL_PAGES = 4000
-"""How long the file beside the session gets, 16 MB, before it is moved over; that run waits for the disk."""
-
-
-MOST_WAL = 64_000_000
-"""Bytes of that file from which on nothing is written: somebody reads the session without an end."""
-
-CHECKPOINT_NS = 1_000_000_000
-CHECKPOINT_S = 0.05
-"""How often to try to move a file over that is too long, and how long to wait for those who read."""
 
 RUN_S = 0.5
 WORK_S = 0.9
@@ -54,78 +44,6 @@ To delete one touches more of the file than to write one, and runs that are all 
 
 MOST_ORDERS = 10_000
 """Rules, and requests, that a process looks at: those of the first signatures, and the oldest."""
-
-
-class HeldError(OSError):
-    """The file cannot be written for now: another process keeps it."""
-
-
-class Signature(NamedTuple):
-    """What tells one kind of run from another.
-
-    Parameters
-    ----------
-    kind
-        ``"session"``, or the phase of Keras: ``"train"``, ``"test"`` or ``"predict"``.
-    label
-        A short name.
-    fetches, targets, feeds
-        The names of tensors and ops, one a line.
-    options
-        The ``RunOptions`` as text.
-    """
-
-    kind: str
-    label: str
-    fetches: str = ""
-    targets: str = ""
-    feeds: str = ""
-    options: str = ""
-
-
-@dataclass(frozen=True)
-class Recording:
-    """One trace as TensorFlow gave it.
-
-    Parameters
-    ----------
-    format
-        ``"run_metadata"`` or ``"xspace"``.
-    data
-        The serialised message.
-    run
-        Which run of the signature in this process it was, from 1.
-    start_ns, duration_ns
-        When it began, in epoch nanoseconds, and how long it took.
-    epoch_ns
-        When a profile began; 0 for a run.
-    note
-        What is missing in it.
-    """
-
-    format: str
-    data: bytes
-    run: int
-    start_ns: int
-    duration_ns: int
-    epoch_ns: int = 0
-    note: str = ""
-
-
-@dataclass
-class Orders:
-    """What this process is asked to trace.
-
-    Parameters
-    ----------
-    rules
-        Kind and value for signatures; that of `tfvis_nb.stored.database.EVERY` is for all others.
-    requests
-        For signatures, the requests for one trace, the oldest first, and whether they are this process's own.
-    """
-
-    rules: dict[int, tuple[str, float]] = field(default_factory=dict)
-    requests: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
 
 
 class Writer:
@@ -156,13 +74,10 @@ class Writer:
         self._grown_bytes = 0
         self._grown_traces = 0
         self._delete_at = 0
-        self._checkpoint_at = 0
         self._schema = -1
         self._connection = connect(path, create=True)
         self._file = file_at(path)
-        self._log = path.with_name(f"{path.name}-wal")
-        self._connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
-        self._connection.execute(f"PRAGMA journal_size_limit = {WAL_PAGES * 4096}")
+        self._log = WriteAheadLog(path, self._connection)
         try:
             with Transaction(self._connection) as connection:
                 started = "INSERT INTO writers(host, pid, started_ns) VALUES (?, ?, ?) RETURNING id"
@@ -267,16 +182,14 @@ class Writer:
             If the file beside the session has grown too long, as somebody reads who does not end.
         """
         self._connection.allow(WORK_S)
-        if _size(self._log) > MOST_WAL // 2 and time.monotonic_ns() > self._checkpoint_at:
-            self._checkpoint_at = time.monotonic_ns() + CHECKPOINT_NS
+        if self._log.is_long():
             before = self._connection.execute("PRAGMA busy_timeout").fetchone()[0]
             self.wait(min(CHECKPOINT_S, before / 1000))
             try:
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self._log.move_over(self._connection)
             finally:
                 self.wait(before / 1000)
-        if _size(self._log) > MOST_WAL:
-            raise HeldError(f"another process reads {str(self.path)!r} without an end")
+        self._log.check()
         return Transaction(self._connection)
 
     def claim(self, request: int) -> bool:
@@ -406,30 +319,3 @@ class Writer:
     def forget(self) -> None:
         """In a forked process: let go of what would keep the parent's lock when that has ended."""
         self._ledger.close()
-
-
-def is_held(error: Exception) -> bool:
-    """Whether the file can be written later."""
-    return isinstance(error, HeldError) or is_busy(error)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except OSError:
-        return 0
-
-
-def save_counts(connection: Guarded, writer: int, counts: Mapping[int, Counts]) -> None:
-    """Write the counts of a process by signature; part of a transaction."""
-    connection.executemany(
-        "UPDATE counts SET runs = ?, failed = ?, total_ns = ?, longest_ns = ?, first_ns = ?, last_ns = ?"
-        " WHERE writer = ? AND signature = ?",
-        [(*values, writer, signature) for signature, values in counts.items()],
-    )
-
-
-def end_writer(connection: Guarded, writer: int, ended_ns: int) -> None:
-    """Note that a process has ended, and forget what it was asked for; part of a transaction."""
-    connection.execute("UPDATE writers SET ended_ns = ? WHERE id = ?", (ended_ns, writer))
-    connection.execute("DELETE FROM requests WHERE writer = ?", (writer,))

@@ -1,0 +1,16 @@
+"""Jobs that are killed have in their session all that they had finished."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.kills import KINDS, killed
+
+pytestmark = pytest.mark.tensorflow
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_finished_is_lost(tmp_path: Path, kind: str) -> None:
+    found = killed(tmp_path / "run.tfvis", kind, 1)
+    assert found.wrong == ""
+    assert found.finished > 0

@@ -1,0 +1,23 @@
+"""The last counts of a process and its end, written into the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tfvis_nb.stored.guarded import Guarded
+from tfvis_nb.stored.ledger import Counts
+
+
+def save_counts(connection: Guarded, writer: int, counts: Mapping[int, Counts]) -> None:
+    """Write the counts of a process by signature; part of a transaction."""
+    connection.executemany(
+        "UPDATE counts SET runs = ?, failed = ?, total_ns = ?, longest_ns = ?, first_ns = ?, last_ns = ?"
+        " WHERE writer = ? AND signature = ?",
+        [(*values, writer, signature) for signature, values in counts.items()],
+    )
+
+
+def end_writer(connection: Guarded, writer: int, ended_ns: int) -> None:
+    """Note that a process has ended, and forget what it was asked for; part of a transaction."""
+    connection.execute("UPDATE writers SET ended_ns = ? WHERE id = ?", (ended_ns, writer))
+    connection.execute("DELETE FROM requests WHERE writer = ?", (writer,))
