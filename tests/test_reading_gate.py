@@ -148,6 +148,8 @@ def test_many_documents_and_empty_lines_end_soon() -> None:
         tv.read_trace(b"[]" * 400_000)
     one = json.dumps([BAR]).encode()
     assert len(tv.read_trace(one * 3).events) == 3
+    # All of them are more than is parsed at a time.
+    assert len(tv.read_trace((one + b"\n" * 50_000) * 100 + one).events) == 101
     lines = b'dev_stats { device: "/cpu:0" node_stats { node_name: "a" }' + b"\n" * 400_000 + b"}"
     assert tv.read_trace(lines).events["name"].tolist() == ["a"]
 

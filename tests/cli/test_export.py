@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import os
 import re
 import stat
@@ -14,6 +15,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb
+from tests.test_reading_sources import one_op
 from tfvis_nb.cli import main
 from tfvis_nb.cli.lane_filter import _is_called
 from tfvis_nb.cli.traces import time_range
@@ -146,6 +148,23 @@ def test_what_cannot_be_read(data: Path, tmp_path: Path) -> None:
     ):
         assert said in complaint(tfvis_nb("export", source, "-o", target), 1)
     assert not target.exists()
+
+
+@pytest.mark.parametrize("verb", ["info", "export", "open"])
+def test_a_file_that_unpacks_to_much_is_read_when_it_is_trusted(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, page = tmp_path / "step.pb.xz", tmp_path / "step.html"
+    # A field that no RunMetadata has, and much in it.
+    path.write_bytes(lzma.compress(one_op() + b"\xfa\x07\x80\x80\x80\x28" + bytes(80 << 20), preset=0))
+    words = {"info": [], "export": ["-o", page], "open": ["-o", page, "--no-browser"]}[verb]
+    command = [str(word) for word in (verb, path, *words)]
+    assert main(command) == 1
+    assert "--max-unpacked" in capsys.readouterr().err
+    assert main([*command, "--max-unpacked", "0.1GiB"]) == 0
+    assert main([*command, "--max-unpacked", "80 MB"]) == 1
+    for wrong in ("-1", "many", "1e9", "5 XB", ""):
+        assert main([*command, "--max-unpacked", wrong]) == 2
 
 
 def test_a_page_too_large_says_which_options_help(

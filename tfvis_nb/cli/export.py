@@ -52,6 +52,7 @@ def command(
     files: tuple[Path, ...],
     title: str | None,
     time_range: str | None,
+    max_unpacked: int | None,
     **options: Any,
 ) -> int:
     """Write what was asked for; return the exit code."""
@@ -71,7 +72,7 @@ def command(
     if given and suffix != ".html":
         raise click.UsageError(f"--{given[0].replace('_', '-')} is for pages, not for {suffix} files")
     check_writable(path)
-    trace = read_part(traces, title, time_range)
+    trace = read_part(traces, title, time_range, max_unpacked)
     if suffix == ".html":
         write_page(trace, path, **options)
     else:

@@ -43,9 +43,9 @@ tfvis-nb info logs/ --json | jq '.lanes[] | select(.kind == "kernel")'
     show_default=True,
     help="Number of rows of each table.",
 )
-def command(traces: tuple[Path, ...], *, as_json: bool, top: int) -> int:
+def command(traces: tuple[Path, ...], *, max_unpacked: int | None, as_json: bool, top: int) -> int:
     """Summarize the traces; return the exit code."""
-    trace = read(traces)
+    trace = read(traces, max_unpacked=max_unpacked)
     if as_json:
         # A node may be named by half a surrogate pair, which no output takes but as an escape.
         print(json.dumps(summary(trace), indent=1))  # noqa: T201

@@ -38,6 +38,7 @@ def command(
     title: str | None,
     time_range: str | None,
     *,
+    max_unpacked: int | None,
     no_browser: bool,
     **options: Any,
 ) -> int:
@@ -48,7 +49,7 @@ def command(
         if output.suffix.lower() not in (".html", ".htm"):
             raise click.UsageError(f"{str(output)!r} is not a page: its name has to end in .html")
         check_writable(output)
-    trace = read_part(traces, title, time_range)
+    trace = read_part(traces, title, time_range, max_unpacked)
     if output is None:
         # Of this user only: a page has somebody's graph in it. The browser reads it later.
         output = page_path(file_stem(trace.title))

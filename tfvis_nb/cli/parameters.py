@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from fractions import Fraction
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,33 @@ class _File(click.Path):
 
 
 FILE = _File()
+
+_UNITS = {
+    "": 1,
+    **{f"{letter}b": 1000**power for power, letter in enumerate(("", "k", "m", "g", "t"))},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate(("k", "m", "g", "t"), 1)},
+}
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?) ?([a-z]{0,3})")
+
+
+def size(text: str) -> int:
+    """Return a number of bytes that is written with or without a unit.
+
+    Raises
+    ------
+    click.BadParameter
+        If it is none.
+
+    Examples
+    --------
+    >>> from tfvis_nb.cli.parameters import size
+    >>> size("20GiB"), size("1.5 MB"), size("7")
+    (21474836480, 1500000, 7)
+    """
+    found = _SIZE.fullmatch(text.lower())
+    if found is None or found[2] not in _UNITS:
+        raise click.BadParameter(f"{text!r} is no size; write a number of bytes, such as 500MB or 20GiB")
+    return int(Fraction(found[1]) * _UNITS[found[2]])
 
 
 def together(*options: Decorator) -> Decorator:

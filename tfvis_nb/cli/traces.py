@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tfvis_nb.cli.errors import Failure
-from tfvis_nb.cli.parameters import FILE, together
+from tfvis_nb.cli.parameters import FILE, size, together
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -20,7 +20,16 @@ A TRACE is a file, a folder or a pattern, in any format that tfvis_nb.read_trace
 steps, ranks or hosts of one run. So are the traces in the file of a TraceSession.
 """
 
-TRACES = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=FILE)
+TRACES = together(
+    click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=FILE),
+    click.option(
+        "--max-unpacked",
+        metavar="SIZE",
+        type=size,
+        help="How much packed files may unpack to in all, such as 20GiB, whatever their own size. By default"
+        " 8GiB, of which a file may take 128 times its size.",
+    ),
+)
 PART = together(
     click.option("--title", help="Title of the picture; the file's name by default."),
     click.option(
@@ -36,8 +45,8 @@ _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _TIME = re.compile(r"(-?)(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
 
 
-def read(paths: Sequence[Path], title: str | None = None) -> Trace:
-    """Read the traces that a command line names.
+def read(paths: Sequence[Path], title: str | None = None, max_unpacked: int | None = None) -> Trace:
+    """Read the traces that a command line names; `max_unpacked` is in bytes.
 
     Raises
     ------
@@ -51,7 +60,8 @@ def read(paths: Sequence[Path], title: str | None = None) -> Trace:
         sources = [source for path in paths for source in _sources(path)]
         if title is None and len(paths) == 1 and len(sources) > 1:
             title = paths[0].name
-        return read_trace(sources[0] if len(sources) == 1 else sources, title=title)
+        one_or_more = sources[0] if len(sources) == 1 else sources
+        return read_trace(one_or_more, title=title, max_unpacked_bytes=max_unpacked)
     except FileNotFoundError as error:
         what = "no file matches the pattern" if "pattern" in str(error) else "there is no such file or folder"
         raise Failure(f"{error.filename}: {what}; check the path") from None
@@ -73,7 +83,7 @@ def _sources(path: Path) -> Sequence[Path | Trace]:
     return session_traces(path) if is_session(path) else [path]
 
 
-def read_part(paths: Sequence[Path], title: str | None, asked: str | None) -> Trace:
+def read_part(paths: Sequence[Path], title: str | None, asked: str | None, max_unpacked: int | None) -> Trace:
     """Read the part of the traces that ``--time-range`` names, or all where it is None.
 
     Raises
@@ -83,7 +93,7 @@ def read_part(paths: Sequence[Path], title: str | None, asked: str | None) -> Tr
     Failure
         When a trace cannot be read, or has nothing in this range.
     """
-    trace = read(paths, title)
+    trace = read(paths, title, max_unpacked)
     if asked is None:
         return trace
     from tfvis_nb.display.page import in_time_range

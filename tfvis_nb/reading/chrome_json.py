@@ -20,6 +20,7 @@ CHUNK = 1 << 22
 _TRIES = 16
 _FIRST = 1 << 12
 _MOST_DOCUMENTS = 200
+_ENDED = "Extra data"
 _ESCAPE = "surrogateescape"  # bytes that are not UTF-8 keep their places
 _PARTIAL = 1 << 16
 _START = re.compile(rb'[ \t\r\n]*(?:\{\s*(?:"(?:[^"\\\x00-\x1f]|\\.)*"\s*:|\}|$)|\[\s*(?:[\[{\]]|$))')
@@ -109,18 +110,23 @@ class Document:
                 if limit < 0:
                     break
                 cut = _NEXT.match(self._data, limit)
-                if cut and (events := self._parsed(self._data[self._at : limit + 1])) is not None:
+                if cut is None:
+                    continue
+                try:
+                    events = self._parsed(self._data[self._at : limit + 1])
+                except json.JSONDecodeError as error:
+                    if error.msg == _ENDED:
+                        break  # another document begins before: no later cut is one of this document
+                except (ValueError, RecursionError):
+                    continue
+                else:
                     # What parses as elements, from the start of one on, ends with one.
                     self._at = cut.end()
                     return events
         return self._rest()
 
-    def _parsed(self, part: bytes) -> list[Any] | None:
-        try:
-            events = self._decoder.decode("[" + part.decode("utf-8", _ESCAPE) + "]")
-        except (ValueError, RecursionError):
-            return None
-        return events if isinstance(events, list) else None
+    def _parsed(self, part: bytes) -> list[Any]:
+        return list(self._decoder.decode("[" + part.decode("utf-8", _ESCAPE) + "]"))
 
     def _rest(self) -> list[Any]:
         """Parse the events up to the end of their array, and what follows it."""
@@ -156,8 +162,8 @@ class Document:
         """Parse an array that its writer did not close, as Horovod does and the format allows."""
         self.end = len(self._data)
         whole = self._data[start:].rstrip(b" \t\r\n,")
-        if (events := self._parsed(whole)) is not None:
-            return events
+        with suppress(ValueError, RecursionError):
+            return self._parsed(whole)
         end = len(self._data)
         for _ in range(_TRIES):
             end = self._data.rfind(b"}", max(start, len(self._data) - _PARTIAL), end)
@@ -165,7 +171,8 @@ class Document:
                 return None
             if not _PARTIAL_EVENT.match(self._data, end + 1):
                 continue
-            if (events := self._parsed(self._data[start : end + 1])) is not None:
+            with suppress(ValueError, RecursionError):
+                events = self._parsed(self._data[start : end + 1])
                 lost = len(self._data) - end - 1
                 self.notes.append(f"the file ends inside an event; its last {lost} bytes were left out")
                 return events

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import google_crc32c
+
 from tfvis_nb._trace import Trace
 from tfvis_nb.reading import protowire
 from tfvis_nb.reading.containers import Part, read_parts
-from tfvis_nb.reading.crc32c import masked
 from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.recorded import text
@@ -18,6 +19,7 @@ from tfvis_nb.reading.recorded import text
 _HEAD = 12
 _FOOT = 4
 _RUN = 8
+_PIECE = 1 << 20
 _CONTENTS = {
     3: "file version",
     4: "graph",
@@ -34,6 +36,22 @@ class Record(NamedTuple):
 
     start: int
     end: int
+
+
+def masked(data: Data) -> int:
+    r"""Return the masked CRC-32C of `data`, the checksum in a TFRecord file.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.event_files import masked
+    >>> hex(masked(b"123456789"))
+    '0xc78ab0e5'
+    """
+    value = 0
+    for at in range(0, len(data), _PIECE):
+        # It takes nothing but bytes; a whole record would be copied for it.
+        value = google_crc32c.extend(value, bytes(data[at : at + _PIECE]))
+    return ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def is_event_file(data: Data) -> bool:

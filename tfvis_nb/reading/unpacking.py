@@ -97,13 +97,13 @@ class Allowance:
         if self._budget.left < 0:
             raise TraceFormatError(
                 f"{label}: unpacks to more than {self._budget.most:,} bytes; "
-                "if you trust it, give read_trace a larger max_unpacked_bytes"
+                "if you trust it, raise max_unpacked_bytes (tfvis-nb: --max-unpacked)"
             )
         packed = self.size if read is None else min(read, self.size)
         if self._budget.limited and self._unpacked > max(SMALL, RATIO * packed):
             raise TraceFormatError(
                 f"{label}: unpacks to more than {RATIO} times its {self.size:,} bytes; "
-                "if you trust it, give read_trace max_unpacked_bytes"
+                "if you trust it, set max_unpacked_bytes (tfvis-nb: --max-unpacked)"
             )
 
 
