@@ -16,7 +16,7 @@ BEGIN = f"""
 import resource
 import numpy as np
 resource.setrlimit(resource.RLIMIT_AS, ({MOST_BYTES}, {MOST_BYTES}))
-from tfvis_nb import Trace, events
+from tfvis_nb import Trace, events, show_timeline
 from tfvis_nb.analysis.clock_alignment import clock_offsets
 from tfvis_nb.analysis.nesting import parents
 """
@@ -52,6 +52,30 @@ name = [f"sum {one}" for one in number // 2]
 columns = {"start_ns": number, "duration_ns": [9] * len(number), "kind": ["collective"] * len(number)}
 trace = Trace(events.build({**columns, "task": task, "name": name, "lane": ["collective"] * len(number)}))
 assert (clock_offsets(trace)["collectives"] > 0).all()
+""",
+    "tasks of one event each": """
+count = 20_000
+tasks = [f"/job:w/task:{number}" for number in range(count)]
+columns = {"start_ns": np.arange(count), "duration_ns": [9] * count, "kind": ["op"] * count}
+devices = [f"{task}/device:CPU:0" for task in tasks]
+trace = Trace(events.build({**columns, "task": tasks, "device": devices}))
+assert trace.lanes["task"].tolist() == tasks
+assert len(trace.to_html()) > count
+assert trace._repr_html_()
+""",
+    "more lanes than a timeline has": """
+count = 70_000
+lanes = [f"l{number}" for number in range(count)]
+columns = {"start_ns": np.arange(count), "duration_ns": [9] * count, "kind": ["host"] * count}
+trace = Trace(events.build({**columns, "lane": lanes}))
+for show in (trace.to_html, lambda: show_timeline(trace)):
+    try:
+        show()
+    except ValueError as error:
+        assert "70,000 lanes" in str(error) and "65,536" in str(error), error
+    else:
+        raise AssertionError
+assert trace.lanes["lane"].tolist() == lanes
 """,
 }
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
 
 _LANE_ORDER = ("ops", "collective", "recv", "stream:", "memcpy", "memset", "sync")
+_NUMBER = re.compile(r"(\d+)")
 _KEYS = ["task", "device", "lane"]
 
 
@@ -49,7 +50,8 @@ def lanes(events: pd.DataFrame) -> pd.DataFrame:
     table["end_ns"] = last
     table["busy_ns"] = busy(number, start, end, len(first))
     table["kind"] = _most_frequent(events["kind"], number, len(first))
-    order = sorted(range(len(table)), key=lambda row: _place(*(str(table[key].iloc[row]) for key in _KEYS)))
+    places = [_place(*where) for where in zip(*(table[key].astype(str) for key in _KEYS), strict=True)]
+    order = sorted(range(len(table)), key=places.__getitem__)
     columns = [*_KEYS, "kind", "events", "busy_ns", "start_ns", "end_ns"]
     return table.loc[order, columns].reset_index(drop=True)
 
@@ -132,9 +134,17 @@ def _place(task: str, device: str, lane: str) -> tuple[object, ...]:
     kind = next(
         (place for place, prefix in enumerate(_LANE_ORDER) if lane.startswith(prefix)), len(_LANE_ORDER)
     )
-    return _natural(task), _natural(device), kind, _natural(lane)
+    return natural(task), natural(device), kind, natural(lane)
 
 
-def _natural(text: str) -> list[tuple[int, int | str]]:
-    """Split a text so that ``task:10`` comes after ``task:9``."""
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", text)]
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """Split a text so that ``task:10`` comes after ``task:9``.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.lanes import natural
+    >>> sorted(["task:10", "task:9"], key=natural)
+    ['task:9', 'task:10']
+    """
+    # Longer runs of digits than this are addresses, not numbers somebody counted.
+    return [(0, int(part[-18:]), "") if part.isdecimal() else (1, 0, part) for part in _NUMBER.split(text)]

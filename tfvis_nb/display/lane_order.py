@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+
+from tfvis_nb.analysis.lanes import natural
 
 _JOBS = ("ps", "worker", "chief", "master", "evaluator")
 # The thread of the program itself comes before the pools that work for it.
@@ -37,7 +42,9 @@ _LANES = tuple(
 )
 # What CUPTI keeps of its own threads says nothing of the step.
 _LAST = "Host Threads/"
-_NUMBER = re.compile(r"(\d+)")
+MOST_LANES = 2**16
+"""Of a timeline: the front end holds the lane of an event in two bytes."""
+
 
 Key = tuple[int, list[tuple[int, int, str]]]
 
@@ -63,12 +70,40 @@ class LaneOrder:
         return np.argsort(self.of_event, kind="stable")
 
 
-def order_lanes(events: pd.DataFrame) -> LaneOrder:
+class _Coded(NamedTuple):
+    """A text of each lane: its place among all texts."""
+
+    codes: np.ndarray
+    words: np.ndarray
+
+    def ranks(self, key: Callable[[str], Key]) -> np.ndarray:
+        """Return numbers of the lanes that are in the order of a key, which is made once for each text."""
+        used, where = np.unique(self.codes, return_inverse=True)
+        keys = [key(word) for word in self.words[used]]
+        ranks = np.zeros(len(keys), "i8")
+        for before, after in pairwise(sorted(range(len(keys)), key=keys.__getitem__)):
+            ranks[after] = ranks[before] + (keys[before] != keys[after])
+        return ranks[where]
+
+
+def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrder:
     """Find the lanes of an event table and put them in display order.
 
     Parameter servers come first, then workers by number, other jobs, and last what
     runs without a cluster; within a task accelerators come before CPUs; within a
     device ops, kernels, copies, collectives, what was received, and the rest.
+
+    Parameters
+    ----------
+    events
+        An event table.
+    at_most
+        So many lanes, if given.
+
+    Raises
+    ------
+    ValueError
+        If there are more.
 
     Examples
     --------
@@ -85,21 +120,33 @@ def order_lanes(events: pd.DataFrame) -> LaneOrder:
     task, device, lane, kind = (column.codes.to_numpy().astype("i8") + 1 for column in columns)
     packed = (task * (len(devices) + 1) + device) * (len(lanes) + 1) + lane
     distinct, of_event = distinct_places(packed)
+    if at_most is not None and len(distinct) > at_most:
+        raise ValueError(
+            f"the trace has {len(distinct):,} lanes; a timeline shows {at_most:,} at most:"
+            " show a part of the run, or tasks apart"
+        )
     counts = np.bincount(of_event * (len(kinds) + 1) + kind, minlength=len(distinct) * (len(kinds) + 1))
     by_kind = counts.reshape(len(distinct), len(kinds) + 1)
 
     rest, lane_code = np.divmod(distinct, len(lanes) + 1)
-    task_code, device_code = np.divmod(rest, len(devices) + 1)
-    rows = [
-        (["", *tasks][t], ["", *devices][d], ["", *lanes][name])
-        for t, d, name in zip(task_code, device_code, lane_code, strict=True)
+    columns = [
+        _Coded(code, np.array(["", *words], object))
+        for code, words in zip(
+            (*np.divmod(rest, len(devices) + 1), lane_code), (tasks, devices, lanes), strict=True
+        )
     ]
-    keys = [(_task_key(t), _device_key(d), _lane_key(name)) for t, d, name in rows]
-    order = sorted(range(len(rows)), key=keys.__getitem__)
-    place = np.empty(len(rows), "i8")
-    place[order] = np.arange(len(rows))
-    table = pd.DataFrame([rows[row] for row in order], columns=["task", "device", "lane"], dtype="str")
-    table["kind"] = pd.array([["", *kinds][row] for row in by_kind[order].argmax(axis=1)], dtype="str")
+    keys = (_task_key, _device_key, _lane_key)
+    # The last key is the first to sort by.
+    order = np.lexsort([column.ranks(key) for column, key in zip(columns, keys, strict=True)][::-1])
+    place = np.empty(len(order), "i8")
+    place[order] = np.arange(len(order))
+    table = pd.DataFrame(
+        {
+            name: pd.array(column.words[column.codes[order]], dtype="str")
+            for name, column in zip(("task", "device", "lane"), columns, strict=True)
+        }
+    )
+    table["kind"] = pd.array(np.array(["", *kinds], object)[by_kind[order].argmax(axis=1)], dtype="str")
     table["events"] = by_kind[order].sum(axis=1)
     return LaneOrder(table, place[of_event])
 
@@ -123,18 +170,11 @@ def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(occurs) + least, (np.cumsum(occurs) - 1)[shifted]
 
 
-def _natural(text: str) -> list[tuple[int, int, str]]:
-    """Sort key under which ``GPU:10`` comes after ``GPU:9``."""
-    pieces = _NUMBER.split(text)
-    # Longer runs of digits than this are addresses, not numbers somebody counted.
-    return [(0, int(piece[-18:]), "") if piece.isdecimal() else (1, 0, piece) for piece in pieces]
-
-
 def _task_key(task: str) -> Key:
     job = task.partition("/job:")[2].partition("/")[0]
     if job in _JOBS:
-        return _JOBS.index(job), _natural(task)
-    return len(_JOBS) + (1 if job in ("", "localhost") else 0), _natural(task)
+        return _JOBS.index(job), natural(task)
+    return len(_JOBS) + (1 if job in ("", "localhost") else 0), natural(task)
 
 
 def _device_key(device: str) -> Key:
@@ -143,12 +183,12 @@ def _device_key(device: str) -> Key:
         return 3, []
     if kind == "HOROVOD":
         # What its ops did, in detail.
-        return 2, _natural(device)
-    return (1 if "CPU" in kind or "HOST" in kind else 0), _natural(device)
+        return 2, natural(device)
+    return (1 if "CPU" in kind or "HOST" in kind else 0), natural(device)
 
 
 def _lane_key(lane: str) -> Key:
     for rank, pattern in enumerate(_LANES):
         if pattern.fullmatch(lane):
-            return rank, _natural(lane)
-    return len(_LANES) + lane.startswith(_LAST), _natural(lane)
+            return rank, natural(lane)
+    return len(_LANES) + lane.startswith(_LAST), natural(lane)

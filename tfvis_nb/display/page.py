@@ -13,6 +13,7 @@ from tfvis_nb.display.closer import closer, shown_range
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.html_frame import framed
 from tfvis_nb.display.labels import duration_label, one_line, printable
+from tfvis_nb.display.lane_order import MOST_LANES, order_lanes
 from tfvis_nb.display.options import DEFAULTS, checked_options
 from tfvis_nb.display.parts import in_range, keep_memory, keep_waits, part_of
 from tfvis_nb.display.selection import checked_range, selection_of
@@ -146,6 +147,8 @@ def packed_parts(
     ------
     TypeError
         If `max_bytes` is no number.
+    ValueError
+        If the trace has more than `MOST_LANES` lanes.
     PageTooLargeError
         If with `beside` more bytes the page would be larger than `max_bytes`.
 
@@ -161,11 +164,13 @@ def packed_parts(
         isinstance(max_bytes, bool) or not isinstance(max_bytes, int | float | np.number)
     ):
         raise TypeError(f"max_bytes is {max_bytes!r}; it is a number of bytes, or None for any size")
+    # Before all that grows with the lanes.
+    lanes = order_lanes(trace.events, at_most=MOST_LANES)
     if max_bytes is not None and (estimate := estimated_bytes(trace)) > max_bytes * _SURELY:
         raise _too_large(trace, estimate, max_bytes)
     parts = {
-        "drawn": write_drawn(trace, title=title) if drawn is None else drawn,
-        "details": write_details(trace) if details is None else details,
+        "drawn": write_drawn(trace, lanes, title=title) if drawn is None else drawn,
+        "details": write_details(trace, lanes) if details is None else details,
     }
     size = _in_base64(*parts.values()) + beside
     if max_bytes is not None and size > max_bytes:

@@ -46,7 +46,7 @@ def picture(trace: Trace) -> str:
     colours = _lane_colours(trace, lanes)
     bins = _WIDTH - _LABELS
     while True:
-        levels = _levels(trace, lanes, bins)
+        levels = _levels(trace, lanes, shown, bins)
         strips = "".join(_strip(levels[lane], lane, colours[lane]) for lane in range(shown))
         if len(strips) <= _MOST_BYTES or bins <= 16:
             break
@@ -65,19 +65,19 @@ def picture(trace: Trace) -> str:
     )
 
 
-def _levels(trace: Trace, lanes: LaneOrder, bins: int) -> np.ndarray:
-    """How busy each lane is in each of `bins` equal parts of the trace, from 0 to `_LEVELS`."""
+def _levels(trace: Trace, lanes: LaneOrder, shown: int, bins: int) -> np.ndarray:
+    """How busy each of the first `shown` lanes is in `bins` equal parts of the trace, 0 to `_LEVELS`."""
     events = trace.events
     start = (events["start_ns"].to_numpy() - origin_ns(events)).astype("f8")
     end = start + events["duration_ns"].to_numpy()
     part = max(float(end.max()) if len(end) else 0.0, 1.0) / bins
     first = np.minimum((start / part).astype("i8"), bins - 1)
     last = np.minimum((end / part).astype("i8"), bins - 1)
-    rows = len(lanes.table)
-    busy = np.zeros((rows, bins + 1))
-    lane = lanes.of_event
+    drawn = lanes.of_event < shown
+    lane, start, end, first, last = (column[drawn] for column in (lanes.of_event, start, end, first, last))
+    busy = np.zeros((shown, bins + 1))
     # Whole parts between the first and the last are added as steps up and down, summed up below.
-    steps = np.zeros((rows, bins + 1))
+    steps = np.zeros((shown, bins + 1))
     inner = last > first
     np.add.at(busy, (lane, first), np.where(inner, (first + 1) * part, end) - start)
     np.add.at(busy, (lane[inner], last[inner]), (end - last * part)[inner])

@@ -18,7 +18,7 @@ from tfvis_nb.analysis.device_work import device_work
 from tfvis_nb.clock_bounds import to_json
 from tfvis_nb.display.categories import CATEGORIES, categorise
 from tfvis_nb.display.container import Column, pack
-from tfvis_nb.display.lane_order import LaneOrder, distinct_places, order_lanes
+from tfvis_nb.display.lane_order import MOST_LANES, LaneOrder, distinct_places, order_lanes
 from tfvis_nb.display.lane_times import lane_times, length_column, signed_column
 from tfvis_nb.display.scopes import scoped_names
 
@@ -56,7 +56,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
     >>> header["count"], header["origin_ns"], header["span_ns"]
     (1, '1000', 20)
     """
-    lanes = lanes or order_lanes(trace.events)
+    lanes = lanes or order_lanes(trace.events, at_most=MOST_LANES)
     rows = lanes.rows
     # Labels are the most of a table's bytes, and not drawn.
     events = trace.events[_DRAWN].take(rows)
@@ -69,7 +69,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
     times = lane_times(start, duration, lanes.table["events"].to_numpy())
 
     columns = {
-        "lane": number_column(lanes.of_event, len(lanes.table), at_most="u2"),
+        "lane": Column(lanes.of_event.astype("u2")),
         "gap": signed_column(times.gap),
         "duration": length_column(times.duration),
         "op": number_column(op, len(ops)),
@@ -154,10 +154,6 @@ def waits(trace: Trace) -> np.ndarray:
     return np.clip(wait, 0, trace.events["duration_ns"].to_numpy())
 
 
-def number_column(numbers: np.ndarray, count: int, at_most: str = "u4") -> Column:
+def number_column(numbers: np.ndarray, count: int) -> Column:
     """Store places in a list of `count` entries in two bytes where they fit."""
-    if count <= 2**16:
-        return Column(numbers.astype("u2"))
-    if at_most == "u2":
-        raise ValueError(f"{count} lanes; a timeline can show 65536")
-    return Column(numbers.astype("u4"))
+    return Column(numbers.astype("u2" if count <= 2**16 else "u4"))
