@@ -50,6 +50,18 @@ def test_real_traces(path: Path) -> None:
     assert len(read.edges) == len(trace.edges)
 
 
+def test_the_earliest_and_the_latest_times() -> None:
+    latest = event_table.LATEST_NS
+    columns = {
+        "start_ns": [-latest, latest - 9, latest],
+        "duration_ns": [5, 9, 0],
+        "scheduled_ns": [-latest, latest - 9, latest],
+        "kind": ["op"] * 3,
+    }
+    trace = Trace(event_table.build(columns))
+    assert_same_rows(trace, again(trace))
+
+
 def test_other_formats() -> None:
     for name in ("kineto_rank0.json.xz", "horovod_timeline.json.xz", "tf2_host.trace.json"):
         trace = tv.read_trace(DATA / name)

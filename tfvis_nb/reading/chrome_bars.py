@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.chrome_values import nanoseconds, text, texts, told
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class Bars:
             duration=duration,
             arguments=kept,
         )
-        good = usable & known & ~negative
+        good = usable & known & ~negative & (start + duration <= LATEST_NS)
         if not good.all():
             if lost := int((~good & ~negative).sum()):
                 self._other[UNUSABLE] += lost

@@ -13,9 +13,10 @@ from tfvis_nb import events as event_table
 from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.recorded_links import LINKING
 from tfvis_nb.clock_bounds import from_json
+from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.chrome_bars import Bars, Columns
 from tfvis_nb.reading.chrome_table import category, make_trace, masked
-from tfvis_nb.reading.chrome_values import LATEST, integers, maybe_texts, text, texts
+from tfvis_nb.reading.chrome_values import integers, maybe_texts, text, texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +56,9 @@ class OwnReader:
         kept = columns.arguments
         for name, field in (("start", "start_ns"), ("duration", "duration_ns")):
             values, known = integers(kept[field])
-            usable = known & (np.abs(values) < LATEST) & ((values >= 0) | (name == "start"))
+            usable = (
+                known & (values >= -LATEST_NS) & (values <= LATEST_NS) & ((values >= 0) | (name == "start"))
+            )
             setattr(columns, name, np.where(usable, values, getattr(columns, name)))
         step, numbered = integers(kept["step"])
         step = np.where(numbered & (np.abs(step) < 2**31), step, 0)

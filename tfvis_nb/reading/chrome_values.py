@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfvis_nb.events import LATEST_NS
+
 if TYPE_CHECKING:
     import pyarrow as pa
-
-LATEST = 1 << 61
-"""ns; a time beyond is none, and sums of three within fit 64 bits."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -39,7 +38,7 @@ def nanoseconds(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         usable = np.array([time is not None for time in read], bool)
         return np.array([time or 0 for time in read], np.int64), usable
     with np.errstate(invalid="ignore"):
-        usable = np.abs(array.astype(np.float64)) < LATEST / 1000
+        usable = np.abs(array.astype(np.float64)) <= LATEST_NS / 1000
     array = np.where(usable, array, 0)
     whole = np.floor(array)
     # The fraction is exact; the product of a large time and 1000 would not be.
@@ -51,7 +50,7 @@ def _exact(value: Any) -> int | None:
         return None
     try:
         number = Decimal(value[:40] if isinstance(value, str) else value)
-        if not abs(number) < LATEST // 1000:
+        if not abs(number) <= LATEST_NS // 1000:
             return None
         return int((number * 1000).to_integral_value())
     except (ArithmeticError, ValueError):
