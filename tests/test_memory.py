@@ -147,6 +147,34 @@ def test_what_a_step_without_records_says(data: Path) -> None:
         assert [len(table) for table in tables] == [0] * 5
 
 
+def test_absurd_sizes_are_left_out_of_sums() -> None:
+    largest = 2**63 - 1
+    records = [
+        {"micros": 1, "bytes": 64},
+        *({"micros": 2, "bytes": size} for size in (largest, -largest - 1, 2**61, 2**61, 2**61)),
+        {"micros": 5, "bytes": -64},
+    ]
+    table = events.build({"start_ns": [1000], "duration_ns": [9000], "kind": ["op"]})
+    use = {"allocator": "cpu", "in_use_bytes": largest, "records": records}
+    trace = tv.Trace(table, nested=pa.table({"memory": [[use]]}))
+    assert trace.memory[["time_ns", "bytes"]].to_numpy().tolist() == [[1000, 64], [5000, 0]]
+    assert memory_peaks(trace)["in_use_bytes"].isna().all()
+
+
+def test_an_allocator_that_says_absurd_amounts() -> None:
+    columns = {
+        "start_ns": [1, 2, 3, 4],
+        "duration_ns": [0] * 4,
+        "kind": ["host"] * 4,
+        "op": ["MemoryAllocation"] * 4,
+        "bytes": [8] * 4,
+        "detail": ["allocator_name=GPU_0_bfc"] * 4,
+    }
+    in_use = pa.array([8, 2**63 - 1, -(2**63), 16], pa.int64())
+    trace = tv.Trace(events.build(columns), nested=pa.table({"in_use_bytes": in_use}))
+    assert trace.memory[["time_ns", "bytes"]].to_numpy().tolist() == [[1, 8], [4, 16]]
+
+
 def test_each_figure_is_defined() -> None:
     assert {"memory", "memory_use", "tensor_lifetimes"} <= set(MODULES)
     assert set(definitions("memory")) == set(FIGURES)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb.analysis.nested_lists import coded
 from tfvis_nb.analysis.recorded_allocations import NEVER
+from tfvis_nb.events import MOST_IN_ALL
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -31,7 +32,8 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
     pandas.DataFrame or None
         In the order of time: ``event`` (int64), ``task`` and ``allocator`` (category; ``device 0`` where it
         has no name), ``ns`` (int64 epoch nanoseconds), ``is_free`` (bool), ``bytes`` (int64; 0 when
-        freed), ``in_use`` (Int64; bytes that the allocator had given out after it), ``address`` (Int64),
+        freed), ``in_use`` (Int64; bytes that the allocator had given out after it, NA where that is no
+        amount), ``address`` (Int64),
         ``node`` (category; of the graph, for which the memory is).
 
     Examples
@@ -50,6 +52,7 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
     if not len(row):
         return None
     which, texts = _distinct(events["detail"], row)
+    in_use = pd.Series(_nested(trace, "in_use_bytes", row))
     return pd.DataFrame(
         {
             "event": row,
@@ -58,7 +61,7 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
             "ns": events["start_ns"].to_numpy()[row],
             "is_free": codes[row] == freeing,
             "bytes": events["bytes"].array.take(row).to_numpy(np.int64, na_value=0),
-            "in_use": _nested(trace, "in_use_bytes", row),
+            "in_use": in_use.where((in_use >= 0) & (in_use <= MOST_IN_ALL), None),
             "address": _nested(trace, "address", row),
             "node": _named([_first(_OP, text) for text in texts], which),
         }

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from tfvis_nb.analysis.nested_lists import exploded, numbers, words
+from tfvis_nb.events import MOST_IN_ALL
 
 if TYPE_CHECKING:
     from tfvis_nb._trace import Trace
@@ -22,7 +23,7 @@ NEVER = np.iinfo(np.int64).max
 """In the place of a time: not while the trace lasted."""
 
 _DAY_NS = 86_400 * 10**9
-_LARGEST = 2**53
+_LARGEST_MICROS = 2**53
 
 
 def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
@@ -31,7 +32,8 @@ def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
     Each allocation of an op is paired with the op's next free of as many bytes from the same
     allocator, first come first freed. Which of several buffers of one size a free belongs to is not
     recorded, and makes no difference to how much is allocated when. A free without an allocation
-    before it is of no buffer, and a record whose time is a day and more from its op's is none.
+    before it is of no buffer, and a record whose time is a day and more from its op's is none,
+    nor is one of so many bytes that all of them would not add up in 64 bits.
 
     Parameters
     ----------
@@ -112,15 +114,18 @@ def _records(trace: Trace) -> _Records | None:
         return None
     owners, records = exploded(pc.struct_field(uses, "records"))
     event, size = events[owners], numbers(records, "bytes")
-    ns = np.clip(numbers(records, "micros"), -_LARGEST, _LARGEST) * 1000
-    used = (size != 0) & (np.abs(ns - trace.events["start_ns"].to_numpy()[event]) < _DAY_NS)
+    ns = np.clip(numbers(records, "micros"), -_LARGEST_MICROS, _LARGEST_MICROS) * 1000
+    # No machine has buffers so large that their sum does not fit 64 bits.
+    most = MOST_IN_ALL // max(len(size), 1)
+    used = (size != 0) & (size >= -most) & (size <= most)
+    used &= np.abs(ns - trace.events["start_ns"].to_numpy()[event]) < _DAY_NS
     if not used.any():
         return None
     return _Records(
         event=event[used],
         allocator=words(uses, "allocator").take(owners[used]),
         ns=ns[used],
-        bytes=np.clip(size[used], -_LARGEST, _LARGEST),
+        bytes=size[used],
     )
 
 
@@ -149,6 +154,6 @@ def bytes_in_use(trace: Trace) -> pd.DataFrame:
         return pd.DataFrame({"event": nothing, "allocator": pd.Categorical([]), "bytes": nothing})
     events, uses = exploded(trace.nested["memory"].combine_chunks())
     level = numbers(uses, "in_use_bytes")
-    told = np.flatnonzero(level > 0)
+    told = np.flatnonzero((level > 0) & (level <= MOST_IN_ALL))
     allocator = words(uses, "allocator").take(told)
     return pd.DataFrame({"event": events[told], "allocator": allocator, "bytes": level[told]})
