@@ -129,7 +129,7 @@ def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrde
     by_kind = counts.reshape(len(distinct), len(kinds) + 1)
 
     rest, lane_code = np.divmod(distinct, len(lanes) + 1)
-    columns = [
+    coded = [
         _Coded(code, np.array(["", *words], object))
         for code, words in zip(
             (*np.divmod(rest, len(devices) + 1), lane_code), (tasks, devices, lanes), strict=True
@@ -137,13 +137,13 @@ def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrde
     ]
     keys = (_task_key, _device_key, _lane_key)
     # The last key is the first to sort by.
-    order = np.lexsort([column.ranks(key) for column, key in zip(columns, keys, strict=True)][::-1])
+    order = np.lexsort([column.ranks(key) for column, key in zip(coded, keys, strict=True)][::-1])
     place = np.empty(len(order), "i8")
     place[order] = np.arange(len(order))
     table = pd.DataFrame(
         {
             name: pd.array(column.words[column.codes[order]], dtype="str")
-            for name, column in zip(("task", "device", "lane"), columns, strict=True)
+            for name, column in zip(("task", "device", "lane"), coded, strict=True)
         }
     )
     table["kind"] = pd.array(np.array(["", *kinds], object)[by_kind[order].argmax(axis=1)], dtype="str")

@@ -19,7 +19,7 @@ from tfvis_nb.display.closer import closer, shown_range
 from tfvis_nb.display.delivery import Delivery
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.labels import one_line
-from tfvis_nb.display.lane_order import order_lanes
+from tfvis_nb.display.lane_order import MOST_LANES, order_lanes
 from tfvis_nb.display.own_thread import answer_on_own_thread
 from tfvis_nb.display.page import MAX_BYTES, bundle, bundle_path, file_stem, html_page, page_text, write_text
 from tfvis_nb.display.refusals import answer_message
@@ -78,8 +78,8 @@ class TimelineWidget(anywidget.AnyWidget):
         check_title(title)
         self._trace = trace
         self._title = trace.title if title is None else title
+        self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
         self._shown = closer(trace)
-        self._lanes = order_lanes(trace.events)
         self._delivery = Delivery(self._shown, self._lanes, self._title)
         super().__init__(
             **values,
