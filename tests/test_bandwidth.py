@@ -16,7 +16,7 @@ from tests.real_traces import DATA
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.bandwidth import CHANNELS, bandwidth, binned_bandwidth
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.core.devices import task_of
 
 Moment = tuple[str, int]
 

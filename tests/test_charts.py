@@ -18,6 +18,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import events
 from tfvis_nb.analysis.breakdown import PARTS
+from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.display.charts import CannotSayError, Charts
 from tfvis_nb.display.charts.bandwidth import PARTS as BANDWIDTH_PARTS
 from tfvis_nb.display.charts.breakdown import MOST_STEPS
@@ -25,7 +26,6 @@ from tfvis_nb.display.charts.log_ticks import byte_marks, time_marks
 from tfvis_nb.display.charts.ops import MOST
 from tfvis_nb.display.charts.style import ROWS, TIME, shown
 from tfvis_nb.display.charts.time import MOST_POINTS
-from tfvis_nb.display.palette import COLOURS
 from tfvis_nb.display.panels import TABS, tab
 
 

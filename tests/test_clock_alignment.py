@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.protobuf_bytes import varint
 from tfvis_nb import events
-from tfvis_nb.analysis.clock_alignment import MOST_TASKS, aligned, clock_offsets
+from tfvis_nb.clocks.alignment import MOST_TASKS, aligned, clock_offsets
 
 MS = 1_000_000
 TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")

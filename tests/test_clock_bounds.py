@@ -14,7 +14,7 @@ import tfvis_nb as tv
 from tests.test_clock_alignment import WORKERS
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, events
-from tfvis_nb.clock_bounds import combined, from_json
+from tfvis_nb.core.clock_bounds import combined, from_json
 from tfvis_nb.display.closer import closer
 from tfvis_nb.display.lane_order import order_lanes
 from tfvis_nb.display.layout import lay_out

@@ -17,9 +17,9 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.compare import compare
+from tfvis_nb.core.labels import printable
 from tfvis_nb.display.compared import compared
 from tfvis_nb.display.comparison_tabs import TABS
-from tfvis_nb.display.labels import printable
 from tfvis_nb.display.page import PageTooLargeError
 from tfvis_nb.display.panels.blocks import LONGEST_TEXT
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfvis_nb.analysis.covering import covered
-from tfvis_nb.analysis.sweep import union
+from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.intervals import union
 
 Row = tuple[int, int, int]
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(-20, 20), st.integers(0, 9)), max_size=15)

@@ -17,7 +17,7 @@ import resource
 import numpy as np
 resource.setrlimit(resource.RLIMIT_AS, ({MOST_BYTES}, {MOST_BYTES}))
 from tfvis_nb import Trace, events, show_timeline
-from tfvis_nb.analysis.clock_alignment import clock_offsets
+from tfvis_nb.clocks.alignment import clock_offsets
 from tfvis_nb.analysis.nesting import parents
 """
 

@@ -25,9 +25,9 @@ from tfvis_nb.analysis.launch_gaps import launch_gaps
 from tfvis_nb.analysis.memory import WHERE, memory_peaks
 from tfvis_nb.analysis.op_statistics import GROUPINGS, op_statistics
 from tfvis_nb.analysis.scope_tree import scope_tree
-from tfvis_nb.analysis.sweep import lengths, union
 from tfvis_nb.analysis.transfer_matrix import transfer_matrix
 from tfvis_nb.analysis.utilisation import ran_on_device
+from tfvis_nb.core.intervals import lengths, union
 
 _OTHERS = (".json", ".json.xz", ".json.gz", ".pickle", ".pickle.xz", ".pickle.gz", ".tar.xz")
 KEYS = ["step", "task", "device"]

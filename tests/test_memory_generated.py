@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.clock_alignment import aligned
 from tfvis_nb.analysis.memory import WHERE, memory_peaks
-from tfvis_nb.analysis.record_times import records_moved
 from tfvis_nb.analysis.tensor_lifetimes import NO_ADDRESSES
+from tfvis_nb.clocks.alignment import aligned
+from tfvis_nb.clocks.shift import records_moved
 from tfvis_nb.display.closer import closer
 from tfvis_nb.display.parts import in_range, keep_memory, part_of
 

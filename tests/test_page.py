@@ -13,7 +13,7 @@ from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA
 from tests.wire_reader import read_container, read_drawn
 from tfvis_nb import Trace, events, read_trace
-from tfvis_nb.display.labels import printable
+from tfvis_nb.core.labels import printable
 from tfvis_nb.display.page import PageTooLargeError, bundle, estimated_bytes
 from tfvis_nb.display.timeline import show_timeline
 from tfvis_nb.display.wire import drawn

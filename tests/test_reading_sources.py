@@ -360,7 +360,7 @@ def test_a_long_read_says_how_far_it_is_and_a_short_one_nothing(
     monkeypatch.setattr(sys, "stderr", screen)
     tv.read_trace([content, content])
     assert screen.getvalue() == ""
-    monkeypatch.setattr("tfvis_nb.patience.QUIET_SECONDS", 0)
+    monkeypatch.setattr("tfvis_nb.core.progress.QUIET_SECONDS", 0)
     told = "reading, trace 2: 00:0"
     tv.read_trace([Slow(content, screen, "reading: 00:0"), content, Slow(content, screen, told)])
     assert told in screen.getvalue()

@@ -18,7 +18,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.arrivals import late_ranks
 from tfvis_nb.analysis.stragglers import late_tasks, stragglers
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.core.devices import task_of
 
 WORKERS = [f"/job:worker/replica:0/task:{number}" for number in range(3)]
 TASKS = [*WORKERS, "/job:ps/replica:0/task:0", ""]

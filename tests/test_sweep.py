@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfvis_nb.analysis.sweep import Segments, highest, lengths, running, tiled, union
+from tfvis_nb.core.intervals import Segments, highest, lengths, running, tiled, union
 
 WINDOW = 40
 GROUPS = 3

@@ -16,7 +16,7 @@ from tests.real_traces import DATA, name_of, step_stats_files
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.transfer_matrix import ENDS, transfer_matrix
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.core.devices import task_of
 
 
 def added_up(trace: Trace, between: str) -> dict[tuple[str, str, str], dict[str, Any]]:

@@ -13,7 +13,7 @@ import tfvis_nb as tv
 from tests.real_traces import name_of, step_stats_files
 from tfvis_nb import events
 from tfvis_nb.analysis.transfers import transfers
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.core.devices import task_of
 
 
 def by_hand(table: pd.DataFrame) -> dict[int, tuple[int, int]]:

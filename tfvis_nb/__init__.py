@@ -25,7 +25,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
     from tfvis_nb.display.comparison import Comparison, show_comparison
     from tfvis_nb.display.dashboard import Dashboard, show_dashboard
     from tfvis_nb.display.monitor import MonitorWidget, monitor
@@ -80,7 +80,7 @@ _HOMES = {
     "SavedSession": "tfvis_nb.stored",
     "Timeline": "tfvis_nb.tfvis_timeline",
     "TimelineWidget": "tfvis_nb.display.timeline",
-    "Trace": "tfvis_nb._trace",
+    "Trace": "tfvis_nb.core.trace",
     "TraceFormatError": "tfvis_nb.reading",
     "TraceSession": "tfvis_nb.recording",
     "TracingServer": "tfvis_nb.tracing_server",

@@ -13,12 +13,12 @@ from IPython.core.error import UsageError
 from IPython.core.magic import no_var_expand
 from IPython.display import display
 
-from tfvis_nb._trace import Trace
-from tfvis_nb.reading.errors import EmptyTraceError
+from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.options import near
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording import trace
 from tfvis_nb.recording.options import LEVELS, MODES
 from tfvis_nb.saving import SUFFIXES, check_target, save
-from tfvis_nb.unknown_options import near
 
 AWAITS = (
     "%%trace cannot run a cell that awaits at its top level; write `with tfvis_nb.trace() as t:`"

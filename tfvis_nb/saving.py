@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.options import near
+from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording.recorded import RecordedTrace
-from tfvis_nb.unknown_options import near
-from tfvis_nb.writable import writable
 
 SUFFIXES = {
     ".html": "the timeline, in one page that opens offline",

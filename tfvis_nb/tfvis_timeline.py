@@ -14,11 +14,11 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.communication import communicates
 from tfvis_nb.analysis.lanes import busy, recorded_devices
-from tfvis_nb.unknown_options import only_known_options
-from tfvis_nb.writable import writable
+from tfvis_nb.core.options import only_known_options
+from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.trace import Trace
 
 
 class Timeline:

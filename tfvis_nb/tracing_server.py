@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.trace_session import TraceSession
-from tfvis_nb.unknown_options import only_known_options
 
 if TYPE_CHECKING:
     from tfvis_nb.serving import MonitorServer
@@ -188,7 +188,7 @@ class TracingServer:
         OSError
             If it cannot be written.
         """
-        from tfvis_nb.writable import writable
+        from tfvis_nb.core.output_path import writable
 
         target = writable(filename).absolute()
         if not self.session.path.exists():

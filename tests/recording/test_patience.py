@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 import tfvis_nb as tv
-from tfvis_nb import patience
-from tfvis_nb.patience import said_if_long
+from tfvis_nb.core import progress
+from tfvis_nb.core.progress import said_if_long
 
 pytestmark = pytest.mark.tensorflow
 
@@ -38,7 +38,7 @@ def test_a_short_wait_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_long_wait_is_told_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = seen(monkeypatch)
-    monkeypatch.setattr(patience, "QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.01)
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         _interrupted_when_told(screen)
@@ -59,7 +59,7 @@ def _interrupted_when_told(screen: io.StringIO) -> None:
 def test_a_log_file_is_told_nothing_that_it_cannot_take_back(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
     with said_if_long("counting"):
         time.sleep(0.1)
     assert capfd.readouterr() == ("", "")
@@ -69,14 +69,14 @@ def test_a_notebook_is_told_on_standard_output(monkeypatch: pytest.MonkeyPatch) 
     """What is blanked out on standard error stays as a red strip in JupyterLab."""
     stream = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
     monkeypatch.setattr(sys, "stdout", stream)
-    monkeypatch.setattr(patience, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt):
         _interrupted_when_told(stream)
 
 
 def test_a_profile_that_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = seen(monkeypatch)
-    monkeypatch.setattr(patience, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
     with tv.trace() as trace:
         tf.reduce_sum(tf.ones([10, 10]))
     assert "TensorFlow is writing its profile: 00:0" in screen.getvalue()

@@ -13,10 +13,10 @@ import pandas as pd
 
 from tfvis_nb.analysis.communication import WAITING
 from tfvis_nb.analysis.horovod_phases import DEVICE as HOROVOD
-from tfvis_nb.analysis.searching import beginning, containing, is_kind, spread
+from tfvis_nb.core.categories import beginning, containing, is_kind, spread
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 ACTIVITIES = (
     "none",

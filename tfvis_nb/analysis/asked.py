@@ -33,7 +33,7 @@ def checked(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @functools.wraps(analysis)
     def asked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        from tfvis_nb._trace import Trace
+        from tfvis_nb.core.trace import Trace
 
         for name, given in (dict(zip(parameters, args, strict=False)) | kwargs).items():
             if name in traces and not isinstance(given, Trace):

@@ -10,10 +10,10 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.asked import checked
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.core.devices import task_of
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 CHANNELS = ("direction", "device", "task")
 """What `bandwidth` tells apart."""

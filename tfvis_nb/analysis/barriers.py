@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis.searching import is_kind
-from tfvis_nb.clock_bounds import UNKNOWN
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.clock_bounds import UNKNOWN
+from tfvis_nb.core.devices import task_of
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 BARRIERS = ("collective", "exchange", "inputs", "end")
 """What tasks meet at; see `met`."""

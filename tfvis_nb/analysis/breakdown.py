@@ -10,10 +10,10 @@ import pandas as pd
 from tfvis_nb.analysis.activities import ACTIVITIES, NUMBER
 from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.asked import checked
-from tfvis_nb.analysis.sweep import Segments, highest, lengths, tiled
+from tfvis_nb.core.intervals import Segments, highest, lengths, tiled
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _REST = "while none of the above happened, in ns"
 _XPROF = "of XProf's step breakdown (event_span.h)"

@@ -16,7 +16,7 @@ from tfvis_nb.analysis.op_statistics import GROUPINGS, of_steps, op_statistics
 from tfvis_nb.analysis.sides import SIDES
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 Steps = int | Collection[int] | None
 """Which steps of a trace: one, several or, as None, all."""

@@ -14,7 +14,7 @@ from tfvis_nb.analysis.release_table import KINDS
 from tfvis_nb.analysis.walks import WAITS, Pieces
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 CATEGORIES = (*ACTIVITIES[1:], "other", *WAITS)
 """What each piece of a path is; see `FIGURES`."""

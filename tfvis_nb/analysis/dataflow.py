@@ -15,7 +15,7 @@ from tfvis_nb.analysis.recorded_links import recorded_links
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 KINDS = ("data", "control", "transfer", "launch")
 """What an edge is; see `dataflow`."""

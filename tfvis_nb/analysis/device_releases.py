@@ -11,10 +11,10 @@ import pandas as pd
 from tfvis_nb.analysis.activities import DEVICE_TO_HOST
 from tfvis_nb.analysis.executions import Executions
 from tfvis_nb.analysis.release_table import Releases, Times
-from tfvis_nb.analysis.searching import beginning, containing, is_kind
+from tfvis_nb.core.categories import beginning, containing, is_kind
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 Pairs = tuple[np.ndarray, np.ndarray]
 """Sources and targets (int64 event ids)."""

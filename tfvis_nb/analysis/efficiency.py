@@ -12,7 +12,7 @@ from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.communication import communicates, communication
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _TICTAC = "TicTac, MLSys 2019"
 

@@ -18,7 +18,7 @@ from tfvis_nb.analysis.findings_of_placement import cpu_ops
 from tfvis_nb.analysis.findings_of_steps import slow_steps
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 FIGURES = {
     "share": "The part of all steps' time that is lost to it, from 0 to 1; of what several tasks lose at"

@@ -13,7 +13,7 @@ from tfvis_nb.analysis.evidence import Finding, percent, span, step_range, task_
 from tfvis_nb.analysis.launch_bound import launch_bound, launch_stretches
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 LAUNCH_LIMIT = 0.25
 """Part of the time that a device waits for launches, from which it is told."""

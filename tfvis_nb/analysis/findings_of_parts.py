@@ -12,7 +12,7 @@ from tfvis_nb.analysis.activities import NUMBER, during_steps
 from tfvis_nb.analysis.evidence import Finding, of_task, percent, span, step_range, task_name, whole_tasks
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 INPUT_LIMIT = 0.05
 """XProf calls a step that waits more than this part of its time for input moderately input bound."""

@@ -21,10 +21,10 @@ from tfvis_nb.analysis.evidence import (
     task_name,
     whole_tasks,
 )
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.core.devices import task_of
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 LATE_LIMIT = 0.1
 """Part of the time that the others wait for one task, from which it is told."""

@@ -13,7 +13,7 @@ from tfvis_nb.analysis.evidence import Finding, percent, span, step_range, step_
 from tfvis_nb.analysis.placement import cpu_amid_gpu
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 LIMIT = 0.05
 """Part of the time that GPUs are idle during such ops, from which they are told."""

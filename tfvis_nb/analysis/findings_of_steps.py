@@ -12,7 +12,7 @@ from tfvis_nb.analysis.evidence import Finding, percent, span, step_range
 from tfvis_nb.analysis.slow_steps import slow_steps as against_median
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 FEW = 0.2
 """Slow steps are told when they are at most this part of all: else the median is not what most take."""

@@ -10,18 +10,18 @@ import pandas as pd
 from tfvis_nb.analysis.activities import ACTIVITIES, COPY_DONE, NUMBER, accelerators
 from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.asked import checked
-from tfvis_nb.analysis.covering import covered
 from tfvis_nb.analysis.critical_path import final_events
 from tfvis_nb.analysis.horovod_phases import DEVICE as HOROVOD
 from tfvis_nb.analysis.releases import LONG_SLEEP
-from tfvis_nb.analysis.searching import beginning, containing
 from tfvis_nb.analysis.step_devices import StepDevices
-from tfvis_nb.analysis.sweep import union
 from tfvis_nb.analysis.utilisation import ran_on_device
 from tfvis_nb.analysis.walks import WAITS, Pieces
+from tfvis_nb.core.categories import beginning, containing
+from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.intervals import union
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "gap_ns": "How long a device did nothing, in ns: from the end of what ran on it to the start of the "

@@ -9,14 +9,14 @@ import pandas as pd
 
 from tfvis_nb.analysis.executions import Executions
 from tfvis_nb.analysis.release_table import Releases, Times
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.graph_defs import node_inputs
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 
 class _Inputs(NamedTuple):

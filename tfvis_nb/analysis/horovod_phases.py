@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.executions import Executions
-from tfvis_nb.analysis.searching import containing
+from tfvis_nb.core.categories import containing
 
 UNKNOWN_RANK = "Horovod"
 """The device of a Horovod timeline of which no task is known."""

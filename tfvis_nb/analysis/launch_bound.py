@@ -14,7 +14,7 @@ from tfvis_nb.analysis.launch_gaps import PARTS as GAP_PARTS
 from tfvis_nb.analysis.launch_gaps import gaps_between, on_devices, why_unknown
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "step_ns": "Latest end minus earliest start of all events of the step, on all tasks, in ns.",

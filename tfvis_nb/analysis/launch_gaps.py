@@ -10,13 +10,13 @@ import pandas as pd
 from tfvis_nb.analysis.activities import NUMBER, accelerators
 from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.asked import checked
-from tfvis_nb.analysis.covering import covered
 from tfvis_nb.analysis.sides import SIDES, sides
 from tfvis_nb.analysis.step_devices import StepDevices
-from tfvis_nb.analysis.sweep import Segments, union
+from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.intervals import Segments, union
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 NO_DEVICE = "the trace has no rows of what a GPU ran in a step"
 NO_LAUNCHES = "the trace does not say when the host launched what the GPU ran"

@@ -21,7 +21,7 @@ from tfvis_nb.analysis.slow_steps import slow_steps as against_median
 from tfvis_nb.analysis.stragglers import late_tasks
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 FIGURES = {
     "share": "The part of all steps' time that it takes, from 0 to 1, told as a finding or not; NaN where "

@@ -19,7 +19,7 @@ from tfvis_nb.analysis.recorded_allocations import NEVER, bytes_in_use
 from tfvis_nb.analysis.tensor_lifetimes import joined
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "bytes": "Bytes that an allocator had given out: of a RunMetadata the sum of its allocation records from "

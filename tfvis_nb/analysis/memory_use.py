@@ -11,10 +11,10 @@ from tfvis_nb.analysis.answers import cannot_say, why_not
 from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.memory import WHERE, alive_at_peak, memory_peaks
 from tfvis_nb.analysis.recorded_allocations import NEVER
-from tfvis_nb.unknown_options import near
+from tfvis_nb.core.options import near
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "bytes": "Sum of the bytes of the buffers alive at the peak of their allocator.",

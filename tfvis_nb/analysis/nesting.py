@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.communication import CALLS
 from tfvis_nb.analysis.lanes import busy
-from tfvis_nb.analysis.searching import beginning, is_kind
+from tfvis_nb.core.categories import beginning, is_kind
 
 _ROUNDS = 32
 """Rounds in which all rows look for what they lie within at once."""

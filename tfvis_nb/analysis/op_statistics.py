@@ -11,13 +11,13 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.asked import checked
-from tfvis_nb.analysis.searching import spread
 from tfvis_nb.analysis.sides import SIDES, sides
+from tfvis_nb.core.categories import spread
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 GROUPINGS = ("op", "name", "scope", "device")
 """What `op_statistics` can add up by."""

@@ -10,7 +10,7 @@ import pandas as pd
 from tfvis_nb.analysis.nested_lists import exploded, numbers, words
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _MICROSECOND = 1000
 

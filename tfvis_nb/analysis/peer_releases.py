@@ -8,11 +8,11 @@ import numpy as np
 
 from tfvis_nb.analysis.executions import Executions
 from tfvis_nb.analysis.release_table import COARSE, Releases, Times
-from tfvis_nb.analysis.searching import is_kind
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.devices import task_of
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 
 def last_arrivals(trace: Trace, times: Times) -> Releases:

@@ -13,15 +13,15 @@ from tfvis_nb.analysis.activities import NUMBER, accelerators
 from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.communication import CALLS
-from tfvis_nb.analysis.covering import covered
 from tfvis_nb.analysis.nested_lists import exploded, numbers, words
 from tfvis_nb.analysis.op_statistics import of_steps
-from tfvis_nb.analysis.searching import beginning, is_kind, spread
 from tfvis_nb.analysis.sides import SIDES, sides
-from tfvis_nb.analysis.sweep import union
+from tfvis_nb.core.categories import beginning, is_kind, spread
+from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.intervals import union
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 NO_KERNELS = "the trace has no kernels of a GPU in a step"
 NO_DEVICES = "the trace does not say on which device an op ran: only the rows of TensorFlow's executor do"

@@ -15,7 +15,7 @@ from tfvis_nb.analysis.recorded_allocations import NEVER
 from tfvis_nb.events import MOST_IN_ALL
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _ALLOCATING, _FREEING = _OPS = ("MemoryAllocation", "MemoryDeallocation")
 _ALLOCATOR = re.compile(r"(?:^| )allocator_name=(\S+)")

@@ -17,7 +17,7 @@ from tfvis_nb.analysis.nested_lists import exploded, numbers, words
 from tfvis_nb.events import MOST_IN_ALL
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 NEVER = np.iinfo(np.int64).max
 """In the place of a time: not while the trace lasted."""

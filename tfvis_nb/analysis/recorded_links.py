@@ -10,7 +10,7 @@ import pandas as pd
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 LINKS = ("launch", "produced", "consumed")
 """Nested columns whose equal numbers link events; see `recorded_links`."""

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tfvis_nb.analysis.activities import NUMBER, accelerators
-from tfvis_nb.analysis.bisecting import last_fitting
 from tfvis_nb.analysis.nesting import nests, parents
-from tfvis_nb.analysis.searching import is_kind, spread
+from tfvis_nb.core.categories import is_kind, spread
+from tfvis_nb.core.search_sorted import last_fitting
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 KINDS = (
     "data",

@@ -12,11 +12,11 @@ from tfvis_nb.analysis.graph_inputs import graph_inputs
 from tfvis_nb.analysis.peer_releases import channels, copies_of_received, last_arrivals
 from tfvis_nb.analysis.recorded_links import recorded_links
 from tfvis_nb.analysis.release_table import KIND, Releases, Times, joined
-from tfvis_nb.analysis.searching import is_kind
 from tfvis_nb.analysis.thread_releases import calls, executor_turns, thread_order
+from tfvis_nb.core.categories import is_kind
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 LONG_SLEEP = 100_000
 """Nanoseconds after which a thread that had nothing to do did not wait for what it had run before."""

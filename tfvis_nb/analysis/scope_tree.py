@@ -14,11 +14,11 @@ from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.inputs import PARTITIONED
 from tfvis_nb.analysis.nesting import self_times
 from tfvis_nb.analysis.op_statistics import of_steps
-from tfvis_nb.analysis.searching import is_kind
 from tfvis_nb.analysis.sides import SIDES, sides
+from tfvis_nb.core.categories import is_kind
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _SELF = "without other nodes' ops that lie within on their thread, in ns"
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.activities import accelerators, repeats
 from tfvis_nb.analysis.horovod_phases import DEVICE as HOROVOD
-from tfvis_nb.analysis.searching import beginning, containing, is_kind
+from tfvis_nb.core.categories import beginning, containing, is_kind
 
 SIDES = ("device", "host", "network", "repeated")
 """Every side; see `sides`."""

@@ -12,7 +12,7 @@ from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.release_table import Releases
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "slack_ns": "How much later the event could have ended without its step becoming longer, in ns: its "

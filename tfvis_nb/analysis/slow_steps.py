@@ -14,11 +14,11 @@ from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.breakdown import PARTS
 from tfvis_nb.analysis.device_work import device_work
-from tfvis_nb.analysis.searching import spread
 from tfvis_nb.analysis.sides import SIDES, sides
+from tfvis_nb.core.categories import spread
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 SLOW = 1.5
 """From so many times the median on, a step is slow, or has more to do."""

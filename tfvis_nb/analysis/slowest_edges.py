@@ -12,7 +12,7 @@ from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.asked import checked
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "bytes": "The recorded size, in bytes.",

@@ -12,10 +12,10 @@ from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.barriers import COLUMNS, certain, met
 from tfvis_nb.analysis.op_statistics import of_steps
-from tfvis_nb.analysis.sweep import lengths, union
+from tfvis_nb.core.intervals import lengths, union
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "kind": "What the tasks meet at. collective: a collective op; exchange: a round of RecvBuf in a ring; "

@@ -18,7 +18,7 @@ from tfvis_nb.analysis.profiled_allocations import memory_events, profiled_alloc
 from tfvis_nb.analysis.recorded_allocations import NEVER, recorded_allocations
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "bytes": "Bytes of the buffer as its allocator counts them, not as the op asked for; a buffer that is "

@@ -10,7 +10,7 @@ import pandas as pd
 from tfvis_nb.analysis.activities import NUMBER
 from tfvis_nb.analysis.executions import Executions
 from tfvis_nb.analysis.release_table import COARSE, Releases, Times
-from tfvis_nb.analysis.searching import beginning
+from tfvis_nb.core.categories import beginning
 
 _BEGIN = re.compile(r"ExecutorState::ProcessAsync::Start")
 _STAMP = 500

@@ -12,11 +12,11 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.asked import checked
 from tfvis_nb.analysis.op_statistics import of_steps
-from tfvis_nb.analysis.sweep import lengths, union
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.core.devices import task_of
+from tfvis_nb.core.intervals import lengths, union
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 ENDS = ("device", "task")
 """Between what `transfer_matrix` adds up."""

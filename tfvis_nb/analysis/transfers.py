@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.asked import checked
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.core.devices import task_of
 
 _TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
 

@@ -10,12 +10,12 @@ import pandas as pd
 from tfvis_nb.analysis.activities import NUMBER, accelerators
 from tfvis_nb.analysis.answers import cannot_say
 from tfvis_nb.analysis.asked import checked
-from tfvis_nb.analysis.searching import is_kind, spread
 from tfvis_nb.analysis.step_devices import StepDevices
-from tfvis_nb.analysis.sweep import lengths, union
+from tfvis_nb.core.categories import is_kind, spread
+from tfvis_nb.core.intervals import lengths, union
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _HTA = "of Holistic Trace Analysis' temporal breakdown"
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tfvis_nb.analysis.activities import NUMBER
-from tfvis_nb.analysis.bisecting import last_fitting
 from tfvis_nb.analysis.release_table import KIND, KINDS, Times
 from tfvis_nb.analysis.releases import releases
+from tfvis_nb.core.search_sorted import last_fitting
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 WAITS = ("transfer_wait", "launch_latency", "kernel_gap", "queueing", "scheduling", "unknown")
 """What passes between two events of a walk; see `tfvis_nb.analysis.critical_path.FIGURES`."""

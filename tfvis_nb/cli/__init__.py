@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from tfvis_nb.cli.errors import Failure, note
-from tfvis_nb.unknown_options import near
+from tfvis_nb.core.options import near
 
 OK, FAILED, USAGE, BROKEN_PIPE, INTERRUPTED = 0, 1, 2, 141, 130
 """Exit codes. The last two are a shell's for a program that SIGPIPE or SIGINT ended."""

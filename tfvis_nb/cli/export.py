@@ -12,11 +12,11 @@ from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.cli.parameters import FILE, together
 from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, read_part
+from tfvis_nb.core.options import near
 from tfvis_nb.display.options import COLOR_BY, GROUP_BY
-from tfvis_nb.unknown_options import near
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 EXPORTS = (".html", ".json", ".json.gz", ".parquet")
 """What a trace that was read can be written as."""
@@ -125,7 +125,7 @@ def in_options(message: str) -> str:
 
 def check_writable(path: Path) -> None:
     """Raise Failure unless a file can be written at `path`."""
-    from tfvis_nb.writable import writable
+    from tfvis_nb.core.output_path import writable
 
     try:
         writable(path)

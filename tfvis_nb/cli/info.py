@@ -13,12 +13,12 @@ import click
 from tfvis_nb.analysis.arrivals import late_ranks
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, read
-from tfvis_nb.display.labels import duration_label, lane_label, one_line, printable
+from tfvis_nb.core.labels import duration_label, lane_label, one_line, printable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _LETTERS = 80
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))

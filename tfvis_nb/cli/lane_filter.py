@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tfvis_nb.cli.errors import Failure
-from tfvis_nb.display.labels import lane_label, printable
+from tfvis_nb.core.labels import lane_label, printable
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _NAMED = 12
 _LETTERS = 80

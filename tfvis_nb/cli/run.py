@@ -205,7 +205,7 @@ class WhenImported(importlib.abc.MetaPathFinder):
 
     def end(self) -> str | None:
         """End the recording; return why there is no trace, or None."""
-        from tfvis_nb.reading.errors import EmptyTraceError
+        from tfvis_nb.core.errors import EmptyTraceError
 
         if self in sys.meta_path:
             sys.meta_path.remove(self)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfvis_nb.cli.errors import Failure
-from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
     from tfvis_nb.stored import SavedSession
 
 SUFFIX = ".tfvis"

@@ -13,7 +13,7 @@ from tfvis_nb.cli.errors import Failure
 from tfvis_nb.cli.parameters import FILE, size, together
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 ABOUT_TRACES = """
 A TRACE is a file, a folder or a pattern, in any format that tfvis_nb.read_trace reads. Several traces are

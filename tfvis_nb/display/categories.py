@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.activities import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE
 from tfvis_nb.analysis.horovod_phases import DEVICE
-from tfvis_nb.analysis.searching import containing, is_kind, spread
+from tfvis_nb.core.categories import containing, is_kind, spread
 
 CATEGORIES = (
     "op",

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.nested_lists import exploded, numbers, words
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.chrome_rows import ChromeRows
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.device_releases import STREAM
 from tfvis_nb.analysis.recorded_links import LINKING, link_numbers
-from tfvis_nb.clock_bounds import to_json
+from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.chrome_memory import memory_counters
 from tfvis_nb.display.chrome_rows import ChromeRows, place_rows
 
@@ -70,7 +70,7 @@ def chrome_trace_text(trace: Trace) -> str:
     --------
     >>> import json
     >>> from tfvis_nb import events
-    >>> from tfvis_nb._trace import Trace
+    >>> from tfvis_nb.core.trace import Trace
     >>> from tfvis_nb.display.chrome_trace import chrome_trace_text
     >>> table = events.build({"start_ns": [5000], "duration_ns": [2500], "op": ["Add"], "kind": ["op"]})
     >>> bar = json.loads(chrome_trace_text(Trace(table)))["traceEvents"][-1]

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb._trace import Trace
-from tfvis_nb.analysis.record_times import records_moved
+from tfvis_nb.clocks.shift import records_moved
+from tfvis_nb.core.trace import Trace
 
 LONGEST_NS = 2**52
 """The longest time that is drawn as it was."""

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.closer import closer
-from tfvis_nb.display.labels import printable
 from tfvis_nb.display.parts import edges_in_steps, part_of
 
 _LONGEST_LABEL = 60

@@ -9,20 +9,20 @@ import ipywidgets
 import pandas as pd
 import traitlets
 
-from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.compare import compare
+from tfvis_nb.core.labels import one_line
+from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import comparison_tabs
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.compared import Compared, compared, highest_memory
 from tfvis_nb.display.comparison_page import comparison_page
 from tfvis_nb.display.fallback import static_html
-from tfvis_nb.display.labels import one_line
 from tfvis_nb.display.linked_timeline import LinkedTimeline
 from tfvis_nb.display.page import MAX_BYTES, write_text
 from tfvis_nb.display.panels_widget import PanelsWidget
-from tfvis_nb.unknown_options import check_title, refuse_unknown
-from tfvis_nb.writable import writable
 
 HEIGHT = 400
 """Of each timeline, in CSS pixels, unless given."""

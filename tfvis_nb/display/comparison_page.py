@@ -7,11 +7,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.labels import one_line, printable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.dashboard_page import PANES
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.html_frame import framed
-from tfvis_nb.display.labels import one_line, printable
 from tfvis_nb.display.page import bundle, packed_parts
 
 

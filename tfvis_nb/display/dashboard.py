@@ -8,18 +8,18 @@ from typing import Any, overload
 import ipywidgets
 import pandas as pd
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.labels import one_line
+from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard_page import dashboard_page
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.findings_html import findings_html
-from tfvis_nb.display.labels import one_line
 from tfvis_nb.display.linked_timeline import LinkedTimeline
 from tfvis_nb.display.page import MAX_BYTES, write_text
 from tfvis_nb.display.panels_widget import PanelsWidget
-from tfvis_nb.unknown_options import check_title, refuse_unknown
-from tfvis_nb.writable import writable
 
 _QUICK = 200_000
 """Up to this many events findings take a moment."""

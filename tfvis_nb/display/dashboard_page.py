@@ -7,13 +7,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.labels import one_line, printable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display.closer import closer
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.findings_html import findings_html
 from tfvis_nb.display.html_frame import framed
-from tfvis_nb.display.labels import one_line, printable
 from tfvis_nb.display.options import checked_options
 from tfvis_nb.display.page import MAX_BYTES, bundle, packed_parts
 from tfvis_nb.display.panels import tab, tab_names

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.lane_order import LaneOrder
 from tfvis_nb.display.layout import lay_out
 from tfvis_nb.display.windows import Answer, Windows

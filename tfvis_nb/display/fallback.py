@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import html
 
-from tfvis_nb._trace import Trace
-from tfvis_nb.display.labels import duration_label, one_line, printable
+from tfvis_nb.core.labels import duration_label, one_line, printable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.picture import picture
 
 _MOST_OPS = 10
@@ -23,7 +23,7 @@ def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> s
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb._trace import Trace
+    >>> from tfvis_nb.core.trace import Trace
     >>> from tfvis_nb.display.fallback import static_html
     >>> table = events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})
     >>> static_html(Trace(table, title="a < b"))[:24]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 
-from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.display.labels import printable
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.trace import Trace
 
 _MOST = 10
 _LONGEST = 600

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.chrome_trace import chrome_trace_text
 from tfvis_nb.display.closer import closer
 from tfvis_nb.display.dashboard_page import html_dashboard

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.categories import categorise
 from tfvis_nb.display.lane_order import LaneOrder
 from tfvis_nb.display.rows import pack_rows

@@ -8,7 +8,7 @@ from typing import Any
 
 import traitlets
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.page import file_stem

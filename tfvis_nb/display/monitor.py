@@ -13,6 +13,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from tfvis_nb.core.options import refuse_unknown
 from tfvis_nb.display import kept_traces
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.monitor_table import monitor_html, monitor_line
@@ -22,7 +23,6 @@ from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.stored.commands import obey
 from tfvis_nb.stored.saved import SavedSession
 from tfvis_nb.stored.state import SessionWatch
-from tfvis_nb.unknown_options import refuse_unknown
 
 LOOK_S = 1.0
 """How often to look whether the session has changed."""

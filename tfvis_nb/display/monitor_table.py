@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tfvis_nb.display.labels import duration_label, printable
+from tfvis_nb.core.labels import duration_label, printable
 
 _MOST_ROWS = 20
 _MOST_LETTERS = 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tfvis_nb.unknown_options import refuse_unknown
+from tfvis_nb.core.options import refuse_unknown
 
 GROUP_BY = ("device", "kind", "none")
 COLOR_BY = ("kind", "op", "device")

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.labels import duration_label, one_line, printable
+from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.closer import closer, shown_range
 from tfvis_nb.display.fallback import static_html
 from tfvis_nb.display.html_frame import framed
-from tfvis_nb.display.labels import duration_label, one_line, printable
 from tfvis_nb.display.lane_order import MOST_LANES, order_lanes
 from tfvis_nb.display.options import DEFAULTS, checked_options
 from tfvis_nb.display.parts import in_range, keep_memory, keep_waits, part_of
 from tfvis_nb.display.selection import checked_range, selection_of
 from tfvis_nb.display.wire import drawn as write_drawn
 from tfvis_nb.display.wire_details import details as write_details
-from tfvis_nb.unknown_options import check_title, refuse_unknown
 
 _STATIC = Path(__file__).parent.parent / "static"
 

@@ -9,7 +9,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.own_thread import answer_on_own_thread

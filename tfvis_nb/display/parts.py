@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.dataflow import dataflow
 from tfvis_nb.analysis.memory import places
 from tfvis_nb.analysis.recorded_allocations import NEVER
 from tfvis_nb.analysis.recorded_links import LINKS
+from tfvis_nb.core.trace import Trace
 
 
 def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> Trace:

@@ -6,11 +6,11 @@ import html
 
 import numpy as np
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.labels import duration_label, lane_label, printable
+from tfvis_nb.core.palette import COLOURS
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.categories import CATEGORIES, categorise
-from tfvis_nb.display.labels import duration_label, lane_label, printable
 from tfvis_nb.display.lane_order import LaneOrder, order_lanes
-from tfvis_nb.display.palette import COLOURS
 from tfvis_nb.display.wire import origin_ns
 
 _WIDTH, _LABELS, _ROW, _LEVELS = 760, 200, 16, 6
@@ -35,7 +35,7 @@ def picture(trace: Trace) -> str:
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb._trace import Trace
+    >>> from tfvis_nb.core.trace import Trace
     >>> from tfvis_nb.display.picture import picture
     >>> table = events.build({"start_ns": [5], "duration_ns": [2], "lane": ["ops"], "kind": ["op"]})
     >>> picture(Trace(table))[:4]

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 
 _log = logging.getLogger("tfvis_nb")
 

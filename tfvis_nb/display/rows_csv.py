@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tfvis_nb.display.labels import lane_label
+from tfvis_nb.core.labels import lane_label
 
 _TEXTS = ("lane", "name", "op", "source", "destination", "tensor")
 _FORMULA = r"^(?=[=+\-@\t\r])"

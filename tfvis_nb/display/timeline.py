@@ -11,22 +11,22 @@ import anywidget
 import pandas as pd
 import traitlets
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.labels import one_line
+from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.chrome_trace import chrome_trace_text
 from tfvis_nb.display.closer import closer, shown_range
 from tfvis_nb.display.delivery import Delivery
 from tfvis_nb.display.fallback import static_html
-from tfvis_nb.display.labels import one_line
 from tfvis_nb.display.lane_order import MOST_LANES, order_lanes
 from tfvis_nb.display.own_thread import answer_on_own_thread
 from tfvis_nb.display.page import MAX_BYTES, bundle, bundle_path, file_stem, html_page, page_text, write_text
 from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.rows_csv import rows_csv
 from tfvis_nb.display.selection import checked_selection, selected_rows, selection_of
-from tfvis_nb.unknown_options import check_title, refuse_unknown
-from tfvis_nb.writable import writable
 
 
 class TimelineWidget(anywidget.AnyWidget):

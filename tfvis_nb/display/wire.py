@@ -13,9 +13,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.device_work import device_work
-from tfvis_nb.clock_bounds import to_json
+from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.categories import CATEGORIES, categorise
 from tfvis_nb.display.container import Column, pack
 from tfvis_nb.display.lane_order import MOST_LANES, LaneOrder, distinct_places, order_lanes
@@ -48,7 +48,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
     --------
     >>> import gzip, json
     >>> from tfvis_nb import events
-    >>> from tfvis_nb._trace import Trace
+    >>> from tfvis_nb.core.trace import Trace
     >>> from tfvis_nb.display.wire import drawn
     >>> table = events.build({"start_ns": [1000], "duration_ns": [20], "name": ["a"], "kind": ["op"]})
     >>> raw = gzip.decompress(drawn(Trace(table)))

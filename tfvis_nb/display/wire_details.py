@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.dataflow import KINDS as EDGE_KINDS
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.container import Column, pack
 from tfvis_nb.display.lane_order import LaneOrder, order_lanes
 from tfvis_nb.display.lane_times import optional_column, signed_column
@@ -62,7 +62,7 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb._trace import Trace
+    >>> from tfvis_nb.core.trace import Trace
     >>> from tfvis_nb.display.wire_details import details
     >>> table = events.build({"start_ns": [1000], "duration_ns": [20], "name": ["a"], "kind": ["op"]})
     >>> details(Trace(table))[:2].hex()

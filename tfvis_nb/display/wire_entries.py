@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tfvis_nb.clock_bounds import to_json
+from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.display.categories import CATEGORIES
 from tfvis_nb.display.container import Column, pack
 from tfvis_nb.display.lane_times import lane_times, length_column, signed_column

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.container import Column, pack
 from tfvis_nb.display.lane_times import length_column
 from tfvis_nb.display.texts import number_texts, stored_texts

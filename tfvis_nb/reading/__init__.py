@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfvis_nb._trace import Trace
-from tfvis_nb.patience import Wait, said_if_long
-from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
-from tfvis_nb.unknown_options import check_title
+from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.core.options import check_title
+from tfvis_nb.core.progress import Wait, said_if_long
+from tfvis_nb.core.trace import Trace
 
 if TYPE_CHECKING:
     from tfvis_nb.reading.recorded import RecordedStep
@@ -110,7 +110,7 @@ def read_trace(
 
 def _put_together(found: _Found, title: str) -> Trace:
     """Make one trace of all that was read."""
-    from tfvis_nb.analysis.clock_alignment import aligned
+    from tfvis_nb.clocks.alignment import aligned
     from tfvis_nb.reading.horovod_beside import lay_beside
     from tfvis_nb.reading.joining import joined
     from tfvis_nb.reading.recorded import RecordedStep

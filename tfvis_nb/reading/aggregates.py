@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from tfvis_nb.reading.devices import block_numbers
+from tfvis_nb.core.devices import block_numbers
 from tfvis_nb.reading.recorded import RecordedStep
 
 _TIMES = ("all_start_micros", "all_end_rel_micros", "scheduled_micros")

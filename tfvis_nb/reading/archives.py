@@ -6,7 +6,7 @@ import tarfile
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.files import MOST_FILES, natural
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.recorded import text

@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from tfvis_nb.reading.devices import block_numbers, task_of
+from tfvis_nb.core.devices import block_numbers, task_of
 from tfvis_nb.reading.source import Source
 
 _LABELLED_DEVICE = re.compile(r"device=(/job:[^,#]+)")

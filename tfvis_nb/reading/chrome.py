@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome_generic import GenericReader
 from tfvis_nb.reading.chrome_horovod import HorovodReader
 from tfvis_nb.reading.chrome_json import documents, is_json
@@ -14,7 +15,6 @@ from tfvis_nb.reading.chrome_kineto import KinetoReader
 from tfvis_nb.reading.chrome_own import OwnReader
 from tfvis_nb.reading.chrome_timeline import TimelineReader
 from tfvis_nb.reading.chrome_viewer import ViewerReader
-from tfvis_nb.reading.errors import EmptyTraceError
 from tfvis_nb.reading.joining import joined
 from tfvis_nb.reading.protowire import Data
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome_bars import Bars
 from tfvis_nb.reading.chrome_table import (
     activities,

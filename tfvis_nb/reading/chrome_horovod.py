@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome_bars import Bars, Columns
 from tfvis_nb.reading.chrome_table import category, make_trace, masked
 from tfvis_nb.reading.chrome_values import nanoseconds, text, texts

@@ -10,8 +10,8 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.damage import ends_early
-from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
 
 CHUNK = 1 << 22

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import chrome_gpu
 from tfvis_nb.reading.chrome_bars import Bars, Columns
 from tfvis_nb.reading.chrome_table import (

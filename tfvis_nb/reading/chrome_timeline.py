@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfvis_nb import events as event_table
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.devices import Place, place
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import schema
 from tfvis_nb.reading.chrome_bars import UNUSABLE, left_out
 from tfvis_nb.reading.chrome_values import nanoseconds, text
 from tfvis_nb.reading.decode import decode
-from tfvis_nb.reading.devices import Place, place
 from tfvis_nb.reading.recorded import RecordedStep
 from tfvis_nb.reading.stepstats import assemble
 

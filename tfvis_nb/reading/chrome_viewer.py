@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import chrome_gpu
 from tfvis_nb.reading.chrome_bars import Bars, Columns, select
 from tfvis_nb.reading.chrome_table import (

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from typing import NamedTuple
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.decode import decode
-from tfvis_nb.reading.errors import EmptyTraceError
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.stepstats import assemble
 

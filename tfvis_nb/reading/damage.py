@@ -32,7 +32,7 @@ def briefly(error: Exception, label: str) -> str:
     Examples
     --------
     >>> from tfvis_nb.reading.damage import briefly
-    >>> from tfvis_nb.reading.errors import TraceFormatError
+    >>> from tfvis_nb.core.errors import TraceFormatError
     >>> briefly(TraceFormatError(f"a.gz: {ends_early('a gzip file', 500)}"), "a.gz")
     'a gzip file that ends early, at byte 500'
     """

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tfvis_nb.core.devices import Place, place
+from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading import protowire, schema
 from tfvis_nb.reading.aggregates import same_times, without_repeats
 from tfvis_nb.reading.damage import damaged_message
-from tfvis_nb.reading.devices import Place, place
 from tfvis_nb.reading.doubled import doubled
-from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.foreign import READABLE
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.recorded import RecordedStep, text

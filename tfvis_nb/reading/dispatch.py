@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import chrome, event_files, foreign, parquet, pickles, textproto, xspace
 from tfvis_nb.reading.decode import decode
-from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.recorded import RecordedStep

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import protowire
 from tfvis_nb.reading.containers import Part, read_parts
-from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.recorded import text
 

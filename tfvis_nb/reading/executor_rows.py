@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tfvis_nb.core.devices import canonical
 from tfvis_nb.reading import labels
 from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
-from tfvis_nb.reading.devices import canonical
 from tfvis_nb.reading.recorded import joined
 from tfvis_nb.reading.source import Source
 

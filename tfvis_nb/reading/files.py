@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 
 _TRACE_FILE = re.compile(
     r"(?:\.(?:pb|pbtxt|pickle|pkl|json|parquet|trace|tar)|run_meta\.v\d+)(?:\.gz|\.xz)?$|tfevents"

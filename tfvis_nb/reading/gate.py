@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 
 _LONGEST = 200
 
@@ -29,7 +29,7 @@ def gate(label: str) -> Iterator[None]:
     ...     [][0]
     Traceback (most recent call last):
     ...
-    tfvis_nb.reading.errors.TraceFormatError: step.pb: cannot be read, it is damaged or ...
+    tfvis_nb.core.errors.TraceFormatError: step.pb: cannot be read, it is damaged or ...
     """
     try:
         yield

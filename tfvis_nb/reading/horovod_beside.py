@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb._trace import Trace
 from tfvis_nb.analysis.horovod_phases import UNKNOWN_RANK, horovod_device
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome_horovod import LANES, OPERATIONS
 from tfvis_nb.reading.chrome_table import EPOCH
 from tfvis_nb.reading.joining import laid_together

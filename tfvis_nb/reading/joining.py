@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb._trace import Trace
-from tfvis_nb.clock_bounds import combined
+from tfvis_nb.core.clock_bounds import combined
+from tfvis_nb.core.trace import Trace
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.files import stem
 from tfvis_nb.reading.recorded import RecordedStep
 from tfvis_nb.reading.sources import Piece

@@ -8,8 +8,8 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.damage import ends_early
-from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.pickle_machine import MARK, Global, Machine, RefusedError
 from tfvis_nb.reading.protowire import Data
 
@@ -45,7 +45,7 @@ def load(data: Data, label: str, allowed: Mapping[Global, str]) -> Any:
     >>> load(pickle.dumps(print), "a pickle", {})
     Traceback (most recent call last):
     ...
-    tfvis_nb.reading.errors.TraceFormatError: a pickle: a pickle that names builtins.print, ...
+    tfvis_nb.core.errors.TraceFormatError: a pickle: a pickle that names builtins.print, ...
     """
     machine = Machine(bytes(data), allowed)
     try:

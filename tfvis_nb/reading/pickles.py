@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.containers import Part, read_parts
 from tfvis_nb.reading.decode import NO_EVENTS
-from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.pickle_instructions import load
 from tfvis_nb.reading.pickle_machine import Global, Object
 from tfvis_nb.reading.protowire import Data

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.joining import laid_together
 from tfvis_nb.reading.recorded import RecordedStep
 from tfvis_nb.reading.stepstats import assemble

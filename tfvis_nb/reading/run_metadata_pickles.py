@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles import is_pickle, messages
 from tfvis_nb.reading.unpacking import unpack

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfvis_nb.reading.devices import Place
+from tfvis_nb.core.devices import Place
 from tfvis_nb.reading.recorded import RecordedStep, joined, text
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.archives import is_tar, members
 from tfvis_nb.reading.damage import briefly
-from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.files import find
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.protowire import Data

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.blocks import Blocks
 from tfvis_nb.reading.clocks import ABSURD, Times, read_times
 from tfvis_nb.reading.columns import CODED, WORDED, Part, Vocabularies, nullable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading import schema
 from tfvis_nb.reading.damage import ends_early
-from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
 
 _FIRST_FIELD = re.compile(

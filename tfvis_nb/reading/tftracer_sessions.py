@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.pickle_machine import Global, Object
 
 SESSION = Global("tftracer.tracing_server", "TracingSource")

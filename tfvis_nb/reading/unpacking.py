@@ -8,8 +8,8 @@ import zlib
 from operator import index
 from typing import Protocol, SupportsIndex
 
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.damage import ends_early
-from tfvis_nb.reading.errors import TraceFormatError
 from tfvis_nb.reading.protowire import Data
 
 MOST = 8 << 30
@@ -90,7 +90,7 @@ class Allowance:
         >>> Budget(most=1000).of_file(10).take(1001, "step.pb.xz")
         Traceback (most recent call last):
         ...
-        tfvis_nb.reading.errors.TraceFormatError: step.pb.xz: unpacks to more than 1,000 bytes; ...
+        tfvis_nb.core.errors.TraceFormatError: step.pb.xz: unpacks to more than 1,000 bytes; ...
         """
         self._unpacked += count
         self._budget.left -= count

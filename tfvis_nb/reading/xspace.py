@@ -10,11 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import protowire, xspace_schema
 from tfvis_nb.reading.damage import damaged_message
 from tfvis_nb.reading.doubled import doubled_planes
-from tfvis_nb.reading.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.protowire import Data
 from tfvis_nb.reading.xspace_events import Events, decode, portions
 from tfvis_nb.reading.xspace_gpu import gpu_rows, is_stream

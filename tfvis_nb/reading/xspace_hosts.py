@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb._trace import Trace
-from tfvis_nb.analysis.clock_alignment import aligned
+from tfvis_nb.clocks.alignment import aligned
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.files import natural
 from tfvis_nb.reading.joining import laid_together
 from tfvis_nb.reading.xspace import RecordedHost

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.clocks import ABSURD
 from tfvis_nb.reading.columns import Vocabulary, nullable
 from tfvis_nb.reading.xspace_eager import name_eager_ops

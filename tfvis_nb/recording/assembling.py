@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import EmptyTraceError, read_trace
 from tfvis_nb.reading.xspace_table import NO_EPOCH, OF_NO_STEP
 from tfvis_nb.recording.function_graphs import graphs_of_steps

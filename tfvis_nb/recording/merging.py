@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.joining import laid_together
 from tfvis_nb.reading.xspace_table import OF_NO_STEP
 from tfvis_nb.recording.repeats import repeats, steps_of_runs

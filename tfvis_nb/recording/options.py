@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfvis_nb.unknown_options import near
+from tfvis_nb.core.options import near
 
 LEVELS = {"software": 1, "hardware": 2, "full": 3}
 """The levels by name, each with its number in TensorFlow's ``RunOptions.TraceLevel``."""

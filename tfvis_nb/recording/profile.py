@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfvis_nb.patience import said_if_long
+from tfvis_nb.core.progress import said_if_long
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import html
 import itertools
 from collections.abc import Sequence
 
-from tfvis_nb._trace import Trace
-from tfvis_nb.reading.errors import EmptyTraceError
+from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording.cupti import note_of
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiles import ProfileTracer

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import ContextDecorator
 from types import FrameType, TracebackType
 
-from tfvis_nb.reading.errors import EmptyTraceError
+from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiles import ProfileTracer
 from tfvis_nb.recording.recorded import RecordedTrace
 from tfvis_nb.recording.sessions import SessionTracer
-from tfvis_nb.unknown_options import only_known_options
 
 _switching = threading.Lock()
 _active: Recorder | None = None

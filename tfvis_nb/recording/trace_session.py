@@ -14,7 +14,8 @@ from typing import Any, Self
 
 import pandas as pd
 
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.observer import RunObserver
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.orders import Book, warn_stopped
@@ -26,7 +27,6 @@ from tfvis_nb.stored.guarded import Guarded
 from tfvis_nb.stored.saved import SavedSession
 from tfvis_nb.stored.schema import empty_session
 from tfvis_nb.stored.writer import Writer
-from tfvis_nb.unknown_options import only_known_options
 
 _open: weakref.WeakSet[TraceSession] = weakref.WeakSet()
 _of_parents: list[object] = []

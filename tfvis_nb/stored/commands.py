@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tfvis_nb.core.options import near
 from tfvis_nb.stored.saved import SavedSession
-from tfvis_nb.unknown_options import near
 
 MOST_RUNS = 2**53
 """The largest whole number that every reader of JSON keeps."""

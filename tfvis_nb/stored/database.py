@@ -11,7 +11,7 @@ import sqlite3
 import uuid
 from pathlib import Path
 
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.stored.faults import DamagedSessionError
 from tfvis_nb.stored.files import OWNER_ONLY, check_beside, file_at
 from tfvis_nb.stored.guarded import Guarded, opened

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.unpacking import Budget
 
 LARGEST = 1 << 31

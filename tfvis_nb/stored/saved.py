@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.options import near, some_of
+from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.stored import asked, rows, tables
 from tfvis_nb.stored.copying import write_copy
 from tfvis_nb.stored.database import Transaction, connect
@@ -23,8 +25,6 @@ from tfvis_nb.stored.files import file_at
 from tfvis_nb.stored.guarded import QUERY_S, Guarded
 from tfvis_nb.stored.packing import unpacked
 from tfvis_nb.stored.schema import EVERY, check_schema
-from tfvis_nb.unknown_options import near, some_of
-from tfvis_nb.writable import writable
 
 if TYPE_CHECKING:
     from tfvis_nb.display.monitor import MonitorWidget

@@ -6,7 +6,7 @@ import functools
 import sqlite3
 from pathlib import Path
 
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.stored.faults import DamagedSessionError, damage, is_damage
 from tfvis_nb.stored.guarded import Guarded
 

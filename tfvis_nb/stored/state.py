@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tfvis_nb.reading.errors import TraceFormatError
+from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.stored import rows as stored_rows
 from tfvis_nb.stored.ledger import Counts, ledger_content, ledger_path
 from tfvis_nb.stored.rows import checked, count, trace_format, whole

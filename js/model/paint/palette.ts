@@ -1,6 +1,6 @@
 /** What colours mean: hue by kind (or op type, or device), lightness by name. */
 
-import palette from "../../../tfvis_nb/palette.json";
+import palette from "../../../tfvis_nb/core/palette.json";
 import { locationLabel } from "../lanes/labels";
 import type { Drawn } from "../types";
 import { digitlessHash } from "../wire/string_table";

@@ -9,7 +9,7 @@ from tfvis_nb.analysis.answers import why_not
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 
 class CannotSayError(ValueError):

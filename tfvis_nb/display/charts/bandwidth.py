@@ -15,7 +15,7 @@ from tfvis_nb.display.charts.time import axis_unit, label_time
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 PARTS = 400
 """Means over so many equal parts of the time are drawn: moment by moment, short tensors whose times are known

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.breakdown import PARTS
+from tfvis_nb.core.labels import lane_label
+from tfvis_nb.core.palette import LABELS
 from tfvis_nb.display.charts.style import (
     ROWS,
     Unit,
@@ -19,13 +21,11 @@ from tfvis_nb.display.charts.style import (
     time_unit,
     unlike,
 )
-from tfvis_nb.display.labels import lane_label
-from tfvis_nb.display.palette import LABELS
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 MOST_STEPS = 150
 """More steps than these are drawn as means of steps that follow each other."""

@@ -8,13 +8,13 @@ import numpy as np
 
 from tfvis_nb.analysis.activities import ACTIVITIES, activity
 from tfvis_nb.analysis.op_statistics import op_statistics
+from tfvis_nb.core.palette import COLOURS, LABELS
 from tfvis_nb.display.charts.style import COLOUR_COLUMN, ROWS, legend_below, plot, shown, time_unit, unlike
-from tfvis_nb.display.palette import COLOURS, LABELS
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 MOST = 18
 """Op types that have a bar; the others share one."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfvis_nb.display.labels import printable
-from tfvis_nb.display.palette import COLOURS
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.palette import COLOURS
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure

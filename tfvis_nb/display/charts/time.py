@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.core.labels import duration_label, lane_label
 from tfvis_nb.display.charts.log_ticks import byte_marks, mark_axes, time_marks
 from tfvis_nb.display.charts.style import (
     BYTES,
@@ -22,12 +23,11 @@ from tfvis_nb.display.charts.style import (
     time_unit,
     unlike,
 )
-from tfvis_nb.display.labels import duration_label, lane_label
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 MOST_POINTS = 4000
 """Of one curve; of more the highest of each part of the time is kept."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.display.labels import printable
+from tfvis_nb.core.labels import printable
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 MOST_ROWS = 200
 """Of a longer table the rows that matter most are shown."""

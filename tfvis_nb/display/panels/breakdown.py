@@ -15,7 +15,7 @@ from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import activity_label, named
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _CHART = (
     "Each moment of a step belongs to one activity: of those that happen at once to the first of device "

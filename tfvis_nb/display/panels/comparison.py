@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.analysis import compare
 from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.core.labels import lane_label, printable
 from tfvis_nb.display import comparison_tabs
 from tfvis_nb.display.compared import compared
-from tfvis_nb.display.labels import lane_label, printable
 from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, figures, key, table
 from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import activity_label
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _LONGEST = 24
 """Of a title in a column's head."""

@@ -13,7 +13,7 @@ from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import activity_label, placed
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _WHAT = Column("category", "What", "text", "What the step waited for; each says what time counts as it.")
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.analysis.answers import why_not
 from tfvis_nb.analysis.looked_for import looked_for
-from tfvis_nb.display.labels import printable
+from tfvis_nb.core.labels import printable
 from tfvis_nb.display.panels.places import Places
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _MOST_EVENTS = 100
 """Events of a finding that are selected in the timeline."""

@@ -13,7 +13,7 @@ from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import named
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _ALLOCATOR = Column("allocator", "Allocator", "text", "Who gave the memory out: of a GPU or of the host.")
 

@@ -10,7 +10,7 @@ from tfvis_nb.display.panels.blocks import MOST_ROWS, chart, figures, key, table
 from tfvis_nb.display.panels.places import Places
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _CHART = (
     "Self time of each op type, as in the table: the sum of its events' durations without what lies within "

@@ -11,7 +11,7 @@ import pandas as pd
 from tfvis_nb.display.lane_order import order_lanes
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _ROOM = 2
 """An event is shown with so many times its length before and after it."""

@@ -13,7 +13,7 @@ from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import activity_label, named
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _CHART = "Latest end minus earliest start of each step's events; the dashed line is the median."
 

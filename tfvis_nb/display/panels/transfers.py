@@ -13,7 +13,7 @@ from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import device_label
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _CHART = "Each transfer and copy by its size and the time it moved; far right and low of others it was slow."
 _ENDS = [

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.display.labels import lane_label
-from tfvis_nb.display.palette import LABELS
+from tfvis_nb.core.labels import lane_label
+from tfvis_nb.core.palette import LABELS
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 
 def activity_label(name: str) -> str:

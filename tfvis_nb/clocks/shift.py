@@ -25,7 +25,7 @@ def records_moved(nested: pa.Table | None, back_ns: np.ndarray) -> pa.Table | No
     --------
     >>> import numpy as np
     >>> import pyarrow as pa
-    >>> from tfvis_nb.analysis.record_times import records_moved
+    >>> from tfvis_nb.clocks.shift import records_moved
     >>> uses = [{"allocator": "cpu", "records": [{"micros": 9, "bytes": 64}, {"micros": 12, "bytes": -64}]}]
     >>> moved = records_moved(pa.table({"memory": [uses, None]}), np.array([7500, 0]))
     >>> [record["micros"] for record in moved["memory"][0].as_py()[0]["records"]]

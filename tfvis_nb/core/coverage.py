@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfvis_nb.analysis.sweep import Segments
+from tfvis_nb.core.intervals import Segments
 
 
 def covered(segments: Segments, group: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -13,7 +13,7 @@ def covered(segments: Segments, group: np.ndarray, start: np.ndarray, end: np.nd
     Parameters
     ----------
     segments
-        Of `tfvis_nb.analysis.sweep.union`: apart within their group, ordered by group and time.
+        Of `tfvis_nb.core.intervals.union`: apart within their group, ordered by group and time.
     group
         The group of each interval (int64); one without segments covers nothing.
     start, end
@@ -27,8 +27,8 @@ def covered(segments: Segments, group: np.ndarray, start: np.ndarray, end: np.nd
     Examples
     --------
     >>> import numpy as np
-    >>> from tfvis_nb.analysis.covering import covered
-    >>> from tfvis_nb.analysis.sweep import union
+    >>> from tfvis_nb.core.coverage import covered
+    >>> from tfvis_nb.core.intervals import union
     >>> busy = union(np.array([0, 0]), np.array([0, 10]), np.array([4, 20]))
     >>> covered(busy, np.array([0, 0, 1]), np.array([2, 5, 0]), np.array([12, 9, 9])).tolist()
     [4, 0, 0]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.reading.devices import task_of
+from tfvis_nb.core.devices import task_of
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 
 @dataclass
@@ -140,7 +140,7 @@ def places(column: pd.Series, tasks: list[str]) -> np.ndarray:
     Examples
     --------
     >>> import pandas as pd
-    >>> from tfvis_nb.analysis.clock_evidence import places
+    >>> from tfvis_nb.clocks.constraints import places
     >>> devices = pd.Series(["/job:ps/task:0/device:CPU:0", ""], dtype="category")
     >>> places(devices, ["/job:w/task:0", "/job:ps/task:0"]).tolist()
     [1, -1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tfvis_nb._trace import Trace
+from tfvis_nb.core.trace import Trace
 
 _TASK = re.compile(r"/job:([^/]+)(?:/replica:\d+)?/task:(\d+)")
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "\N{MICRO SIGN}s"))
@@ -15,7 +15,7 @@ def lane_label(task: str, device: str, lane: str) -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.display.labels import lane_label
+    >>> from tfvis_nb.core.labels import lane_label
     >>> task = "/job:worker/replica:0/task:1"
     >>> lane_label(task, f"{task}/device:GPU:0", "memcpy H2D")
     'worker 1 \u00b7 GPU:0 \u00b7 memcpy H2D'
@@ -31,7 +31,7 @@ def duration_label(nanoseconds: float) -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.display.labels import duration_label
+    >>> from tfvis_nb.core.labels import duration_label
     >>> duration_label(45_492_000), duration_label(845)
     ('45.49 ms', '845 ns')
     """
@@ -50,7 +50,7 @@ def printable(text: str, most: int) -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.display.labels import printable
+    >>> from tfvis_nb.core.labels import printable
     >>> printable("a\x1b[31m", 9).encode("ascii", "replace")
     b'a?[31m'
     """
@@ -64,8 +64,8 @@ def one_line(trace: Trace, title: str | None = None) -> str:
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb._trace import Trace
-    >>> from tfvis_nb.display.labels import one_line
+    >>> from tfvis_nb.core.trace import Trace
+    >>> from tfvis_nb.core.labels import one_line
     >>> table = events.build({"start_ns": [5], "duration_ns": [2000], "kind": ["op"]})
     >>> one_line(Trace(table, title="mlp"))
     'mlp: 1 event, 1 device, 1 step, 2.00 \u00b5s'

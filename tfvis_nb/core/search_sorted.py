@@ -23,7 +23,7 @@ def last_fitting(begin: np.ndarray, end: np.ndarray, fits: Fits) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from tfvis_nb.analysis.bisecting import last_fitting
+    >>> from tfvis_nb.core.search_sorted import last_fitting
     >>> values, asked = np.array([1, 4, 9, 2, 3]), np.array([5, 1])
     >>> begin, end = np.array([0, 3]), np.array([3, 5])
     >>> last_fitting(begin, end, lambda which, at: values[at] <= asked[which]).tolist()

@@ -22,7 +22,7 @@ def spread(column: pd.Series, answer: Callable[[str], object]) -> np.ndarray:
     Examples
     --------
     >>> import pandas as pd
-    >>> from tfvis_nb.analysis.searching import spread
+    >>> from tfvis_nb.core.categories import spread
     >>> spread(pd.Series(["ab", "c", "ab"], dtype="category"), len).tolist()
     [2, 1, 2]
     """
@@ -39,7 +39,7 @@ def containing(column: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
     --------
     >>> import re
     >>> import pandas as pd
-    >>> from tfvis_nb.analysis.searching import containing
+    >>> from tfvis_nb.core.categories import containing
     >>> containing(pd.Series(["MemcpyH2D", "MatMul"], dtype="category"), re.compile("H2D")).tolist()
     [True, False]
     """
@@ -57,7 +57,7 @@ def is_kind(events: pd.DataFrame, kind: str) -> np.ndarray:
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.searching import is_kind
+    >>> from tfvis_nb.core.categories import is_kind
     >>> is_kind(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}), "op").tolist()
     [True]
     """

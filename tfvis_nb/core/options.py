@@ -17,7 +17,7 @@ def near(name: str, known: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.unknown_options import near
+    >>> from tfvis_nb.core.options import near
     >>> near("levle", ["level", "partition_graphs"])
     "; did you mean 'level'?"
     >>> near("colour", ["level", "partition_graphs"])
@@ -34,7 +34,7 @@ def some_of(known: Sequence[str], most: int = 3) -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.unknown_options import some_of
+    >>> from tfvis_nb.core.options import some_of
     >>> some_of(["init", "train"])
     "; there is 'init', 'train'"
     """
@@ -47,7 +47,7 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
 
     Examples
     --------
-    >>> from tfvis_nb.unknown_options import refuse_unknown
+    >>> from tfvis_nb.core.options import refuse_unknown
     >>> refuse_unknown(["hieght"], ["height", "title"])
     Traceback (most recent call last):
     ...
@@ -65,7 +65,7 @@ def check_title(title: object) -> None:
 
     Examples
     --------
-    >>> from tfvis_nb.unknown_options import check_title
+    >>> from tfvis_nb.core.options import check_title
     >>> check_title(3)
     Traceback (most recent call last):
     ...
@@ -82,7 +82,7 @@ def only_known_options(function: Callable[P, R]) -> Callable[P, R]:
 
     Examples
     --------
-    >>> from tfvis_nb.unknown_options import only_known_options
+    >>> from tfvis_nb.core.options import only_known_options
     >>> @only_known_options
     ... def draw(*, height: int = 400) -> int:
     ...     return height

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import pandas as pd
 
-from tfvis_nb import clock_bounds as clocks
 from tfvis_nb import events as event_table
-from tfvis_nb.unknown_options import check_title
+from tfvis_nb.core import clock_bounds as clocks
+from tfvis_nb.core.options import check_title
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -261,8 +261,8 @@ class Trace:
             If there is no such folder, or this is a checkout of the source whose front end is
             not built.
         """
+        from tfvis_nb.core.output_path import writable
         from tfvis_nb.display.page import html_page, write_text
-        from tfvis_nb.writable import writable
 
         path = path if path is None else writable(path)
         text = html_page(self, title, **options)
@@ -293,8 +293,8 @@ class Trace:
         OSError
             If the file cannot be written.
         """
+        from tfvis_nb.core.output_path import writable
         from tfvis_nb.display.chrome_trace import chrome_trace_text, write_chrome_trace
-        from tfvis_nb.writable import writable
 
         return chrome_trace_text(self) if path is None else write_chrome_trace(self, writable(path))
 
@@ -329,15 +329,15 @@ class Trace:
         >>> again.events["name"].tolist()
         ['a']
         """
+        from tfvis_nb.core.output_path import writable
         from tfvis_nb.reading.parquet import write
-        from tfvis_nb.writable import writable
 
         path = writable(path)
         write(self, path)
         return path
 
     def __repr__(self) -> str:
-        from tfvis_nb.display.labels import one_line
+        from tfvis_nb.core.labels import one_line
 
         return f"<Trace {one_line(self)}>"
 

@@ -17,7 +17,7 @@ def writable(path: str | Path) -> Path:
 
     Examples
     --------
-    >>> from tfvis_nb.writable import writable
+    >>> from tfvis_nb.core.output_path import writable
     >>> writable("/no/such/folder/step.html")
     Traceback (most recent call last):
     ...

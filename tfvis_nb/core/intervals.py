@@ -71,7 +71,7 @@ def highest(group: np.ndarray, start: np.ndarray, end: np.ndarray, level: np.nda
     Examples
     --------
     >>> import numpy as np
-    >>> from tfvis_nb.analysis.sweep import highest
+    >>> from tfvis_nb.core.intervals import highest
     >>> start, end = np.array([0, 3, 9]), np.array([9, 5, 12])
     >>> found = highest(np.zeros(3, int), start, end, np.array([1, 2, 1]))
     >>> list(zip(found.start.tolist(), found.end.tolist(), found.level.tolist()))
@@ -104,7 +104,7 @@ def union(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
     Examples
     --------
     >>> import numpy as np
-    >>> from tfvis_nb.analysis.sweep import union
+    >>> from tfvis_nb.core.intervals import union
     >>> found = union(np.array([0, 0, 0]), np.array([0, 4, 9]), np.array([5, 6, 10]))
     >>> list(zip(found.start.tolist(), found.end.tolist()))
     [(0, 6), (9, 10)]
@@ -123,7 +123,7 @@ def running(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
     Examples
     --------
     >>> import numpy as np
-    >>> from tfvis_nb.analysis.sweep import running
+    >>> from tfvis_nb.core.intervals import running
     >>> running(np.zeros(2, int), np.array([0, 3]), np.array([5, 9])).level.tolist()
     [1, 2, 1]
     """
@@ -151,7 +151,7 @@ def tiled(segments: Segments, first: np.ndarray, last: np.ndarray) -> Segments:
     Examples
     --------
     >>> import numpy as np
-    >>> from tfvis_nb.analysis.sweep import tiled, union
+    >>> from tfvis_nb.core.intervals import tiled, union
     >>> busy = union(np.array([0]), np.array([3]), np.array([7]))
     >>> whole = tiled(busy, np.array([0, 2]), np.array([5, 4]))
     >>> whole.group.tolist(), whole.length.tolist(), whole.level.tolist()
@@ -206,7 +206,7 @@ def lengths(segments: Segments, groups: int, levels: int) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from tfvis_nb.analysis.sweep import lengths, union
+    >>> from tfvis_nb.core.intervals import lengths, union
     >>> lengths(union(np.array([0, 1]), np.array([0, 0]), np.array([5, 7])), 2, 2).tolist()
     [[0, 5], [0, 7]]
     """

@@ -1,4 +1,4 @@
-"""What has which colour: ``tfvis_nb/palette.json``, which the front end reads as well.
+"""What has which colour: ``tfvis_nb/core/palette.json``, which the front end reads as well.
 
 It has the categories of events and the activities that steps are broken down into, by name. Each has a
 label and a colour for light and for dark pages, or the colours of the category that it is ``like``.
@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 _PALETTE: dict[str, dict[str, dict[str, str]]] = json.loads(
-    (Path(__file__).parent.parent / "palette.json").read_text(encoding="utf-8")
+    (Path(__file__).parent / "palette.json").read_text(encoding="utf-8")
 )
 _CATEGORIES, _ACTIVITIES = _PALETTE["categories"], _PALETTE["activities"]
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.clock_evidence import Evidence, collectives, transfers
-from tfvis_nb.analysis.record_times import records_moved
+from tfvis_nb.clocks.constraints import Evidence, collectives, transfers
+from tfvis_nb.clocks.shift import records_moved
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 _ROUNDING = 2_000
 """Times in whole microseconds may be wrong by so many ns against one another."""
@@ -49,7 +49,7 @@ def clock_offsets(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.clock_alignment import clock_offsets
+    >>> from tfvis_nb.clocks.alignment import clock_offsets
     >>> table = events.build({
     ...     "task": ["/job:w/task:0", "/job:w/task:1"], "start_ns": [0, 50000], "duration_ns": [10000] * 2,
     ...     "kind": ["collective"] * 2, "name": ["sum"] * 2, "lane": ["collective"] * 2,
@@ -147,7 +147,7 @@ def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
     always_say
         Whether to note the interval also of clocks that need not be moved.
     """
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
     from tfvis_nb.events import order
 
     if len(_tasks(trace)) > MOST_TASKS:

@@ -45,7 +45,7 @@ def canonical(device: str) -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.reading.devices import canonical
+    >>> from tfvis_nb.core.devices import canonical
     >>> canonical("/job:ps/replica:0/task:0/cpu:0")
     '/job:ps/replica:0/task:0/device:CPU:0'
     """
@@ -60,7 +60,7 @@ def task_of(device: str) -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.reading.devices import task_of
+    >>> from tfvis_nb.core.devices import task_of
     >>> task_of("/job:worker/replica:0/task:1/device:GPU:0")
     '/job:worker/replica:0/task:1'
     """
@@ -73,7 +73,7 @@ def place(device: str) -> Place:
 
     Examples
     --------
-    >>> from tfvis_nb.reading.devices import place
+    >>> from tfvis_nb.core.devices import place
     >>> place("/device:GPU:0/stream:14<MemcpyH2D>").lane
     'stream:14'
     >>> place("/job:ps/replica:0/task:0/cpu:0").device
@@ -122,7 +122,7 @@ def block_numbers(places: Sequence[Place]) -> list[int]:
 
     Examples
     --------
-    >>> from tfvis_nb.reading.devices import block_numbers, place
+    >>> from tfvis_nb.core.devices import block_numbers, place
     >>> block_numbers([place("/device:GPU:0/stream:1"), place("/job:a/task:0/cpu:0"), place("/host:CPU")])
     [0, -1, 1]
     """

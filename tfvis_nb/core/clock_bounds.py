@@ -11,7 +11,7 @@ from math import inf, isinf
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfvis_nb._trace import Trace
+    from tfvis_nb.core.trace import Trace
 
 Bounds = Mapping[str, tuple[float, float]]
 
@@ -29,7 +29,7 @@ def checked(bounds: Bounds) -> dict[str, tuple[float, float]]:
 
     Examples
     --------
-    >>> from tfvis_nb.clock_bounds import checked
+    >>> from tfvis_nb.core.clock_bounds import checked
     >>> checked({"/job:w/task:1": (5, -5)})
     Traceback (most recent call last):
     ...
@@ -48,7 +48,7 @@ def to_json(bounds: Bounds) -> list[dict[str, Any]]:
     Examples
     --------
     >>> from math import inf
-    >>> from tfvis_nb.clock_bounds import to_json
+    >>> from tfvis_nb.core.clock_bounds import to_json
     >>> to_json({"/job:w/task:1": (-5.0, inf)})
     [{'task': '/job:w/task:1', 'low': -5.0, 'high': None}]
     """
@@ -63,7 +63,7 @@ def from_json(told: Any) -> dict[str, tuple[float, float]]:
 
     Examples
     --------
-    >>> from tfvis_nb.clock_bounds import from_json
+    >>> from tfvis_nb.core.clock_bounds import from_json
     >>> from_json([{"task": "a", "low": -5, "high": None}, {"task": "b", "low": 5, "high": 4}, 7])
     {'a': (-5.0, inf)}
     """
@@ -94,7 +94,7 @@ def combined(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.clock_bounds import combined
+    >>> from tfvis_nb.core.clock_bounds import combined
     >>> columns = {"task": ["a", "b"], "start_ns": [0, 1], "duration_ns": [1, 1], "kind": ["op", "op"]}
     >>> table = events.build(columns)
     >>> one = Trace(table, clock_bounds={"a": (0, 0), "b": (-5, 2)})

@@ -38,7 +38,7 @@ def said_if_long(what: str) -> Iterator[Wait]:
 
     Examples
     --------
-    >>> from tfvis_nb.patience import said_if_long
+    >>> from tfvis_nb.core.progress import said_if_long
     >>> with said_if_long("writing") as wait:
     ...     wait.what = "writing the second file"
     """

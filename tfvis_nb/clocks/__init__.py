@@ -1,0 +1,1 @@
+"""Clocks of several tasks laid on one: no figure, no file format."""
