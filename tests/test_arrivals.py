@@ -19,7 +19,7 @@ from tfvis_nb import events
 from tfvis_nb.analysis.arrivals import COLUMNS, arrivals, late_ranks
 from tfvis_nb.display.parts import part_of
 from tfvis_nb.display.wire import drawn, waits
-from tfvis_nb.reading.labels import is_collective
+from tfvis_nb.reading.stepstats.label_grammar import is_collective
 
 RANKS = ["/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"]
 

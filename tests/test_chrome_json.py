@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tfvis_nb.reading import chrome_json
-from tfvis_nb.reading.chrome_json import documents
+from tfvis_nb.reading.chrome import json_stream
+from tfvis_nb.reading.chrome.json_stream import documents
 
 plain = st.recursive(
     st.none()
@@ -43,8 +43,8 @@ def test_pieces_are_what_the_whole_is(
 ) -> None:
     whole = {"before": before, "traceEvents": events, "after": after}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chrome_json, "CHUNK", chunk)
-        patch.setattr(chrome_json, "_EXACT", 1 << 2000)
+        patch.setattr(json_stream, "CHUNK", chunk)
+        patch.setattr(json_stream, "_EXACT", 1 << 2000)
         (one,) = parsed(json.dumps(whole, indent=indent).encode())
         (bare,) = parsed(json.dumps(events, indent=indent, ensure_ascii=False).encode())
         both = parsed((json.dumps(whole) + "\n" + json.dumps(events)).encode())

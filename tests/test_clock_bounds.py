@@ -21,7 +21,7 @@ from tfvis_nb.display.layout import lay_out
 from tfvis_nb.display.page import in_time_range
 from tfvis_nb.display.windows import Windows
 from tfvis_nb.display.wire import drawn
-from tfvis_nb.reading.joining import joined
+from tfvis_nb.reading.concat import joined
 from tfvis_nb.recording.assembling import on_the_clock, whole_steps
 from tfvis_nb.recording.merging import merged
 

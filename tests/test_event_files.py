@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.mutants.attack import outcome
 from tests.real_traces import DATA
-from tfvis_nb.reading.event_files import masked
+from tfvis_nb.reading.tensorboard import masked
 
 RUN = (DATA / "local_mlp_step1.pb").read_bytes()
 

@@ -16,7 +16,7 @@ from tests.mutants.attack import outcome
 from tests.mutants.raw_bytes import mutant
 from tests.real_traces import DATA
 from tests.test_reading_sources import one_op
-from tfvis_nb.reading import files
+from tfvis_nb.reading.sources import files
 
 GOOD = one_op()
 HOROVOD = lzma.decompress((DATA / "cpu_tf115_horovod.pb.xz").read_bytes())

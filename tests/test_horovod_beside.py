@@ -22,7 +22,7 @@ from tfvis_nb.analysis.arrivals import late_ranks
 from tfvis_nb.analysis.communication import communication
 from tfvis_nb.analysis.horovod_phases import horovod_device
 from tfvis_nb.display.wire import drawn
-from tfvis_nb.reading.chrome_horovod import LANES
+from tfvis_nb.reading.horovod.timeline import LANES
 from tfvis_nb.stored.entries import Recording, Signature
 from tfvis_nb.stored.ledger import Counts
 from tfvis_nb.stored.writer import Writer

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.mutants.attack import outcome
 from tests.real_traces import DATA, SHARED
-from tfvis_nb.reading.pickle_instructions import load
+from tfvis_nb.reading.pickles.opcodes import load
 
 RUN = b"ctensorflow.core.protobuf.config_pb2\nRunMetadata\n"
 

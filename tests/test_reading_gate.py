@@ -14,7 +14,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.test_reading_sources import one_op
-from tfvis_nb.reading import decode, schema
+from tfvis_nb.reading.stepstats import decode, schema
 
 
 def _panic() -> object:
@@ -87,7 +87,7 @@ def test_who_wants_to_stop_is_not_held(
 def test_what_fails_when_steps_are_put_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "step.pb"
     path.write_bytes(one_op())
-    monkeypatch.setattr("tfvis_nb.reading.stepstats.assemble", lambda *_: _panic())
+    monkeypatch.setattr("tfvis_nb.reading.stepstats.assemble.assemble", lambda *_: _panic())
     with pytest.raises(tv.TraceFormatError, match=r"step\.pb: .*PanicException"):
         tv.read_trace(path)
 

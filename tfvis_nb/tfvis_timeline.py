@@ -241,7 +241,7 @@ class Timeline:
         TraceFormatError
             When the file is no pickle of one RunMetadata.
         """
-        from tfvis_nb.reading.run_metadata_pickles import unpickled
+        from tfvis_nb.reading.pickles.run_metadata import unpickled
 
         timeline = cls(**kwargs)
         timeline._unpickled = unpickled(Path(pickle_file_name))
@@ -257,7 +257,7 @@ class Timeline:
         OSError
             If the file cannot be written.
         """
-        from tfvis_nb.reading.run_metadata_pickles import pickled
+        from tfvis_nb.reading.pickles.run_metadata import pickled
 
         message = self._serialized()
         if message is None:

@@ -9,7 +9,7 @@ import struct
 
 from tests.mutants import extremes, raw_bytes
 from tests.protobuf_bytes import field
-from tfvis_nb.reading.event_files import masked
+from tfvis_nb.reading.tensorboard import masked
 
 _BLOCK = 512
 

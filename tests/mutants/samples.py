@@ -12,7 +12,7 @@ from typing import NamedTuple
 import tfvis_nb as tv
 from tests.mutants import containers, protobuf, tokens
 from tests.real_traces import DATA
-from tfvis_nb.reading.unpacking import unpack
+from tfvis_nb.reading.sources.unpacking import unpack
 
 PROTOBUF, JSON, TEXT, PICKLE, PARQUET, SESSION = "protobuf", "JSON", "text", "pickle", "Parquet", "session"
 

@@ -122,7 +122,7 @@ def test_where_no_step_is_known_everything_is_shown() -> None:
 
 
 def test_a_profile_that_does_not_know_its_epoch_gets_the_recorders() -> None:
-    from tfvis_nb.reading.xspace_table import NO_EPOCH
+    from tfvis_nb.reading.xspace.table import NO_EPOCH
 
     profile = trace(
         [

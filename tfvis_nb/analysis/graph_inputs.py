@@ -11,7 +11,7 @@ from tfvis_nb.analysis.executions import Executions
 from tfvis_nb.analysis.release_table import Releases, Times
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.gate import gate
-from tfvis_nb.reading.graph_defs import node_inputs
+from tfvis_nb.reading.stepstats.graph_defs import node_inputs
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.activities import accelerators, during_steps
 from tfvis_nb.core.categories import is_kind
-from tfvis_nb.reading.files import natural
+from tfvis_nb.reading.sources.files import natural
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

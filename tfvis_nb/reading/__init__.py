@@ -12,10 +12,10 @@ from tfvis_nb.core.progress import Wait, said_if_long
 from tfvis_nb.core.trace import Trace
 
 if TYPE_CHECKING:
-    from tfvis_nb.reading.recorded import RecordedStep
-    from tfvis_nb.reading.sources import Skipped
-    from tfvis_nb.reading.unpacking import Budget
-    from tfvis_nb.reading.xspace import RecordedHost
+    from tfvis_nb.reading.sources.pieces import Skipped
+    from tfvis_nb.reading.sources.unpacking import Budget
+    from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+    from tfvis_nb.reading.xspace.reader import RecordedHost
 
 _MOST_DAMAGED = 3
 
@@ -95,7 +95,7 @@ def read_trace(
     [['a', 'Const', 7000, 2000]]
     """
     from tfvis_nb.reading.gate import gate
-    from tfvis_nb.reading.unpacking import Budget
+    from tfvis_nb.reading.sources.unpacking import Budget
 
     check_title(title)
     budget = Budget(max_unpacked_bytes)
@@ -111,10 +111,10 @@ def read_trace(
 def _put_together(found: _Found, title: str) -> Trace:
     """Make one trace of all that was read."""
     from tfvis_nb.clocks.alignment import aligned
-    from tfvis_nb.reading.horovod_beside import lay_beside
-    from tfvis_nb.reading.joining import joined
-    from tfvis_nb.reading.recorded import RecordedStep
-    from tfvis_nb.reading.stepstats import assemble
+    from tfvis_nb.reading.concat import joined
+    from tfvis_nb.reading.horovod.overlay import lay_beside
+    from tfvis_nb.reading.stepstats.assemble import assemble
+    from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 
     read = _runs_merged(found.read)
     steps = [item for item in read if isinstance(item, RecordedStep)]
@@ -152,12 +152,12 @@ def _title(source: Any, titles: list[str]) -> str:
 
 def _read_all(source: Any, threadpool: bool, budget: Budget, wait: Wait) -> _Found:
     """Read every step of `source`; `wait` is told how far it is."""
-    from tfvis_nb.reading.dispatch import read_piece
-    from tfvis_nb.reading.files import listed
-    from tfvis_nb.reading.horovod_beside import is_horovod_timeline
-    from tfvis_nb.reading.naming import Repeats, name_steps
-    from tfvis_nb.reading.ranks import by_rank
-    from tfvis_nb.reading.sources import Remark, Skipped, pieces, skipped
+    from tfvis_nb.reading.formats import read_piece
+    from tfvis_nb.reading.horovod.overlay import is_horovod_timeline
+    from tfvis_nb.reading.horovod.ranks import by_rank
+    from tfvis_nb.reading.sources.files import listed
+    from tfvis_nb.reading.sources.pieces import Remark, Skipped, pieces, skipped
+    from tfvis_nb.reading.step_names import Repeats, name_steps
 
     read: list[RecordedStep | RecordedHost | Trace] = []
     names: list[str] = []
@@ -229,7 +229,7 @@ def _read_all(source: Any, threadpool: bool, budget: Budget, wait: Wait) -> _Fou
 
 def _left_out(skipped: list[Skipped]) -> list[str]:
     """Name the files that were left out: what is no trace, and what is one and damaged."""
-    from tfvis_nb.reading.files import listed
+    from tfvis_nb.reading.sources.files import listed
 
     foreign = [one.label for one in skipped if one.foreign]
     damaged = [one for one in skipped if not one.foreign]
@@ -243,8 +243,8 @@ def _left_out(skipped: list[Skipped]) -> list[str]:
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:
     """Make one trace of the hosts of each run, in the place of its first host."""
-    from tfvis_nb.reading.xspace import RecordedHost
-    from tfvis_nb.reading.xspace_hosts import merged, runs
+    from tfvis_nb.reading.xspace.hosts import merged, runs
+    from tfvis_nb.reading.xspace.reader import RecordedHost
 
     hosts = [item for item in read if isinstance(item, RecordedHost)]
     first = {id(group[0]): group for group in runs(hosts)}

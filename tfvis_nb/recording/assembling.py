@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import EmptyTraceError, read_trace
-from tfvis_nb.reading.xspace_table import NO_EPOCH, OF_NO_STEP
+from tfvis_nb.reading.xspace.table import NO_EPOCH, OF_NO_STEP
 from tfvis_nb.recording.function_graphs import graphs_of_steps
 from tfvis_nb.recording.merging import merged
 from tfvis_nb.recording.profile import XSpace

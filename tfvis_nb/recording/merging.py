@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.joining import laid_together
-from tfvis_nb.reading.xspace_table import OF_NO_STEP
+from tfvis_nb.reading.concat import laid_together
+from tfvis_nb.reading.xspace.table import OF_NO_STEP
 from tfvis_nb.recording.repeats import repeats, steps_of_runs
 
 

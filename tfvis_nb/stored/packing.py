@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.reading.unpacking import Budget
+from tfvis_nb.reading.sources.unpacking import Budget
 
 LARGEST = 1 << 31
 """Bytes of a trace: the most that a protobuf message can have."""

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
 from tfvis_nb.reading.gate import gate
-from tfvis_nb.reading.pickles import is_pickle, tftracer_session
-from tfvis_nb.reading.protowire import Data
-from tfvis_nb.reading.tftracer_sessions import SavedRun
-from tfvis_nb.reading.unpacking import unpack
+from tfvis_nb.reading.pickles.reader import is_pickle, tftracer_session
+from tfvis_nb.reading.pickles.tftracer import SavedRun
+from tfvis_nb.reading.sources.unpacking import unpack
+from tfvis_nb.reading.stepstats.wire_check import Data
 from tfvis_nb.recording.sessions import label_of
 from tfvis_nb.stored.database import Transaction, connect
 from tfvis_nb.stored.entries import Recording, Signature

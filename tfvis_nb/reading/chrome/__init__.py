@@ -1,0 +1,1 @@
+"""Chrome trace events in JSON, in the dialects of several programs."""

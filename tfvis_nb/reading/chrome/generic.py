@@ -1,0 +1,52 @@
+"""Trace events of any program: a process is a device, a thread a lane, a bar a host activity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow.compute as pc
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.chrome.slices import Bars
+from tfvis_nb.reading.chrome.table import (
+    activities,
+    category,
+    make_trace,
+    of_texts,
+    thread_lanes,
+    thread_numbers,
+)
+from tfvis_nb.reading.chrome.values import text
+
+
+class GenericReader:
+    """Reads trace events whose writer is not known.
+
+    The category of a bar, where it has one, is its ``op``; else it is the name without numbers.
+    """
+
+    def __init__(self) -> None:
+        self._bars = Bars()
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Take some events."""
+        self._bars.add(events)
+
+    def finish(self, keys: Mapping[str, Any]) -> Trace:
+        """Make the trace; `keys` are not used."""
+        del keys
+        columns = self._bars.finish()
+        devices = [
+            self._bars.processes.get(pid) or f"process {text(pid)}".strip() for pid, _ in columns.threads
+        ]
+        blank = not pc.any(pc.not_equal(columns.category, "")).as_py()
+        table = {
+            "device": category(devices, columns.thread),
+            "lane": category(thread_lanes(self._bars, columns), columns.thread),
+            "kind": ["host"] * len(columns.start),
+            "op": activities(columns.name) if blank else of_texts(columns.category),
+            "thread": thread_numbers(columns),
+        }
+        notes = ["the trace events are of no program that is known: every bar is a host activity"]
+        return make_trace(columns, table, self._bars, notes=notes)

@@ -1,0 +1,229 @@
+"""JSON of trace events, piece by piece: a large file never lies in memory as objects as a whole."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.sources.damage import ends_early
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+CHUNK = 1 << 22
+"""Bytes parsed at a time."""
+
+_TRIES = 16
+_FIRST = 1 << 12
+_MOST_DOCUMENTS = 200
+_ENDED = "Extra data"
+_ESCAPE = "surrogateescape"  # bytes that are not UTF-8 keep their places
+_PARTIAL = 1 << 16
+_START = re.compile(rb'[ \t\r\n]*(?:\{\s*(?:"(?:[^"\\\x00-\x1f]|\\.)*"\s*:|\}|$)|\[\s*(?:[\[{\]]|$))')
+_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+_SPACE = re.compile(rb"[ \t\r\n]*")
+_NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
+_PARTIAL_EVENT = re.compile(rb"\s*,\s*(?:\{.*)?\Z", re.DOTALL)
+_BOM = b"\xef\xbb\xbf"
+_EXACT = 1 << 43
+"""Microseconds from here on lose fractions as floats; epoch times are larger."""
+
+
+def is_json(data: Data) -> bool:
+    """Tell whether `data` begins like a JSON object or an array of objects.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.chrome.json_stream import is_json
+    >>> is_json(b'{"traceEvents": []}'), is_json(b"[1, 2]")
+    (True, False)
+    """
+    return _START.match(bytes(data[:4096]).removeprefix(_BOM)) is not None
+
+
+class Document:
+    """One JSON document of trace events: iterate over it for its events, a list at a time.
+
+    Attributes
+    ----------
+    keys
+        What an object holds beside its ``traceEvents``; what stands behind them, once they are read.
+    notes
+        What had to be left out.
+    """
+
+    def __init__(self, data: bytes, start: int, label: str) -> None:
+        self._data = data
+        self._label = label
+        self._decoder = json.JSONDecoder()
+        self.keys: dict[str, Any] = {}
+        self.notes: list[str] = []
+        self._bare = data[start : start + 1] == b"["
+        self._at = self._began = start + 1 if self._bare else self._find_events(start)
+        self.end = self._at
+
+    def _find_events(self, start: int) -> int:
+        """Return where the events of an object begin, having read what stands before them."""
+        for match in islice(_EVENTS.finditer(self._data, start), _TRIES):
+            try:
+                before = self._data[start : match.start()].decode("utf-8", _ESCAPE)
+                self.keys = dict(json.loads(before + '"traceEvents":[]}'))
+            except (ValueError, RecursionError):
+                continue  # the words occur inside a text or another object
+            return match.end()
+        try:
+            other = self._decoder.decode(self._data[start:].decode("utf-8", _ESCAPE))
+        except (ValueError, RecursionError) as error:
+            raise TraceFormatError(
+                f"{self._label}: damaged JSON without traceEvents: {_said(error)}"
+            ) from None
+        names = ", ".join(repr(str(name)[:40]) for name in list(other)[:5])
+        raise TraceFormatError(
+            f"{self._label}: JSON without traceEvents; its keys are {names or 'none'}", foreign=True
+        )
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        first = True
+        while (events := self._next()) is not None:
+            if first and _has_exact_times(events) and isinstance(self._decoder.parse_float("0.5"), float):
+                self._decoder = json.JSONDecoder(parse_float=Decimal)
+                self._at = self._began
+                self.notes.clear()
+                events = self._next()
+            first = False
+            if events:
+                yield events
+
+    def _next(self) -> list[Any] | None:
+        """Parse the next events; None behind the last one."""
+        if self._at < 0:
+            return None
+        self._began = self._at
+        if self._at + CHUNK < len(self._data):
+            limit = self._at + CHUNK
+            for _ in range(_TRIES):
+                limit = self._data.rfind(b"}", self._at, limit)
+                if limit < 0:
+                    break
+                cut = _NEXT.match(self._data, limit)
+                if cut is None:
+                    continue
+                try:
+                    events = self._parsed(self._data[self._at : limit + 1])
+                except json.JSONDecodeError as error:
+                    if error.msg == _ENDED:
+                        break  # another document begins before: no later cut is one of this document
+                except (ValueError, RecursionError):
+                    continue
+                else:
+                    # What parses as elements, from the start of one on, ends with one.
+                    self._at = cut.end()
+                    return events
+        return self._rest()
+
+    def _parsed(self, part: bytes) -> list[Any]:
+        return list(self._decoder.decode("[" + part.decode("utf-8", _ESCAPE) + "]"))
+
+    def _rest(self) -> list[Any]:
+        """Parse the events up to the end of their array, and what follows it."""
+        start = self._at
+        self._at = -1
+        # Of many documents in a file, none is looked for further behind it than it is long.
+        size = _FIRST
+        while start + size < len(self._data):
+            with suppress(ValueError, RecursionError):
+                return self._closed(start, self._data[start : start + size])
+            size *= 8
+        try:
+            return self._closed(start, self._data[start:])
+        except (ValueError, RecursionError) as error:
+            if self._bare and (cut := self._unfinished(start)) is not None:
+                return cut
+            raise TraceFormatError(self._damage(start, error)) from None
+
+    def _closed(self, start: int, part: bytes) -> list[Any]:
+        """Parse `part`, which begins at `start`, up to where the document ends in it."""
+        text = "[" + part.decode("utf-8", _ESCAPE)
+        events, used = self._decoder.raw_decode(text)
+        if self._bare:
+            self.end = start - 1 + _bytes(text, used)
+            return list(events)
+        behind = '{"traceEvents":[]' + text[used:]
+        keys, more = json.JSONDecoder().raw_decode(behind)
+        self.keys |= keys
+        self.end = start - 1 + _bytes(text, used) + _bytes(behind, more) - len('{"traceEvents":[]')
+        return list(events)
+
+    def _unfinished(self, start: int) -> list[Any] | None:
+        """Parse an array that its writer did not close, as Horovod does and the format allows."""
+        self.end = len(self._data)
+        whole = self._data[start:].rstrip(b" \t\r\n,")
+        with suppress(ValueError, RecursionError):
+            return self._parsed(whole)
+        end = len(self._data)
+        for _ in range(_TRIES):
+            end = self._data.rfind(b"}", max(start, len(self._data) - _PARTIAL), end)
+            if end < 0:
+                return None
+            if not _PARTIAL_EVENT.match(self._data, end + 1):
+                continue
+            with suppress(ValueError, RecursionError):
+                events = self._parsed(self._data[start : end + 1])
+                lost = len(self._data) - end - 1
+                self.notes.append(f"the file ends inside an event; its last {lost} bytes were left out")
+                return events
+        return None
+
+    def _damage(self, start: int, error: Exception) -> str:
+        if isinstance(error, json.JSONDecodeError) and error.doc.startswith("["):
+            place = start - 1 + _bytes(error.doc, error.pos)
+            if place >= len(self._data) or error.msg.startswith("Unterminated string"):
+                return f"{self._label}: {ends_early('JSON', len(self._data))}"
+            return f"{self._label}: JSON that is damaged at byte {place}: {error.msg}"
+        return f"{self._label}: damaged JSON behind byte {start}: {_said(error)}"
+
+
+def documents(data: Data, label: str) -> Iterator[Document]:
+    """Yield the JSON documents of `data`, nearly always one; read each before asking for the next.
+
+    Raises
+    ------
+    TraceFormatError
+        Where one is damaged, cut off, or no document of trace events.
+    """
+    content = bytes(data)
+    count = 0
+    at = len(_BOM) if content.startswith(_BOM) else 0
+    while True:
+        space = _SPACE.match(content, at)
+        at = space.end() if space else at
+        if at >= len(content):
+            return
+        if content[at : at + 1] not in (b"{", b"["):
+            raise TraceFormatError(f"{label}: at byte {at}: text behind the JSON that is no JSON")
+        count += 1
+        if count > _MOST_DOCUMENTS:
+            raise TraceFormatError(f"{label}: more than {_MOST_DOCUMENTS:,} JSON documents; split the file")
+        document = Document(content, at, label)
+        yield document
+        at = document.end
+
+
+def _has_exact_times(events: list[Any]) -> bool:
+    return any(
+        isinstance(time := event.get("ts"), float) and abs(time) >= _EXACT
+        for event in events
+        if isinstance(event, dict)
+    )
+
+
+def _bytes(text: str, characters: int) -> int:
+    return len(text[:characters].encode("utf-8", _ESCAPE))
+
+
+def _said(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -1,0 +1,98 @@
+"""Chrome trace events: which program wrote them, and its reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.chrome.generic import GenericReader
+from tfvis_nb.reading.chrome.json_stream import documents, is_json
+from tfvis_nb.reading.chrome.kineto import KinetoReader
+from tfvis_nb.reading.chrome.tfvis import OwnReader
+from tfvis_nb.reading.chrome.timeline_py import TimelineReader
+from tfvis_nb.reading.chrome.trace_viewer import ViewerReader
+from tfvis_nb.reading.concat import joined
+from tfvis_nb.reading.horovod.timeline import HorovodReader
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+__all__ = ["is_json", "read"]
+
+_LOOKED_AT = 5000
+_LOST_BARS = re.compile(r"[0-9]+ bars? .*left out")
+_KINETO = {
+    "cpu_op",
+    "kernel",
+    "cuda_runtime",
+    "cuda_driver",
+    "gpu_memcpy",
+    "user_annotation",
+    "python_function",
+}
+_KINETO_KEYS = {"schemaVersion", "deviceProperties", "distributedInfo"}
+
+
+class Reader(Protocol):
+    """Reads one document, a list of events at a time."""
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Take some events."""
+
+    def finish(self, keys: Mapping[str, Any]) -> Trace:
+        """Make the trace; `keys` is what the document holds beside the events."""
+
+
+def read(data: Data, label: str) -> Trace:
+    """Read a file of trace events, of whatever program.
+
+    Raises
+    ------
+    TraceFormatError
+        When it is damaged or holds no trace events.
+    EmptyTraceError
+        When no bar is among them.
+    """
+    traces = []
+    lost: list[str] = []
+    for document in documents(data, label):
+        reader: Reader | None = None
+        for events in document:
+            reader = reader or reader_of(events, document.keys)
+            reader.add(events)
+        trace = reader.finish(document.keys) if reader else None
+        if trace is not None and len(trace.events):
+            trace.notes += document.notes
+            traces.append(trace)
+        elif trace is not None:
+            lost += [note for note in trace.notes if _LOST_BARS.match(note)]
+    if not traces and lost:
+        raise EmptyTraceError(
+            f"{label}: JSON of trace events without any bar that can be drawn: {', '.join(lost)}"
+        )
+    if not traces:
+        raise EmptyTraceError(f"{label}: JSON of trace events without any bars: nothing was recorded")
+    return traces[0] if len(traces) == 1 else joined(traces, traces[0].title)
+
+
+def reader_of(events: Sequence[Any], keys: Mapping[str, Any]) -> Reader:
+    """Tell by the first events which program wrote them, and return its reader."""
+    first = [event for event in events[:_LOOKED_AT] if isinstance(event, dict)]
+    categories = {text for event in first if isinstance(text := event.get("cat"), str)}
+    named = [(event.get("name"), event["args"]) for event in first if isinstance(event.get("args"), dict)]
+    processes = {str(args.get("name", "")) for name, args in named if name == "process_name"}
+    metadata = keys.get("otherData")
+    if isinstance(metadata, dict) and metadata.get("writer") == "tfvis_nb":
+        return OwnReader()
+    if "Allocators" in processes or any(name.endswith((" Compute", " Tensors")) for name in processes):
+        return TimelineReader()
+    if any("start_time_since_epoch_in_micros" in args for _, args in named) or any(
+        str(event.get("name", "")).startswith("NEGOTIATE_") for event in first if event.get("ph") == "B"
+    ):
+        return HorovodReader()
+    if categories & _KINETO or _KINETO_KEYS & keys.keys():
+        return KinetoReader()
+    if any("/host:" in name or "/device:" in name for name in processes):
+        return ViewerReader()
+    return GenericReader()

@@ -1,0 +1,268 @@
+"""Trace events -> columns of bars: whole ones, begins joined with their ends, and who ran them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfvis_nb.events import LATEST_NS
+from tfvis_nb.reading.chrome.values import nanoseconds, text, texts, told
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Thread = tuple[Any, Any]
+"""A pid and a tid: numbers or texts, as the file has them."""
+
+_PHASES = {
+    "async": "asynchronous events",
+    "counter": "counter values",
+    "flow": "flow arrows",
+    "instant": "instant events",
+    "object": "object events",
+}
+_OF_PHASE = {
+    **dict.fromkeys("bneSTpF", "async"),
+    "C": "counter",
+    **dict.fromkeys("stf", "flow"),
+    **dict.fromkeys("iIR", "instant"),
+    **dict.fromkeys("NOD", "object"),
+}
+
+UNUSABLE = "bars without a usable time"
+_BACKWARDS = "bars that end before they begin"
+_ONE = {
+    UNUSABLE: "bar without a usable time",
+    _BACKWARDS: "bar that ends before it begins",
+    "counter values": "counter value",
+    "elements that are no objects": "element that is no object",
+    "ends without a begin": "end without a begin",
+    "flow arrows": "flow arrow",
+}
+
+
+@dataclass
+class Columns:
+    """The bars of a document, in its order.
+
+    Attributes
+    ----------
+    name, category, detail
+        Arrow texts (large_string); `detail` says the arguments that are not in `arguments`.
+    thread
+        Number of the bar's thread in `threads` (int64).
+    threads
+        Pid and tid of each thread.
+    start, duration
+        int64 ns, as the file has them.
+    arguments
+        Name to the value of that argument of each bar, None where a bar has none.
+    """
+
+    name: pa.Array
+    category: pa.Array
+    detail: pa.Array
+    thread: np.ndarray
+    threads: list[Thread]
+    start: np.ndarray
+    duration: np.ndarray
+    arguments: dict[str, list[Any]]
+
+
+@dataclass
+class Bars:
+    """Collects the bars of a document while it is read.
+
+    Attributes
+    ----------
+    wanted
+        The arguments that are kept as values.
+    processes, labels, names, described
+        Pid to process name and labels; thread to thread name, and to all that is said with it.
+    notes
+        What was left out or repaired.
+    """
+
+    wanted: tuple[str, ...] = ()
+    processes: dict[Any, str] = field(default_factory=dict)
+    labels: dict[Any, str] = field(default_factory=dict)
+    names: dict[Thread, str] = field(default_factory=dict)
+    described: dict[Thread, dict[str, Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    _pieces: list[Columns] = field(default_factory=list)
+    _threads: dict[Thread, int] = field(default_factory=dict)
+    _open: dict[Thread, list[dict[str, Any]]] = field(default_factory=dict)
+    _other: Counter[str] = field(default_factory=Counter)
+    _last: int = 0
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Take some events."""
+        whole: list[dict[str, Any]] = []
+        for event in events:
+            if type(event) is not dict:
+                self._other["elements that are no objects"] += 1
+            elif (phase := event.get("ph")) == "X":
+                whole.append(event)
+            elif phase == "M":
+                self._describe(event)
+            elif phase == "B":
+                self._open.setdefault(_thread(event), []).append(event)
+            elif phase == "E":
+                self._close(event, whole)
+            elif event:  # viewers write an empty object behind the last comma
+                kind = _OF_PHASE.get(phase, "") if isinstance(phase, str) else ""
+                self._other[_PHASES.get(kind, f"events of the phase {text(phase)[:20]!r}")] += 1
+        if whole:
+            self._pieces.append(self._columns(whole))
+
+    def _describe(self, event: dict[str, Any]) -> None:
+        what, arguments = event.get("name"), event.get("args")
+        if not isinstance(arguments, dict):
+            return
+        process = _key(event.get("pid"))
+        if what == "process_name" and "name" in arguments:
+            self.processes[process] = text(arguments["name"])
+        elif what == "process_labels":
+            self.labels[process] = text(arguments.get("labels"))
+        elif what == "thread_name":
+            thread = process, _key(event.get("tid"))
+            self.names[thread] = text(arguments.get("name"))
+            self.described[thread] = arguments
+
+    def _close(self, event: dict[str, Any], whole: list[dict[str, Any]]) -> None:
+        stack = self._open.get(_thread(event))
+        if not stack:
+            self._other["ends without a begin"] += 1
+            return
+        begin = stack.pop()
+        duration = _between(begin.get("ts"), event.get("ts"))
+        arguments = [part["args"] for part in (begin, event) if isinstance(part.get("args"), dict)]
+        whole.append(begin | {"dur": duration, "args": {k: v for part in arguments for k, v in part.items()}})
+
+    def _columns(self, events: list[dict[str, Any]]) -> Columns:
+        arguments = [a if type(a := event.get("args")) is dict else {} for event in events]
+        kept = {name: [a.pop(name, None) for a in arguments] for name in self.wanted}
+        try:
+            threads = [self._number((event.get("pid"), event.get("tid"))) for event in events]
+        except TypeError:
+            threads = [self._number(_thread(event)) for event in events]
+        start, usable = nanoseconds([event.get("ts") for event in events])
+        duration, known = nanoseconds([event.get("dur", 0) for event in events])
+        negative = usable & known & (duration < 0)
+        if negative.any():
+            self._other[_BACKWARDS] += int(negative.sum())
+        columns = Columns(
+            name=texts([event.get("name") for event in events]),
+            category=texts([event.get("cat") for event in events]),
+            detail=texts([told(a) if a else "" for a in arguments]),
+            thread=np.array(threads, np.int64),
+            threads=[],
+            start=start,
+            duration=duration,
+            arguments=kept,
+        )
+        good = usable & known & ~negative & (start + duration <= LATEST_NS)
+        if not good.all():
+            if lost := int((~good & ~negative).sum()):
+                self._other[UNUSABLE] += lost
+            columns = select(columns, np.flatnonzero(good))
+        if len(columns.start):
+            self._last = max(self._last, int((columns.start + columns.duration).max()))
+        return columns
+
+    def _number(self, thread: Thread) -> int:
+        return self._threads.setdefault(thread, len(self._threads))
+
+    def finish(self, *, silent: Sequence[str] = ()) -> Columns:
+        """Return all bars; `silent` are kinds of events whose loss needs no note."""
+        unended = [event for stack in self._open.values() for event in stack]
+        if unended:
+            have = (
+                f"{len(unended)} bars have no end and were"
+                if len(unended) > 1
+                else "1 bar has no end and was"
+            )
+            self.notes.append(f"{have} drawn to the end of the trace")
+            for event in unended:
+                event["dur"] = max(_between(event.get("ts"), self._last // 1000) or 0, 0)
+            self._pieces.append(self._columns(unended))
+        self.notes += [left_out(count, what) for what, count in self._other.items() if what not in silent]
+        columns = joined_columns(self._pieces, self.wanted)
+        columns.threads = list(self._threads)
+        return columns
+
+
+def left_out(count: int, what: str) -> str:
+    """Say that so many of something were left out.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.chrome.slices import left_out
+    >>> left_out(1, "instant events"), left_out(2, "flow arrows")
+    ('1 instant event was left out', '2 flow arrows were left out')
+    """
+    if count == 1:
+        return f"1 {_ONE.get(what, what.replace('events', 'event', 1))} was left out"
+    return f"{count} {what} were left out"
+
+
+def joined_columns(pieces: Sequence[Columns], wanted: Sequence[str]) -> Columns:
+    """Lay columns end to end; `wanted` are the names of their arguments."""
+    import pyarrow as pa
+
+    if not pieces:
+        none = texts([])
+        zero = np.zeros(0, np.int64)
+        return Columns(none, none, none, zero, [], zero, zero, {name: [] for name in wanted})
+    return Columns(
+        name=pa.concat_arrays([piece.name for piece in pieces]),
+        category=pa.concat_arrays([piece.category for piece in pieces]),
+        detail=pa.concat_arrays([piece.detail for piece in pieces]),
+        thread=np.concatenate([piece.thread for piece in pieces]),
+        threads=pieces[0].threads,
+        start=np.concatenate([piece.start for piece in pieces]),
+        duration=np.concatenate([piece.duration for piece in pieces]),
+        arguments={name: [value for piece in pieces for value in piece.arguments[name]] for name in wanted},
+    )
+
+
+def select(columns: Columns, rows: np.ndarray) -> Columns:
+    """Return some rows of columns."""
+    import pyarrow as pa
+
+    take = pa.array(rows, pa.int64())
+    places = rows.tolist()
+    return Columns(
+        name=columns.name.take(take),
+        category=columns.category.take(take),
+        detail=columns.detail.take(take),
+        thread=columns.thread[rows],
+        threads=columns.threads,
+        start=columns.start[rows],
+        duration=columns.duration[rows],
+        arguments={name: [values[row] for row in places] for name, values in columns.arguments.items()},
+    )
+
+
+def _between(start: Any, end: Any) -> Any:
+    """Return the microseconds between two times as JSON has them; None where one is no number."""
+    try:
+        if isinstance(start, (int, float)) and isinstance(end, (int, float)):
+            return end - start
+        return Decimal(end) - Decimal(start)
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+
+
+def _thread(event: dict[str, Any]) -> Thread:
+    return _key(event.get("pid")), _key(event.get("tid"))
+
+
+def _key(value: Any) -> Any:
+    """Return a pid or tid as something that can be looked up: one that has parts becomes its text."""
+    return value if isinstance(value, (int, str)) or value is None else text(value)

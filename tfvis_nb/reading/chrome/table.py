@@ -1,0 +1,133 @@
+"""Columns of bars -> `Trace`: what every dialect of trace events has in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.chrome.slices import Bars, Columns
+from tfvis_nb.reading.chrome.values import text
+from tfvis_nb.reading.stepstats.timestamps import ABSURD
+from tfvis_nb.reading.xspace.name_grammar import class_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EPOCH = 10**17
+"""ns; a time before (1973) counts from the start of something else than the epoch."""
+
+RELATIVE = "the file does not say when it was recorded: times count from the start of the recording"
+
+
+def make_trace(
+    columns: Columns,
+    table: Mapping[str, Any],
+    bars: Bars,
+    *,
+    origin: int = 0,
+    notes: Sequence[str] = (),
+    exact: bool = False,
+    nested: pa.Table | None = None,
+) -> Trace:
+    """Make a `Trace` of bars.
+
+    Parameters
+    ----------
+    columns
+        The bars; their times and, unless `table` has others, their names and details are used.
+    table
+        The other columns of the event table, aligned with `columns`.
+    bars
+        Has the notes of reading.
+    origin
+        Epoch ns of the file's time 0, where it is known.
+    notes
+        Further notes.
+    exact
+        Whether the times are what a trace had: none is set aside.
+    nested
+        Nested columns, aligned with `columns`.
+    """
+    start = columns.start
+    usable = np.ones(len(start), bool)
+    aside: list[str] = []
+    if len(start) and not exact:
+        # As for recorded steps: one row centuries away would make the picture useless.
+        middle = float(np.quantile(start.astype(np.float64), 0.5, method="higher"))
+        usable = np.abs(start.astype(np.float64) - middle) <= ABSURD
+        if not usable.all():
+            example = columns.name[int(np.flatnonzero(~usable)[0])].as_py()
+            aside.append(
+                f"{int((~usable).sum())} rows were set aside: their start times are absurd "
+                f"({example[:80]!r} is one)"
+            )
+        if not origin and middle < EPOCH:
+            aside.append(RELATIVE)
+    built = event_table.build(
+        {"name": columns.name, "detail": columns.detail, "duration_ns": columns.duration}
+        | dict(table)
+        | {"start_ns": start + origin}
+    )
+    if not usable.all():
+        built = built[usable].reset_index(drop=True)
+        nested = None if nested is None else nested.filter(usable)
+    built, before = event_table.order(built)
+    return Trace(
+        built,
+        nested=None if nested is None else nested.take(before),
+        notes=[*bars.notes, *notes, *aside],
+    )
+
+
+def category(words: Sequence[str], codes: np.ndarray) -> pd.Categorical:
+    """Make a categorical of codes into words that may repeat; only those that occur stay."""
+    distinct = list(dict.fromkeys(words))
+    places = {word: number for number, word in enumerate(distinct)}
+    own = np.array([places[word] for word in words] or [0], np.int32)[codes]
+    used, compact = np.unique(own, return_inverse=True)
+    dtype = pd.CategoricalDtype(pd.Index([distinct[number] for number in used], dtype=event_table.TEXT))
+    return pd.Categorical.from_codes(compact.astype(np.int32), dtype=dtype)
+
+
+def of_texts(values: pa.Array) -> pd.Categorical:
+    """Make a categorical of Arrow texts."""
+    encoded = values.dictionary_encode()
+    return category(encoded.dictionary.to_pylist(), encoded.indices.to_numpy())
+
+
+def masked(values: np.ndarray, known: np.ndarray) -> Any:
+    """Make an ``Int64`` column; rows that are not `known` are NA."""
+    return pd.arrays.IntegerArray(np.where(known, values, 0).astype(np.int64), ~known)
+
+
+def thread_lanes(bars: Bars, columns: Columns) -> list[str]:
+    """Name the lane of each thread of `columns`: its thread's name, with the tid where several share it."""
+    names = [bars.names.get(thread, "").strip() for thread in columns.threads]
+    count = Counter((pid, name) for (pid, _), name in zip(columns.threads, names, strict=True))
+    lanes = []
+    for (pid, tid), name in zip(columns.threads, names, strict=True):
+        if not name:
+            lanes.append(text(tid) if isinstance(tid, str) else f"thread {0 if tid is None else tid}")
+        else:
+            lanes.append(name if count[pid, name] == 1 else f"{name}/{tid if tid is None else text(tid)}")
+    return lanes
+
+
+def thread_numbers(columns: Columns) -> Any:
+    """Return the ``thread`` column: each bar's tid where it is a number of 64 bits."""
+    tids = [tid if type(tid) is int and abs(tid) < 2**63 else None for _, tid in columns.threads]
+    known = np.array([tid is not None for tid in tids], bool)
+    numbers = np.array([tid or 0 for tid in tids], np.int64)
+    return masked(numbers[columns.thread], known[columns.thread])
+
+
+def activities(names: pa.Array) -> pd.Categorical:
+    """Make the ``op`` column of host activities: what names have in common that differ in numbers."""
+    encoded = names.dictionary_encode()
+    return category([class_of(name) for name in encoded.dictionary.to_pylist()], encoded.indices.to_numpy())

@@ -1,0 +1,115 @@
+"""Trace events that `Trace.to_chrome_trace` wrote: read back exactly, also several files laid together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis.recorded_links import LINKING
+from tfvis_nb.core.clock_bounds import from_json
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import LATEST_NS
+from tfvis_nb.reading.chrome.slices import Bars, Columns
+from tfvis_nb.reading.chrome.table import category, make_trace, masked
+from tfvis_nb.reading.chrome.values import integers, maybe_texts, text, texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NUMBERS = ("scheduled_ns", "compute_start_ns", "compute_end_ns", "thread", "bytes")
+_DEVICES = ("source", "destination")
+_WORDS = ("tensor", "detail")
+LOST = "outputs, memory records and graphs are not in Chrome traces"
+
+_KEPT = (
+    "step",
+    "name",
+    "op",
+    "start_ns",
+    "duration_ns",
+    *_NUMBERS,
+    *_DEVICES,
+    *_WORDS,
+    *LINKING,
+    "raw_device",
+)
+
+
+class OwnReader:
+    """Reads what `Trace.to_chrome_trace` wrote: every column of the event table is in the arguments."""
+
+    def __init__(self) -> None:
+        self._bars = Bars(_KEPT)
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Take some events."""
+        self._bars.add(events)
+
+    def finish(self, keys: Mapping[str, Any]) -> Trace:
+        """Make the trace; title, notes and clocks are in `keys`."""
+        columns = self._bars.finish(silent=("flow arrows", "counter values"))
+        kept = columns.arguments
+        for name, field in (("start", "start_ns"), ("duration", "duration_ns")):
+            values, known = integers(kept[field])
+            usable = (
+                known & (values >= -LATEST_NS) & (values <= LATEST_NS) & ((values >= 0) | (name == "start"))
+            )
+            setattr(columns, name, np.where(usable, values, getattr(columns, name)))
+        step, numbered = integers(kept["step"])
+        step = np.where(numbered & (np.abs(step) < 2**31), step, 0)
+        table: dict[str, Any] = {
+            "step": step.astype(np.int32),
+            "name": texts(kept["name"]),
+            "op": _category(kept["op"]),
+            "kind": _kinds(columns),
+            **{name: masked(*integers(kept[name])) for name in _NUMBERS},
+            **{name: _category(kept[name]) for name in _DEVICES},
+            **{name: texts(kept[name]) for name in _WORDS},
+        }
+        for what in ("task", "device", "lane"):
+            words = [text(self._bars.described.get(thread, {}).get(what)) for thread in columns.threads]
+            table[what] = category(words, columns.thread)
+        trace = make_trace(columns, table, self._bars, exact=True, nested=_nested(kept))
+        told = keys.get("otherData")
+        if isinstance(told, dict):
+            trace.title = text(told.get("title"))
+            notes = told.get("notes")
+            trace.notes = [text(note) for note in (notes if isinstance(notes, list) else [])] + trace.notes
+            labels = told.get("steps")
+            for number, label in (labels if isinstance(labels, dict) else {}).items():
+                if re.fullmatch(r"-?[0-9]{1,9}", number):
+                    trace.step_labels[int(number)] = text(label)
+            trace.clock_bounds = from_json(told.get("clocks"))
+        trace.notes = list(dict.fromkeys([*trace.notes, LOST]))
+        return trace
+
+
+def _nested(kept: Mapping[str, list[Any]]) -> pa.Table | None:
+    """Make nested columns of the numbers that link bars and the streams' names; None without any."""
+    import pyarrow as pa
+
+    columns: dict[str, pa.Array] = {}
+    recorded = maybe_texts(kept["raw_device"])
+    if recorded.null_count < len(recorded):
+        columns["raw_device"] = recorded.cast(pa.string()).dictionary_encode()
+    for name in LINKING:
+        numbers, known = integers(kept[name])
+        if known.any():
+            columns[name] = pa.array(numbers, mask=~known)
+    return pa.table(columns) if columns else None
+
+
+def _kinds(columns: Columns) -> pd.Categorical:
+    words = [word if word in event_table.KINDS else "host" for word in columns.category.to_pylist()]
+    return pd.Categorical(words)
+
+
+def _category(values: Sequence[Any]) -> pd.Categorical:
+    words = [text(value) for value in values]
+    distinct = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    return category(list(distinct), np.array([distinct[word] for word in words], np.int64))

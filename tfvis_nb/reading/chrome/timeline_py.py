@@ -1,0 +1,263 @@
+"""What TensorFlow's ``timeline.py`` wrote -> the step_stats it was made of, as far as it tells.
+
+A bar has the node's name, its op type and inputs, so that labels can be made again and
+the rows be read like recorded ones. Lost are sizes and ends of transfers and copies,
+queueing times, nanoseconds and, unless it was asked for memory, outputs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfvis_nb import events as event_table
+from tfvis_nb.core.devices import Place, place
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.chrome.slices import UNUSABLE, left_out
+from tfvis_nb.reading.chrome.values import nanoseconds, text
+from tfvis_nb.reading.stepstats import schema
+from tfvis_nb.reading.stepstats.assemble import assemble
+from tfvis_nb.reading.stepstats.decode import decode
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+
+_MEMORY = re.compile(r"^(?:\[[^\]]*\] )*")
+_COPY = re.compile(r"memcpy", re.IGNORECASE)
+_FIELD = re.compile(r"(\w+): ?(\S+)")
+_SOURCE = "_SOURCE"
+
+
+class Bar(NamedTuple):
+    """A bar of timeline.py: its dev_stats entry, device, node name, op type, inputs, and microseconds."""
+
+    entry: int
+    device: str
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    start: int
+    duration: int
+
+
+class TimelineReader:
+    """Reads timeline.py's files, also several of them laid into one."""
+
+    def __init__(self) -> None:
+        self._processes: dict[Any, str] = {}
+        self._events: list[tuple[Any, Any, Any, dict[str, Any]]] = []
+        self._tensors: dict[tuple[Any, str], str] = {}
+        self._counters = 0
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Take some events."""
+        for event in events:
+            if type(event) is not dict:
+                continue
+            phase, arguments = event.get("ph"), event.get("args")
+            if not isinstance(arguments, dict):
+                arguments = {}
+            if phase == "X":
+                self._events.append((_pid(event), event.get("ts"), event.get("dur", 0), arguments))
+            elif phase == "M" and event.get("name") == "process_name":
+                self._processes[_pid(event)] = text(arguments.get("name"))
+            elif phase == "O" and isinstance(described := arguments.get("snapshot"), dict):
+                tensor = text(event.get("name"))
+                self._tensors[_pid(event), tensor] = text(described.get("tensor_description"))
+            self._counters += phase == "C"
+
+    def finish(self, keys: Mapping[str, Any]) -> Trace:
+        """Make the trace; `keys` are not used."""
+        del keys
+        notes = [
+            "timeline.py writes no queueing times, no nanoseconds, no ends and sizes of transfers and copies"
+        ]
+        bars = self._bars(notes)
+        places = {device: place(device) for device in {bar.device for bar in bars}}
+        steps = _split(bars, places)
+        if len(steps) > 1:
+            notes.append(f"{len(steps)} steps lie in this file; they were told apart by their {_SOURCE} rows")
+        if self._counters:
+            notes.append(left_out(self._counters, "counter values"))
+        tensors = self._outputs()
+        recorded = []
+        for number, step in enumerate(steps):
+            # Tensors are named, not numbered: those of a repeated name are the last step's.
+            last = number == len(steps) - 1
+            read = _recorded(_named_copies(step, places), places, tensors if last else {})
+            if read is not None:
+                recorded.append(read)
+        if not recorded:
+            return Trace(event_table.build({}, rows=0))
+        trace = assemble(recorded)
+        trace.notes = notes + trace.notes
+        return trace
+
+    def _bars(self, notes: list[str]) -> list[Bar]:
+        start, usable = nanoseconds([ts for _, ts, _, _ in self._events])
+        duration, known = nanoseconds([dur for _, _, dur, _ in self._events])
+        good = usable & known
+        if not good.all():
+            notes.append(left_out(int((~good).sum()), UNUSABLE))
+        # It goes through dev_stats in order: entries of one name share a pid, but lie apart in the file.
+        pids = [pid for pid, _, _, _ in self._events]
+        entries = accumulate((before != pid for before, pid in pairwise(pids)), initial=0)
+        times = zip(self._events, entries, start.tolist(), duration.tolist(), good.tolist(), strict=False)
+        return [
+            Bar(
+                entry,
+                self._device(pid),
+                text(arguments.get("name")),
+                text(arguments.get("op")),
+                _inputs(arguments),
+                begin // 1000,
+                max(length, 0) // 1000,
+            )
+            for (pid, _, _, arguments), entry, begin, length, is_good in times
+            if is_good
+        ]
+
+    def _device(self, pid: Any) -> str:
+        name = self._processes.get(pid, f"process {text(pid)}")
+        return name.removesuffix(" Compute").removesuffix(" Tensors")
+
+    def _outputs(self) -> dict[tuple[str, str], list[tuple[int, str]]]:
+        """Return for each device and node its outputs: slot and description."""
+        parsed: dict[tuple[str, str], list[tuple[int, str]]] = {}
+        for (pid, tensor), described in self._tensors.items():
+            name, _, slot = tensor.rpartition(":")
+            numbered = bool(name) and re.fullmatch(r"[0-9]{1,5}", slot) is not None
+            key = self._device(pid), name if numbered else tensor
+            parsed.setdefault(key, []).append((int(slot) if numbered else 0, described))
+        return parsed
+
+
+def _pid(event: dict[str, Any]) -> Any:
+    pid = event.get("pid")
+    return pid if isinstance(pid, (int, str)) else text(pid)
+
+
+def _inputs(arguments: dict[str, Any]) -> tuple[str, ...]:
+    found: list[str] = []
+    while (key := f"input{len(found)}") in arguments:
+        found.append(text(arguments[key]))
+    return tuple(found)
+
+
+def _split(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[list[Bar]]:
+    """Tell the steps of a file apart.
+
+    Each executor runs the node ``_SOURCE`` first, once a step. Where that is seen again on a device,
+    while no op is running, the next step begins.
+    """
+    ran = [bar for bar in bars if places[bar.device].family == "executor"]
+    ran.sort(key=lambda bar: bar.start)
+    begins: list[int] = []
+    seen: set[str] = set()
+    busy = -(1 << 62)
+    for bar in ran:
+        if _MEMORY.sub("", bar.name) == _SOURCE:
+            if bar.device in seen and busy <= bar.start:
+                begins.append(bar.start)
+                seen = set()
+            seen.add(bar.device)
+        busy = max(busy, bar.start + bar.duration)
+    number = np.searchsorted(
+        np.array(begins, np.int64), np.array([bar.start for bar in bars], np.int64), "right"
+    )
+    steps: list[list[Bar]] = [[] for _ in range(len(begins) + 1)]
+    for bar, step in zip(bars, number.tolist(), strict=True):
+        steps[step].append(bar)
+    return steps
+
+
+def _named_copies(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[Bar]:
+    """Name copies on plain streams: until TF 1.13 only the lane ``/memcpy`` tells them from kernels."""
+    copied = {
+        (bar.name, bar.op, bar.start, bar.duration)
+        for bar in bars
+        if places[bar.device].what == "memcpy" and not _COPY.search(bar.op)
+    }
+    on_streams = {
+        (bar.name, bar.op, bar.start, bar.duration)
+        for bar in bars
+        if places[bar.device].family == "gpu"
+        and not places[bar.device].what
+        and not places[bar.device].aggregate
+    }
+    renamed = copied & on_streams
+    return [
+        bar._replace(op="Memcpy")
+        if places[bar.device].family == "gpu" and (bar.name, bar.op, bar.start, bar.duration) in renamed
+        else bar
+        for bar in bars
+    ]
+
+
+def _recorded(
+    bars: Sequence[Bar],
+    places: Mapping[str, Place],
+    tensors: Mapping[tuple[str, str], Sequence[tuple[int, str]]],
+) -> RecordedStep | None:
+    """Write bars as a StepStats and read that; None when there are none."""
+    if not bars:
+        return None
+    from google.protobuf import message_factory
+
+    step: Any = message_factory.GetMessageClass(schema.descriptors()["StepStats"])()
+    entries = {
+        entry: step.dev_stats.add(device=_encoded(device))
+        for entry, device in dict.fromkeys((bar.entry, bar.device) for bar in bars)
+    }
+    rows: dict[tuple[str, str], Any] = {}
+    times = Counter((bar.device, bar.name) for bar in bars)
+    for bar in bars:
+        name, label = _name_and_label(bar, places[bar.device])
+        rows[bar.device, name] = entries[bar.entry].node_stats.add(
+            node_name=_encoded(name),
+            timeline_label=_encoded(label),
+            all_start_micros=bar.start,
+            all_end_rel_micros=bar.duration,
+            op_end_rel_micros=bar.duration,
+        )
+    for (device, name), outputs in tensors.items():
+        row = rows.get((device, name))
+        # All that was received is called RecvTensor: of several, the sizes are not known.
+        if row is not None and (name != "RecvTensor" or times[device, name] == 1):
+            for slot, described in outputs:
+                output = row.output.add(slot=slot)
+                _describe(output.tensor_description, described)
+    return decode(step.SerializeToString(), "timeline.py", "StepStats")
+
+
+def _describe(tensor: Any, described: str) -> None:
+    """Fill in a TensorDescription from its text, which timeline.py has taken the quotes out of."""
+    fields = dict(_FIELD.findall(described))
+    kind = fields.get("dtype", "").removeprefix("DT_")
+    bare = kind.removesuffix("_REF")
+    if bare in schema.DATA_TYPES:
+        tensor.dtype = schema.DATA_TYPES.index(bare) + (100 if bare != kind else 0)
+    if "shape {" in described:
+        tensor.shape.unknown_rank = fields.get("unknown_rank") == "true"
+        for size in re.findall(r"\bsize: (-?[0-9]{1,18})\b", described):
+            tensor.shape.dim.add(size=int(size))
+    allocation = tensor.allocation_description
+    allocation.allocator_name = _encoded(fields.get("allocator_name", ""))
+    for name in ("requested_bytes", "allocated_bytes", "ptr"):
+        if re.fullmatch("[0-9]{1,18}", fields.get(name, "")):
+            setattr(allocation, name, int(fields[name]))
+
+
+def _name_and_label(bar: Bar, where: Place) -> tuple[str, str]:
+    if bar.op in ("", "unknown", "RecvTensor") or where.family == "host":
+        return bar.name, ""
+    if where.family == "gpu":
+        return f"{bar.name}:{bar.op}", ""
+    return _MEMORY.sub("", bar.name), f"{bar.name} = {bar.op}({', '.join(bar.inputs)})"
+
+
+def _encoded(words: str) -> bytes:
+    return words.encode("utf-8", "replace")

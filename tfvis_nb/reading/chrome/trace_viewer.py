@@ -1,0 +1,193 @@
+"""Trace events of the TensorFlow and JAX profilers: the trace viewer's JSON, which repeats an XSpace."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.chrome import gpu
+from tfvis_nb.reading.chrome.slices import Bars, Columns, select
+from tfvis_nb.reading.chrome.table import (
+    category,
+    make_trace,
+    masked,
+    of_texts,
+    thread_lanes,
+    thread_numbers,
+)
+from tfvis_nb.reading.chrome.values import integers, maybe_texts
+from tfvis_nb.reading.xspace.name_grammar import Called, class_of, host_event, kernel_name
+
+_PLANE = re.compile(r"(?:(?P<host>.*?)\s*)?(?P<plane>/(?:device|host):[A-Za-z_]+(?::\d+)?)")
+_STREAM = re.compile(r"[Ss]tream\s*#?(?P<number>\d+)(?:\(.*\))?")
+_DERIVED = re.compile(
+    r"Steps|XLA (?:Modules|Ops|TraceMe)|Async XLA Ops|(?:TensorFlow|Framework) (?:Ops|Name Scope)"
+    r"|Launch Stats.*|Source code|Source|HLO .*|Kernel Launch"
+)
+_OP_NAME = re.compile(r"(?P<node>[^:\s#]+):(?P<op>[A-Za-z_]\w*)(?:#.*)?")
+_SPECIAL = re.compile(r"(?P<memcpy>memcpy)|(?P<memset>memset)|(?P<collective>(?:void )?nccl)", re.IGNORECASE)
+
+
+class ViewerReader:
+    """Reads the trace viewer's JSON: TensorFlow 2 since 2.1, JAX."""
+
+    def __init__(self) -> None:
+        self._bars = Bars(
+            ("long_name", "tf_op", "correlation_id", "group_id", "kernel_details", "memcpy_details")
+        )
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Take some events."""
+        self._bars.add(events)
+
+    def finish(self, keys: Mapping[str, Any]) -> Trace:
+        """Make the trace; `keys` are not used."""
+        del keys
+        columns, notes = self._without_derived(self._bars.finish())
+        on_gpu = np.array([self._gpu(thread) for thread in columns.threads] or [False])[columns.thread]
+        details = pc.coalesce(
+            *(maybe_texts(columns.arguments[name]) for name in ("kernel_details", "memcpy_details"))
+        ).fill_null("")
+        called = _called(columns, on_gpu)
+        kinds = called.kinds
+        devices = [self._device(thread) for thread in columns.threads]
+        correlation, known = integers(columns.arguments["correlation_id"])
+        launch = gpu.launches(correlation, known, ~on_gpu, on_gpu)
+        own = pc.if_else(pc.equal(called.name, columns.name), pa.scalar("", pa.large_string()), columns.name)
+        said = pc.if_else(pa.array(on_gpu), _joined(columns.name, details), own)
+        table = {
+            "device": category(devices, columns.thread),
+            "kind": of_texts(pa.array(kinds.tolist(), pa.large_string())),
+            "name": called.name,
+            "detail": _joined(said, columns.detail),
+            "thread": thread_numbers(columns),
+            "scheduled_ns": masked(columns.start[launch], launch >= 0),
+            **self._places(columns, called, devices, details),
+        }
+        groups, grouped = integers(columns.arguments["group_id"])
+        if grouped.any():
+            table["step"], said_steps = _steps(columns, groups, grouped)
+            notes.append(said_steps)
+        return make_trace(columns, table, self._bars, notes=notes)
+
+    def _plane(self, pid: Any) -> str:
+        match = _PLANE.search(self._bars.processes.get(pid, ""))
+        return match["plane"] if match else ""
+
+    def _gpu(self, thread: tuple[Any, Any]) -> bool:
+        """Tell whether the bars of a thread ran on a GPU: on a stream of one."""
+        name = self._bars.names.get(thread, "")
+        return self._plane(thread[0]).startswith("/device:GPU") and _STREAM.match(name.strip()) is not None
+
+    def _device(self, thread: tuple[Any, Any]) -> str:
+        process = self._bars.processes.get(thread[0], "")
+        match = _PLANE.search(process)
+        if match is None:
+            return process or f"process {thread[0]}"
+        host = f"{match['host']} " if match["host"] else ""
+        return host + ("/device:CPU:0" if match["plane"].startswith("/host:CPU") else match["plane"])
+
+    def _without_derived(self, columns: Columns) -> tuple[Columns, list[str]]:
+        """Leave out lanes that xprof derives of others, where those are there."""
+        names = [self._bars.names.get(thread, "").strip() for thread in columns.threads]
+        derived = np.array([bool(_DERIVED.fullmatch(name)) for name in names] or [False])
+        base = {pid for (pid, _), drawn in zip(columns.threads, derived.tolist(), strict=False) if not drawn}
+        repeats = derived & np.array([pid in base for pid, _ in columns.threads] or [False])
+        rows = repeats[columns.thread]
+        if not rows.any():
+            return columns, []
+        count = Counter(names[thread] for thread in columns.thread[rows].tolist())
+        note = (
+            f"{int(rows.sum())} rows of the lanes {', '.join(sorted(count)[:8])} were left out: "
+            "they were derived of other rows"
+        )
+        return select(columns, np.flatnonzero(~rows)), [note]
+
+    def _places(
+        self, columns: Columns, called: _Called, devices: list[str], details: pa.Array
+    ) -> dict[str, Any]:
+        """Return lanes, op types, bytes and ends of copies."""
+        kinds, ops = called.kinds, called.ops
+        lanes = [_stream(lane) for lane in thread_lanes(self._bars, columns)]
+        lane = np.array(lanes, object)[columns.thread]
+        lane[kinds == "memset"] = "memset"
+        amount = np.full(len(kinds), -1, np.int64)
+        source, destination = (np.full(len(kinds), "", object) for _ in range(2))
+        rows = np.flatnonzero(kinds == "memcpy")
+        take = pa.array(rows)
+        copies = gpu.copies(columns.name.take(take).to_pylist(), details.take(take).to_pylist())
+        for row, copy in zip(rows.tolist(), copies, strict=True):
+            lane[row], ops[row], amount[row] = copy.lane, copy.op, copy.amount
+            device = devices[int(columns.thread[row])]
+            source[row], destination[row] = gpu.ends(copy, device, "/device:CPU:0")
+        made = {"lane": lane, "op": ops, "source": source, "destination": destination}
+        table = {what: of_texts(pa.array(words.tolist(), pa.large_string())) for what, words in made.items()}
+        return table | {"bytes": masked(amount, amount >= 0)}
+
+
+class _Called(NamedTuple):
+    """What each bar is called: its name, op type or class, and kind."""
+
+    name: pa.Array
+    ops: np.ndarray
+    kinds: np.ndarray
+
+
+def _stream(lane: str) -> str:
+    match = _STREAM.match(lane)
+    return f"stream:{match['number']}" if match else lane
+
+
+def _joined(first: pa.Array, *others: pa.Array) -> pa.Array:
+    blank = pa.scalar(" ", pa.large_string())
+    return pc.utf8_rtrim_whitespace(pc.binary_join_element_wise(first, *others, blank))
+
+
+def _called(columns: Columns, on_gpu: np.ndarray) -> _Called:
+    """Name each distinct bar as the rows of an XSpace are; its full name may be in an argument."""
+    shown = columns.name
+    full = pc.coalesce(
+        maybe_texts(columns.arguments["tf_op"]), maybe_texts(columns.arguments["long_name"]), shown
+    ).cast(pa.large_string())
+    coded = [texts.dictionary_encode() for texts in (full, shown)]
+    words = [one.dictionary.to_pylist() for one in coded]
+    whole, short = (one.indices.to_numpy().astype(np.int64) for one in coded)
+    which, distinct = pd.factorize((whole * (len(words[1]) + 1) + short) * 2 + on_gpu)
+    names = []
+    for pair in distinct.tolist():
+        at, shown_at = divmod(pair // 2, len(words[1]) + 1)
+        read = _of_gpu if pair % 2 else host_event
+        names.append(read(words[0][at], words[1][shown_at]))
+    name = pa.array([one.name for one in names], pa.large_string()).take(pa.array(which))
+    ops, kinds = (
+        np.array([getattr(one, part) for one in names] or [""], object)[which] for part in ("op", "kind")
+    )
+    return _Called(name, ops, kinds)
+
+
+def _of_gpu(full: str, shown: str) -> Called:
+    special = _SPECIAL.match(shown)
+    kind = str(special.lastgroup) if special else "kernel"
+    match = _OP_NAME.fullmatch(full)
+    node, op = (match["node"], match["op"]) if match else (kernel_name(shown), class_of(kernel_name(shown)))
+    return Called(node, "Memset" if kind == "memset" else op, kind)
+
+
+def _steps(columns: Columns, groups: np.ndarray, grouped: np.ndarray) -> tuple[np.ndarray, str]:
+    """Number the profiler's groups in the order they start in; rows of none have -1."""
+    numbers, first = np.unique(groups[grouped], return_inverse=True)
+    begins = np.full(len(numbers), np.iinfo(np.int64).max)
+    np.minimum.at(begins, first, columns.start[grouped])
+    rank = np.empty(len(numbers), np.int64)
+    rank[np.argsort(begins, kind="stable")] = np.arange(len(numbers))
+    step = np.full(len(groups), -1, np.int64)
+    step[grouped] = rank[first]
+    return step.astype(np.int32), f"steps are told apart by the profiler's group_id: {len(numbers)}"

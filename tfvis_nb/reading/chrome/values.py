@@ -1,0 +1,153 @@
+"""Values as JSON has them -> the types of columns: whatever stands where a number or a text belongs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfvis_nb.events import LATEST_NS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def nanoseconds(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Turn microseconds, whole or not, into nanoseconds (int64), and tell which are usable times.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.chrome.values import nanoseconds
+    >>> times, usable = nanoseconds([5, 1.5, "2", None])
+    >>> times.tolist(), usable.tolist()
+    ([5000, 1500, 2000, 0], [True, True, True, False])
+    """
+    try:
+        array = np.array(values)
+    except (ValueError, OverflowError):
+        array = np.array([], object)
+    if array.shape != (len(values),) or array.dtype.kind not in "if":
+        # One by one: numbers as texts, numbers beyond 64 bits, and what is no number.
+        read = [_exact(value) for value in values]
+        usable = np.array([time is not None for time in read], bool)
+        return np.array([time or 0 for time in read], np.int64), usable
+    with np.errstate(invalid="ignore"):
+        usable = np.abs(array.astype(np.float64)) <= LATEST_NS / 1000
+    array = np.where(usable, array, 0)
+    whole = np.floor(array)
+    # The fraction is exact; the product of a large time and 1000 would not be.
+    return whole.astype(np.int64) * 1000 + np.rint((array - whole) * 1000).astype(np.int64), usable
+
+
+def _exact(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)):
+        return None
+    try:
+        number = Decimal(value[:40] if isinstance(value, str) else value)
+        if not abs(number) <= LATEST_NS // 1000:
+            return None
+        return int((number * 1000).to_integral_value())
+    except (ArithmeticError, ValueError):
+        return None
+
+
+def integers(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Turn values into int64, and tell which are numbers, or their decimal texts, within 64 bits.
+
+    Fractions are cut off.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.chrome.values import integers
+    >>> numbers, known = integers([7, "8", None, 2**70])
+    >>> numbers.tolist(), known.tolist()
+    ([7, 8, 0, 0], [True, True, False, False])
+    """
+    import pyarrow as pa
+
+    for kind in (pa.int64(), pa.large_string()):
+        # Nearly always they are all numbers or all texts, or missing.
+        try:
+            array = pa.array(values, kind).cast(pa.int64())
+        except (pa.ArrowException, TypeError, UnicodeError, OverflowError):
+            continue
+        return array.fill_null(0).to_numpy(), array.is_valid().to_numpy(zero_copy_only=False)
+    read = [_integer(value) for value in values]
+    known = np.array([number is not None for number in read], bool)
+    return np.array([number or 0 for number in read], np.int64), known
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, str):
+        if not re.fullmatch(r"-?[0-9]{1,19}", value):
+            return None
+        value = int(value)
+    if isinstance(value, float) and abs(value) < 2**63:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if -(2**63) <= value < 2**63 else None
+
+
+def text(value: Any) -> str:
+    """Say a value as text: texts as they are, numbers in decimal, what has parts as JSON.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.chrome.values import text
+    >>> text("a"), text(7), text([1, None]), text(None)
+    ('a', '7', '[1, null]', '')
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        value = str(value) if isinstance(value, (int, float, Decimal)) else _json(value)
+    return value if value.isascii() else _SURROGATES.sub("\ufffd", value)
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (RecursionError, ValueError):
+        return "..."
+
+
+def maybe_texts(values: Sequence[Any]) -> pa.Array:
+    """Return the texts among values as Arrow texts (large_string), null for others."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, pa.large_string())
+    except (pa.ArrowException, TypeError, UnicodeError):
+        return pa.array([text(v) if isinstance(v, str) else None for v in values], pa.large_string())
+
+
+def texts(values: Sequence[Any]) -> pa.Array:
+    """Return values as Arrow texts (large_string, never null); see `text`."""
+    import pyarrow as pa
+
+    try:
+        array = pa.array(values, pa.large_string())
+        return array.fill_null("") if array.null_count else array
+    except (pa.ArrowException, TypeError, UnicodeError):
+        return pa.array([text(value) for value in values], pa.large_string())
+
+
+def told(arguments: dict[str, Any]) -> str:
+    """Say the arguments of an event as ``key=value`` texts, each apart by a blank.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.chrome.values import told
+    >>> told({"stream": 7, "shape": [1, 2]})
+    'stream=7 shape=[1, 2]'
+    """
+    return " ".join(
+        [f"{key}={value if type(value) is str else text(value)}" for key, value in arguments.items()]
+    )

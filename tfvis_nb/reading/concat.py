@@ -1,0 +1,144 @@
+"""Several traces -> one, their steps numbered one after the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.core.clock_bounds import combined
+from tfvis_nb.core.trace import Trace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_COUNT = re.compile(r"^\d{1,15}(?= )|(?<= of )\d{1,15}(?= (?:rows|ops|transfers|kernels|events) )")
+
+
+def joined(traces: Sequence[Trace], title: str) -> Trace:
+    """Lay traces behind one another: the steps of each are numbered on from those of the one before.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.reading.concat import joined
+    >>> one = Trace(events.build({"start_ns": [5], "duration_ns": [1], "kind": ["op"]}))
+    >>> joined([one, one], "both").events["step"].tolist()
+    [0, 1]
+    """
+    if len(traces) == 1:
+        (one,) = traces
+        return laid_together([one], title)
+    counts = [
+        len(trace.graphs) or int(trace.events["step"].max()) + 1 if len(trace.events) else 0
+        for trace in traces
+    ]
+    firsts = np.concatenate([[0], np.cumsum(counts)]).tolist()
+    trace = laid_together(
+        [_numbered_on(trace, first) for trace, first in zip(traces, firsts, strict=False)], title
+    )
+    graphs = [step for trace, count in zip(traces, counts, strict=True) for step in _steps(trace, count)]
+    trace.graphs = graphs if any(graphs) else []
+    return trace
+
+
+def laid_together(traces: Sequence[Trace], title: str) -> Trace:
+    """Make one trace of several whose steps are numbered alike."""
+    import pyarrow as pa
+
+    if len(traces) == 1:
+        (one,) = traces
+        return Trace(
+            one.events,
+            nested=one.nested,
+            graphs=one.graphs,
+            notes=one.notes,
+            sources=one.sources,
+            title=title,
+            step_labels=one.step_labels,
+            clock_bounds=one.clock_bounds,
+        )
+    columns = {name: _column(name, traces) for name in event_table.COLUMNS}
+    table, before = event_table.order(event_table.build(columns))
+    nested = None
+    if any(trace.nested is not None for trace in traces):
+        nested = (
+            pa.concat_tables([_nested(trace) for trace in traces], promote_options="default")
+            .unify_dictionaries()
+            .combine_chunks()
+            .take(before)
+        )
+    return Trace(
+        table,
+        nested=nested,
+        notes=together([note for trace in traces for note in trace.notes]),
+        sources=[source for trace in traces for source in trace.sources],
+        title=title,
+        step_labels={step: label for trace in traces for step, label in trace.step_labels.items()},
+        clock_bounds=combined(traces),
+    )
+
+
+def _nested(trace: Trace) -> pa.Table:
+    """Return the nested columns; of a trace without any, what its devices are called."""
+    import pyarrow as pa
+
+    if trace.nested is not None:
+        return trace.nested
+    names = pa.array(trace.events["device"].astype(object), pa.string())
+    return pa.table({"raw_device": names.dictionary_encode()})
+
+
+def together(notes: Sequence[str]) -> list[str]:
+    """Say each thing once: counts of the same are added up.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.concat import together
+    >>> together(["3 rows were left out", "old", "4 rows were left out", "old"])
+    ['7 rows were left out', 'old']
+    >>> together(["the times of 3 ops were repaired", "the times of 4 ops were repaired"])
+    ['the times of 7 ops were repaired']
+    """
+    counts: dict[tuple[str, str], int | None] = {}
+    for note in notes:
+        match = _COUNT.search(note)
+        if match is None:
+            counts[note, ""] = None
+        else:
+            around = note[: match.start()], note[match.end() :]
+            counts[around] = (counts.get(around) or 0) + int(match[0])
+    return [f"{before}{'' if count is None else count}{behind}" for (before, behind), count in counts.items()]
+
+
+def _numbered_on(trace: Trace, first: int) -> Trace:
+    """Number the steps of a trace from `first` on; what is of no step stays so."""
+    table = trace.events.copy(deep=False)
+    step = table["step"].to_numpy()
+    table["step"] = np.where(step < 0, step, step + first).astype(np.int32)
+    return Trace(
+        table,
+        nested=trace.nested,
+        notes=trace.notes,
+        sources=trace.sources,
+        step_labels={first + step: label for step, label in trace.step_labels.items()},
+        clock_bounds=trace.clock_bounds,
+    )
+
+
+def _steps(trace: Trace, count: int) -> list[list[bytes]]:
+    return trace.graphs or [[] for _ in range(count)]
+
+
+def _column(name: str, traces: Sequence[Trace]) -> pd.Series | pd.Categorical:
+    columns = [trace.events[name] for trace in traces]
+    if event_table.COLUMNS[name] == "category":
+        if len({column.cat.categories.dtype for column in columns}) > 1:
+            # Before pandas 3, texts are of several dtypes.
+            columns = [column.cat.rename_categories([*column.cat.categories]) for column in columns]
+        return pd.api.types.union_categoricals(columns)
+    return pd.concat(columns, ignore_index=True)

@@ -1,0 +1,89 @@
+"""Which reader reads which bytes. A new format is one module beside this one and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading import parquet, tensorboard
+from tfvis_nb.reading.chrome import reader as chrome
+from tfvis_nb.reading.gate import gate
+from tfvis_nb.reading.pickles import reader as pickles
+from tfvis_nb.reading.sources import unrecognised
+from tfvis_nb.reading.sources.pieces import Piece
+from tfvis_nb.reading.stepstats import textproto
+from tfvis_nb.reading.stepstats.decode import decode
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+from tfvis_nb.reading.stepstats.wire_check import Data
+from tfvis_nb.reading.xspace import reader as xspace
+from tfvis_nb.reading.xspace.planes import is_xspace
+from tfvis_nb.reading.xspace.reader import RecordedHost
+
+Read = RecordedStep | RecordedHost | Trace
+
+
+class Format(NamedTuple):
+    """A format: its name in messages, how its bytes are told, and what reads them.
+
+    Attributes
+    ----------
+    options
+        Which of ``threadpool`` and ``allowance`` `read` takes beside the bytes and their name.
+    titled
+        Whether it has titles.
+    """
+
+    name: str
+    matches: Callable[[Data], bool]
+    read: Callable[..., Read]
+    options: tuple[str, ...] = ()
+    titled: bool = False
+
+
+def _read_text(data: Data, label: str) -> RecordedStep:
+    binary, notes = textproto.to_binary(data, label)
+    step = decode(binary, label)
+    step.notes += notes
+    return step
+
+
+def _is_binary(data: Data) -> bool:
+    return not unrecognised.recognise(data)
+
+
+FORMATS = (
+    Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read, ("allowance",), titled=True),
+    Format("Chrome trace events", chrome.is_json, chrome.read),
+    Format("a pickle of RunMetadata", pickles.is_pickle, pickles.read),
+    Format("an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read, ("threadpool",)),
+    Format("a TensorBoard event file", tensorboard.is_event_file, tensorboard.read),
+    Format("text RunMetadata or StepStats", textproto.is_text, _read_text),
+    Format("binary RunMetadata or StepStats", _is_binary, decode),
+)
+
+
+def read_piece(piece: Piece, *, threadpool: bool = False) -> Read:
+    """Read one piece with the first format that takes it; `threadpool` is about XSpaces.
+
+    Raises
+    ------
+    TraceFormatError
+        When no format does, or the one that does finds it damaged.
+    """
+    with gate(piece.label):
+        return _read(piece, {"threadpool": threadpool, "allowance": piece.allowance})
+
+
+def _read(piece: Piece, options: Mapping[str, Any]) -> Read:
+    if piece.message:
+        return decode(piece.data, piece.label, piece.message)
+    for form in FORMATS:
+        if form.matches(piece.data):
+            read = form.read(piece.data, piece.label, **{name: options[name] for name in form.options})
+            if isinstance(read, Trace) and not form.titled:
+                read.title = read.title or piece.title
+            return read
+    what = unrecognised.recognise(piece.data)
+    raise TraceFormatError(f"{piece.label}: this is {what}; {unrecognised.READABLE}", foreign=True)

@@ -1,0 +1,1 @@
+"""HOROVOD_TIMELINE files and the ranks of a job."""

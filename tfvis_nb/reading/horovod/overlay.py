@@ -1,0 +1,213 @@
+"""A Horovod timeline beside the traces of its ranks: what Horovod did, in lanes of the rank that wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis.horovod_phases import UNKNOWN_RANK, horovod_device
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.chrome.table import EPOCH
+from tfvis_nb.reading.concat import laid_together
+from tfvis_nb.reading.horovod.timeline import LANES, OPERATIONS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RANK_0 = "/job:worker/replica:0/task:0"
+"""What `tfvis_nb.reading.horovod.ranks` calls the rank that writes the timeline."""
+
+_ACTIVITIES = {op: activity for activity, op in OPERATIONS.items()}
+_UNTRACED = -2
+"""The number of a step that nothing was traced of; -1 is what was traced outside of steps."""
+
+
+def is_horovod_timeline(trace: Trace) -> bool:
+    """Tell whether a trace is what a HOROVOD_TIMELINE file holds, and nothing else.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> from tfvis_nb.reading.horovod.overlay import is_horovod_timeline
+    >>> timeline = tv.read_trace(
+    ...     b'[{"ph": "M", "name": "process_name", "args": {"start_time_since_epoch_in_micros": 7}},'
+    ...     b'{"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "pid": 1, "ts": 5}, {"ph": "E", "pid": 1, "ts": 9}]'
+    ... )
+    >>> is_horovod_timeline(timeline)
+    True
+    """
+    events = trace.events
+    return bool(
+        len(events)
+        and set(events["device"].unique()) == {UNKNOWN_RANK}
+        and set(events["task"].unique()) == {""}
+        and set(events["lane"].unique()) <= set(LANES)
+    )
+
+
+def lay_beside(trace: Trace, timelines: Sequence[Trace], *, ranked: bool) -> Trace:
+    """Add the rows of Horovod timelines that are of traced steps to a trace.
+
+    A row belongs to the step during which its tensor began to be communicated: by then every rank
+    has come to that collective, and none has left it. Rows of the trace stay what they were. Those
+    added repeat in parts what ops show, and are never counted as communication: they are of the
+    kinds ``host`` and ``sync``.
+
+    Parameters
+    ----------
+    trace
+        Of the ranks, or of one of them.
+    timelines
+        Traces for which `is_horovod_timeline` holds.
+    ranked
+        Whether the tasks of `trace` are ranks, by their numbers.
+
+    Returns
+    -------
+    Trace
+        With a note on each timeline.
+    """
+    task, notes = _writer(trace.events, ranked=ranked)
+    added = []
+    for timeline in timelines:
+        step = _steps(_anchors(timeline.events), trace.events, task)
+        kept = step != _UNTRACED
+        notes += [note for note in timeline.notes if kept.any()]
+        notes.append(_note(timeline, trace, int(kept.sum())))
+        if kept.any():
+            added.append(_rows(timeline.events, kept, step, task, trace.nested))
+    if not added:
+        trace.notes += notes
+        return trace
+    whole = laid_together([trace, *added], trace.title)
+    whole.graphs, whole.clock_bounds = trace.graphs, trace.clock_bounds
+    whole.notes += notes
+    return whole
+
+
+def _writer(events: pd.DataFrame, *, ranked: bool) -> tuple[str, list[str]]:
+    """Return the task of rank 0, empty where it is not known, and what is to be said of that."""
+    if ranked:
+        return RANK_0, []
+    tasks = [str(task) for task in events["task"].unique() if task]
+    if len(tasks) > 1:
+        return "", [f"which of the {len(tasks)} tasks is rank 0 is not known: Horovod's rows are no task's"]
+    said = "a Horovod timeline is rank 0's: the trace beside it was taken for that rank's"
+    return (tasks[0], [said]) if tasks else ("", [])
+
+
+def _anchors(timeline: pd.DataFrame) -> np.ndarray:
+    """Return for each row when its tensor began to be communicated, or its own start where none was."""
+    lane = timeline["lane"].astype(object).to_numpy()
+    start = timeline["start_ns"].to_numpy()
+    end = start + timeline["duration_ns"].to_numpy()
+    own = lane == "cycles"
+    negotiates, communicates = lane == "negotiate", lane == "collective"
+    tensor = pd.factorize(timeline["name"])[0]
+    # Of those that begin together, what they are made of comes last.
+    order = np.lexsort((np.select([negotiates, communicates], [0, 1], 2), start, own, tensor))
+    # Negotiating begins an execution; so does a collective that nothing was negotiated for.
+    marks = np.flatnonzero((negotiates | communicates)[order])
+    before = np.roll(marks, 1)
+    follows = (tensor[order[before]] == tensor[order[marks]]) & negotiates[order[before]]
+    follows[:1] = False
+    begins = np.zeros(len(order), bool)
+    begins[marks[negotiates[order[marks]] | ~follows]] = True
+    begins |= own[order]
+    begins[1:] |= tensor[order][1:] != tensor[order][:-1]
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(begins)
+    count = int(number.max(initial=0)) + 1
+    # What was still negotiated when the job ended has no collective.
+    latest = np.full(count, np.iinfo(np.int64).min)
+    np.maximum.at(latest, number, np.where(own, start, end))
+    moved = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(moved, number[communicates], start[communicates])
+    anchor: np.ndarray = np.where(moved < np.iinfo(np.int64).max, moved, latest)[number]
+    return anchor
+
+
+def _steps(anchor: np.ndarray, events: pd.DataFrame, task: str) -> np.ndarray:
+    """Return the step that each row is of: rank 0's, where that was traced."""
+    spans = _spans(events)
+    own = _spans(events[events["task"] == task])
+    spans.loc[own.index] = own
+    step = np.full(len(anchor), _UNTRACED)
+    order = np.argsort(anchor, kind="stable")
+    # What was recorded outside of steps comes first, so that steps within go before.
+    spans = spans.sort_values("start")
+    spans = spans.loc[sorted(spans.index, key=lambda number: number >= 0)]
+    first = np.searchsorted(anchor[order], spans["start"].to_numpy(), "left")
+    last = np.searchsorted(anchor[order], spans["end"].to_numpy(), "right")
+    for number, begin, end in zip(spans.index.tolist(), first.tolist(), last.tolist(), strict=True):
+        step[order[begin:end]] = number
+    return step
+
+
+def _spans(events: pd.DataFrame) -> pd.DataFrame:
+    """Return start and end of each step in ns, by its number."""
+    ends = events["start_ns"] + events["duration_ns"]
+    return pd.DataFrame(
+        {
+            "start": events.groupby("step")["start_ns"].min(),
+            "end": ends.groupby(events["step"]).max(),
+        }
+    )
+
+
+def _rows(
+    timeline: pd.DataFrame, kept: np.ndarray, step: np.ndarray, task: str, like: pa.Table | None
+) -> Trace:
+    """Return the rows of a timeline that are kept, as rows of a task, with nested rows of nothing."""
+    import pyarrow as pa
+
+    table = timeline[kept].reset_index(drop=True)
+    count = len(table)
+    device = horovod_device(task)
+    kind = table["kind"].astype(object).to_numpy()
+    columns = {name: table[name] for name in event_table.COLUMNS} | {
+        "step": step[kept].astype(np.int32),
+        "task": pd.Categorical([task] * count),
+        "device": pd.Categorical([device] * count),
+        # Kind and op type are those of TensorFlow's op: a second row with them would be counted with it.
+        "kind": pd.Categorical(np.where(kind == "collective", "host", kind).tolist()),
+        "op": pd.Categorical([_ACTIVITIES.get(op, op) for op in table["op"].astype(str)]),
+    }
+    nested = None
+    if like is not None:
+        nested = pa.table({field.name: pa.nulls(count, field.type) for field in like.schema})
+        if "raw_device" in nested.column_names:
+            place = nested.column_names.index("raw_device")
+            recorded = pa.array([device] * count, pa.string()).dictionary_encode()
+            nested = nested.set_column(place, "raw_device", recorded)
+    return Trace(event_table.build(columns), nested=nested)
+
+
+def _note(timeline: Trace, trace: Trace, kept: int) -> str:
+    """Say what became of a timeline."""
+    name = f"Horovod timeline {timeline.title[:80]}".rstrip()
+    count = len(timeline.events)
+    if kept:
+        other = f"; {count - kept} rows of steps that were not traced were left out" if count > kept else ""
+        return f"{name}: {kept} rows of traced steps lie beside the ops{other}"
+    if int(timeline.events["start_ns"].median()) < EPOCH:
+        return f"{name}: does not say when it was recorded, so that no step can be found in it; left out"
+    spans = " and ".join(
+        f"{what} from {_clock(int(part['start_ns'].iloc[0]))} to "
+        f"{_clock(int((part['start_ns'] + part['duration_ns']).max()))}"
+        for what, part in (("it lasts", timeline.events), ("the steps last", trace.events))
+        if len(part)
+    )
+    return f"{name}: overlaps no traced step, and its {count} rows were left out: {spans}"
+
+
+def _clock(epoch_ns: int) -> str:
+    try:
+        return datetime.fromtimestamp(epoch_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S.%f UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"{epoch_ns} ns"

@@ -1,0 +1,103 @@
+"""Files of several Horovod ranks -> steps with a task for each rank.
+
+Every rank says ``/job:localhost/replica:0/task:0``. Only the names of the files, such as
+``rank0_step3.pb`` or ``rank0.parquet``, tell the ranks apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.concat import laid_together
+from tfvis_nb.reading.stepstats.assemble import assemble
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+
+_RANK = re.compile(r"(?<![a-z])rank[-_]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_RANK_AND_DASH = re.compile(rf"^{_RANK.pattern}[-_.]?|[-_.]?{_RANK.pattern}", re.IGNORECASE)
+_LOCAL = "/job:localhost/replica:0/task:0"
+_TASK = "/job:worker/replica:0/task:{}"
+
+Item = TypeVar("Item")
+
+
+def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> list[Item | Trace]:
+    """Make one trace of the files of several ranks that are named alike, in the place of the first.
+
+    Parameters
+    ----------
+    read
+        What was read of each file.
+    labels
+        The names of the files.
+    fewest
+        How many ranks make a group; 1 where something else tells of ranks, too.
+
+    Returns
+    -------
+    list
+        `read`, with a `Trace` for each group, whose files have the same steps; unchanged where no group
+        has enough ranks.
+    """
+    groups: dict[tuple[str, tuple[int, ...]], dict[int, int]] = {}
+    for place, (item, label) in enumerate(zip(read, labels, strict=True)):
+        match = _RANK.search(label)
+        if match and _is_local(item):
+            ranks = groups.setdefault((_RANK.sub("rank", label), _steps(item)), {})
+            ranks.setdefault(int(match[1]), place)
+    made: dict[int, Trace] = {}
+    gone: set[int] = set()
+    for ranks in groups.values():
+        if len(ranks) >= fewest:
+            steps = {rank: read[place] for rank, place in sorted(ranks.items())}
+            made[min(ranks.values())] = _together(steps)
+            gone |= set(ranks.values()) - {min(ranks.values())}
+    return [made.get(place, item) for place, item in enumerate(read) if place not in gone]
+
+
+def _is_local(item: Any) -> bool:
+    """Tell whether something is of one process that calls itself by no task."""
+    if isinstance(item, RecordedStep):
+        return {where.task for where in item.places} <= {"", _LOCAL}
+    return isinstance(item, Trace) and set(item.events["task"].unique()) == {_LOCAL}
+
+
+def _steps(item: Any) -> tuple[int, ...]:
+    return tuple(sorted(item.events["step"].unique().tolist())) if isinstance(item, Trace) else (0,)
+
+
+def _together(steps: dict[int, Any]) -> Trace:
+    traces = []
+    for rank, item in steps.items():
+        trace = item if isinstance(item, Trace) else assemble([item])
+        traces.append(_as_task(laid_together([trace], ""), _TASK.format(rank)))
+        # Laying together does not.
+        traces[-1].graphs = trace.graphs
+    trace = laid_together(traces, "")
+    count = max(len(one.graphs) for one in traces)
+    trace.graphs = [
+        [graph for one in traces for graphs in one.graphs[step : step + 1] for graph in graphs]
+        for step in range(count)
+    ]
+    # Without the rank, which is a task now.
+    labels = {step: _RANK_AND_DASH.sub("", label) for step, label in traces[0].step_labels.items()}
+    trace.step_labels = {step: label for step, label in labels.items() if label}
+    trace.notes.insert(0, "ranks were told by the names of the files: rank 0 is " + _TASK.format(0))
+    return trace
+
+
+def _as_task(trace: Trace, task: str) -> Trace:
+    """Put what ran on the local machine under a task."""
+    for name in ("task", "device", "source", "destination"):
+        column = trace.events[name].cat
+        words = [
+            task + word.removeprefix(_LOCAL) if word.startswith(_LOCAL) else word
+            for word in column.categories
+        ]
+        trace.events[name] = column.rename_categories(pd.Index(words, dtype=event_table.TEXT).tolist())
+    return trace

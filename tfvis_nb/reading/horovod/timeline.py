@@ -1,0 +1,161 @@
+"""Horovod's own timeline: for each tensor, how long the ranks negotiated and how long they communicated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.chrome.slices import Bars, Columns
+from tfvis_nb.reading.chrome.table import category, make_trace, masked
+from tfvis_nb.reading.chrome.values import nanoseconds, text, texts
+
+_SIZES = {
+    **dict.fromkeys(("uint8", "int8", "bool", "byte"), 1),
+    **dict.fromkeys(("uint16", "int16", "float16", "bfloat16"), 2),
+    **dict.fromkeys(("int32", "float32"), 4),
+    **dict.fromkeys(("int64", "float64"), 8),
+}
+OPERATIONS = {
+    "ALLREDUCE": "HorovodAllreduce",
+    "ALLGATHER": "HorovodAllgather",
+    "BROADCAST": "HorovodBroadcast",
+    "ALLTOALL": "HorovodAlltoall",
+    "REDUCESCATTER": "HorovodReducescatter",
+    "JOIN": "HorovodJoin",
+    "ADASUM": "HorovodAdasum",
+}
+"""What Horovod calls a collective in its timeline, to the op type that it has in TensorFlow."""
+
+_NEGOTIATE = "NEGOTIATE_"
+_CYCLE = "CYCLE_START"
+
+LANES = ("negotiate", "rank ready", "collective", "activities", "cycles")
+"""What each row is in: waiting for the other ranks, each of them being ready, communicating, what that is
+made of, and the starts of the cycles in which Horovod looks for work."""
+
+
+class HorovodReader:
+    """Reads a HOROVOD_TIMELINE file, which rank 0 writes.
+
+    A collective is a row ``HorovodAllreduce`` and the like, named for its tensor as the op is in
+    TensorFlow's traces; ``scheduled_ns`` is when negotiating began, so that the time until its
+    start is waiting for the other ranks. That a rank is ready, and that a cycle starts
+    (``HOROVOD_TIMELINE_MARK_CYCLES``), are rows without duration.
+    """
+
+    def __init__(self) -> None:
+        self._bars = Bars(("dtype", "shape"))
+        self._origin = 0
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Take some events."""
+        for event in events:
+            arguments = event.get("args") if isinstance(event, dict) else None
+            if isinstance(arguments, dict) and "start_time_since_epoch_in_micros" in arguments:
+                (origin,), _ = nanoseconds([arguments["start_time_since_epoch_in_micros"]])
+                self._origin = int(origin)
+        self._bars.add([_as_bar(event) for event in events])
+
+    def finish(self, keys: Mapping[str, Any]) -> Trace:
+        """Make the trace; `keys` are not used."""
+        del keys
+        columns = self._bars.finish()
+        activities = columns.name.to_pylist()
+        whats = list(dict.fromkeys(activities))
+        code = {what: number for number, what in enumerate(whats)}
+        of_row = np.array([code[what] for what in activities], np.int64)
+        read = [_read(what) for what in whats]
+        tensors = [self._bars.processes.get(pid) or f"process {text(pid)}" for pid, _ in columns.threads]
+        collective = np.array([kind == "collective" for kind, _, _ in read] or [False])[of_row]
+        sizes, known = _bytes(columns)
+        details = [
+            " ".join(
+                part
+                for part in (
+                    what.isdecimal() and f"rank {what}",
+                    dtype and text(dtype),
+                    shape and text(shape),
+                    rest,
+                )
+                if part
+            )
+            for what, dtype, shape, rest in zip(
+                activities,
+                columns.arguments["dtype"],
+                columns.arguments["shape"],
+                columns.detail.to_pylist(),
+                strict=True,
+            )
+        ]
+        table = {
+            "device": category(["Horovod"], np.zeros(len(of_row), np.int64)),
+            "lane": category([lane for _, lane, _ in read], of_row),
+            "kind": category([kind for kind, _, _ in read], of_row),
+            "op": category([op for _, _, op in read], of_row),
+            "name": texts(
+                [
+                    what if what == _CYCLE else tensors[thread]
+                    for what, thread in zip(activities, columns.thread.tolist(), strict=True)
+                ]
+            ),
+            "detail": texts(details),
+            "bytes": masked(sizes, known & collective),
+            "scheduled_ns": self._scheduled(columns, activities, collective),
+        }
+        notes = [
+            "a Horovod timeline tells what rank 0 saw; when tensors were ready on the others is in the waits"
+        ]
+        return make_trace(columns, table, self._bars, origin=self._origin, notes=notes)
+
+    def _scheduled(self, columns: Columns, activities: Sequence[str], collective: np.ndarray) -> Any:
+        """Return for each collective when its negotiation began: the last one of its tensor before it."""
+        began: dict[int, int] = {}
+        scheduled = np.zeros(len(columns.start), np.int64)
+        known = np.zeros(len(columns.start), bool)
+        for row in np.lexsort((~collective, columns.start)).tolist():
+            thread = int(columns.thread[row])
+            if activities[row].startswith(_NEGOTIATE):
+                began[thread] = int(columns.start[row])
+            elif collective[row] and thread in began:
+                scheduled[row], known[row] = began.pop(thread) + self._origin, True
+        return masked(scheduled, known)
+
+
+def _as_bar(event: Any) -> Any:
+    """Return an event, and the start of a cycle, which is an instant of no tensor, as a bar."""
+    if isinstance(event, dict) and event.get("name") == _CYCLE and event.get("ph") in ("i", "I"):
+        return event | {"ph": "X", "dur": 0, "pid": _CYCLE}
+    return event
+
+
+def _read(what: str) -> tuple[str, str, str]:
+    """Return kind, lane and op of an activity."""
+    if what.startswith(_NEGOTIATE):
+        return "sync", "negotiate", what
+    if what.isdecimal():
+        return "sync", "rank ready", "RankReady"
+    if what == _CYCLE:
+        return "sync", "cycles", what
+    if what in OPERATIONS:
+        return "collective", "collective", OPERATIONS[what]
+    return "host", "activities", what
+
+
+def _bytes(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bytes of each tensor by its type and shape, and where they are known."""
+    sizes = []
+    for dtype, shape in zip(columns.arguments["dtype"], columns.arguments["shape"], strict=True):
+        size = _SIZES.get(dtype) if isinstance(dtype, str) else None
+        dims = re.findall(r"\d{1,12}", shape[:200]) if isinstance(shape, str) else None
+        if size is None or dims is None:
+            sizes.append(-1)
+            continue
+        for dim in dims:
+            size = min(size * int(dim), 1 << 62)
+        sizes.append(size)
+    read = np.array(sizes, np.int64)
+    return read, read >= 0

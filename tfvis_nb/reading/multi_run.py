@@ -1,0 +1,65 @@
+"""Files that hold several recorded runs -> one `Trace`, a step for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
+from typing import NamedTuple
+
+from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.stepstats.assemble import assemble
+from tfvis_nb.reading.stepstats.decode import decode
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+
+class Part(NamedTuple):
+    """One run in a file: what messages call it, its bytes, and their message type where it is known."""
+
+    label: str
+    data: Data
+    message: str = "RunMetadata"
+
+
+def read_parts(
+    parts: Iterable[Part], notes: Sequence[str], nothing: str, labels: Sequence[str] = ()
+) -> Trace:
+    """Read runs as steps; those without events are left out with a note.
+
+    Parameters
+    ----------
+    parts
+        The runs.
+    notes
+        What else is to be said of the file.
+    nothing
+        The message when none has events.
+    labels
+        What each run is called, if it has a name.
+
+    Raises
+    ------
+    TraceFormatError
+        When one is damaged.
+    EmptyTraceError
+        When none holds events.
+    """
+    steps = []
+    empty = 0
+    named: dict[int, str] = {}
+    for part, name in zip(parts, chain(labels, repeat("")), strict=False):
+        try:
+            steps.append(decode(part.data, part.label, part.message))
+            named[len(steps) - 1] = name
+        except EmptyTraceError:
+            empty += 1
+    if not steps:
+        raise EmptyTraceError(nothing)
+    trace = assemble(steps)
+    trace.step_labels = {step: name for step, name in named.items() if name}
+    trace.notes = [*notes, *trace.notes]
+    if empty:
+        trace.notes.append(
+            f"{empty} of {empty + len(steps)} runs in the file hold no events and were left out"
+        )
+    return trace

@@ -1,0 +1,230 @@
+"""The instructions of pickles that are run, by `tfvis_nb.reading.pickles.restricted_vm`."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.pickles.restricted_vm import MARK, Global, Machine, RefusedError
+from tfvis_nb.reading.sources.damage import ends_early
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+STEPS = 1_000_000
+"""No more instructions are run: a session of 10 000 traces has fewer."""
+
+_DIGITS = 1000
+
+
+def load(data: Data, label: str, allowed: Mapping[Global, str]) -> Any:
+    """Run a pickle and return what it builds, of plain values and `Object`.
+
+    Parameters
+    ----------
+    data
+        The pickle, of any protocol; texts of Python 2 come as bytes.
+    label
+        What messages call it.
+    allowed
+        The globals that it may name, beside those by which old protocols write bytes.
+
+    Raises
+    ------
+    TraceFormatError
+        At the first instruction that is damaged or asks for anything else; it names the global.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> from tfvis_nb.reading.pickles.opcodes import load
+    >>> load(pickle.dumps({"a": [1, b"x"]}), "a pickle", {})
+    {'a': [1, b'x']}
+    >>> load(pickle.dumps(print), "a pickle", {})
+    Traceback (most recent call last):
+    ...
+    tfvis_nb.core.errors.TraceFormatError: a pickle: a pickle that names builtins.print, ...
+    """
+    machine = Machine(bytes(data), allowed)
+    try:
+        return _run(machine)
+    except EOFError:
+        raise TraceFormatError(f"{label}: {ends_early('a pickle', len(data))}") from None
+    except RefusedError as refused:
+        raise TraceFormatError(f"{label}: {refused}") from None
+    except (
+        IndexError,
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        struct.error,
+        OverflowError,
+    ) as error:
+        raise TraceFormatError(
+            f"{label}: a damaged pickle, at byte {machine.at}: {type(error).__name__} {error}"
+        ) from None
+
+
+def _run(machine: Machine) -> Any:
+    for _ in range(STEPS):
+        began, code = machine.at, machine.data[machine.at : machine.at + 1]
+        if code == b".":
+            return machine.pop()
+        action = _ACTIONS.get(code)
+        if action is None:
+            if not code:
+                raise EOFError
+            raise RefusedError(
+                f"a damaged pickle, or not one of a trace: the instruction {code!r} at byte {began}"
+            )
+        machine.at += 1
+        action(machine)
+    raise RefusedError(f"a pickle of more than {STEPS} instructions, which no trace has")
+
+
+def _quoted(line: bytes) -> bytes:
+    """Read a text of Python 2's protocol 0, in the quotes of its source code."""
+    if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in (b'"', b"'"):
+        raise ValueError("a text without quotes")
+    decoded: tuple[bytes, int] = codecs.escape_decode(line[1:-1])
+    return decoded[0]
+
+
+def _long(line: bytes) -> int:
+    line = line.removesuffix(b"L")
+    if not re.fullmatch(rb"-?[0-9]{1,1000}", line):
+        raise ValueError("a number that is none")
+    return int(line)
+
+
+def _integer(line: bytes) -> int | bool:
+    return line == b"01" if line in (b"00", b"01") else _long(line)
+
+
+def _push(read: Callable[[Machine], Any]) -> Callable[[Machine], None]:
+    return lambda m: m.stack.append(read(m))
+
+
+def _tuple(count: int) -> Callable[[Machine], None]:
+    def make(m: Machine) -> None:
+        values = [m.pop() for _ in range(count)]
+        m.stack.append(tuple(reversed(values)))
+
+    return make
+
+
+def _reduce(m: Machine) -> None:
+    arguments = m.pop()
+    m.call(m.pop(), arguments)
+
+
+def _global(m: Machine) -> None:
+    module = m.line()
+    m.look_up(module, m.line())
+
+
+def _stack_global(m: Machine) -> None:
+    name = m.pop()
+    m.look_up(m.pop(), name)
+
+
+def _set_item(m: Machine) -> None:
+    value = m.pop()
+    m.set_items([m.pop(), value])
+
+
+def _new_with_keywords(m: Machine) -> None:
+    if m.pop() != {}:
+        raise TypeError("keyword arguments")
+    _reduce(m)
+
+
+def _protocol(m: Machine) -> None:
+    if (number := m.number("<B")) > 5:
+        raise RefusedError(f"a pickle of protocol {number}")
+
+
+def _frame(m: Machine) -> None:
+    m.take(8)
+
+
+def _discard(m: Machine) -> None:
+    m.stack.pop()
+
+
+def _little_endian(m: Machine, size: int) -> int:
+    if size > _DIGITS:
+        raise ValueError(f"a number of {size} bytes")
+    return int.from_bytes(m.take(size), "little", signed=True)
+
+
+def _no_marked(m: Machine) -> None:
+    m.marked()
+
+
+def _dict(m: Machine, pairs: list[Any]) -> None:
+    m.stack.append({})
+    m.set_items(pairs)
+
+
+_ACTIONS: dict[bytes, Callable[[Machine], None]] = {
+    b"\x80": _protocol,
+    b"\x95": _frame,
+    b"(": _push(lambda _: MARK),
+    b"0": _discard,
+    b"1": _no_marked,
+    b"2": _push(lambda m: m.stack[-1]),
+    b"N": _push(lambda _: None),
+    b"\x88": _push(lambda _: True),
+    b"\x89": _push(lambda _: False),
+    b"I": _push(lambda m: _integer(m.line())),
+    b"J": _push(lambda m: m.number("<i")),
+    b"K": _push(lambda m: m.number("<B")),
+    b"M": _push(lambda m: m.number("<H")),
+    b"L": _push(lambda m: _long(m.line())),
+    b"\x8a": _push(lambda m: _little_endian(m, m.number("<B"))),
+    b"\x8b": _push(lambda m: _little_endian(m, m.number("<i"))),
+    b"F": _push(lambda m: float(m.line()[:40])),
+    b"G": _push(lambda m: struct.unpack(">d", m.take(8))[0]),
+    b"S": _push(lambda m: _quoted(m.line())),
+    b"T": _push(lambda m: m.take(m.number("<i"))),
+    b"U": _push(lambda m: m.take(m.number("<B"))),
+    b"B": _push(lambda m: m.take(m.number("<I"))),
+    b"C": _push(lambda m: m.take(m.number("<B"))),
+    b"\x8e": _push(lambda m: m.take(m.number("<Q"))),
+    b"\x96": _push(lambda m: m.take(m.number("<Q"))),
+    b"V": _push(lambda m: m.line().decode("raw-unicode-escape")),
+    b"X": _push(lambda m: m.take(m.number("<I")).decode("utf-8", "surrogatepass")),
+    b"\x8c": _push(lambda m: m.take(m.number("<B")).decode("utf-8", "surrogatepass")),
+    b"\x8d": _push(lambda m: m.take(m.number("<Q")).decode("utf-8", "surrogatepass")),
+    b"]": _push(lambda _: []),
+    b"}": _push(lambda _: {}),
+    b")": _push(lambda _: ()),
+    b"\x85": _tuple(1),
+    b"\x86": _tuple(2),
+    b"\x87": _tuple(3),
+    b"t": _push(lambda m: tuple(m.marked())),
+    b"l": _push(lambda m: m.marked()),
+    b"d": lambda m: _dict(m, m.marked()),
+    b"a": lambda m: m.append([m.pop()]),
+    b"e": lambda m: m.append(m.marked()),
+    b"s": _set_item,
+    b"u": lambda m: m.set_items(m.marked()),
+    b"p": lambda m: m.remember(int(_long(m.line()))),
+    b"q": lambda m: m.remember(m.number("<B")),
+    b"r": lambda m: m.remember(m.number("<I")),
+    b"\x94": lambda m: m.remember(len(m.memo)),
+    b"g": _push(lambda m: m.memo[_long(m.line())]),
+    b"h": _push(lambda m: m.memo[m.number("<B")]),
+    b"j": _push(lambda m: m.memo[m.number("<I")]),
+    b"c": _global,
+    b"\x93": _stack_global,
+    b"R": _reduce,
+    b"\x81": _reduce,
+    b"\x92": _new_with_keywords,
+    b"b": lambda m: m.build(),
+}
+"""The instructions that are run. Missing are those that import by number, by persistent id or by class."""

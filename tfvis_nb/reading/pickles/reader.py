@@ -1,0 +1,134 @@
+"""Pickles of RunMetadata, as tfvis wrote them, and sessions that tftracer saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.multi_run import Part, read_parts
+from tfvis_nb.reading.pickles.opcodes import load
+from tfvis_nb.reading.pickles.restricted_vm import Global, Object
+from tfvis_nb.reading.pickles.tftracer import SESSION, SavedRun, kept_traces, saved_runs
+from tfvis_nb.reading.stepstats.decode import NO_EVENTS
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+_MESSAGES = {
+    Global("tensorflow.core.protobuf.config_pb2", "RunMetadata"): "RunMetadata",
+    Global("tensorflow.core.framework.step_stats_pb2", "StepStats"): "StepStats",
+}
+_ALLOWED = {
+    **_MESSAGES,
+    SESSION: "session",
+    Global("collections", "OrderedDict"): "dict",
+    Global("datetime", "datetime"): "time",
+    Global("datetime", "timedelta"): "time",
+}
+_OLD = re.compile(rb"\(?(?:c[\w.]+\n[\w.]+\n|i[\w.]+\n[\w.]+\n|[dl]p\d+\n|\(?[SVIL][^\n]*\n|lp?\d*\n)")
+
+_CERTAIN = re.compile(rb"\(?ctensorflow\.[\w.]+\n\w+\n")
+
+
+def is_pickle(data: Data) -> bool:
+    """Tell whether `data` is a pickle, by how it begins.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> from tfvis_nb.reading.pickles.reader import is_pickle
+    >>> [is_pickle(pickle.dumps([1], protocol)) for protocol in range(6)]
+    [True, True, True, True, True, True]
+    """
+    head = bytes(data[:512])
+    if head[:1] == b"\x80":
+        return head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
+    # Protocols 0 and 1 have no mark: a global, a list or dict that is remembered, and the stop at the end.
+    known = _OLD.match(head) is not None or head[:2] in (b"]q", b"}q")
+    return bool(_CERTAIN.match(head)) or (known and bytes(data[-64:]).rstrip(b"\n").endswith(b"."))
+
+
+def read(data: Data, label: str) -> Trace:
+    """Read a pickle of one RunMetadata, of a list of them, or of a tftracer session.
+
+    Nothing that the pickle names is imported or called; see `tfvis_nb.reading.pickles.restricted_vm`.
+
+    Raises
+    ------
+    TraceFormatError
+        When it is damaged, is of something else, or names anything that those do not.
+    EmptyTraceError
+        When no run was traced into it.
+    """
+    notes: list[str] = []
+    parts = messages(data, label, notes)
+    return read_parts(parts, notes, f"{label}: a pickle in which no run was traced; {NO_EVENTS}")
+
+
+def messages(data: Data, label: str, notes: list[str]) -> list[Part]:
+    """Return the serialised messages that a pickle holds, each once; what is to be said goes to `notes`.
+
+    Raises
+    ------
+    TraceFormatError
+        When it is damaged, is of something else, or names anything that those do not.
+    """
+    built = load(data, label, _ALLOWED)
+    if isinstance(built, Object) and built.made_by == SESSION:
+        parts = list(_session(built, label, notes))
+    else:
+        runs = list(built) if isinstance(built, (list, tuple)) else [built]
+        parts = [_part(run, label if len(runs) == 1 else f"{label}, run {n}") for n, run in enumerate(runs)]
+    return list({id(part.data): part for part in parts}.values())
+
+
+def tftracer_session(data: Data, label: str) -> list[SavedRun]:
+    """Return what a pickle of a tftracer session tells of each run, with its traces as serialised messages.
+
+    A message that is there several times is in it once.
+
+    Raises
+    ------
+    TraceFormatError
+        When it is damaged, or a pickle of something else.
+    """
+    built = load(data, label, _ALLOWED)
+    if not isinstance(built, Object) or built.made_by != SESSION:
+        raise TraceFormatError(f"{label}: a pickle, but none of a tftracer session", foreign=True)
+    runs = saved_runs(built, label)
+    seen: set[int] = set()
+    for run in runs:
+        parts = [(ended, trace and _part(trace, label)) for ended, trace in run.traces]
+        run.traces = []
+        for ended, part in parts:
+            if part is None or id(part.data) not in seen:
+                run.traces.append((ended, part and part.data))
+            if part is not None:
+                seen.add(id(part.data))
+    return runs
+
+
+def _session(session: Object, label: str, notes: list[str]) -> Iterator[Part]:
+    """Yield the traces of a session, run by run; those that tftracer no longer kept are None."""
+    runs = kept_traces(session, label)
+    gone = sum(trace is None for kept in runs.values() for trace in kept)
+    count = sum(map(len, runs.values()))
+    if gone:
+        notes.append(f"{gone} of the {count} traces of the session were no longer kept by tftracer")
+    for run, kept in runs.items():
+        for number, trace in enumerate(kept):
+            if trace is not None:
+                yield _part(trace, f"{label}, run {run}, trace {number}")
+
+
+def _part(run: Any, label: str) -> Part:
+    if not isinstance(run, Object) or run.made_by not in _MESSAGES:
+        what = str(run.made_by) if isinstance(run, Object) else type(run).__name__
+        raise TraceFormatError(f"{label}: a pickle of {what[:120]}, not of RunMetadata", foreign=True)
+    state = run.state if isinstance(run.state, dict) else {}
+    # A pickle of Python 2 has bytes where later ones have text.
+    data = state.get("serialized", state.get(b"serialized", b""))
+    if not isinstance(data, bytes):
+        raise TraceFormatError(f"{label}: a pickled {_MESSAGES[run.made_by]} whose state is no bytes")
+    return Part(label, data, _MESSAGES[run.made_by])

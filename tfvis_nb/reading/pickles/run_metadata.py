@@ -1,0 +1,75 @@
+"""Pickles of one RunMetadata, read and written without TensorFlow: nothing they name is imported."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.gate import gate
+from tfvis_nb.reading.pickles.reader import is_pickle, messages
+from tfvis_nb.reading.sources.unpacking import unpack
+
+# Protocol 3 is the latest that every Python 3 reads: the oldest TensorFlows run on 3.4.
+_BEFORE = b"\x80\x03ctensorflow.core.protobuf.config_pb2\nRunMetadata\n)R}X\x0a\x00\x00\x00serializedB"
+_AFTER = b"sb."
+_MOST = 2**32 - 1
+
+
+def pickled(message: bytes) -> bytes:
+    """Return what ``pickle.dumps`` makes of a serialised RunMetadata; tfvis and tftracer load it.
+
+    Raises
+    ------
+    ValueError
+        If the message has 4 GiB or more.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> from tensorflow.core.protobuf.config_pb2 import RunMetadata
+    >>> from tfvis_nb.reading.pickles.run_metadata import pickled
+    >>> pickle.loads(pickled(RunMetadata().SerializeToString())) == RunMetadata()
+    True
+    """
+    if len(message) > _MOST:
+        raise ValueError(f"a RunMetadata of {len(message)} bytes; a pickle of protocol 3 holds {_MOST}")
+    return _BEFORE + struct.pack("<I", len(message)) + message + _AFTER
+
+
+def unpickled(path: Path) -> bytes:
+    """Return the serialised RunMetadata of a pickle, which may be compressed with gzip or xz.
+
+    Raises
+    ------
+    TraceFormatError
+        When the file is no pickle, or one of something else or of several runs.
+    OSError
+        When it cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tfvis_nb.reading.pickles.run_metadata import pickled, unpickled
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "step.pickle")
+    ...     _ = path.write_bytes(pickled(b"abc"))
+    ...     unpickled(path)
+    b'abc'
+    """
+    label = str(path)
+    data = unpack(path.read_bytes(), label)
+    if not is_pickle(data):
+        raise TraceFormatError(f"{label}: no pickle; tfvis_nb.read_trace reads traces of other formats")
+    with gate(label):
+        runs = messages(data, label, [])
+    if len(runs) != 1:
+        raise TraceFormatError(
+            f"{label}: a pickle of {len(runs)} traces, not of one; tfvis_nb.read_trace reads them as steps"
+        )
+    if runs[0].message != "RunMetadata":
+        raise TraceFormatError(
+            f"{label}: a pickle of {runs[0].message}, not of RunMetadata; tfvis_nb.read_trace reads it"
+        )
+    return bytes(runs[0].data)

@@ -1,0 +1,105 @@
+"""Members of a tar archive, in memory: nothing is unpacked to disk, and no path in it is trusted."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.sources.files import MOST_FILES, natural
+from tfvis_nb.reading.stepstats.recorded_step import text
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+_LONGEST_HEADER = 1 << 12
+"""Bytes of a header that only has a long name, or other words on the member behind it."""
+
+_HEADERS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+
+
+class Member(NamedTuple):
+    """A regular file in an archive: its name, which is only shown, and its content."""
+
+    name: str
+    data: Data
+
+
+class _Header(tarfile.TarInfo):
+    """A header that is refused where its size is one that no archive has."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
+        header = super().frombuf(buf, encoding, errors)
+        if header.size < 0 or (header.type in _HEADERS and header.size > _LONGEST_HEADER):
+            raise tarfile.HeaderError("a size that no header has")
+        return header
+
+
+def is_tar(data: Data) -> bool:
+    """Tell whether `data` begins like a tar archive of POSIX or GNU.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.sources.archive import is_tar
+    >>> is_tar(bytes(257) + b"ustar" + bytes(250))
+    True
+    """
+    return bytes(data[257:262]) == b"ustar"
+
+
+def members(data: Data, label: str) -> list[Member]:
+    """Return the regular files of a tar archive, in the order of the numbers in their names.
+
+    Links, devices and sparse files are no traces and are passed over.
+
+    Raises
+    ------
+    TraceFormatError
+        Where a header is damaged or a member runs past the end.
+    """
+    return sorted(_walk(data, label), key=lambda member: natural(member.name))
+
+
+def _walk(data: Data, label: str) -> Iterator[Member]:
+    import pyarrow as pa
+
+    at = 0
+    # Arrow reads where the bytes lie; io.BytesIO would copy a large archive.
+    with pa.BufferReader(pa.py_buffer(data)) as file:
+        try:
+            archive = tarfile.TarFile(fileobj=file, tarinfo=_Header, encoding="utf-8", errors="replace")
+            count = 0
+            while at + tarfile.BLOCKSIZE <= len(data) and (header := archive.next()):
+                count += 1
+                if count > MOST_FILES:
+                    raise TraceFormatError(f"{label}: a tar archive of more than {MOST_FILES:,} files")
+                left = len(data) - header.offset_data
+                if header.size > left:
+                    raise TraceFormatError(
+                        f"{label}: a tar archive that is cut off: the member at byte {header.offset} has "
+                        f"{header.size} bytes, {left} are left"
+                    )
+                if archive.offset <= at:
+                    raise tarfile.ReadError("a member that ends before it begins")
+                at = archive.offset
+                if header.isreg() and not header.issparse():
+                    start = header.offset_data
+                    yield Member(
+                        text(header.name.encode("utf-8", "replace")), data[start : start + header.size]
+                    )
+        except (tarfile.TarError, OSError, ValueError) as error:
+            if isinstance(error, TraceFormatError):
+                raise
+            raise TraceFormatError(_damage(at, label)) from None
+    if bytes(data[at : at + tarfile.BLOCKSIZE]).strip(b"\0") and at + tarfile.BLOCKSIZE <= len(data):
+        raise TraceFormatError(_damage(at, label))
+
+
+def _damage(at: int, label: str) -> str:
+    return f"{label}: a damaged tar archive: no member begins at byte {at}"

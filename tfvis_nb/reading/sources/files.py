@@ -1,0 +1,201 @@
+"""Folders and patterns -> the files to read, in an order that does not depend on the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tfvis_nb.core.errors import TraceFormatError
+
+_TRACE_FILE = re.compile(
+    r"(?:\.(?:pb|pbtxt|pickle|pkl|json|parquet|trace|tar)|run_meta\.v\d+)(?:\.gz|\.xz)?$|tfevents"
+)
+_FORMAT = re.compile(r"\.(?:gz|xz|pb|pbtxt|pickle|pkl|json|parquet|trace|xplane)$", re.IGNORECASE)
+_PROFILES = ("plugins", "profile")
+_LARGE = 1 << 26
+"""Bytes; a larger file is read only when it is named like a trace: checkpoints lie beside traces."""
+
+MOST_FILES = 10_000
+_MOST_SEEN = 200_000
+"""Files to read of a folder, and to look at: ``/`` has no end, and whoever names it has made a mistake."""
+
+_SYSTEM = (Path("/proc"), Path("/sys"))
+
+
+class Found(NamedTuple):
+    """The files of a folder or pattern, and what is to be said of the choice."""
+
+    files: list[Path]
+    notes: list[str]
+
+
+def find(path: Path) -> Found | None:
+    """Return the files of a folder or a pattern, in the order of the numbers in their names; None for a file.
+
+    Of the profiles that TensorFlow and JAX lay below a log folder, in ``plugins/profile/<time>``,
+    the newest is taken: one file for each host.
+
+    Raises
+    ------
+    FileNotFoundError
+        When nothing matches a pattern.
+    TraceFormatError
+        When a folder holds no files, or too many.
+    """
+    if path.is_dir():
+        found = _of_folder(path)
+        if not found.files:
+            raise TraceFormatError(f"{path}: a folder without any file that can be a trace")
+    elif any(letter in str(path) for letter in "*?[") and not os.path.lexists(path):
+        found = Found(sorted({file for file in _matching(path) if file.is_file()}, key=_order), [])
+        if not found.files:
+            raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", str(path))
+    else:
+        return None
+    if len(found.files) > MOST_FILES:
+        raise TraceFormatError(f"{path}: {len(found.files)} files; name fewer by a pattern")
+    return found
+
+
+def _of_folder(folder: Path) -> Found:
+    """Return what may be a trace: files of moderate size in the folder, below it those named like one."""
+    files: list[Path] = []
+    large: list[Path] = []
+    runs: dict[Path, list[Path]] = {}
+    below = _below(folder)
+    for file in sorted(below.files, key=_order):
+        inside = file.relative_to(folder).parts
+        named = _TRACE_FILE.search(file.name) is not None
+        if file.absolute().parts[-4:-2] == _PROFILES:
+            runs.setdefault(file.parent, []).append(file)
+        elif named or (len(inside) == 1 and file.stat().st_size < _LARGE):
+            files.append(file)
+        elif len(inside) == 1:
+            large.append(file)
+    chosen, notes = _newest(runs)
+    if large:
+        notes.append(f"large files that are not named like traces were left out: {listed(large)}")
+    return Found(sorted([*files, *chosen], key=_order), notes + below.notes)
+
+
+def _below(folder: Path) -> Found:
+    """Return the files in a folder and in those below it, but for hidden ones, and what was not looked into.
+
+    What the kernel shows of processes and devices looks like files: reading it may never end.
+    """
+    files: list[Path] = []
+    seen = 0
+    system = _devices(_SYSTEM) - _devices([Path("/")])
+    if _devices([folder]) & system:
+        raise TraceFormatError(f"{folder}: the system makes this folder up, there is no trace in it")
+    left_out: list[str] = []
+    for place, folders, names in os.walk(folder):
+        seen += len(folders) + len(names)
+        if seen > _MOST_SEEN:
+            raise TraceFormatError(
+                f"{folder}: more than {_MOST_SEEN:,} files and folders are below this;"
+                " name the folder in it that has the traces"
+            )
+        shown = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in shown if not _devices([Path(place, name)]) & system]
+        left_out += [str(Path(place, name)) for name in shown if name not in folders]
+        files += filter(_is_file, (Path(place, name) for name in names if not name.startswith(".")))
+    if not left_out:
+        return Found(files, [])
+    return Found(
+        files, [f"folders that the system makes up were left out: {', '.join(sorted(left_out)[:8])}"]
+    )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # nobody may look at it
+
+
+def _devices(folders: Iterable[Path]) -> set[int]:
+    """Return the file systems that some folders are of."""
+    devices = set()
+    for folder in folders:
+        with suppress(OSError):
+            devices.add(folder.stat().st_dev)
+    return devices
+
+
+def _newest(runs: dict[Path, list[Path]]) -> tuple[list[Path], list[str]]:
+    """Choose the files of the newest profile, and say what was left out; `runs` are folders with files."""
+    hosts = {run: chosen for run, files in runs.items() if (chosen := _hosts(files))}
+    if not hosts:
+        return [file for files in runs.values() for file in files], []
+    # The folders are named for the time they were made at.
+    *older, newest = sorted(hosts, key=lambda run: (natural(run.name), str(run)))
+    notes = []
+    if older:
+        left_out = listed(older[::-1])
+        notes.append(f"of {len(hosts)} profiles the newest was read: {newest.name}; left out: {left_out}")
+    if beside := [file for file in runs[newest] if file not in hosts[newest]]:
+        notes.append(f"files beside those of the hosts in a profile were left out: {listed(beside)}")
+    return hosts[newest], notes
+
+
+def _hosts(files: list[Path]) -> list[Path]:
+    # Until TensorFlow 2.3 a profile was the trace viewer's file alone.
+    return [file for file in files if ".xplane.pb" in file.name] or [
+        file for file in files if file.name.endswith((".trace.json.gz", ".trace.json", ".trace"))
+    ]
+
+
+def listed(paths: Sequence[str | Path]) -> str:
+    """Name the first few of some files, in bounds.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.sources.files import listed
+    >>> listed(["logs/step1.pb", "logs/step2.pb"]), listed(["a"] * 10)
+    ('step1.pb, step2.pb', 'a, a, a, a, a, a, a, a and 2 more')
+    """
+    more = f" and {len(paths) - 8} more" if len(paths) > 8 else ""
+    return ", ".join(str(path).rpartition("/")[2][:80] for path in paths[:8]) + more
+
+
+def _matching(pattern: Path) -> Iterator[Path]:
+    """Yield what matches a pattern, absolute or not."""
+    fixed = Path(pattern.anchor) if pattern.is_absolute() else Path()
+    yield from fixed.glob(str(pattern.relative_to(fixed)) if pattern.is_absolute() else str(pattern))
+
+
+def _order(file: Path) -> list[tuple[int, int, str]]:
+    return natural(str(file))
+
+
+def stem(name: str) -> str:
+    """Return the name of a file without what only says its format.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.sources.files import stem
+    >>> stem("step3.pb.xz"), stem("host.xplane.pb"), stem("run_meta.v1"), stem(".pb")
+    ('step3', 'host', 'run_meta.v1', '.pb')
+    """
+    while (shorter := _FORMAT.sub("", name)) not in (name, ""):
+        name = shorter
+    return name
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """Return a key that sorts ``step10`` behind ``step9``.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.sources.files import natural
+    >>> sorted(["step10.pb", "step9.pb"], key=natural)
+    ['step9.pb', 'step10.pb']
+    """
+    parts = re.split(r"([0-9]{1,18})", name)
+    return [(0, int(part), "") if number % 2 else (1, 0, part) for number, part in enumerate(parts)]

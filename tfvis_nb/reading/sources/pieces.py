@@ -1,0 +1,218 @@
+"""What the caller hands in -> bytes with a name: files, bytes, messages, compressed or not."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from traceback import clear_frames
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.gate import gate
+from tfvis_nb.reading.sources.archive import is_tar, members
+from tfvis_nb.reading.sources.damage import briefly
+from tfvis_nb.reading.sources.files import find
+from tfvis_nb.reading.sources.unpacking import Allowance, Budget, unpack
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+MESSAGES = ("RunMetadata", "StepStats")
+
+ACCEPTED = "a path, bytes, a RunMetadata, a StepStats, a Trace, an open binary file, or an iterable of those"
+
+_LARGE = 1 << 22
+_TABLES = (dict, pd.DataFrame, pd.Series, np.ndarray, np.generic)
+"""What can be iterated over, and holds no traces."""
+
+
+class Piece(NamedTuple):
+    """Bytes to read.
+
+    Attributes
+    ----------
+    label, title
+        The name they go by in errors, and a short one for the picture.
+    message
+        Their message type, where it is known.
+    found_in
+        The folder, pattern or archive that they were found in. Nobody named them: one that is
+        no trace does not keep the others from being read.
+    allowance
+        What it may unpack to.
+    """
+
+    label: str
+    data: Data
+    allowance: Allowance
+    title: str = ""
+    message: str = ""
+    found_in: str = ""
+
+
+class Skipped(NamedTuple):
+    """What was found and cannot be read: only text, as an error would keep the bytes that it is about.
+
+    Attributes
+    ----------
+    label, found_in
+        Its name, and where it was found.
+    said, briefly
+        Why, as the error said it, and for a note that names the file.
+    foreign
+        Whether it is plainly something else than a trace.
+    """
+
+    label: str
+    found_in: str
+    said: str
+    briefly: str
+    foreign: bool
+
+
+def skipped(label: str, found_in: str, error: OSError | TraceFormatError) -> Skipped:
+    """Keep what an error says, and let go of the bytes that its frames hold, often in a circle."""
+    cause: BaseException | None = error
+    while cause is not None:
+        clear_frames(cause.__traceback__)
+        cause = cause.__context__
+    foreign = isinstance(error, TraceFormatError) and error.foreign
+    return Skipped(label, found_in, str(error), briefly(error, label), foreign)
+
+
+class Remark(NamedTuple):
+    """What is to be said of the choice of files."""
+
+    note: str
+
+
+def pieces(source: Any, budget: Budget) -> Iterator[Piece | Skipped | Remark | Trace]:
+    """Yield the steps of `source` one by one, each loaded only when it is asked for.
+
+    Parameters
+    ----------
+    source
+        A path, also of a folder or with ``*`` in it, an open binary file, bytes, a RunMetadata,
+        a StepStats, a Trace, or an iterable of those.
+    budget
+        How much may be unpacked.
+
+    Raises
+    ------
+    TypeError
+        When it is none of these.
+    OSError
+        When a file cannot be read.
+    TraceFormatError
+        When a compressed file is damaged, or unpacks to more than it may.
+    """
+    if isinstance(source, Trace):
+        yield source
+    elif isinstance(source, (str, os.PathLike)):
+        if source == "":
+            raise ValueError("the path is empty; the current folder is '.'")
+        yield from _of_files(Path(os.fspath(source)).expanduser(), budget)
+    elif isinstance(source, (bytes, bytearray, memoryview)):
+        data = bytes(source)
+        yield from _members(_unpacked(f"{len(data)} bytes", data, budget))
+    elif message := _message_name(source):
+        label = f"this {message}"
+        with gate(label):
+            data = source.SerializeToString()
+        yield Piece(label, data, budget.of_file(len(data)), message=message)
+    elif callable(getattr(source, "read", None)):
+        yield from _of_open_file(source, budget)
+    elif isinstance(source, Iterable) and not isinstance(source, _TABLES):
+        for item in source:
+            yield from pieces(item, budget)
+    else:
+        hint = (
+            "; a table like trace.events becomes one by Trace(table)"
+            if isinstance(source, pd.DataFrame)
+            else ""
+        )
+        raise TypeError(f"cannot read a trace from {type(source).__name__}; give {ACCEPTED}{hint}")
+
+
+def _of_open_file(file: Any, budget: Budget) -> Iterator[Piece | Skipped]:
+    """Yield the pieces of what an open file still has to be read."""
+    data = b"" if isinstance(file, io.TextIOBase) else file.read()
+    if isinstance(file, io.TextIOBase) or not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(
+            f"{type(file).__name__} is open as text; open the file with mode 'rb', or give its path"
+        )
+    name = getattr(file, "name", "")
+    name = name if isinstance(name, str) else ""
+    label = name or f"{len(data)} bytes"
+    yield from _members(_unpacked(label, bytes(data), budget, Path(name).name))
+
+
+def _of_files(path: Path, budget: Budget) -> Iterator[Piece | Skipped | Remark]:
+    """Yield the pieces of a file, or of the files of a folder or pattern."""
+    found = find(path)
+    if found is None:
+        yield from _members(_unpacked(str(path), _content(path), budget, path.name))
+        return
+    yield from map(Remark, found.notes)
+    for file in found.files:
+        try:
+            piece = _unpacked(str(file), _content(file), budget, file.name, str(path))
+            yield from _members(piece)
+        except (OSError, TraceFormatError) as error:
+            yield skipped(str(file), str(path), error)
+
+
+def _unpacked(label: str, data: Data, budget: Budget, title: str = "", found_in: str = "") -> Piece:
+    allowance = budget.of_file(len(data))
+    with gate(label):
+        return Piece(label, unpack(data, label, allowance), allowance, title, found_in=found_in)
+
+
+def _members(piece: Piece) -> Iterator[Piece | Skipped]:
+    """Yield a piece, or what it holds where it is an archive."""
+    if not is_tar(piece.data):
+        yield piece
+        return
+    with gate(piece.label):
+        inside = members(piece.data, piece.label)
+    if not inside:
+        raise TraceFormatError(f"{piece.label}: a tar archive without any file")
+    for member in inside:
+        label = f"{piece.label}: {member.name}"
+        found_in = piece.found_in or piece.label
+        try:
+            with gate(label):
+                data = unpack(member.data, label, piece.allowance)
+        except TraceFormatError as error:
+            yield skipped(label, piece.label, error)
+            continue
+        yield piece._replace(label=label, data=data, title=member.name.rpartition("/")[2], found_in=found_in)
+
+
+def _message_name(source: Any) -> str:
+    """Return ``RunMetadata`` or ``StepStats`` when `source` is one, of whatever TensorFlow."""
+    name = str(getattr(getattr(source, "DESCRIPTOR", None), "full_name", "")).rpartition(".")[2]
+    if not hasattr(source, "SerializeToString"):
+        return ""
+    if name not in MESSAGES:
+        raise TypeError(
+            f"cannot read a trace from a {name or 'message'} message; it takes {' or '.join(MESSAGES)}"
+        )
+    return name
+
+
+def _content(path: Path) -> Data:
+    """Read a file into memory that NumPy allocates: in large pages, which takes a third of the time."""
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < _LARGE:
+            return file.read()
+        view = np.empty(size, np.uint8).data
+        filled = 0
+        while count := file.readinto(view[filled:]):
+            filled += count
+    return view[:filled]

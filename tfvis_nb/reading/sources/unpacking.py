@@ -1,0 +1,221 @@
+"""Packed bytes -> what is in them, within bounds: a few kilobytes can unpack to more than any memory."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import zlib
+from operator import index
+from typing import Protocol, SupportsIndex
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.sources.damage import ends_early
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+MOST = 8 << 30
+"""Bytes that one call of `tfvis_nb.read_trace` unpacks."""
+
+RATIO = 128
+"""How many times its own size a file may unpack to; traces reach 33, zeros 200 to 7,000."""
+
+SMALL = 1 << 26
+"""Bytes that any file may unpack to, whatever its ratio."""
+
+_XZ = b"\xfd7zXZ\x00"
+_GZIP = b"\x1f\x8b\x08"
+_GZIP_WINDOW = 31  # zlib's 15-bit window, plus 16 for a gzip header
+_PIECE = 1 << 14
+_MOST_MEMBERS = 100_000
+_XZ_MEMORY = 1 << 28
+"""Bytes; the strongest setting of xz needs a quarter of it to unpack."""
+
+
+class Budget:
+    """How many bytes may still be unpacked while a source is read.
+
+    Parameters
+    ----------
+    most
+        Bytes in all; None for `MOST`, and for each file `RATIO` times its size.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When it is no number of bytes.
+    """
+
+    def __init__(self, most: SupportsIndex | None = None) -> None:
+        try:
+            self.most = MOST if most is None else index(most)
+        except TypeError:
+            raise TypeError(f"max_unpacked_bytes is a number of bytes or None, not {most!r}") from None
+        if self.most < 0:
+            raise ValueError(f"max_unpacked_bytes is a number of bytes, and {most} is negative")
+        self.limited = most is None
+        self.left = self.most
+
+    def of_file(self, size: int) -> Allowance:
+        """Return what a file of `size` bytes may unpack to."""
+        return Allowance(self, size)
+
+
+class Allowance:
+    """What one file, with the archives and streams in it, may unpack to."""
+
+    def __init__(self, budget: Budget, size: int) -> None:
+        self._budget = budget
+        self.size = size
+        self._unpacked = 0
+
+    def take(self, count: int, label: str, *, read: int | None = None) -> None:
+        """Count bytes before they are made, or as they are.
+
+        Parameters
+        ----------
+        count
+            How many.
+        label
+            What errors call the file.
+        read
+            Of how many packed bytes all so far were made; None for all of the file.
+
+        Raises
+        ------
+        TraceFormatError
+            When they are too many.
+
+        Examples
+        --------
+        >>> from tfvis_nb.reading.sources.unpacking import Budget
+        >>> Budget(most=1000).of_file(10).take(1001, "step.pb.xz")
+        Traceback (most recent call last):
+        ...
+        tfvis_nb.core.errors.TraceFormatError: step.pb.xz: unpacks to more than 1,000 bytes; ...
+        """
+        self._unpacked += count
+        self._budget.left -= count
+        if self._budget.left < 0:
+            raise TraceFormatError(
+                f"{label}: unpacks to more than {self._budget.most:,} bytes; "
+                "if you trust it, raise max_unpacked_bytes (tfvis-nb: --max-unpacked)"
+            )
+        packed = self.size if read is None else min(read, self.size)
+        if self._budget.limited and self._unpacked > max(SMALL, RATIO * packed):
+            raise TraceFormatError(
+                f"{label}: unpacks to more than {RATIO} times its {self.size:,} bytes; "
+                "if you trust it, set max_unpacked_bytes (tfvis-nb: --max-unpacked)"
+            )
+
+
+class _Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: Data, /) -> bytes: ...
+
+
+def unpack(data: Data, label: str, allowance: Allowance | None = None) -> Data:
+    """Decompress xz and gzip, told by their first bytes; other data is returned as it is.
+
+    Parameters
+    ----------
+    data
+        A whole file, or a member of an archive.
+    label
+        What errors call it.
+    allowance
+        How much it may unpack to; that of a file by itself unless given.
+
+    Raises
+    ------
+    TraceFormatError
+        When it is damaged, or unpacks to more.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> from tfvis_nb.reading.sources.unpacking import unpack
+    >>> unpack(gzip.compress(b"abc") + gzip.compress(b"def"), "a.gz")
+    b'abcdef'
+    """
+    magic = bytes(data[:6])
+    kind = "xz" if magic == _XZ else "gzip" if magic.startswith(_GZIP) else ""
+    if not kind:
+        return data
+    allowance = allowance or Budget().of_file(len(data))
+    view = memoryview(data)
+    made = io.BytesIO()
+    at = members = 0
+    try:
+        while bytes(view[at : at + len(_XZ)]) == _XZ if kind == "xz" else at < len(view):
+            members += 1
+            if members > _MOST_MEMBERS:
+                raise TraceFormatError(f"{label}: more than {_MOST_MEMBERS:,} {kind} files laid into one")
+            at = _unpacked_member(view, at, kind, made, label, allowance)
+            at = _behind_zeros(view, at)
+    except EOFError:
+        said = ends_early(f"{'an' if kind == 'xz' else 'a'} {kind} file", len(data))
+        raise TraceFormatError(f"{label}: {said}") from None
+    except (lzma.LZMAError, zlib.error) as error:
+        raise TraceFormatError(f"{label}: damaged {kind} file of {len(data)} bytes: {error}") from None
+    return made.getvalue()
+
+
+def inflate(data: bytes, label: str, allowance: Allowance) -> bytes:
+    """Decompress a zlib stream.
+
+    Raises
+    ------
+    TraceFormatError
+        When it is damaged, cut off, or unpacks to more than it may.
+
+    Examples
+    --------
+    >>> import zlib
+    >>> from tfvis_nb.reading.sources.unpacking import Budget, inflate
+    >>> inflate(zlib.compress(b"abc"), "a graph", Budget().of_file(20))
+    b'abc'
+    """
+    stream = zlib.decompressobj()
+    made = io.BytesIO()
+    try:
+        for at in range(0, len(data), _PIECE):
+            piece = stream.decompress(data[at : at + _PIECE])
+            allowance.take(len(piece), label)
+            made.write(piece)
+    except zlib.error as error:
+        raise TraceFormatError(f"{label}: damaged: {error}") from None
+    if not stream.eof:
+        raise TraceFormatError(f"{label}: {ends_early('a zlib stream', len(data))}")
+    return made.getvalue()
+
+
+def _unpacked_member(
+    view: memoryview, at: int, kind: str, made: io.BytesIO, label: str, allowance: Allowance
+) -> int:
+    """Unpack the file that begins at `at`; return where it ends."""
+    stream: _Decompressor = (
+        lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+        if kind == "xz"
+        else zlib.decompressobj(_GZIP_WINDOW)
+    )
+    whole = len(view) == allowance.size
+    while not stream.eof:
+        if at >= len(view):
+            raise EOFError
+        piece = stream.decompress(view[at : at + _PIECE])
+        at = min(at + _PIECE, len(view))
+        allowance.take(len(piece), label, read=at if whole else None)
+        made.write(piece)
+    return at - len(stream.unused_data)
+
+
+def _behind_zeros(view: memoryview, at: int) -> int:
+    """Return where the next byte is that is not 0: files in a file may be padded."""
+    while at < len(view):
+        piece = bytes(view[at : at + _PIECE])
+        if rest := piece.lstrip(b"\0"):
+            return at + len(piece) - len(rest)
+        at += len(piece)
+    return at

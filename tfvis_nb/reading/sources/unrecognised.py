@@ -1,0 +1,51 @@
+"""Recognise files that people mistake for a trace, so that the error can say what they are."""
+
+from __future__ import annotations
+
+import re
+
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+READABLE = (
+    "read_trace reads RunMetadata and StepStats (binary, text, pickled, in event files), XSpace, "
+    "Chrome trace events and tables written by Trace.to_parquet"
+)
+
+_SQLITE = b"SQLite format 3"
+_APPLICATION_AT = 68
+_SESSION = b"tfvs"
+"""The ``application_id`` in the database of a session."""
+
+_MAGIC = (
+    (b"PK\x03\x04", "a zip archive (perhaps a saved Keras model); unpack it first"),
+    (b"\x89PNG", "a PNG image"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (_SQLITE, "an SQLite database, perhaps of Nsight Systems"),
+    (b"BZh", "a bzip2 file; unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard file; unpack it first"),
+)
+
+
+def recognise(data: Data) -> str:
+    """Return what `data` is when it is plainly something else than a trace, or an empty text.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.sources.unrecognised import recognise
+    >>> recognise(b"<!doctype html>")
+    'an HTML or XML page'
+    """
+    head = bytes(data[:4096])
+    if head.startswith(_SQLITE) and head[_APPLICATION_AT:].startswith(_SESSION):
+        return "a session of tfvis_nb; tfvis_nb.open_session(path).read(number) gives a trace of it"
+    for magic, what in _MAGIC:
+        if head.startswith(magic):
+            return what
+    words = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if re.match(rb"<(?:!doctype|html|svg|\?xml)", words, re.IGNORECASE):
+        return "an HTML or XML page"
+    if words and re.fullmatch(rb"[\t\n\r\x20-\x7e]*", head):
+        first = words.split(None, 1)[0][:40].decode("ascii")
+        return f"text that begins with {first!r}, which no RunMetadata or StepStats does"
+    return ""

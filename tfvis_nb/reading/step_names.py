@@ -1,0 +1,66 @@
+"""Several files -> steps that are called by their files, and a note on files that came twice."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.sources.files import stem
+from tfvis_nb.reading.sources.pieces import Piece
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+from tfvis_nb.reading.xspace.reader import RecordedHost
+
+_HEAD = 1 << 20
+_TAIL = 1 << 16
+
+
+def name_steps(read: Sequence[RecordedStep | RecordedHost | Trace], files: Sequence[str]) -> None:
+    """Call steps that have no label of their own by the files they were read from.
+
+    Parameters
+    ----------
+    read
+        What was read of each file.
+    files
+        The names of the files, empty for what is none: a `Trace` of the caller's is not touched.
+    """
+    for item, file in zip(read, files, strict=True):
+        name = stem(file)
+        if not name:
+            continue
+        if isinstance(item, RecordedStep):
+            item.name = item.name or name
+        elif isinstance(item, Trace):
+            for step in item.events["step"].unique().tolist():
+                if step >= 0 and not item.step_labels.get(step):
+                    item.step_labels[step] = name
+
+
+class Repeats:
+    """Counts how often each recording is given, by its bytes: a copy under another name is the same."""
+
+    def __init__(self) -> None:
+        self._count: Counter[tuple[int, int, int]] = Counter()
+        self._label: dict[tuple[int, int, int], str] = {}
+
+    def add(self, piece: Piece | Trace) -> None:
+        """Take what was read."""
+        if isinstance(piece, Trace):
+            key, label = (id(piece), 0, 0), piece.title
+        else:
+            # Every recording has its own times in the first rows: the whole need not be looked at.
+            head, tail = bytes(piece.data[:_HEAD]), bytes(piece.data[-_TAIL:])
+            key, label = (len(piece.data), zlib.crc32(head), zlib.crc32(tail)), piece.title or piece.label
+        self._count[key] += 1
+        self._label.setdefault(key, label)
+
+    @property
+    def notes(self) -> list[str]:
+        """One line for each recording that came more than once."""
+        return [
+            f"the same recording was given {times} times: {self._label[key][:80] or 'a trace'}"
+            for key, times in self._count.items()
+            if times > 1
+        ]

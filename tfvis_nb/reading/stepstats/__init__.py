@@ -1,0 +1,1 @@
+"""StepStats and RunMetadata, binary or text, of every TensorFlow."""

@@ -1,0 +1,58 @@
+"""Aggregate lanes: ``stream:all`` and ``memcpy`` repeat the rows of the other lanes of their GPU."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from tfvis_nb.core.devices import block_numbers
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+
+_TIMES = ("all_start_micros", "all_end_rel_micros", "scheduled_micros")
+
+
+def _groups(step: RecordedStep) -> np.ndarray:
+    """Number the GPU of each entry within its block; -1 for entries that no aggregate lane covers."""
+    numbers = block_numbers(step.places)
+    groups = [
+        block << 16 | where.ordinal & 0xFFFF if where.family == "gpu" and where.lane != "sync" else -1
+        for block, where in zip(numbers, step.places, strict=True)
+    ]
+    return np.array(groups, np.int64)
+
+
+def same_times(step: RecordedStep, aggregates: RecordedStep) -> bool:
+    """Tell whether the aggregate lanes hold exactly the times of the other lanes of their GPU."""
+    sides: list[np.ndarray] = []
+    for side in (step, aggregates):
+        group = _groups(side)[side.entry] if len(side.entry) else np.zeros(0, np.int64)
+        mixed = group.astype(np.uint64)
+        for name in _TIMES if len(side.entry) else ():
+            mixed = (mixed ^ side.numbers(name).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        sides.append(np.sort(mixed[group >= 0]))
+    return np.array_equal(sides[0], sides[1])
+
+
+def without_repeats(step: RecordedStep) -> RecordedStep:
+    """Drop each row of an aggregate lane whose name, label and times another lane has too."""
+    import pyarrow as pa
+
+    group = _groups(step)[step.entry].tolist()
+    fields = [step.numbers(name).tolist() for name in _TIMES]
+    names = [value for chunk in step.chunks for value in chunk.field("node_name").to_pylist()]
+    labels = [value for chunk in step.chunks for value in chunk.field("timeline_label").to_pylist()]
+    keys = list(zip(group, names, labels, *fields, strict=True))
+    aggregate = np.array([where.aggregate for where in step.places])[step.entry]
+    available = Counter(key for key, total in zip(keys, aggregate.tolist(), strict=True) if not total)
+    keep = np.ones(len(keys), bool)
+    for row in np.flatnonzero(aggregate).tolist():
+        if available[keys[row]] > 0:
+            available[keys[row]] -= 1
+            keep[row] = False
+    chunks, first = [], 0
+    for chunk in step.chunks:
+        chunks.append(chunk.filter(pa.array(keep[first : first + len(chunk)])))
+        first += len(chunk)
+    step.chunks, step.entry, step.repeated = chunks, step.entry[keep], int((~keep).sum())
+    return step

@@ -1,0 +1,136 @@
+"""Recorded steps -> `Trace`: every pass over the rows, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.columns import CODED, WORDED, Part, Vocabularies, nullable
+from tfvis_nb.reading.stepstats.executor_rows import executor_part
+from tfvis_nb.reading.stepstats.gpu_clock import align_gpu_clocks
+from tfvis_nb.reading.stepstats.gpu_rows import gpu_part
+from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
+from tfvis_nb.reading.stepstats.host_rows import host_part
+from tfvis_nb.reading.stepstats.nested import nested_table
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+from tfvis_nb.reading.stepstats.source_rows import Source
+from tfvis_nb.reading.stepstats.timestamps import ABSURD, Times, read_times
+
+
+def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
+    """Make a `Trace` of recorded steps, numbered from 0 in their order."""
+    notes = list(dict.fromkeys(note for step in steps for note in step.notes))
+    source = Source(steps)
+    _note_devices(source, notes)
+    if repeated := sum(step.repeated for step in steps):
+        notes.append(
+            f"{repeated} rows of the lanes stream:all and memcpy were left out: other lanes have them too"
+        )
+    blocks = Blocks(source, notes)
+    words = Vocabularies()
+    families = np.array([place.family for place in source.places])
+    executors = executor_part(
+        source, source.rows_of((families == "executor") | (families == "unknown")), words, notes
+    )
+    gpu = gpu_part(source, source.rows_of(families == "gpu"), blocks, words, executors)
+    host = host_part(source, source.rows_of(families == "host"), blocks, words, notes)
+    ran = np.zeros(source.rows, bool)
+    ran[executors.rows[executors.kind != words.kind.code("transfer")]] = True
+    times = read_times(source, ran, notes)
+    align_gpu_clocks(source, blocks, executors, gpu, times, words, notes)
+    parts = [executors, gpu, host]
+    rows = np.concatenate([part.rows for part in parts])
+    usable = _usable(source, rows, times, notes)
+    order = np.flatnonzero(usable)
+    kept = rows[order]
+    order = order[np.lexsort((kept, -times.duration[kept], times.start[kept]))]
+    table = _table(source, parts, order, rows[order], times, words)
+    return Trace(
+        table,
+        nested=nested_table(source, rows[order]),
+        graphs=[step.graphs for step in steps] if any(step.graphs for step in steps) else (),
+        notes=notes,
+        title=title,
+        step_labels={number: step.name for number, step in enumerate(steps) if step.name},
+    )
+
+
+def _table(
+    source: Source, parts: list[Part], order: np.ndarray, rows: np.ndarray, times: Times, words: Vocabularies
+) -> pd.DataFrame:
+    """Build the event table: `order` are places in the parts laid end to end, `rows` source rows."""
+    import pyarrow as pa
+
+    columns: dict[str, object] = {}
+    for name in CODED:
+        codes = np.concatenate([getattr(part, name) for part in parts])[order]
+        columns[name] = getattr(words, name).categorical(codes)
+    take = pa.array(order)
+    for name in WORDED:
+        columns[name] = pa.chunked_array([getattr(part, name) for part in parts]).combine_chunks().take(take)
+    columns["detail"] = source.details.take(pa.array(rows))
+    amount = np.concatenate([part.amount for part in parts])[order]
+    thread = source.numbers("thread_id")[rows].astype(np.int64)
+    columns |= {
+        "step": source.step[source.entry[rows]].astype(np.int32),
+        "start_ns": times.start[rows],
+        "duration_ns": times.duration[rows],
+        "scheduled_ns": nullable(times.scheduled[rows], times.has_scheduled[rows]),
+        "compute_start_ns": nullable(times.compute_start[rows], times.has_compute[rows]),
+        "compute_end_ns": nullable(times.compute_end[rows], times.has_compute[rows]),
+        "thread": nullable(thread, thread != 0),
+        "bytes": nullable(amount, amount >= 0),
+    }
+    return event_table.build(columns)
+
+
+def _usable(source: Source, rows: np.ndarray, times: Times, notes: list[str]) -> np.ndarray:
+    """Return a mask of `rows` whose start is near the rest of its step; the others are set aside.
+
+    One GPU tracer writes 0 or a wrapped number where it has no time. Such a row would
+    stretch the picture over centuries.
+    """
+    usable: np.ndarray = ~times.unusable[rows]
+    step = source.step[source.entry[rows]]
+    start = pd.Series(np.where(usable, times.start[rows].astype(np.float64), np.nan))
+    # The upper median is a row's own time, also between two clusters.
+    middle = start.groupby(step).quantile(0.5, interpolation="higher")
+    usable &= np.abs(start.to_numpy() - middle.reindex(step).to_numpy()) <= ABSURD
+    aside = rows[~usable]
+    if len(aside):
+        example = source.names[int(aside[0])].as_py()
+        notes.append(
+            f"{len(aside)} rows were set aside: their start times are absurd ({example[:80]!r} is one)"
+        )
+    return usable
+
+
+def _note_devices(source: Source, notes: list[str]) -> None:
+    """Say which devices came in several entries, and which are not known."""
+    seen: set[tuple[int, str]] = set()
+    merged = 0
+    for step, device, place in zip(source.step.tolist(), source.devices, source.places, strict=True):
+        merged += (step, device) in seen and bool(place.task)
+        seen.add((step, device))
+    if merged:
+        notes.append(f"{merged} dev_stats entries name a device again and were merged with the first")
+    if doubled := sum(step.doubled for step in source.steps):
+        notes.append(
+            f"{doubled} rows occur twice and were kept: their dev_stats entries are the same, "
+            "as when a RunMetadata is written into one file again"
+        )
+    unknown = sorted(
+        {
+            device
+            for device, place in zip(source.devices, source.places, strict=True)
+            if place.family == "unknown"
+        }
+    )
+    if unknown:
+        notes.append(
+            f"unknown devices are lanes of their own: {', '.join(repr(name[:80]) for name in unknown[:5])}"
+        )

@@ -1,0 +1,226 @@
+"""One serialised step -> Arrow columns, still exactly what the source says.
+
+The step is split into its ``DeviceStepStats`` by hand, a few lengths to follow, so
+that the aggregate lanes, half of a GPU trace's bytes, need not be decoded when a look
+at their times shows that they only repeat other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tfvis_nb.core.devices import Place, place
+from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.reading.sources.damage import damaged_message
+from tfvis_nb.reading.sources.unrecognised import READABLE
+from tfvis_nb.reading.stepstats import schema, wire_check
+from tfvis_nb.reading.stepstats.aggregates import same_times, without_repeats
+from tfvis_nb.reading.stepstats.duplicates import doubled
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, text
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NO_EVENTS = (
+    "to have one recorded in TensorFlow 2, begin a notebook cell with %%trace, or run the program between "
+    "tf.profiler.experimental.start(folder) and stop(); in TensorFlow 1, run with "
+    "options=tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE) "
+    "and run_metadata=tf.compat.v1.RunMetadata()"
+)
+
+_SMALL = 1 << 18
+"""Entries of fewer bytes are decoded together: a call for each would cost more than the copying."""
+
+_LARGE = 1 << 22
+_WORKERS = 2
+
+_Map = Callable[[Callable[[list[int]], "pa.RecordBatch"], list[list[int]]], Iterable["pa.RecordBatch"]]
+_Batches = Iterable[tuple[list[int], "pa.RecordBatch"]]
+
+
+class _Entry(NamedTuple):
+    """Where a DeviceStepStats lies in the data, and its device."""
+
+    start: int
+    end: int
+    device: str
+
+
+def decode(data: Data, label: str, message: str = "") -> RecordedStep:
+    """Read a serialised RunMetadata or StepStats; which of them, is seen from the bytes when not told.
+
+    Raises
+    ------
+    TraceFormatError
+        When `data` is damaged or is neither; it says where.
+    EmptyTraceError
+        When it holds no rows.
+    """
+    message = message or kind_of(data)
+    try:
+        entries, graphs = _split(data, message)
+        step = _decode_entries(data, entries, graphs)
+    except (wire_check.DamageError, ValueError) as error:
+        said = damaged_message(data, f"a binary {message}", message, error)
+        raise TraceFormatError(f"{label}: {said}") from None
+    if not len(step.entry):
+        known = any(part.number <= 5 for part in wire_check.fields(data))
+        if len(data) and not known:
+            said = f"none of its fields is one of a {message}"
+            raise TraceFormatError(f"{label}: {said}; {READABLE}", foreign=True)
+        raise EmptyTraceError(f"{label}: {_what_is_there(data, message, graphs)}; {NO_EVENTS}")
+    again = doubled(data, [(entry.start, entry.end) for entry in entries])
+    step.doubled = int(np.isin(step.entry, again).sum())
+    return step
+
+
+def _what_is_there(data: Data, message: str, graphs: list[bytes]) -> str:
+    if not len(data):
+        return "empty: no run was traced"
+    if graphs:
+        return f"a {message} with {len(graphs)} partition graphs, but no step_stats: no run was traced"
+    return f"a {message} without any events: no run was traced"
+
+
+def kind_of(data: Data) -> str:
+    """Tell a bare StepStats from a RunMetadata by the first fields.
+
+    Both begin with field 1. In a StepStats it is a DeviceStepStats, whose own
+    field 1 is a device name; in a RunMetadata it is a StepStats, whose own
+    field 1 is again a message.
+    """
+    try:
+        for outer in wire_check.fields(data):
+            if outer.number != 1:
+                return "RunMetadata"
+            for inner in wire_check.fields(data, outer.start, outer.end):
+                if inner.number != 1:
+                    return "StepStats"
+                return (
+                    "RunMetadata" if _is_device_entry(bytes(data[inner.start : inner.end])) else "StepStats"
+                )
+    except wire_check.DamageError:
+        pass
+    return "RunMetadata"
+
+
+def _is_device_entry(data: bytes) -> bool:
+    try:
+        first = next(wire_check.fields(data), None)
+    except wire_check.DamageError as damage:
+        # A truncated file ends inside the entry; a device name is no field from its first byte on.
+        return damage.position == 0 and data[:1] in (b"\x0a", b"\x12", b"\x1a")
+    return first is None or (first.number <= 3 and first.wire_type == wire_check.LENGTH)
+
+
+def _split(data: Data, message: str) -> tuple[list[_Entry], list[bytes]]:
+    """Find the DeviceStepStats and the graphs of a message."""
+    graphs: list[bytes] = []
+    if message == "StepStats":
+        return _entries(data, [(0, len(data))]), graphs
+    steps = []
+    for part in wire_check.fields(data):
+        if part.number in (1, 3) and part.wire_type != wire_check.LENGTH:
+            raise wire_check.DamageError(
+                part.position, f"wire type {part.wire_type} where a message belongs", message
+            )
+        if part.number == 1:
+            steps.append((part.start, part.end))
+        elif part.number == 3:
+            graphs.append(bytes(data[part.start : part.end]))
+    return _entries(data, steps), graphs
+
+
+def _entries(data: Data, steps: Iterable[tuple[int, int]]) -> list[_Entry]:
+    entries = []
+    for start, end in steps:
+        for part in wire_check.fields(data, start, end):
+            if part.number == 1 and part.wire_type != wire_check.LENGTH:
+                raise wire_check.DamageError(
+                    part.position, f"wire type {part.wire_type} where a message belongs", "dev_stats"
+                )
+            if part.number == 1:
+                names = (f for f in wire_check.fields(data, part.start, part.end) if f.number == 1)
+                name = next(names, None)
+                device = text(bytes(data[name.start : name.end])) if name else ""
+                entries.append(_Entry(part.start, part.end, device))
+    return entries
+
+
+def _decode_entries(data: Data, entries: list[_Entry], graphs: list[bytes]) -> RecordedStep:
+    places = [place(entry.device) for entry in entries]
+    totals = {number for number, where in enumerate(places) if where.aggregate}
+    others = set(range(len(entries))) - totals
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        # ptars lets other threads run; the threads themselves start only when a task is handed in.
+        run: _Map = pool.map if len(data) > _LARGE else map
+        of_others = _decoded(data, entries, others, "DeviceStepStats", run)
+        times = _decoded(data, entries, totals, "TimesOnly", run)
+        step = _step(of_others, entries, places, graphs)
+        if totals:
+            aggregates = _step(times, entries, places, graphs)
+            if same_times(step, aggregates):
+                step.repeated = len(aggregates.entry)
+            else:
+                every = _decoded(data, entries, totals | others, "DeviceStepStats", run)
+                step = without_repeats(_step(every, entries, places, graphs))
+    return step
+
+
+def _decoded(data: Data, entries: list[_Entry], wanted: set[int], message: str, run: _Map) -> _Batches:
+    """Start to decode the entries whose numbers are `wanted`: numbers and Arrow rows, run by run."""
+    runs = _runs(entries, wanted)
+    return zip(
+        runs, run(lambda numbers: _batch(data, [entries[n] for n in numbers], message), runs), strict=True
+    )
+
+
+def _step(batches: _Batches, entries: list[_Entry], places: list[Place], graphs: list[bytes]) -> RecordedStep:
+    """Lay decoded entries end to end; those that were not wanted have no rows."""
+    chunks: list[pa.StructArray] = []
+    rows = np.zeros(len(entries), np.int64)
+    threads: list[dict[int, str]] = [{} for _ in entries]
+    for numbers, batch in batches:
+        nodes = batch.column("node_stats")
+        chunks.append(nodes.values)
+        rows[numbers] = np.diff(nodes.offsets.to_numpy())
+        if "thread_names" in batch.schema.names:
+            for number, names in zip(numbers, batch.column("thread_names").to_pylist(), strict=True):
+                threads[number] = {name["key"]: text(name["value"]) for name in names}
+    entry = np.repeat(np.arange(len(entries)), rows)
+    return RecordedStep([one.device for one in entries], places, threads, chunks, entry, graphs)
+
+
+def _runs(entries: list[_Entry], wanted: set[int]) -> list[list[int]]:
+    """Group neighbouring small entries; a large one stands alone."""
+    runs: list[list[int]] = []
+    room = 0
+    for number, entry in enumerate(entries):
+        if number not in wanted:
+            continue
+        size = entry.end - entry.start
+        if runs and size < room:
+            runs[-1].append(number)
+            room -= size
+        else:
+            runs.append([number])
+            room = _SMALL - size
+    return runs
+
+
+def _batch(data: Data, entries: list[_Entry], message: str) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    handler = schema.handler(message)
+    if len(entries) > 1:
+        return handler.list_to_record_batch([bytes(data[one.start : one.end]) for one in entries])
+    one = entries[0]
+    # The bytes of a large entry are read where they lie.
+    content = pa.py_buffer(data).slice(one.start, one.end - one.start)
+    offsets = pa.py_buffer(np.array([0, one.end - one.start], np.int32))
+    return handler.array_to_record_batch(pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content]))

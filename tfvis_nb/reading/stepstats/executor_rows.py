@@ -1,0 +1,130 @@
+"""Rows of TensorFlow's executors and of its RPC log: ops, collectives, tensors received."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfvis_nb.core.devices import canonical
+from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
+from tfvis_nb.reading.stepstats import label_grammar
+from tfvis_nb.reading.stepstats.recorded_step import joined
+from tfvis_nb.reading.stepstats.source_rows import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def executor_part(source: Source, rows: np.ndarray, words: Vocabularies, notes: list[str]) -> Part:
+    """Read the rows of executors' devices, and of devices that are not known.
+
+    RPC rows (RecvTensor, RecvBuf) go to the lane ``recv`` under the name of the node whose tensor
+    they moved, collectives to ``collective``.
+    """
+    count = len(rows)
+    entry = source.entry[rows]
+    name = source.pick(source.names, rows)
+    detail = source.pick(source.labels, rows)
+    op_text = label_grammar.executor_ops(detail)
+    op = words.op.codes(op_text)
+    places = source.places
+    part = Part(
+        rows=rows,
+        task=np.array([words.task.code(place.task) for place in places], np.int32)[entry],
+        device=np.array([words.device.code(place.device) for place in places], np.int32)[entry],
+        lane=np.array([words.lane.code(place.lane) for place in places], np.int32)[entry],
+        kind=np.full(count, words.kind.code("op"), np.int32),
+        op=op,
+        source=blank_codes(count),
+        destination=blank_codes(count),
+        name=name,
+        tensor=blank_texts(count),
+        detail=detail,
+        amount=produced_bytes(source, rows),
+    )
+    collective = np.array([label_grammar.is_collective(text) for text in words.op.texts])[op]
+    on_executor = np.array([place.family == "executor" for place in places])[entry]
+    part.kind[collective] = words.kind.code("collective")
+    part.lane[collective & on_executor] = words.lane.code("collective")
+    other = np.flatnonzero(op == 0)
+    if len(other):
+        _read_transfers(part, other, on_executor, words, notes)
+    return part
+
+
+def _read_transfers(
+    part: Part, other: np.ndarray, on_executor: np.ndarray, words: Vocabularies, notes: list[str]
+) -> None:
+    """Fill in the rows of RPC form among `other`; what is left has no known label."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    fields = label_grammar.transfer_fields(part.detail.take(other))
+    received = fields["tensor"].is_valid().to_numpy(zero_copy_only=False)
+    named = pc.is_in(part.name.take(other), pa.array(label_grammar.TRANSFER_NODES, pa.large_string()))
+    known = received | named.to_numpy(zero_copy_only=False)
+    rows, chosen = other[known], pa.array(known)
+    part.kind[rows] = words.kind.code("transfer")
+    lanes = part.lane[rows]
+    part.lane[rows] = np.where(on_executor[rows], words.lane.code("recv"), lanes)
+    part.op[rows] = words.op.codes(part.name.take(rows))
+    for column, vocabulary, field in (
+        (part.source, words.source, "source"),
+        (part.destination, words.destination, "destination"),
+    ):
+        encoded = fields[field].filter(chosen).dictionary_encode()
+        texts = pa.array([canonical(text) for text in encoded.dictionary.to_pylist()], pa.large_string())
+        column[rows] = vocabulary.codes(texts.take(encoded.indices))
+    tensor = fields["tensor"].filter(chosen).fill_null("")
+    part.tensor = scatter(part.tensor, rows, tensor)
+    part.name = scatter(part.name, rows, label_grammar.source_nodes(tensor, part.name.take(rows)))
+    _fill_amounts(part, rows, fields["amount"].filter(chosen), fields["unit"].filter(chosen), notes)
+    strange = other[~known]
+    if len(strange):
+        example = part.detail[int(strange[0])].as_py() or part.name[int(strange[0])].as_py()
+        notes.append(f"{len(strange)} rows have a label of no known form, such as {example[:80]!r}")
+
+
+def _fill_amounts(part: Part, rows: np.ndarray, amount: pa.Array, unit: pa.Array, notes: list[str]) -> None:
+    """Take the rounded size of the label where the source has no exact one."""
+    import pyarrow.compute as pc
+
+    guess = pc.cast(amount, "float64", safe=False) if len(amount) else amount
+    size = np.nan_to_num(guess.to_numpy(zero_copy_only=False).astype(np.float64), nan=-1.0)
+    mega = pc.equal(unit, "MB").fill_null(False).to_numpy(zero_copy_only=False)
+    exact = part.amount[rows]
+    from_label = (exact < 0) & (size >= 0)
+    part.amount[rows] = np.where(from_label, np.rint(np.where(mega, size * 1048576, size)), exact).astype(
+        np.int64
+    )
+    rounded = int((from_label & mega).sum())
+    if rounded:
+        notes.append(f"the sizes of {rounded} transfers are those of their labels, rounded to 0.1 MB")
+
+
+def produced_bytes(source: Source, rows: np.ndarray) -> np.ndarray:
+    """Return the bytes of all outputs of each row (int64), -1 for a row without outputs."""
+    import pyarrow.compute as pc
+
+    totals: list[np.ndarray] = []
+    for chunk in source.chunks:
+        outputs = chunk.field("output")
+        offsets = outputs.offsets.to_numpy()
+        described = outputs.values.field("tensor_description").field("allocation_description")
+        sizes = pc.struct_field(described, "requested_bytes").fill_null(0).to_numpy(zero_copy_only=False)
+        sums = np.concatenate([[0], np.cumsum(sizes)])
+        made = sums[offsets[1:]] - sums[offsets[:-1]]
+        totals.append(np.where(np.diff(offsets) > 0, made, -1))
+    total: np.ndarray = joined(totals)[rows].astype(np.int64)
+    return total
+
+
+def scatter(texts: pa.Array, rows: np.ndarray, values: pa.Array) -> pa.Array:
+    """Return `texts` with the `values` at `rows`, which ascend."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    mask = np.zeros(len(texts), bool)
+    mask[rows] = True
+    return pc.replace_with_mask(texts, pa.array(mask), values.cast(texts.type))

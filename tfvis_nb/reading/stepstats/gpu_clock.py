@@ -1,0 +1,199 @@
+"""Put the clock of a GPU tracer onto the executors' clock.
+
+Two faults are repaired, each worker's block of lanes on its own: launch times
+are on the profile's clock in every version, and up to TF 2.19 the start times
+are too. A kernel is launched while its op runs, so for a kernel whose op ran
+once the offset between the clocks lies between ``op_start - launch`` and
+``op_end - launch``; the offset that satisfies most kernels is taken.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tfvis_nb.reading.columns import Part, Vocabularies
+from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
+from tfvis_nb.reading.stepstats.source_rows import Source
+from tfvis_nb.reading.stepstats.timestamps import FAR, Times
+
+_TRUNCATED = 999
+"""Launch times are whole microseconds, cut off: the true one is up to this many ns later."""
+
+
+class Offset(NamedTuple):
+    """Where the offset between two clocks lies (ns), and how many of how many kernels agree."""
+
+    low: int
+    high: int
+    agree: int
+    total: int
+
+    @property
+    def middle(self) -> int:
+        """The offset that is taken."""
+        return self.low + (self.high - self.low) // 2
+
+
+def densest_overlap(low: np.ndarray, high: np.ndarray) -> Offset:
+    """Return the interval that lies in most of the intervals ``[low, high]``, the earliest of equals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.reading.stepstats.gpu_clock import densest_overlap
+    >>> densest_overlap(np.array([0, 5, 90]), np.array([10, 20, 95]))
+    Offset(low=5, high=10, agree=2, total=3)
+    """
+    lows, highs = np.sort(low), np.sort(high)
+    # The depth is greatest where an interval begins: those begun less those ended before.
+    depth = np.arange(1, len(lows) + 1) - np.searchsorted(highs, lows, "left")
+    best = int(np.argmax(depth))
+    end = highs[np.searchsorted(highs, lows[best], "left")]
+    return Offset(int(lows[best]), int(end), int(depth[best]), len(lows))
+
+
+def align_gpu_clocks(
+    source: Source,
+    blocks: Blocks,
+    executors: Part,
+    gpu: Part,
+    times: Times,
+    words: Vocabularies,
+    notes: list[str],
+) -> None:
+    """Move start and launch times of the GPU rows in `times` onto the executors' clock."""
+    if not len(gpu.rows):
+        return
+    entry = source.entry[gpu.rows]
+    step_of_executors = source.step[source.entry[executors.rows]]
+    one_op = _ops_that_ran_once(source, executors, gpu, words)
+    outcomes: dict[tuple[str, str], list[Offset | None]] = {}
+    for key, members in _members(source.step[entry] << 32 | (blocks.number[entry] + 1)).items():
+        first, last = np.searchsorted(step_of_executors, [key >> 32, (key >> 32) + 1])
+        task = int(gpu.task[members[0]])
+        mine = executors.rows[first:last][executors.task[first:last] == task]
+        mine = mine[times.has_compute[mine] & ~times.unusable[mine]]
+        fit = members[~times.unusable[gpu.rows[members]]]
+        what, offset = _align(gpu.rows[fit], one_op[fit], mine, times)
+        if what:
+            outcomes.setdefault((words.task.texts[task] or "an unknown task", what), []).append(offset)
+    notes += [f"GPU of {task}: {what}{_certainty(found)}" for (task, what), found in outcomes.items()]
+
+
+def _members(group: np.ndarray) -> dict[int, np.ndarray]:
+    """Return the places of each group's members."""
+    order = np.argsort(group, kind="stable")
+    distinct, first = np.unique(group[order], return_index=True)
+    return dict(zip(distinct.tolist(), np.split(order, first[1:]), strict=True))
+
+
+def _certainty(found: list[Offset | None]) -> str:
+    """Say how closely the offsets are known, and in how many steps."""
+    offsets = [offset for offset in found if offset is not None]
+    steps = f" in {len(found)} steps" if len(found) > 1 else ""
+    if not offsets:
+        return steps
+    half = max(offset.high - offset.low for offset in offsets) / 2000
+    agree, total = sum(offset.agree for offset in offsets), sum(offset.total for offset in offsets)
+    return f" to {half:.1f} us by {agree} of {total} kernels{steps}"
+
+
+def _median_gap(one: np.ndarray, other: np.ndarray, known: np.ndarray) -> float:
+    return abs(float(np.median(one[known].astype(np.float64) - other[known].astype(np.float64))))
+
+
+def _align(
+    rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, times: Times
+) -> tuple[str, Offset | None]:
+    """Align one block and say what was done.
+
+    Parameters
+    ----------
+    rows
+        The block's rows.
+    op_row
+        The row of the op that launched each of them, -1 where it is not certain.
+    executors
+        The rows of the ops of its task.
+    times
+        Is changed.
+    """
+    if not len(rows):
+        return "", None
+    launched = times.has_scheduled[rows]
+    apart = bool(launched.any()) and _median_gap(times.start[rows], times.scheduled[rows], launched) >= FAR
+    if not len(executors):
+        times.has_scheduled[rows] &= not apart
+        return ("launch times left out, there are no ops to align them by" if apart else ""), None
+    middle = float(np.median(times.start[executors].astype(np.float64)))
+    foreign = abs(float(np.median(times.start[rows].astype(np.float64))) - middle) >= FAR
+    if not foreign and not apart:
+        return "", None
+    op_row = np.where((op_row >= 0) & times.has_compute[op_row] & ~times.unusable[op_row], op_row, -1)
+    usable = (op_row >= 0) & launched
+    if not usable.any() or (foreign and apart):
+        times.has_scheduled[rows] &= not apart
+        if not foreign:
+            return (
+                "launch times left out, no kernel's op ran exactly once and so their clock is unknown",
+                None,
+            )
+        return _place_roughly(rows, op_row, executors, times), None
+    launch = times.scheduled[rows[usable]]
+    op = op_row[usable]
+    offset = densest_overlap(times.compute_start[op] - launch - _TRUNCATED, times.compute_end[op] - launch)
+    if not foreign:
+        offset = _before_start(offset, times.start[rows[launched]] - times.scheduled[rows[launched]])
+    times.scheduled[rows] += np.where(launched, offset.middle, 0)
+    times.start[rows] += offset.middle if foreign else 0
+    which = "start and launch times were" if foreign else "launch times were"
+    return f"{which} on a clock of their own, aligned with the ops", offset
+
+
+def _before_start(offset: Offset, slack: np.ndarray) -> Offset:
+    """Narrow an offset by the rule that a kernel starts after its launch, where both can be true."""
+    latest = int(slack.min())
+    return offset._replace(high=latest) if offset.low <= latest < offset.high else offset
+
+
+def _place_roughly(rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, times: Times) -> str:
+    """Without launch times: a kernel cannot start before its op, so take the least offset that allows all."""
+    certain = op_row >= 0
+    if certain.any():
+        offset = int((times.compute_start[op_row[certain]] - times.start[rows[certain]]).max())
+        how = "clock estimated, rows moved by the least that lets every kernel start after its op"
+    else:
+        offset = int(times.start[executors].min() - times.start[rows].min())
+        how = "clock unknown, rows moved to begin with the ops of the step"
+    times.start[rows] += offset
+    times.scheduled[rows] += np.where(times.has_scheduled[rows], offset, 0)
+    return how
+
+
+def _ops_that_ran_once(source: Source, executors: Part, gpu: Part, words: Vocabularies) -> np.ndarray:
+    """Return the source row of each kernel's op when that ran exactly once in its step and task, else -1."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = executors.name.dictionary_encode()
+    node = pc.index_in(gpu.name, names.dictionary).fill_null(-1).to_numpy().astype(np.int64)
+    width = len(names.dictionary) + 1
+    tasks = len(words.task.texts)
+
+    def key(part: Part, name: np.ndarray) -> np.ndarray:
+        numbers: np.ndarray = (source.step[source.entry[part.rows]] * tasks + part.task) * width + name
+        return numbers
+
+    keys = key(executors, names.indices.to_numpy().astype(np.int64))
+    distinct, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    distinct, first = distinct[counts == 1], first[counts == 1]
+    if not len(distinct):
+        return np.full(len(gpu.rows), -1)
+    wanted = key(gpu, node)
+    place = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
+    kernel = (gpu.kind == words.kind.code("kernel")) | (gpu.kind == words.kind.code("collective"))
+    found = (distinct[place] == wanted) & (node >= 0) & kernel
+    assert isinstance(names, pa.DictionaryArray)
+    return np.where(found, executors.rows[first[place]], -1)

@@ -1,0 +1,107 @@
+"""Which task an unprefixed lane belongs to.
+
+GPU tracers write ``/device:GPU:0/stream:13`` whatever the task. In the source
+the lanes of one worker stand together, directly before that worker's
+``/job:...`` entries: that is a *block*. A block's task is the task of the entry
+behind it, unless the names of its kernels are those of another task's ops.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tfvis_nb.core.devices import block_numbers, task_of
+from tfvis_nb.reading.stepstats.source_rows import Source
+
+_LABELLED_DEVICE = re.compile(r"device=(/job:[^,#]+)")
+
+
+class Blocks:
+    """The block and task of each entry.
+
+    Attributes
+    ----------
+    number
+        For each entry without a task of its own its block, -1 for the others (int64).
+    task
+        For each entry its task, found or its own; empty where it cannot be told.
+    """
+
+    def __init__(self, source: Source, notes: list[str]) -> None:
+        self.task = [place.task for place in source.places]
+        self.number = np.full(len(self.task), -1)
+        first = 0
+        for step in range(len(source.steps)):
+            entries = np.flatnonzero(source.step == step)
+            numbers = np.array(block_numbers([source.places[entry] for entry in entries]), np.int64)
+            self.number[entries] = np.where(numbers >= 0, numbers + first, -1)
+            first += int(numbers.max(initial=-1)) + 1
+            for block in np.unique(numbers[numbers >= 0]).tolist():
+                members = entries[numbers == block].tolist()
+                self._close(members, _task_behind(source, members, entries.tolist()))
+        self._tell_by_names(source, notes)
+
+    def _close(self, entries: list[int], task: str) -> None:
+        for entry in entries:
+            self.task[entry] = task
+
+    def _tell_by_names(self, source: Source, notes: list[str]) -> None:
+        """Move blocks whose op names say another task than their position does."""
+        for step in np.unique(source.step[self.number >= 0]).tolist():
+            entries = np.flatnonzero(source.step == step)
+            executors = [entry for entry in entries.tolist() if source.places[entry].family == "executor"]
+            tasks = sorted({self.task[entry] for entry in executors})
+            if len(tasks) < 2:
+                continue
+            known = {
+                task: self._names(source, [e for e in executors if self.task[e] == task]) for task in tasks
+            }
+            for block in np.unique(self.number[entries]).tolist():
+                if block >= 0:
+                    self._settle(source, np.flatnonzero(self.number == block).tolist(), known, notes)
+
+    def _settle(self, source: Source, block: list[int], known: dict[str, set[str]], notes: list[str]) -> None:
+        said = self._labelled_task(source, block)
+        names = self._names(source, block)
+        scores = {task: len(names & theirs) for task, theirs in known.items()}
+        best = max(scores, key=lambda task: scores[task])
+        position = self.task[block[0]]
+        if said:
+            self._close(block, said)
+        elif scores[best] > scores.get(position, 0):
+            self._close(block, best)
+            notes.append(f"the lanes before {position} were given to {best}, whose ops they name")
+
+    @staticmethod
+    def _names(source: Source, entries: list[int]) -> set[str]:
+        """Return the nodes of some entries; a kernel's is the part before the colon of ``MatMul:MatMul``."""
+        names: set[str] = set()
+        for entry in entries:
+            first, last = int(source.bounds[entry]), int(source.bounds[entry + 1])
+            texts = source.names.slice(first, last - first).unique().to_pylist()
+            names.update(text.partition(":")[0] for text in texts)
+        names.discard("_SOURCE")
+        return names
+
+    @staticmethod
+    def _labelled_task(source: Source, entries: list[int]) -> str:
+        """Return the task that labels or names of TF 1.14 to 2.3 state, the most frequent one."""
+        counts: dict[str, int] = {}
+        for entry in entries:
+            first, last = int(source.bounds[entry]), int(source.bounds[entry + 1])
+            for texts in (source.labels, source.names):
+                for count in texts.slice(first, last - first).value_counts().to_pylist():
+                    if match := _LABELLED_DEVICE.search(count["values"]):
+                        task = task_of(match[1])
+                        counts[task] = counts.get(task, 0) + count["counts"]
+        return max(counts, key=lambda task: counts[task]) if counts else ""
+
+
+def _task_behind(source: Source, members: list[int], entries: list[int]) -> str:
+    """Return the task of the next entry of the step that has one, else of the last before."""
+    tasks = [source.places[entry].task for entry in entries]
+    behind = [task for task in tasks[entries.index(members[-1]) :] if task]
+    before = [task for task in tasks[: entries.index(members[0])] if task]
+    return behind[0] if behind else before[-1] if before else ""

@@ -1,0 +1,83 @@
+"""Rows of ``/host:CPU`` (TF 1.14 to 2.3): what host threads did, named by thread.
+
+They repeat the executors' ops, seen from the thread that ran or merely
+enqueued them, so they keep lanes and a kind of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
+from tfvis_nb.reading.stepstats import label_grammar
+from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
+from tfvis_nb.reading.stepstats.source_rows import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_STEP = re.compile(r"id=(?P<id>\d+),device=(?P<device>[^,]*)")
+
+
+def host_part(
+    source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabularies, notes: list[str]
+) -> Part:
+    """Read the rows of host threads; a lane is a thread, named as recorded plus its id."""
+    import pyarrow.compute as pc
+
+    count = len(rows)
+    entry = source.entry[rows]
+    raw = source.pick(source.names, rows)
+    detail = source.pick(source.labels, rows)
+    encoded = raw.dictionary_encode()
+    node, op = label_grammar.node_and_op(encoded.dictionary)
+    device = [
+        f"{task}{place.device.removeprefix(place.task)}"
+        for task, place in zip(blocks.task, source.places, strict=True)
+    ]
+    if count:
+        notes.append(
+            f"{count} rows of host threads repeat ops of the executors; they are of kind host, by thread"
+        )
+        _warn_of_other_steps(detail, notes)
+    return Part(
+        rows=rows,
+        task=np.array([words.task.code(task) for task in blocks.task], np.int32)[entry],
+        device=np.array([words.device.code(name) for name in device], np.int32)[entry],
+        lane=_thread_lanes(source, entry, source.numbers("thread_id")[rows], words),
+        kind=np.full(count, words.kind.code("host"), np.int32),
+        op=words.op.codes(op.take(encoded.indices)),
+        source=blank_codes(count),
+        destination=blank_codes(count),
+        name=pc.coalesce(node, encoded.dictionary).take(encoded.indices),
+        tensor=blank_texts(count),
+        detail=detail,
+        amount=np.full(count, -1, np.int64),
+    )
+
+
+def _thread_lanes(source: Source, entry: np.ndarray, thread: np.ndarray, words: Vocabularies) -> np.ndarray:
+    """Return the lane of each row: several threads may have one name, so the id is part of it."""
+    pairs = entry.astype(np.int64) << 32 | thread.astype(np.int64)
+    distinct, which = np.unique(pairs, return_inverse=True)
+    codes = []
+    for pair in distinct.tolist():
+        number = pair & 0xFFFFFFFF
+        name = source.threads[pair >> 32].get(number, "thread")
+        codes.append(words.lane.code(f"{name}/{number}"))
+    return np.array(codes, np.int32)[which]
+
+
+def _warn_of_other_steps(detail: pa.Array, notes: list[str]) -> None:
+    """Say so when rows carry several step ids: a lane may hold another worker's step."""
+    counts: dict[str, dict[str, int]] = {}
+    for label in detail.value_counts().to_pylist():
+        if match := _STEP.match(label["values"]):
+            ids = counts.setdefault(match["device"], {})
+            ids[match["id"]] = ids.get(match["id"], 0) + label["counts"]
+    strangers = sum(sum(ids.values()) - max(ids.values()) for ids in counts.values())
+    if strangers:
+        notes.append(f"{strangers} rows of host threads belong to other steps that ran at the same time")

@@ -1,0 +1,101 @@
+"""Tell the logical GPUs of one card apart.
+
+CUPTI knows only the card: with two logical GPUs every lane says
+``/device:GPU:0``. The executor rows know better: a kernel belongs to the
+device its op ran on, a copy to the GPU that made or uses its tensor, and a
+stream to one logical GPU.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfvis_nb.reading.columns import Part, Vocabularies
+from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
+from tfvis_nb.reading.stepstats.label_grammar import unpartitioned
+from tfvis_nb.reading.stepstats.source_rows import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_INPUTS = re.compile(r" = [^ (]+\((.*)\)$", re.DOTALL)
+
+
+def logical_devices(
+    source: Source, part: Part, blocks: Blocks, words: Vocabularies, executors: Part
+) -> np.ndarray:
+    """Return the device code of each GPU row of `part`.
+
+    What the lane says stands, unless its task ran ops on GPUs that no lane names.
+    """
+    entry = source.entry[part.rows]
+    claimed = [
+        f"{task}/device:GPU:{place.ordinal}" for task, place in zip(blocks.task, source.places, strict=True)
+    ]
+    device: np.ndarray = np.array([words.device.code(name) for name in claimed], np.int32)[entry]
+    lanes: dict[tuple[int, str], set[str]] = {}
+    ran: dict[tuple[int, str], set[str]] = {}
+    for number in np.flatnonzero(np.diff(source.bounds)).tolist():
+        place = source.places[number]
+        group = int(source.step[number]), blocks.task[number]
+        if place.family == "gpu":
+            lanes.setdefault(group, set()).add(claimed[number])
+        elif place.ordinal >= 0:
+            ran.setdefault(group, set()).add(place.device)
+    for (step, task), names in lanes.items():
+        if ran.get((step, task), set()) - names and task:
+            owner = _owners(source, executors, words, step, task)
+            chosen = (source.step[entry] == step) & (part.task == words.task.code(task))
+            _give(source, part, np.flatnonzero(chosen), device, owner, words)
+    return device
+
+
+def _owners(source: Source, executors: Part, words: Vocabularies, step: int, task: str) -> dict[str, str]:
+    """Return the GPU of each node, or of what consumes it, where there is exactly one."""
+    import pyarrow as pa
+
+    entry = source.entry[executors.rows]
+    rows = pa.array(np.flatnonzero((source.step[entry] == step) & (executors.task == words.task.code(task))))
+    devices = [words.device.texts[code] for code in executors.device[rows.to_numpy()].tolist()]
+    ran: dict[str, set[str]] = {}
+    consumed: dict[str, set[str]] = {}
+    texts = zip(executors.name.take(rows).to_pylist(), executors.detail.take(rows).to_pylist(), strict=True)
+    for (name, label), device in zip(texts, devices, strict=True):
+        if "/device:GPU:" not in device:
+            continue
+        ran.setdefault(name, set()).add(device)
+        if match := _INPUTS.search(label):
+            for text in match[1].split(", "):
+                node = text.lstrip("^").partition(":")[0]
+                if node != unpartitioned(node):
+                    consumed.setdefault(unpartitioned(node), set()).add(device)
+    owners = {name: min(where) for name, where in consumed.items() if len(where) == 1}
+    return owners | {name: min(where) for name, where in ran.items() if len(where) == 1}
+
+
+def _give(
+    source: Source,
+    part: Part,
+    rows: np.ndarray,
+    device: np.ndarray,
+    owner: dict[str, str],
+    words: Vocabularies,
+) -> None:
+    """Give rows to the GPU their node names; the others to the GPU most rows of their lane have."""
+    import pyarrow as pa
+
+    names: pa.Array = part.name.take(pa.array(rows))
+    found = [owner.get(name) or owner.get(unpartitioned(name), "") for name in names.to_pylist()]
+    lanes = [source.devices[number] for number in source.entry[part.rows[rows]].tolist()]
+    votes: dict[str, Counter[str]] = {}
+    for lane, name in zip(lanes, found, strict=True):
+        if name:
+            votes.setdefault(lane, Counter())[name] += 1
+    elected = {lane: min(counted, key=lambda name: (-counted[name], name)) for lane, counted in votes.items()}
+    for row, lane, name in zip(rows.tolist(), lanes, found, strict=True):
+        if name or lane in elected:
+            device[row] = words.device.code(name or elected[lane])

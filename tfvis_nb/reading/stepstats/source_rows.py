@@ -1,0 +1,96 @@
+"""All recorded steps side by side: one row of the source after the other, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfvis_nb.core.devices import Place
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, joined, text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Source:
+    """The rows of one or more steps, in the order they were recorded in.
+
+    An *entry* is one ``DeviceStepStats``: the rows ``bounds[e]`` to ``bounds[e + 1]``.
+
+    Attributes
+    ----------
+    step
+        For each entry, its step (int64).
+    devices, threads, places
+        For each entry, its device string, thread names and parsed place.
+    bounds
+        Row numbers where entries begin, and the number of rows (int64).
+    """
+
+    def __init__(self, steps: Sequence[RecordedStep]) -> None:
+        self.steps = steps
+        self.step = np.repeat(np.arange(len(steps)), [len(step.devices) for step in steps])
+        self.devices = [device for step in steps for device in step.devices]
+        self.threads = [threads for step in steps for threads in step.threads]
+        self.places: list[Place] = [place for step in steps for place in step.places]
+        self.chunks = [chunk for step in steps for chunk in step.chunks]
+        firsts = np.cumsum([0, *(len(step.devices) for step in steps)])
+        self.entry = joined([step.entry + first for step, first in zip(steps, firsts, strict=False)])
+        self.rows = len(self.entry)
+        self.bounds = np.searchsorted(self.entry, np.arange(len(self.devices) + 1))
+
+    @cached_property
+    def names(self) -> pa.Array:
+        """The node name of every row."""
+        return self.texts("node_name")
+
+    @cached_property
+    def details(self) -> pa.Array:
+        """The label of every row as it will be shown; a reader may replace some."""
+        return self.labels
+
+    @cached_property
+    def labels(self) -> pa.Array:
+        """The label of every row."""
+        return self.texts("timeline_label")
+
+    def numbers(self, field: str) -> np.ndarray:
+        """Return an integer field of every row."""
+        return joined([chunk.field(field).to_numpy() for chunk in self.chunks])
+
+    def column(self, field: str) -> pa.ChunkedArray:
+        """Return a field of every row as Arrow, in pieces."""
+        import pyarrow as pa
+
+        return pa.chunked_array([chunk.field(field) for chunk in self.chunks])
+
+    def texts(self, field: str) -> pa.Array:
+        """Return a text field of every row (large_string, never null)."""
+        import pyarrow as pa
+
+        arrays = [_as_text(chunk.field(field)) for chunk in self.chunks]
+        return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+    def pick(self, texts: pa.Array, rows: np.ndarray) -> pa.Array:
+        """Return the texts of some rows; rows that lie together are not copied."""
+        import pyarrow as pa
+
+        if len(rows) and int(rows[-1]) - int(rows[0]) == len(rows) - 1:
+            return texts.slice(int(rows[0]), len(rows))
+        return texts.take(pa.array(rows))
+
+    def rows_of(self, entries: np.ndarray) -> np.ndarray:
+        """Return the row numbers of some entries (`entries`: a bool for each), in order."""
+        return np.flatnonzero(entries[self.entry])
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return values.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return pa.array([text(value) for value in values.to_pylist()], pa.large_string())

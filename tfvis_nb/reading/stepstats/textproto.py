@@ -1,0 +1,72 @@
+"""RunMetadata and StepStats in protobuf's text format -> the same messages in binary."""
+
+from __future__ import annotations
+
+import re
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.sources.damage import ends_early
+from tfvis_nb.reading.stepstats import schema
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+_FIRST_FIELD = re.compile(
+    r"(?:\s|#[^\n]*\n)*(step_stats|dev_stats|cost_graph|partition_graphs|function_graphs|session_metadata)\s*:?\s*[{<]"
+)
+
+
+def is_text(data: Data) -> bool:
+    r"""Tell whether `data` begins like a RunMetadata or StepStats in text format.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.stepstats.textproto import is_text
+    >>> is_text(b'dev_stats {\n  device: "/cpu:0"')
+    True
+    """
+    return (
+        _FIRST_FIELD.match(bytes(data[:4096]).decode("utf-8", "replace").removeprefix("\ufeff")) is not None
+    )
+
+
+def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
+    """Parse text into a serialised RunMetadata or StepStats, and notes on what was skipped.
+
+    Fields we do not know are skipped: old traces have names that were changed since, and
+    graphs are not read from text.
+
+    Raises
+    ------
+    TraceFormatError
+        Where the text is no message; it names line and column.
+    """
+    from google.protobuf import text_format
+
+    try:
+        text = bytes(data).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TraceFormatError(
+            f"{label}: text protobuf with a byte that is not UTF-8 at byte {error.start}"
+        ) from None
+    first = _FIRST_FIELD.match(text)
+    message = "StepStats" if first and first[1] == "dev_stats" else "RunMetadata"
+    try:
+        parsed = text_format.Parse(text, schema.text_class(message)(), allow_unknown_field=True)
+    except text_format.ParseError as error:
+        if text.count("{") > text.count("}") and error.GetLine() == text.rstrip().count("\n") + 1:
+            raise TraceFormatError(f"{label}: {ends_early(f'a text {message}', len(data))}") from None
+        raise TraceFormatError(f"{label}: damaged text {message}, line {error}") from None
+    return parsed.SerializeToString(), _skipped(text, message)
+
+
+def _skipped(text: str, message: str) -> list[str]:
+    known = {name for fields in schema.MESSAGES.values() for name, _, _ in fields} - {"partition_graphs"}
+    names = set(re.findall(r"^[ \t]*([a-z_]\w*)[ \t]*[:{<]", text, re.MULTILINE)) - known - set(_UNUSED)
+    return (
+        [f"fields of the text {message} that are not known were skipped: {', '.join(sorted(names))}"]
+        if names
+        else []
+    )
+
+
+_UNUSED = ("allocation_id", "has_single_reference", "referenced_tensor", "persistent_tensor_alloc_ids")
+"""Fields we know and have no use for."""

@@ -1,0 +1,132 @@
+"""The times of recorded rows in nanoseconds, with the faults of TensorFlow's clocks repaired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tfvis_nb.events import LATEST_NS
+from tfvis_nb.reading.stepstats.source_rows import Source
+
+FAR = 1_000_000_000_000
+"""1000 s in ns: times of one step that differ by more are not of one clock."""
+
+ABSURD = 86_400_000_000_000
+"""A day in ns: a row that far from the rest of its step has no usable time."""
+
+_LARGEST_MICROS = 9_000_000_000_000_000
+_INVERSE_OF_125 = np.uint64(pow(125, -1, 2**61))
+
+
+@dataclass
+class Times:
+    """Times of every row, all int64 ns, each with a mask of where it is known.
+
+    `unusable` marks rows whose start is so large that nothing can be said of it.
+    """
+
+    start: np.ndarray
+    duration: np.ndarray
+    scheduled: np.ndarray
+    has_scheduled: np.ndarray
+    compute_start: np.ndarray
+    compute_end: np.ndarray
+    has_compute: np.ndarray
+    unusable: np.ndarray
+
+
+def _nanos(micros: np.ndarray) -> np.ndarray:
+    nanos: np.ndarray = np.clip(micros, -_LARGEST_MICROS, _LARGEST_MICROS) * 1000
+    return nanos
+
+
+def read_times(source: Source, executor: np.ndarray, notes: list[str]) -> Times:
+    """Read the times of every row; nanosecond fields are preferred where they are filled.
+
+    Parameters
+    ----------
+    source
+        The rows.
+    executor
+        For each row, whether it is an op run by an executor: only those have a kernel call
+        (``op_start``, ``op_end``), and only their scheduled times have the fault of TF 1.15 to 2.19.
+    notes
+        Receives what was repaired.
+    """
+    micros = source.numbers("all_start_micros")
+    nanos = source.numbers("all_start_nanos")
+    fine = nanos != 0
+    start = np.where(fine, nanos, _nanos(micros))
+    ends = np.where(fine, source.numbers("all_end_rel_nanos"), _nanos(source.numbers("all_end_rel_micros")))
+    op_start = np.where(
+        fine, source.numbers("op_start_rel_nanos"), _nanos(source.numbers("op_start_rel_micros"))
+    )
+    op_end = np.where(fine, source.numbers("op_end_rel_nanos"), _nanos(source.numbers("op_end_rel_micros")))
+    in_kernel = np.where(executor & (op_end < ABSURD), op_end, 0)
+    duration = np.maximum(ends, in_kernel)
+    longer = (in_kernel > 0) & (duration > ends)
+    if longer.any():
+        notes.append(f"{int(longer.sum())} rows end before their kernel call does, drawn up to its end")
+    wrong = ~longer & ((ends < 0) | (duration > ABSURD))
+    if wrong.any():
+        notes.append(f"{int(wrong.sum())} rows have a negative or absurd duration, drawn as 0 ns")
+        duration = np.where(wrong, 0, duration)
+    has_compute = executor & (op_start >= 0) & (op_end >= op_start) & (op_end <= duration)
+    if lost := int((executor & ~has_compute).sum()):
+        notes.append(f"the kernel times of {lost} ops are impossible and were left out")
+    unusable = _larger(start, LATEST_NS)
+    scheduled, has_scheduled = _scheduled(source, start, executor, notes)
+    return Times(
+        start=start,
+        duration=duration,
+        scheduled=scheduled,
+        has_scheduled=has_scheduled,
+        compute_start=start + np.where(has_compute, op_start, 0),
+        compute_end=start + np.where(has_compute, op_end, 0),
+        has_compute=has_compute,
+        unusable=unusable,
+    )
+
+
+def _scheduled(
+    source: Source, start: np.ndarray, executor: np.ndarray, notes: list[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    micros = source.numbers("scheduled_micros")
+    nanos = source.numbers("scheduled_nanos")
+    known = (micros != 0) | (nanos != 0)
+    # The TF 1.3 GPU tracer wrote nanoseconds into scheduled_micros.
+    already_nanos = _larger(micros, _LARGEST_MICROS)
+    scheduled = np.where(nanos != 0, nanos, np.where(already_nanos, micros, _nanos(micros)))
+    if mistaken := int((already_nanos & (nanos == 0)).sum()):
+        notes.append(f"the scheduled times of {mistaken} rows are nanoseconds where microseconds belong")
+    far = executor & known & ~_near(start, scheduled)
+    if not far.any():
+        return scheduled, known & ~_larger(scheduled, LATEST_NS)
+    mended = _unmultiply(nanos)
+    good = far & (nanos != 0) & (nanos % 8 == 0) & _near(start, mended)
+    lost = int(far.sum() - good.sum())
+    if good.any():
+        notes.append(
+            f"the scheduled times of {int(good.sum())} ops were repaired "
+            "(TensorFlow 1.15 to 2.19 multiplies them by 1000 once too often)"
+        )
+    if lost:
+        notes.append(f"the scheduled times of {lost} ops are unusable and were left out")
+    scheduled = np.where(good, mended, scheduled)
+    return scheduled, known & (~far | good) & ~_larger(scheduled, LATEST_NS)
+
+
+def _larger(values: np.ndarray, limit: int) -> np.ndarray:
+    # Not by np.abs: it leaves the smallest int64 negative.
+    return (values > limit) | (values < -limit)
+
+
+def _near(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    # In floating point, because the difference of two arbitrary int64 may overflow.
+    return np.abs(one.astype(np.float64) - other.astype(np.float64)) < FAR
+
+
+def _unmultiply(nanos: np.ndarray) -> np.ndarray:
+    """Undo ``value * 1000 mod 2**64``; exact for every time before the year 2043."""
+    return ((nanos.view(np.uint64) >> np.uint64(3)) * _INVERSE_OF_125 & np.uint64(2**61 - 1)).view(np.int64)

@@ -1,0 +1,159 @@
+"""A slow walk over protobuf bytes, to say what they are and where they are damaged.
+
+Decoding itself is ptars's work; this module looks at the first fields of a
+message to tell kinds of message apart, and after a failed decoding finds the
+first byte that cannot be what the schema says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from tfvis_nb.reading.stepstats.schema import MESSAGES, Field
+
+Data = bytes | memoryview
+"""What is read: a whole file, in memory."""
+
+VARINT, FIXED64, LENGTH, GROUP_START, GROUP_END, FIXED32 = range(6)
+
+_SCALARS = {
+    "int64": VARINT,
+    "uint64": VARINT,
+    "int32": VARINT,
+    "uint32": VARINT,
+    "bool": VARINT,
+    "bytes": LENGTH,
+    "double": FIXED64,
+}
+
+
+class DamageError(Exception):
+    """Bytes that are no protobuf message: where, and why.
+
+    `cut_off` tells that only the end of the data is missing, `field` the field that it is missing of.
+    """
+
+    def __init__(
+        self, position: int, reason: str, path: str = "", *, cut_off: bool = False, field: int | None = None
+    ) -> None:
+        super().__init__(f"{path + ' ' if path else ''}at byte {position}: {reason}")
+        self.position = position
+        self.reason = reason
+        self.path = path
+        self.cut_off = cut_off
+        self.field = field
+
+
+class WireField(NamedTuple):
+    """One field of a message: its number, wire type, where it begins, and where its content lies."""
+
+    number: int
+    wire_type: int
+    position: int
+    start: int
+    end: int
+
+
+def _varint(data: Data, position: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    for at in range(position, min(end, position + 10)):
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at + 1
+        shift += 7
+    if end - position >= 10:
+        raise DamageError(position, "a number of more than 10 bytes")
+    raise DamageError(position, "the data ends inside a number", cut_off=end == len(data))
+
+
+def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireField]:
+    r"""Walk the fields of the message in ``data[start:end]``.
+
+    Raises
+    ------
+    DamageError
+        At the first byte that no message can have there.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.stepstats.wire_check import fields
+    >>> [(field.number, field.end - field.start) for field in fields(b"\x0a\x03abc\x10\x07")]
+    [(1, 3), (2, 1)]
+    """
+    end = len(data) if end is None else end
+    at = start
+    while at < end:
+        position = at
+        tag, at = _varint(data, at, end)
+        number, wire_type = tag >> 3, tag & 7
+        if number == 0:
+            raise DamageError(position, "a field numbered 0")
+        content = at
+        if wire_type == VARINT:
+            _, at = _varint(data, at, end)
+        elif wire_type == FIXED64:
+            at += 8
+        elif wire_type == FIXED32:
+            at += 4
+        elif wire_type == LENGTH:
+            length, content = _varint(data, at, end)
+            at = content + length
+        else:
+            raise DamageError(position, f"field {number} has the unused wire type {wire_type}")
+        if at > end:
+            raise DamageError(
+                position,
+                f"field {number} runs {at - end} bytes past the end of its message",
+                cut_off=end == len(data),
+                field=number,
+            )
+        yield WireField(number, wire_type, position, content, at)
+
+
+def find_damage(
+    data: Data, message: str, messages: Mapping[str, tuple[Field, ...]] = MESSAGES
+) -> DamageError | None:
+    """Return the first place where `data` is no `message` of `messages`."""
+    try:
+        _walk(data, 0, len(data), message, "", messages)
+    except DamageError as damage:
+        # Its frames hold the data, and would be held by the caller's in a circle.
+        damage.__traceback__ = damage.__context__ = None
+        return damage
+    return None
+
+
+def _walk(
+    data: Data, start: int, end: int, message: str, path: str, messages: Mapping[str, tuple[Field, ...]]
+) -> None:
+    known = {number: (name, kind) for name, number, kind in messages[message]}
+    counts: dict[str, int] = {}
+    try:
+        for field in fields(data, start, end):
+            if field.number in known:
+                name, kind = known[field.number]
+                inner = f"{path}.{name}" if path else name
+                if kind.startswith("*"):
+                    inner += f"[{counts.get(name, 0)}]"
+                    counts[name] = counts.get(name, 0) + 1
+                _check(data, field, kind.lstrip("*"), inner, messages)
+    except DamageError as damage:
+        raise DamageError(
+            damage.position,
+            damage.reason,
+            damage.path or path or message,
+            # Of a file that is cut off, the outermost message is the first to run past the end.
+            cut_off=damage.cut_off and not path and (damage.field is None or damage.field in known),
+        ) from None
+
+
+def _check(
+    data: Data, field: WireField, kind: str, path: str, messages: Mapping[str, tuple[Field, ...]]
+) -> None:
+    wanted = _SCALARS.get(kind, LENGTH)
+    if field.wire_type != wanted:
+        raise DamageError(field.position, f"wire type {field.wire_type} where {wanted} belongs", path)
+    if kind in messages:
+        _walk(data, field.start, field.end, kind, path, messages)

@@ -1,0 +1,148 @@
+"""TensorBoard event files -> the RunMetadata that summary writers put into them, a step for each tag."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import google_crc32c
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.multi_run import Part, read_parts
+from tfvis_nb.reading.stepstats import wire_check
+from tfvis_nb.reading.stepstats.recorded_step import text
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+_HEAD = 12
+_FOOT = 4
+_RUN = 8
+_PIECE = 1 << 20
+_CONTENTS = {
+    3: "file version",
+    4: "graph",
+    5: "summary",
+    6: "log message",
+    7: "session log",
+    _RUN: "run metadata",
+    9: "meta graph",
+}
+
+
+class Record(NamedTuple):
+    """A record of a TFRecord file: where its content lies."""
+
+    start: int
+    end: int
+
+
+def masked(data: Data) -> int:
+    r"""Return the masked CRC-32C of `data`, the checksum in a TFRecord file.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.tensorboard import masked
+    >>> hex(masked(b"123456789"))
+    '0xc78ab0e5'
+    """
+    value = 0
+    for at in range(0, len(data), _PIECE):
+        # It takes nothing but bytes; a whole record would be copied for it.
+        value = google_crc32c.extend(value, bytes(data[at : at + _PIECE]))
+    return ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def is_event_file(data: Data) -> bool:
+    """Tell whether `data` begins like a TFRecord file of TensorBoard events.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.tensorboard import is_event_file
+    >>> is_event_file(b"no records")
+    False
+    """
+    head = bytes(data[:_HEAD])
+    if len(head) < _HEAD or struct.unpack("<I", head[8:])[0] != masked(head[:8]):
+        return b"brain.Event:" in bytes(data[:64])
+    return True
+
+
+def records(data: Data, label: str, notes: list[str]) -> Iterator[Record]:
+    """Walk the records of a TFRecord file.
+
+    A last record that is cut off, as in a file that is still written to, is left out with a note.
+
+    Raises
+    ------
+    TraceFormatError
+        Where a checksum is wrong.
+    """
+    at = 0
+    while at < len(data):
+        if len(data) - at >= _HEAD:
+            length, check = struct.unpack("<QI", data[at : at + _HEAD])
+            if masked(bytes(data[at : at + 8])) != check:
+                raise TraceFormatError(
+                    f"{label}: a damaged event file: the checksum of the length at byte {at} is wrong"
+                )
+            start, end = at + _HEAD, at + _HEAD + length
+            if end + _FOOT <= len(data):
+                if masked(data[start:end]) != struct.unpack("<I", data[end : end + _FOOT])[0]:
+                    raise TraceFormatError(
+                        f"{label}: a damaged event file: the checksum of the record at byte {at} is wrong"
+                    )
+                yield Record(start, end)
+                at = end + _FOOT
+                continue
+        notes.append(f"the event file ends inside a record; its last {len(data) - at} bytes were left out")
+        return
+
+
+def read(data: Data, label: str) -> Trace:
+    """Read the run metadata in an event file: each tag is a step, named for the tag.
+
+    Raises
+    ------
+    TraceFormatError
+        When the file or a record is damaged.
+    EmptyTraceError
+        When no traced run was written to it.
+    """
+    notes: list[str] = []
+    parts: list[Part] = []
+    tags: list[str] = []
+    other: Counter[str] = Counter()
+    for record in records(data, label, notes):
+        try:
+            run = _event(data, record, other)
+        except wire_check.DamageError as damage:
+            raise TraceFormatError(f"{label}: a damaged event, {damage}") from None
+        if run is not None:
+            tag, content = run
+            tags.append(tag)
+            parts.append(Part(f"{label}, tag {tag[:80]!r}", content))
+    held = ", ".join(f"{count} of {what}" for what, count in other.items()) or "none"
+    nothing = (
+        f"{label}: a TensorBoard event file without a traced run (events: {held}); "
+        "writer.add_run_metadata(run_metadata, tag) writes one"
+    )
+    return read_parts(parts, notes, nothing, tags)
+
+
+def _event(data: Data, record: Record, other: Counter[str]) -> tuple[str, bytes] | None:
+    """Return tag and content of an event's run metadata; of other events count what they hold."""
+    found = None
+    for outer in wire_check.fields(data, record.start, record.end):
+        if outer.number == _RUN and outer.wire_type == wire_check.LENGTH:
+            tag, content = "", b""
+            for inner in wire_check.fields(data, outer.start, outer.end):
+                if inner.wire_type == wire_check.LENGTH and inner.number == 1:
+                    tag = text(bytes(data[inner.start : inner.end]))
+                elif inner.wire_type == wire_check.LENGTH and inner.number == 2:
+                    content = bytes(data[inner.start : inner.end])
+            found = tag, content
+        elif outer.number in _CONTENTS:
+            other[_CONTENTS[outer.number]] += 1
+    return found

@@ -1,0 +1,1 @@
+"""XSpace, the profile of TensorFlow 2 and JAX."""

@@ -1,0 +1,125 @@
+"""Ops that a program runs eagerly: the row ``EagerLocalExecute: MatMul`` is made the op ``MatMul``."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from tfvis_nb.events import KINDS
+from tfvis_nb.reading.stepstats.label_grammar import is_collective
+from tfvis_nb.reading.xspace.links import Links
+from tfvis_nb.reading.xspace.name_grammar import paired
+from tfvis_nb.reading.xspace.rows import Coded, Rows, Sparse
+from tfvis_nb.reading.xspace.steps import Threads
+
+# Functions are named `__inference_f_12`, or by the program with a number behind.
+_BEGINNING = "EagerLocalExecute: "
+_EAGER = re.compile(_BEGINNING + r"(?P<op>_?[A-Z][\w>]*)")
+_FUNCTION = re.compile(r".*_\d+")
+
+
+def eager_op(name: str) -> str:
+    """Return the op type that an event runs eagerly; empty when it is another event, or runs a function.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.xspace.eager import eager_op
+    >>> eager_op("EagerLocalExecute: MatMul"), eager_op("EagerLocalExecute: __inference_step_52")
+    ('MatMul', '')
+    """
+    match = _EAGER.fullmatch(name)
+    return match["op"] if match and not _FUNCTION.fullmatch(match["op"]) else ""
+
+
+def eager_marks(texts: Sequence[str], meta: np.ndarray, ops: Coded, kind: np.ndarray) -> dict[str, Sparse]:
+    """Mark the events that run an op eagerly, and the rows of ops of the same types.
+
+    Parameters
+    ----------
+    texts, meta
+        The names of events, and for each event the place of its name.
+    ops, kind
+        The op type of each event, and the number of its kind.
+    """
+    numbers = np.full(len(texts), -1, np.int64)
+    for place, text in enumerate(texts):
+        if text.startswith(_BEGINNING) and (op := eager_op(text)):
+            numbers[place] = _number(op)
+    number = numbers[meta]
+    eager = np.flatnonzero(number >= 0)
+    if not (numbers >= 0).any():
+        return {}
+    own = np.array([_number(word) for word in ops.words], np.int64)[ops.codes]
+    ran = np.flatnonzero((kind != KINDS.index("host")) & np.isin(own, numbers[numbers >= 0]))
+    return {"eager": Sparse(eager, number[eager]), "ran": Sparse(ran, own[ran])}
+
+
+def name_eager_ops(parts: Sequence[Rows], links: Links, threads: Threads) -> None:
+    """Make ops of the rows that run one eagerly, where no row of that op lies inside: none is counted twice.
+
+    Parameters
+    ----------
+    parts, links
+        The rows, which are changed, and their marks.
+    threads
+        The rows of host threads.
+    """
+    eager = links.mark("eager")
+    if not len(eager.rows):
+        return
+    chosen = ~(_called(eager, links, threads) | _ran_inside(eager, links, threads))
+    place = np.searchsorted(links.firsts, eager.rows, "right") - 1
+    for part in np.unique(place[chosen]).tolist():
+        _rename(parts[part], eager.rows[chosen & (place == part)] - int(links.firsts[part]))
+
+
+def _number(op: str) -> int:
+    return zlib.crc32(op.encode("utf-8", "replace"))
+
+
+def _called(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
+    """Return a mask of the rows that run a function, as the ``EagerExecute`` around them says."""
+    said = links.mark("is_func")
+    on_threads = threads.place[said.rows] >= 0
+    rows, is_func = said.rows[on_threads], said.numbers[on_threads]
+    if not len(rows):
+        return np.zeros(len(eager.rows), bool)
+    order = np.argsort(threads.place[rows])
+    rows, is_func = rows[order], is_func[order]
+    first, last = threads.inside(rows)
+    place = threads.place[eager.rows]
+    around = np.maximum(np.searchsorted(first, place, "right") - 1, 0)
+    within = (first[around] <= place) & (place < last[around])
+    called: np.ndarray = within & (is_func[around] == 1)
+    return called
+
+
+def _ran_inside(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
+    """Return a mask of the rows inside which, on their thread, a row of the same op lies."""
+    ran = links.mark("ran")
+    width = np.int64(len(threads.rows) + 1)
+    known = np.sort(ran.numbers * width + threads.place[ran.rows])
+    first, last = threads.inside(eager.rows)
+    inside: np.ndarray = np.searchsorted(known, eager.numbers * width + last) > np.searchsorted(
+        known, eager.numbers * width + first
+    )
+    return inside
+
+
+def _rename(rows: Rows, chosen: np.ndarray) -> None:
+    """Give rows the name, type and kind of their op; their detail says what they were called."""
+    mask = np.zeros(len(rows), bool)
+    mask[chosen] = True
+    said = rows.name
+    ops = ["" for _ in said.words]
+    kinds = np.zeros(len(ops), np.uint8)
+    for code in np.unique(said.codes[chosen]).tolist():
+        ops[code] = eager_op(said.words[code])
+        kinds[code] = KINDS.index("collective" if is_collective(ops[code]) else "op")
+    op = Coded(said.codes, ops)
+    rows.kind[chosen] = kinds[said.codes[chosen]]
+    rows.detail = rows.detail.where(mask, paired(said, rows.detail))
+    rows.name, rows.op = said.where(mask, op), rows.op.where(mask, op)

@@ -1,0 +1,147 @@
+"""Lines of a plane -> its events as columns: times, what they are called, their stats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfvis_nb.reading.stepstats.recorded_step import text
+from tfvis_nb.reading.stepstats.wire_check import Data
+from tfvis_nb.reading.xspace import schema
+from tfvis_nb.reading.xspace.planes import Plane, Span, message
+from tfvis_nb.reading.xspace.stats import Stats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SMALL = 1 << 18
+"""Lines of fewer bytes are decoded together."""
+
+_PIECE = 1 << 16
+"""Events that are read at a time: what is put together of their stats takes memory only for so many."""
+
+
+@dataclass
+class Line:
+    """A line of a plane: a thread, a stream, or something derived."""
+
+    id: int
+    name: str
+
+
+@dataclass
+class Events:
+    """The events of some lines.
+
+    Attributes
+    ----------
+    plane
+        The plane they are of.
+    lines
+        The lines, by their place in the plane.
+    line
+        For each event the place of its line in the plane (int32).
+    meta
+        For each event the place of its name in ``plane.events`` (int32).
+    start, duration
+        In ns, counted as the source does (int64).
+    stats
+        Their stats.
+    counted
+        How many records say only how often something happened; they are not among the events.
+    """
+
+    plane: Plane
+    lines: dict[int, Line]
+    line: np.ndarray
+    meta: np.ndarray
+    start: np.ndarray
+    duration: np.ndarray
+    stats: Stats
+    counted: int
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def take(self, rows: np.ndarray, numbers: Sequence[int]) -> Events:
+        """Return some events, which are those of some lines."""
+        return Events(
+            plane=self.plane,
+            lines={number: self.lines[number] for number in numbers},
+            line=self.line[rows],
+            meta=self.meta[rows],
+            start=self.start[rows],
+            duration=self.duration[rows],
+            stats=self.stats.take(rows),
+            counted=0,
+        )
+
+
+def portions(plane: Plane) -> list[list[int]]:
+    """Group the lines of a plane for decoding: a large one stands alone, small ones together."""
+    groups: list[list[int]] = []
+    room = 0
+    for number, span in enumerate(plane.lines):
+        size = span.end - span.start
+        if groups and size < room:
+            groups[-1].append(number)
+            room -= size
+        else:
+            groups.append([number])
+            room = _SMALL - size
+    return groups
+
+
+def decode(data: Data, plane: Plane, numbers: Sequence[int]) -> Iterator[Events]:
+    """Decode some lines of a plane, and yield their events in pieces that fit a processor's cache."""
+    batch = _batch(data, [plane.lines[number] for number in numbers])
+    names = [
+        text(shown or name)
+        for shown, name in zip(
+            batch.column("display_name").to_pylist(), batch.column("name").to_pylist(), strict=True
+        )
+    ]
+    ids = batch.column("id").to_pylist()
+    lists = batch.column("events")
+    offsets = lists.offsets.to_numpy()
+    events = lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    counts = np.diff(offsets)
+    base = np.repeat(batch.column("timestamp_ns").to_numpy(), counts)
+    line = np.repeat(np.array(numbers, np.int32), counts)
+    lines = {number: Line(thread, name) for number, thread, name in zip(numbers, ids, names, strict=True)}
+    for first in range(0, max(len(events), 1), _PIECE):
+        piece = slice(first, first + _PIECE)
+        yield _piece(plane, lines, line[piece], base[piece], events.slice(first, _PIECE))
+
+
+def _piece(
+    plane: Plane, lines: dict[int, Line], line: np.ndarray, base: np.ndarray, events: pa.StructArray
+) -> Events:
+    occurrences = events.field("num_occurrences").to_numpy()
+    counted = int((occurrences > 0).sum())
+    if counted:
+        timed = np.flatnonzero(occurrences == 0)
+        events, base, line = events.take(timed), base[timed], line[timed]
+    offset = events.field("offset_ps").to_numpy()
+    length = events.field("duration_ps").to_numpy()
+    # Both ends are rounded the same way: neighbours stay neighbours, and what lies inside stays inside.
+    start = base + offset // 1000
+    return Events(
+        plane=plane,
+        lines=lines,
+        line=line,
+        meta=plane.events.places(events.field("metadata_id").to_numpy()),
+        start=start,
+        duration=np.maximum(base + (offset + length) // 1000 - start, 0),
+        stats=Stats(events.field("stats"), plane.stats),
+        counted=counted,
+    )
+
+
+def _batch(data: Data, spans: list[Span]) -> pa.RecordBatch:
+    if len(spans) == 1:
+        return message(data, spans[0], "Line")
+    return schema.handler("Line").list_to_record_batch([bytes(data[span.start : span.end]) for span in spans])

@@ -1,0 +1,165 @@
+"""Events of host threads -> rows: ops, what runs them, input pipelines, launches, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tfvis_nb.events import KINDS
+from tfvis_nb.reading.xspace.eager import eager_marks
+from tfvis_nb.reading.xspace.events import Events
+from tfvis_nb.reading.xspace.name_grammar import Called, class_of, host_event, kernel_name
+from tfvis_nb.reading.xspace.rows import Coded, Rows, Sparse
+from tfvis_nb.reading.xspace.stats import Values
+
+_LINKS = ("_pt", "_p", "_ct", "_c", "_r", "correlation_id", "group_id")
+_NUMBERS = (
+    *("step_num", "tracing_count", "instance_key", "group_key"),
+    *("allocation_bytes", "bytes_allocated", "addr", "is_func"),
+)
+_TEXTS = ("hlo_op", "tf_function_call")
+_WANTED = frozenset((*_LINKS, *_NUMBERS, *_TEXTS))
+
+HIDDEN = frozenset(
+    (
+        *_LINKS,
+        "scope_range_id",
+        "context_id",
+        "device_id",
+        "id",
+        "parent_id",
+        "_src",
+        # What an allocator's heap is like after an event, other every time; two of them are columns.
+        "bytes_allocated",
+        "bytes_available",
+        "peak_bytes_in_use",
+        "fragmentation",
+        "addr",
+    )
+)
+"""Stats that are not in an event's detail: they link events, or are in columns of their own."""
+
+_MIX = 0x9E3779B97F4A7C15 - (1 << 64)
+
+
+def host_rows(events: Events) -> Rows:
+    """Make rows of the events of host threads. Their lanes are their lines."""
+    count = len(events)
+    values = events.stats.values(_WANTED)
+    called = _called(events)
+    meta = events.meta
+    kind = np.array([KINDS.index(one.kind) for one in called], np.uint8)[meta]
+    name = Coded(meta, [one.name for one in called])
+    op = Coded(meta, [one.op for one in called])
+    codes, texts = events.stats.described(HIDDEN)
+    detail = Coded(codes, texts)
+    launched, correlation = values.integers("correlation_id")
+    if len(launched):
+        mask = np.zeros(count, bool)
+        mask[launched] = True
+        name = name.where(mask, Coded(meta, _each(events, kernel_name)))
+        op = op.where(mask, Coded.of("launch", count))
+    thunk = values.spread("hlo_op", count) >= 0
+    if thunk.any():
+        kind[thunk] = KINDS.index("op")
+        op = op.where(thunk, Coded(meta, _each(events, class_of)))
+    blank = Coded.of("", count)
+    return Rows(
+        line=events.line,
+        start=events.start,
+        duration=events.duration,
+        kind=kind,
+        name=name,
+        op=op,
+        detail=detail,
+        lane=None,
+        tensor=blank,
+        source=blank,
+        destination=blank,
+        amount=_allocated(events, values),
+        marks={
+            "launch": Sparse(launched, correlation),
+            **_marks(events, values),
+            **eager_marks(events.plane.events.texts, meta, op, kind),
+        },
+    )
+
+
+def _called(events: Events) -> list[Called]:
+    """Read the names that occur; those that do not are left as they are."""
+    texts = events.plane.events.texts
+    called = [Called("", "", "host")] * len(texts)
+    for place in np.unique(events.meta).tolist():
+        called[place] = host_event(texts[place], events.plane.shown[place])
+    return called
+
+
+def _each(events: Events, read: Callable[[str], str]) -> list[str]:
+    """Apply a function to the names that occur."""
+    texts = [""] * len(events.plane.events.texts)
+    for place in np.unique(events.meta).tolist():
+        texts[place] = read(events.plane.events.texts[place])
+    return texts
+
+
+def _named(events: Events, *beginnings: str) -> np.ndarray:
+    """Return a mask of the events whose names begin so."""
+    listed = np.array([text.startswith(beginnings) for text in events.plane.events.texts], bool)
+    mask: np.ndarray = listed[events.meta]
+    return mask
+
+
+def _allocated(events: Events, values: Values) -> np.ndarray:
+    amount = np.full(len(events), -1, np.int64)
+    owner, size = values.integers("allocation_bytes")
+    amount[owner] = size
+    # What is freed is not produced.
+    amount[~_named(events, "MemoryAllocation")] = -1
+    return amount
+
+
+def _marks(events: Events, values: Values) -> dict[str, Sparse]:
+    on_input_threads = np.isin(
+        events.line,
+        [number for number, line in events.lines.items() if line.name.startswith("tf_data_")],
+    )
+    runs = _named(events, "FunctionRun", "SessionRun") & ~on_input_threads
+    rows = np.flatnonzero(runs | _named(events, "KernelAndDeviceFunc::Run"))
+    marks = {
+        "produced": _linked(values, "_pt", "_p", len(events)),
+        "consumed": _linked(values, "_ct", "_c", len(events)),
+        "step_num": Sparse(*values.integers("step_num")),
+        "group_id": Sparse(*values.integers("group_id")),
+        "function": _flag(values.spread("tf_function_call", len(events)) >= 0),
+        "is_func": Sparse(*values.integers("is_func")),
+        "session": _flag(_named(events, "SessionRun")),
+        "run": Sparse(rows, np.where(runs[rows], 1, 2)),
+        "noise": _flag(_named(events, "ThreadpoolListener::")),
+        "instance": _instances(values, len(events)),
+        "in_use": Sparse(*values.integers("bytes_allocated")),
+        "address": Sparse(*values.integers("addr")),
+    }
+    starts, stops = (_named(events, f"ThreadpoolListener::{word}Region") for word in ("Start", "Stop"))
+    rows = np.flatnonzero(starts | stops)
+    marks["region"] = Sparse(rows, starts[rows].astype(np.int64))
+    return marks
+
+
+def _flag(mask: np.ndarray) -> Sparse:
+    rows = np.flatnonzero(mask)
+    return Sparse(rows, np.ones(len(rows), np.int64))
+
+
+def _linked(values: Values, kind: str, number: str, count: int) -> Sparse:
+    """Return what events produce or consume: contexts are numbered anew for every type of them."""
+    rows, numbers = values.integers(number)
+    kinds = values.numbers(kind, count)[rows]
+    with np.errstate(over="ignore"):
+        return Sparse(rows, numbers ^ ((kinds + 2) * np.int64(_MIX)))
+
+
+def _instances(values: Values, count: int) -> Sparse:
+    rows, instance = values.integers("instance_key")
+    group = values.numbers("group_key", count)[rows]
+    return Sparse(rows, (group << 32) + instance)

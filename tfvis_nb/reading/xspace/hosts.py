@@ -1,0 +1,120 @@
+"""What profilers recorded on several hosts of one run -> one `Trace`, a task for each host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.clocks.alignment import aligned
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.concat import laid_together
+from tfvis_nb.reading.sources.files import natural
+from tfvis_nb.reading.xspace.reader import RecordedHost
+
+_APART = 60_000_000_000
+"""A minute in ns, by which hosts' clocks may be apart."""
+
+_TASK = "/job:worker/replica:0/task:{}"
+
+
+def runs(hosts: Sequence[RecordedHost]) -> list[list[RecordedHost]]:
+    """Group hosts that were profiled at the same time; each group is one run, in the order given.
+
+    Clocks of different hosts may differ by some seconds, so that for them nearly the same time
+    is enough. Where a file does not say when it was recorded, only names tell other hosts from
+    other profiles of one host.
+    """
+    groups: list[list[RecordedHost]] = []
+    for host in hosts:
+        for group in groups:
+            if all(_together(host, other) for other in group):
+                group.append(host)
+                break
+        else:
+            groups.append([host])
+    return groups
+
+
+def _together(one: RecordedHost, other: RecordedHost) -> bool:
+    others = bool(one.hostname) and bool(other.hostname) and one.hostname != other.hostname
+    if all(one.window) and all(other.window):
+        between = max(one.window[0], other.window[0]) - min(one.window[1], other.window[1])
+        return between < (_APART if others else 0)
+    return others
+
+
+def merged(hosts: Sequence[RecordedHost]) -> Trace:
+    """Make one trace of the hosts of a run. A single host is no task: nothing says which it would be."""
+    if len(hosts) == 1:
+        return hosts[0].trace
+    hosts = sorted(hosts, key=lambda host: (host.hostname, natural(host.label)))
+    tasks = [_TASK.format(number) for number in range(len(hosts))]
+    traces = [_as_task(host.trace, task) for host, task in zip(hosts, tasks, strict=True)]
+    trace = aligned(laid_together(_same_steps(traces), ""), always_say=True)
+    trace.notes.insert(
+        0,
+        "the hosts are named by the order of their files: "
+        + ", ".join(f"{host.label.rpartition('/')[2]} is task {number}" for number, host in enumerate(hosts)),
+    )
+    return trace
+
+
+def _as_task(trace: Trace, task: str) -> Trace:
+    """Put the events of a host under a task."""
+    table = trace.events.copy(deep=False)
+    table["task"] = pd.Categorical.from_codes(np.zeros(len(table), np.int8), categories=_words([task]))
+    for name in ("device", "source", "destination"):
+        column = table[name].cat
+        words = [f"{task}{word}" if word.startswith("/device:") else word for word in column.categories]
+        table[name] = column.rename_categories(list(_words(words)))
+    return Trace(
+        table, nested=trace.nested, notes=trace.notes, title=trace.title, step_labels=trace.step_labels
+    )
+
+
+def _words(words: list[str]) -> pd.Index:
+    index: pd.Index = pd.Index(words, dtype=event_table.TEXT)
+    return index
+
+
+def _same_steps(traces: Sequence[Trace]) -> list[Trace]:
+    """Number steps alike that the hosts call alike, in the order in which they began."""
+    labels: dict[str, int] = {}
+    began: dict[str, int] = {}
+    keys: list[dict[int, str]] = []
+    for trace in traces:
+        seen: dict[str, int] = {}
+        named = {}
+        starts = trace.events.groupby("step")["start_ns"].min()
+        for step in (number for number in starts.index.tolist() if number >= 0):
+            label = trace.step_labels.get(step, "")
+            # Calls of one function have one name; the first here is the first there.
+            seen[label] = seen.get(label, -1) + 1
+            named[step] = f"{label}\0{seen[label]}"
+            began[named[step]] = min(began.get(named[step], int(starts[step])), int(starts[step]))
+        keys.append(named)
+    for key in sorted(began, key=lambda key: began[key]):
+        labels[key] = len(labels)
+    return [
+        _renumbered(trace, {step: labels[key] for step, key in named.items()})
+        for trace, named in zip(traces, keys, strict=True)
+    ]
+
+
+def _renumbered(trace: Trace, numbers: dict[int, int]) -> Trace:
+    table = trace.events.copy(deep=False)
+    step = table["step"].to_numpy()
+    new = np.full(int(step.max(initial=-1)) + 2, -1, np.int32)
+    for old, number in numbers.items():
+        new[old] = number
+    table["step"] = new[step]
+    return Trace(
+        table,
+        nested=trace.nested,
+        notes=trace.notes,
+        title=trace.title,
+        step_labels={numbers[old]: label for old, label in trace.step_labels.items() if old in numbers},
+    )

@@ -1,0 +1,69 @@
+"""What the lanes of host threads are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tfvis_nb.reading.xspace.events import Line
+
+_LONG = 7
+"""Digits of a thread's number from which on it is a hash that says nothing to a reader."""
+
+
+def thread_lanes(parts: Sequence[tuple[str, dict[int, Line]]]) -> list[list[str]]:
+    """Name the lanes of lines that have no other name.
+
+    Threads have their pool's name and a number of 19 digits; they are numbered from 1
+    within their pool instead, in the order of the source.
+
+    Parameters
+    ----------
+    parts
+        For each part the name of its plane, and its lines by their place in the plane.
+
+    Returns
+    -------
+    list
+        For each part the lanes by the place of the line in the plane.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.xspace.events import Line
+    >>> lines = {0: Line(-6496432264529327406, "tf_Compute/-6496432264529327406"), 1: Line(7, "python")}
+    >>> thread_lanes([("/host:CPU", lines)])
+    [['tf_Compute/1', 'python']]
+    """
+    pools: dict[tuple[str, str], int] = {}
+    taken: dict[str, tuple[str, int]] = {}
+    named: dict[tuple[str, int], str] = {}
+    for plane, lines in parts:
+        for number, line in lines.items():
+            if (plane, number) in named:
+                continue
+            named[plane, number] = _free(_short(plane, line, pools), (plane, number), taken)
+    return [
+        [named.get((plane, number), "") for number in range(max(lines, default=-1) + 1)]
+        for plane, lines in parts
+    ]
+
+
+def _short(plane: str, line: Line, pools: dict[tuple[str, str], int]) -> str:
+    pool, _, number = line.name.rpartition("/")
+    name = line.name
+    if pool and number.lstrip("-").isdecimal() and len(number) >= _LONG:
+        pools[plane, pool] = pools.get((plane, pool), 0) + 1
+        name = f"{pool}/{pools[plane, pool]}"
+    if plane.startswith("/host:") and plane != "/host:CPU":
+        name = f"{plane.removeprefix('/host:')} {name}".strip()
+    return name or f"line {line.id}"
+
+
+def _free(name: str, owner: tuple[str, int], taken: dict[str, tuple[str, int]]) -> str:
+    """Return `name`, with a number when another line of the host has it."""
+    # Lanes of devices are told apart by their device.
+    scope = "" if owner[0].startswith("/host:") else owner[0]
+    number, free = 1, name
+    while taken.setdefault(f"{scope}\0{free}", owner) != owner:
+        number += 1
+        free = f"{name} ({number})"
+    return free

@@ -1,0 +1,67 @@
+"""Rows of one XSpace laid end to end, and what links them: who launched what, who took up whose work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tfvis_nb.reading.xspace.rows import Rows, Sparse
+
+
+class Links:
+    """The marks of all rows of an XSpace.
+
+    Parameters
+    ----------
+    parts
+        The rows, in the order in which they are numbered.
+
+    Attributes
+    ----------
+    firsts
+        The number of the first row of each part, and the number of rows.
+    """
+
+    def __init__(self, parts: Sequence[Rows]) -> None:
+        self._parts = parts
+        self.firsts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+
+    def mark(self, name: str) -> Sparse:
+        """Return a mark of all rows."""
+        rows, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for part, first in zip(self._parts, self.firsts.tolist(), strict=False):
+            if name in part.marks:
+                rows.append(part.marks[name].rows + first)
+                values.append(part.marks[name].numbers)
+        return Sparse(np.concatenate(rows), np.concatenate(values))
+
+    def launches(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return each launch on the host with each kernel or copy it launched: two arrays of rows."""
+        return matched(self.mark("launch"), self.mark("launched"))
+
+    def taken_up(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return each event whose work another one took up, and that other one: two arrays of rows."""
+        return matched(self.mark("produced"), self.mark("consumed"))
+
+
+def matched(sources: Sparse, targets: Sparse) -> tuple[np.ndarray, np.ndarray]:
+    """Find for each target the source with the same value, the first one where there are several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.reading.xspace.links import matched
+    >>> from tfvis_nb.reading.xspace.rows import Sparse
+    >>> launches = Sparse(np.array([4]), np.array([7]))
+    >>> source, target = matched(launches, Sparse(np.array([8, 9]), np.array([7, 6])))
+    >>> source.tolist(), target.tolist()
+    ([4], [8])
+    """
+    if not len(sources.rows) or not len(targets.rows):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    order = np.argsort(sources.numbers, kind="stable")
+    known = sources.numbers[order]
+    place = np.minimum(np.searchsorted(known, targets.numbers), len(known) - 1)
+    found = known[place] == targets.numbers
+    return sources.rows[order[place[found]]], targets.rows[found]

@@ -1,0 +1,97 @@
+"""The grammar of event names in an XSpace: ops, kernels, input pipelines, Python frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.reading.stepstats.label_grammar import TRANSFER_NODES, is_collective
+from tfvis_nb.reading.xspace.rows import Coded
+
+_OP = re.compile(r"(?P<node>[^:\s#]+):(?P<op>[A-Z_]\w*)(?:#.*)?", re.DOTALL)
+# A stream executor names its callbacks as TensorFlow names ops.
+_NOT_NODES = ("ThenExecuteCallback",)
+_CLASS_ENDS = re.compile(r"#|: | |\(|\[|/")
+_NUMBERS = re.compile(r"[.:_]?\d+")
+_TEMPLATE = re.compile(r"<[^<>]*>")
+_RETURNED = re.compile(r"^(?:void|static|inline) ")
+
+
+class Called(NamedTuple):
+    """What an event is called: a name, an op type or class, and its kind."""
+
+    name: str
+    op: str
+    kind: str
+
+
+def host_event(name: str, shown: str = "") -> Called:
+    """Read the name of an event of a host thread; `shown` is its short name, often empty.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.xspace.name_grammar import host_event
+    >>> host_event("gradient_tape/MatMul/MatMul:_MklMatMul")
+    Called(name='gradient_tape/MatMul/MatMul', op='_MklMatMul', kind='op')
+    >>> host_event("PjitFunction(f)").op, host_event("$profiler.py:151 start_trace").name
+    ('PjitFunction', 'profiler.py:151 start_trace')
+    """
+    if name.startswith("$"):
+        return Called(name[1:], "python", "host")
+    match = _OP.fullmatch(name)
+    if match and match["node"] not in _NOT_NODES:
+        op = match["op"]
+        kind = "collective" if is_collective(op) else "transfer" if op in TRANSFER_NODES else "op"
+        return Called(match["node"], op, kind)
+    if shown.startswith("Iterator::"):
+        return Called(name, shown, "host")
+    return Called(name, class_of(name), "host")
+
+
+def class_of(name: str) -> str:
+    """Return what events that differ only in arguments and numbers have in common.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.xspace.name_grammar import class_of
+    >>> class_of("broadcast_add_fusion.2"), class_of("EagerLocalExecute: MatMul")
+    ('broadcast_add_fusion', 'EagerLocalExecute')
+    """
+    head = _CLASS_ENDS.split(name.lstrip("%"), maxsplit=1)[0]
+    return _NUMBERS.sub("", head) or name
+
+
+def kernel_name(name: str) -> str:
+    """Return the name of a kernel without its template arguments, parameters and return type.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.xspace.name_grammar import kernel_name
+    >>> kernel_name("void tensorflow::functor::Swap<unsigned int, 256>(unsigned int const*)")
+    'tensorflow::functor::Swap'
+    """
+    short = name
+    while (shorter := _TEMPLATE.sub("", short)) != short:
+        short = shorter
+    # What is cut off at 2 kB has open brackets.
+    short = _RETURNED.sub("", short.split("<", 1)[0].replace("(anonymous namespace)::", ""))
+    return short.split("(", 1)[0].strip() or name
+
+
+def paired(first: Coded, second: Coded) -> Coded:
+    """Join two columns of texts row by row, with a space between two that are not empty."""
+    width = len(second.words) + 1
+    codes, distinct = pd.factorize(first.codes.astype(np.int64) * width + second.codes)
+    words = [
+        f"{first.words[pair // width]} {second.words[pair % width]}".strip() for pair in distinct.tolist()
+    ]
+    return Coded(codes.astype(np.int32), words)
+
+
+def renamed(codes: np.ndarray, words: Sequence[str], unknown: str = "") -> Coded:
+    """Make a column of codes that may be -1, which stands for `unknown`."""
+    return Coded(np.where(codes < 0, len(words), codes).astype(np.int32), [*words, unknown])

@@ -1,0 +1,186 @@
+"""An XSpace's bytes -> its planes: names, the spans of their lines, the tables their ids refer to."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tfvis_nb.reading.stepstats import wire_check
+from tfvis_nb.reading.stepstats.recorded_step import text
+from tfvis_nb.reading.stepstats.wire_check import Data
+from tfvis_nb.reading.xspace import schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PLANE_NAME = re.compile(rb"/(?:host|device):|Task Environment|#Chip|\Z")
+# A file that was taken for text has lengths that lie, but begins with this.
+_FIRST_PLANE = re.compile(rb"\x0a[^/]{1,24}\x12.{1,3}?/(?:host|device):", re.DOTALL)
+_UNUSED_PLANES = ("/host:__ScopeRangeCallStack__",)
+
+
+class Span(NamedTuple):
+    """Where a message lies in the data."""
+
+    start: int
+    end: int
+
+
+def is_xspace(data: Data) -> bool:
+    r"""Tell an XSpace by its first plane: an id or a name comes first, and planes have few kinds of names.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.xspace.planes import is_xspace
+    >>> is_xspace(b"\x0a\x0b\x12\x09/host:CPU"), is_xspace(b"")
+    (True, False)
+    """
+    try:
+        for outer in wire_check.fields(data):
+            if outer.number != 1:
+                # Hostnames, warnings and errors come after the planes; alone they are no trace.
+                return False
+            if outer.wire_type != wire_check.LENGTH:
+                return False
+            for inner in wire_check.fields(data, outer.start, outer.end):
+                if inner.number == 2 and inner.wire_type == wire_check.LENGTH:
+                    return _PLANE_NAME.match(bytes(data[inner.start : inner.end])) is not None
+                if inner.number != 1 or inner.wire_type != wire_check.VARINT:
+                    return False
+            return False
+    except wire_check.DamageError:
+        return _FIRST_PLANE.match(bytes(data[:96])) is not None
+    return False
+
+
+class Names:
+    """A table of metadata: texts by id, which an event or a stat refers to.
+
+    Attributes
+    ----------
+    texts
+        The texts; the last one, empty, stands for ids that are not in the table.
+    """
+
+    def __init__(self, ids: np.ndarray, texts: list[str]) -> None:
+        order = np.argsort(ids, kind="stable")
+        self._ids = ids[order]
+        self.texts = [*(texts[place] for place in order.tolist()), ""]
+        self._direct: np.ndarray | None = None
+        highest = int(self._ids[-1]) if len(ids) else 0
+        if len(ids) and self._ids[0] >= 0 and highest < 4 * len(ids) + 65536:
+            self._direct = np.full(highest + 2, len(ids), np.int32)
+            self._direct[self._ids] = np.arange(len(ids))
+
+    def places(self, ids: np.ndarray) -> np.ndarray:
+        """Return the place in `texts` of each id (int32)."""
+        if self._direct is not None:
+            last = len(self._direct) - 1
+            known: np.ndarray = self._direct[np.where((ids < 0) | (ids > last), last, ids)]
+            return known
+        if not len(self._ids):
+            return np.zeros(len(ids), np.int32)
+        place = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        return np.where(self._ids[place] == ids, place, len(self._ids)).astype(np.int32)
+
+
+@dataclass
+class Plane:
+    """One plane of an XSpace.
+
+    Attributes
+    ----------
+    name
+        Such as ``/device:GPU:0``, ``/host:CPU`` or ``Task Environment``.
+    lines
+        Where each line lies in the data.
+    events, shown
+        What an event's ``metadata_id`` means: its name, and the short name to show, often empty.
+    stats
+        What a stat's ``metadata_id`` and its reference value mean.
+    event_stats
+        The stats of the event metadata, as Arrow lists in the order of `events`.
+    own_stats
+        The plane's own stats, serialised.
+    """
+
+    name: str
+    lines: list[Span]
+    events: Names
+    shown: list[str]
+    stats: Names
+    event_stats: pa.ListArray
+    own_stats: pa.Array
+
+
+def planes(data: Data) -> list[Plane]:
+    """Find the planes of an XSpace that hold events, or say when and where it was recorded.
+
+    Raises
+    ------
+    DamageError, ValueError
+        Where `data` is no XSpace.
+    """
+    found = []
+    for part in wire_check.fields(data):
+        if part.number != 1:
+            continue
+        if part.wire_type != wire_check.LENGTH:
+            raise wire_check.DamageError(part.position, f"wire type {part.wire_type} where a plane belongs")
+        name = _name(data, part)
+        if name not in _UNUSED_PLANES:
+            found.append(_plane(data, part, name))
+    return found
+
+
+def hostnames(data: Data) -> list[str]:
+    """Return the names of the hosts an XSpace says it is of."""
+    return [text(bytes(data[part.start : part.end])) for part in wire_check.fields(data) if part.number == 4]
+
+
+def _name(data: Data, plane: wire_check.WireField) -> str:
+    for inner in wire_check.fields(data, plane.start, plane.end):
+        if inner.number == 2:
+            return text(bytes(data[inner.start : inner.end]))
+    return ""
+
+
+def _plane(data: Data, where: wire_check.WireField, name: str) -> Plane:
+    lines = [
+        Span(inner.start, inner.end)
+        for inner in wire_check.fields(data, where.start, where.end)
+        if inner.number == 3
+    ]
+    batch = message(data, Span(where.start, where.end), "Plane")
+    events = batch.column("event_metadata").values
+    stats = batch.column("stat_metadata").values
+    ids = events.field("key").to_numpy()
+    order = np.argsort(ids, kind="stable")
+    described = events.field("value")
+    shown = _texts(described.field("display_name"))
+    return Plane(
+        name=name,
+        lines=lines,
+        events=Names(ids, _texts(described.field("name"))),
+        shown=[*(shown[place] for place in order.tolist()), ""],
+        stats=Names(stats.field("key").to_numpy(), _texts(stats.field("value").field("name"))),
+        event_stats=described.field("stats").take(order),
+        own_stats=batch.column("stats").values,
+    )
+
+
+def _texts(values: pa.Array) -> list[str]:
+    return [text(value or b"") for value in values.to_pylist()]
+
+
+def message(data: Data, span: Span, name: str) -> pa.RecordBatch:
+    """Decode the message of a span where it lies, without copying it."""
+    import pyarrow as pa
+
+    content = pa.py_buffer(data).slice(span.start, span.end - span.start)
+    offsets = pa.py_buffer(np.array([0, span.end - span.start], np.int32))
+    one = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])
+    return schema.handler(name).array_to_record_batch(one)

@@ -1,0 +1,180 @@
+"""An XSpace, what the profilers of TensorFlow 2 and JAX write -> `Trace`."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.sources.damage import damaged_message
+from tfvis_nb.reading.stepstats import wire_check
+from tfvis_nb.reading.stepstats.duplicates import doubled_planes
+from tfvis_nb.reading.stepstats.wire_check import Data
+from tfvis_nb.reading.xspace import schema
+from tfvis_nb.reading.xspace.events import Events, decode, portions
+from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
+from tfvis_nb.reading.xspace.host import host_rows
+from tfvis_nb.reading.xspace.planes import Plane, hostnames, planes
+from tfvis_nb.reading.xspace.stats import Stats
+from tfvis_nb.reading.xspace.table import Part, table
+from tfvis_nb.reading.xspace.xla import DERIVED, device_rows
+
+_GPU = re.compile(r"/device:GPU:\d+", re.IGNORECASE)
+_WINDOW = ("profile_start_time", "profile_stop_time")
+NO_EVENTS = "profile with tf.profiler.experimental.start(folder) and stop(), or jax.profiler.trace(folder)"
+
+
+@dataclass
+class RecordedHost:
+    """What a profiler recorded on one host.
+
+    Attributes
+    ----------
+    parts
+        Its events, as they were decoded.
+    notes
+        What was left out in decoding, and what the file holds twice.
+    label
+        The file it came from.
+    hostname
+        The host's name, empty when not said.
+    window
+        When the profile began and ended, epoch ns; zeros when not said.
+    threadpool
+        Whether to keep the events in which thread pools record themselves.
+    """
+
+    parts: list[Part]
+    notes: list[str]
+    label: str
+    hostname: str
+    window: tuple[int, int]
+    threadpool: bool
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The events as a table; no task is named yet."""
+        # Launches are numbered from 1 in every profile; told apart by when and where it was made.
+        salt = zlib.crc32(f"{self.hostname} {self.window}".encode("utf-8", "replace"))
+        trace = table(self.parts, self.window[0], threadpool=self.threadpool, salt=salt)
+        trace.notes[:0] = self.notes
+        return trace
+
+
+def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
+    """Read one serialised XSpace.
+
+    Parameters
+    ----------
+    data
+        Its bytes.
+    label
+        What it goes by in messages.
+    threadpool
+        Whether to keep the events in which thread pools record themselves, about half of a
+        host's events.
+
+    Raises
+    ------
+    TraceFormatError
+        Where the bytes are damaged.
+    EmptyTraceError
+        When there are no events.
+    """
+    try:
+        found = planes(data)
+        parts, notes = _parts(data, found)
+        names = hostnames(data)
+        window = _window(found)
+    except (wire_check.DamageError, ValueError) as error:
+        what = "an XSpace of the TensorFlow or JAX profiler"
+        said = damaged_message(data, what, "XSpace", error, schema.WHOLE)
+        raise TraceFormatError(f"{label}: {said}") from None
+    if not any(len(part.rows) for part in parts):
+        raise EmptyTraceError(f"{label}: an XSpace without any events; {NO_EVENTS}")
+    notes += doubled_planes(data, found)
+    return RecordedHost(parts, notes, label, names[0] if names else "", window, threadpool)
+
+
+def _window(found: Sequence[Plane]) -> tuple[int, int]:
+    """Return when the profile began and ended, epoch ns, 0 where not said."""
+    import pyarrow as pa
+
+    for plane in found:
+        if plane.name == "Task Environment":
+            offsets = pa.array([0, len(plane.own_stats)], pa.int32())
+            values = Stats(pa.ListArray.from_arrays(offsets, plane.own_stats), plane.stats).values(_WINDOW)
+            began, ended = (int(values.numbers(name, 1)[0]) for name in _WINDOW)
+            return max(began, 0), max(ended, 0)
+    return 0, 0
+
+
+def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[Part], list[str]]:
+    """Decode every portion of every plane; return rows, and notes on what was left out."""
+    import pyarrow as pa
+
+    work = [(plane, numbers) for plane in found for numbers in portions(plane)]
+    # One after the other: two threads would take the memory of two, and be hardly faster.
+    every = [_read_portion(data, plane, numbers) for plane, numbers in work]
+    # What decoding needed is a good part of what the table will need.
+    pa.default_memory_pool().release_unused()
+    streams = {id(plane) for plane, _ in work if _GPU.fullmatch(plane.name)} & {
+        id(part.plane) for portion, _ in every for part in portion if part.stream
+    }
+    parts, repeated = [], 0
+    for portion, _ in every:
+        for part in portion:
+            if part.derived and id(part.plane) in streams:
+                repeated += len(part.rows)
+            else:
+                parts.append(part)
+    notes = []
+    if repeated:
+        notes.append(f"{repeated} rows of derived lines were left out: they repeat what the streams have")
+    if counted := sum(counted for _, counted in every):
+        notes.append(f"{counted} records that only say how often something happened were left out")
+    return parts, notes
+
+
+def _read_portion(data: Data, plane: Plane, numbers: Sequence[int]) -> tuple[list[Part], int]:
+    """Make rows of some lines of a plane, and say how many records have no times."""
+    parts, counted = [], 0
+    for events in decode(data, plane, numbers):
+        parts += _rows(plane, events)
+        counted += events.counted
+    return parts, counted
+
+
+def _rows(plane: Plane, events: Events) -> list[Part]:
+    if plane.name.startswith("/host:") or not plane.name.startswith("/device:"):
+        return [Part(plane, events.lines, host_rows(events))]
+    gpu = _GPU.fullmatch(plane.name) is not None
+    streams = [number for number, line in events.lines.items() if gpu and is_stream(line.name)]
+    derived = [
+        number
+        for number, line in events.lines.items()
+        if gpu and number not in streams and DERIVED.fullmatch(line.name)
+    ]
+    others = [number for number in events.lines if number not in streams and number not in derived]
+    parts = []
+    if streams:
+        chosen = _only(events, streams)
+        parts.append(Part(plane, chosen.lines, gpu_rows(chosen, plane.name), stream=True))
+    for chosen_lines, is_derived in ((derived, True), (others, False)):
+        if chosen_lines:
+            chosen = _only(events, chosen_lines)
+            parts.append(Part(plane, chosen.lines, device_rows(chosen), derived=is_derived))
+    return parts
+
+
+def _only(events: Events, numbers: Sequence[int]) -> Events:
+    """Return the events of some of the lines."""
+    if len(numbers) == len(events.lines):
+        return events
+    return events.take(np.flatnonzero(np.isin(events.line, numbers)), numbers)

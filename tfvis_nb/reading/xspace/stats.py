@@ -1,0 +1,233 @@
+"""The stats of events: which there are, the values of those that are asked for, all others as text.
+
+A stat is a few bytes: the id of its name, and a number, a text, or a reference to a
+text. Only the ids are read of all of them; values are decoded for the stats that
+are wanted, and texts are put together once for each distinct set of stats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.reading.stepstats.recorded_step import text
+from tfvis_nb.reading.xspace import schema
+from tfvis_nb.reading.xspace.planes import Names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FIRST_TAG = 0x08
+"""The byte before a stat's id."""
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass
+class Values:
+    """Some stats, decoded.
+
+    Attributes
+    ----------
+    owner
+        The event each belongs to (int64).
+    key
+        The place of its name in the plane's stat names (int32).
+    integer, real
+        Its number (int64, unsigned ones as they lie; float64), 0 where it is none.
+    unsigned
+        Whether it was written as an unsigned number.
+    word
+        The place of its text in `words`, -1 where it is none (int64).
+    """
+
+    owner: np.ndarray
+    key: np.ndarray
+    integer: np.ndarray
+    unsigned: np.ndarray
+    real: np.ndarray
+    word: np.ndarray
+    words: list[str]
+    names: list[str]
+
+    def integers(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the events that have a stat of this name, and its number for each."""
+        mask = self._mask(name)
+        return self.owner[mask], self.integer[mask]
+
+    def texts(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the events that have a text of this name, and its place in `words` for each."""
+        mask = self._mask(name) & (self.word >= 0)
+        return self.owner[mask], self.word[mask]
+
+    def spread(self, name: str, rows: int) -> np.ndarray:
+        """Return for each of `rows` events the place in `words` of the text of this name, -1 without."""
+        found = np.full(rows, -1, np.int64)
+        owner, word = self.texts(name)
+        found[owner] = word
+        return found
+
+    def numbers(self, name: str, rows: int) -> np.ndarray:
+        """Return for each of `rows` events the number of this name, -1 without."""
+        found = np.full(rows, -1, np.int64)
+        owner, number = self.integers(name)
+        found[owner] = number
+        return found
+
+    def _mask(self, name: str) -> np.ndarray:
+        mask: np.ndarray = self.key == self.names.index(name) if name in self.names else self.key == -1
+        return mask
+
+
+class Stats:
+    """The stats of a run of events.
+
+    Parameters
+    ----------
+    lists
+        For each event its stats, serialised (list of binary).
+    names
+        What the ids of the stats' names and their references mean.
+    """
+
+    def __init__(self, lists: pa.ListArray, names: Names) -> None:
+        import pyarrow.compute as pc
+
+        self._lists = lists
+        offsets = lists.offsets.to_numpy()
+        self._offsets = (offsets - offsets[0]).astype(np.int64)
+        self._raw = pc.list_flatten(lists)
+        self._names = names
+        self.key = names.places(_ids(self._raw))
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        """The event of each stat (int32)."""
+        counts = np.diff(self._offsets)
+        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+
+    def take(self, events: np.ndarray) -> Stats:
+        """Return the stats of some events."""
+        import pyarrow as pa
+
+        return Stats(self._lists.take(pa.array(events)), self._names)
+
+    def values(self, wanted: Collection[str]) -> Values:
+        """Decode the stats with the `wanted` names."""
+        return self._decode(np.flatnonzero(self._of(wanted)))
+
+    def _of(self, names: Collection[str]) -> np.ndarray:
+        listed = np.array([name in names for name in self._names.texts], bool)
+        mask: np.ndarray = listed[self.key]
+        return mask
+
+    def _decode(self, places: np.ndarray) -> Values:
+        import pyarrow as pa
+
+        batch = schema.handler("Stat").array_to_record_batch(self._raw.take(pa.array(places)))
+        unsigned = batch.column("uint64_value").to_numpy().view(np.int64)
+        reference = batch.column("ref_value").to_numpy().view(np.int64)
+        words = self._names.texts
+        word = np.where(reference != 0, self._names.places(reference), -1).astype(np.int64)
+        written = batch.column("str_value").dictionary_encode()
+        if len(written.dictionary) > 1 or (len(written) and written.dictionary[0].as_py()):
+            local = np.array([len(words) + at for at in range(len(written.dictionary))], np.int64)
+            filled = np.array([bool(value) for value in written.dictionary.to_pylist()])
+            number = written.indices.to_numpy()
+            word = np.where(filled[number], local[number], word)
+            words = [*words, *(text(value) for value in written.dictionary.to_pylist())]
+        return Values(
+            owner=self.owner[places].astype(np.int64),
+            key=self.key[places],
+            integer=batch.column("int64_value").to_numpy() | unsigned,
+            unsigned=unsigned != 0,
+            real=batch.column("double_value").to_numpy(),
+            word=word,
+            words=words,
+            names=self._names.texts,
+        )
+
+    def described(self, hidden: Collection[str]) -> tuple[np.ndarray, list[str]]:
+        """Write the stats of each event as ``name=value name=value``, without those that are `hidden`.
+
+        Returns
+        -------
+        tuple
+            For each event the place of its text (int32), and the texts; the first one is empty.
+        """
+        import pyarrow as pa
+
+        places = np.flatnonzero(~self._of(hidden))
+        events = len(self._offsets) - 1
+        if not len(places):
+            return np.zeros(events, np.int32), [""]
+        alike = self._raw.take(pa.array(places)).dictionary_encode().indices.to_numpy()
+        owner = self.owner[places]
+        # Equal stats at equal places in the list give equal sums; a sum of 64 bits tells them apart.
+        turn = (places - self._offsets[owner]).astype(np.uint64)
+        mixed = (alike.astype(np.uint64) + np.uint64(1)) * _MIX
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * (turn + turn + np.uint64(0xBF58476D1CE4E5B9))
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed)])
+        first = np.searchsorted(owner, np.arange(events + 1))
+        numbers, distinct = pd.factorize(sums[first[1:]] - sums[first[:-1]])
+        example = np.empty(len(distinct), np.int64)
+        example[numbers[::-1]] = np.arange(events)[::-1]
+        return numbers.astype(np.int32) + 1, ["", *self._written(places, first, example)]
+
+    def _written(self, places: np.ndarray, first: np.ndarray, examples: np.ndarray) -> list[str]:
+        """Write the stats of some events; those of event e are ``places[first[e]:first[e + 1]]``."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        counts = first[examples + 1] - first[examples]
+        ends = np.cumsum(counts)
+        within = np.arange(int(ends[-1])) - np.repeat(ends - counts, counts)
+        chosen = places[np.repeat(first[examples], counts) + within]
+        values = self._decode(chosen)
+        shown = pa.array(values.integer).cast(pa.string())
+        high = pa.array(values.unsigned & (values.integer < 0))
+        shown = pc.if_else(high, pa.array(values.integer.view(np.uint64)).cast(pa.string()), shown)
+        shown = pc.if_else(pa.array(values.real != 0), pa.array(values.real).cast(pa.string()), shown)
+        words = pa.array(values.words, pa.string())
+        told = values.word >= 0
+        shown = pc.if_else(pa.array(told), words.take(pa.array(np.maximum(values.word, 0))), shown)
+        # An empty text is written as no value at all; other stats of its name tell that it is one.
+        blank = ~told & (values.integer == 0) & (values.real == 0) & np.isin(values.key, values.key[told])
+        shown = pc.if_else(pa.array(blank), "", shown)
+        keys = pa.array([f"{name}=" for name in values.names], pa.string()).take(pa.array(values.key))
+        pairs = pc.binary_join_element_wise(keys, shown, "")
+        offsets = np.concatenate([[0], ends]).astype(np.int32)
+        lists = pa.ListArray.from_arrays(pa.array(offsets), pairs)
+        written: list[str] = pc.binary_join(lists, " ").to_pylist()
+        return written
+
+
+def _ids(raw: pa.Array) -> np.ndarray:
+    """Return the id of the name of each serialised stat (int64)."""
+    import pyarrow as pa
+
+    if not len(raw):
+        return np.zeros(0, np.int64)
+    _, offsets, content = raw.buffers()
+    ends = np.frombuffer(offsets, np.int32)[raw.offset : raw.offset + len(raw) + 1]
+    data = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(1, np.uint8)
+    start, end = ends[:-1], ends[1:]
+    last = len(data) - 1
+    low = data[np.minimum(start + 1, last)]
+    plain = (data[np.minimum(start, last)] == _FIRST_TAG) & (end - start >= 2)
+    ids = (low & 0x7F).astype(np.int64)
+    long = np.flatnonzero(plain & (low >= 0x80))
+    if len(long):
+        high = data[np.minimum(start[long] + 2, last)]
+        ids[long] |= (high & 0x7F).astype(np.int64) << 7
+        plain[long[(high >= 0x80) | (end[long] - start[long] < 3)]] = False
+    strange = np.flatnonzero(~plain)
+    if len(strange):
+        batch = schema.handler("Stat").array_to_record_batch(raw.take(pa.array(strange)))
+        ids[strange] = batch.column("metadata_id").to_numpy()
+    return ids

@@ -1,0 +1,196 @@
+"""Which step each row of an XSpace belongs to.
+
+A step is a run of a session, an event that the program marked as one, or, where it
+marked none, a call of a tf.function or a run of a graph. To it belongs what lies inside
+it on its thread, what other threads took up from there, what lies inside that, and so
+on; a kernel belongs to the step of its launch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tfvis_nb.reading.xspace.links import Links
+from tfvis_nb.reading.xspace.rows import Sparse
+
+
+class Threads:
+    """Rows of host threads, ordered by thread and time.
+
+    Parameters
+    ----------
+    thread
+        A number for the thread of each row (int64); rows of devices have -1.
+    start, duration
+        Of each row, in ns.
+    """
+
+    def __init__(self, thread: np.ndarray, start: np.ndarray, duration: np.ndarray) -> None:
+        self.rows = np.flatnonzero(thread >= 0)
+        base = int(start[self.rows].min()) if len(self.rows) else 0
+        since = start[self.rows] - base
+        span = int((since + duration[self.rows]).max()) + 1 if len(self.rows) else 1
+        self.at = thread[self.rows] * span + since
+        self.until = self.at + duration[self.rows]
+        order = in_order(self.at, duration[self.rows])
+        self.rows, self.at, self.until = self.rows[order], self.at[order], self.until[order]
+        self.thread = thread[self.rows]
+        self.place = np.full(len(thread), -1, np.int64)
+        self.place[self.rows] = np.arange(len(self.rows))
+
+    def inside(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the range of places that lie within each of some rows, itself included."""
+        first = self.place[rows]
+        return first, np.maximum(np.searchsorted(self.at, self.until[first], "left"), first + 1)
+
+
+def in_order(start: np.ndarray, duration: np.ndarray) -> np.ndarray:
+    """Return the order of rows by start, longer ones first among equals, else as they come.
+
+    Rows come in long ordered runs, which a stable sort by one key uses; ties are sorted apart.
+    """
+    order = np.argsort(start, kind="stable")
+    ordered = start[order]
+    same = ordered[1:] == ordered[:-1]
+    if same.any():
+        tied = np.zeros(len(order), bool)
+        tied[1:] |= same
+        tied[:-1] |= same
+        some = order[tied]
+        order[tied] = some[np.lexsort((some, -duration[some], start[some]))]
+    return order
+
+
+def outermost(first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Return a mask of the ranges that lie in no other of those given, which are ordered by `first`."""
+    reached = np.maximum.accumulate(last)
+    free = np.ones(len(first), bool)
+    free[1:] = first[1:] >= reached[:-1]
+    return free
+
+
+def find_steps(links: Links, threads: Threads, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the steps of an XSpace, and the step of each row.
+
+    Parameters
+    ----------
+    links
+        The marks of the rows.
+    threads
+        The rows of host threads.
+    start
+        The start of each row (ns).
+
+    Returns
+    -------
+    tuple
+        For each row the number of its step (int32), -1 outside of all, and 0 everywhere when
+        there are none; and the rows that are the steps, none where a profiler numbered them.
+    """
+    grouped = links.mark("group_id")
+    if len(grouped.rows):
+        return _grouped(grouped, start), np.zeros(0, np.int64)
+    chosen = roots(links, threads)
+    chosen = chosen[np.argsort(start[chosen], kind="stable")]
+    step = np.full(len(start), -1, np.int32)
+    if not len(chosen):
+        step[:] = 0
+        return step, chosen
+    _spread(step, links, threads, chosen)
+    launch, launched = links.launches()
+    step[launched] = step[launch]
+    return step, chosen
+
+
+def roots(links: Links, threads: Threads) -> np.ndarray:
+    """Return the rows that are steps, by thread and time; empty when there are none."""
+    marked = _on_threads(links.mark("step_num").rows, threads)
+    if len(marked):
+        # A marked epoch holds marked steps: those count that hold no other.
+        first, last = threads.inside(marked)
+        inner = marked[np.append(first[1:], len(threads.rows)) >= last]
+        return _or_sessions(inner, links, threads)
+    calls = _on_threads(links.mark("function").rows, threads)
+    if len(calls):
+        return _or_sessions(calls, links, threads)
+    run = links.mark("run")
+    calls = _on_threads(run.rows, threads)
+    if not len(calls):
+        return calls
+    calls = calls[outermost(*threads.inside(calls))]
+    first, last = threads.inside(calls)
+    ran = np.sort(threads.place[run.rows[run.numbers == 1]])
+    running: np.ndarray = calls[np.searchsorted(ran, last) > np.searchsorted(ran, first)]
+    return running
+
+
+def _or_sessions(rows: np.ndarray, links: Links, threads: Threads) -> np.ndarray:
+    """Return the rows and the runs of sessions that lie in no other of them."""
+    both = _on_threads(np.concatenate([rows, links.mark("session").rows]), threads)
+    outer: np.ndarray = both[outermost(*threads.inside(both))]
+    return outer
+
+
+def _on_threads(rows: np.ndarray, threads: Threads) -> np.ndarray:
+    place = np.sort(threads.place[rows])
+    ordered: np.ndarray = threads.rows[place[place >= 0]]
+    return ordered
+
+
+def _grouped(grouped: Sparse, start: np.ndarray) -> np.ndarray:
+    numbers, which = np.unique(grouped.numbers, return_inverse=True)
+    first = np.full(len(numbers), np.iinfo(np.int64).max)
+    np.minimum.at(first, which, start[grouped.rows])
+    rank = np.empty(len(numbers), np.int32)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(numbers), dtype=np.int32)
+    step = np.full(len(start), -1, np.int32)
+    step[grouped.rows] = rank[which]
+    return step
+
+
+def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray) -> None:
+    """Set the step of all rows of threads, in rounds: from each row to those that take up its work."""
+    source, target = links.taken_up()
+    ends = _region_ends(links.mark("region"), threads)
+    seeds, numbers = chosen, np.arange(len(chosen), dtype=np.int32)
+    while len(seeds):
+        first, last = threads.inside(seeds)
+        last = np.maximum(last, ends[seeds])
+        order = np.lexsort((-last, first))
+        _fill(step, threads, first[order], last[order], numbers[order])
+        reached = (step[source] >= 0) & (step[target] < 0) & (threads.place[target] >= 0)
+        seeds, kept = np.unique(target[reached], return_index=True)
+        numbers = step[source[reached][kept]]
+
+
+def _fill(
+    step: np.ndarray, threads: Threads, first: np.ndarray, last: np.ndarray, numbers: np.ndarray
+) -> None:
+    """Give the rows within ranges their numbers where they have none; inner ranges win over outer ones."""
+    found = np.full(len(threads.rows), -1, np.int32)
+    while len(first):
+        outer = outermost(first, last)
+        length = (last - first)[outer]
+        ends = np.cumsum(length)
+        within = np.arange(int(ends[-1])) - np.repeat(ends - length, length)
+        found[np.repeat(first[outer], length) + within] = np.repeat(numbers[outer], length)
+        first, last, numbers = first[~outer], last[~outer], numbers[~outer]
+    here = step[threads.rows]
+    step[threads.rows] = np.where(here < 0, found, here)
+
+
+def _region_ends(region: Sparse, threads: Threads) -> np.ndarray:
+    """Return for each row that takes up work the place where its thread lays it down, else 0."""
+    ends = np.zeros(len(threads.place), np.int64)
+    place = threads.place[region.rows]
+    order = np.argsort(place)
+    place, begins = place[order], region.numbers[order] == 1
+    stops = place[~begins]
+    begins_at = place[begins]
+    thread = threads.thread[begins_at]
+    at = np.searchsorted(stops, begins_at)
+    stop = np.append(stops, len(threads.rows))[at]
+    # Work that was not laid down when the profile ended goes on to the end of its thread.
+    end = np.searchsorted(threads.thread, thread, "right")
+    ends[threads.rows[begins_at]] = np.minimum(stop + 1, end)
+    return ends

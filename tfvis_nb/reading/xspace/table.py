@@ -1,0 +1,296 @@
+"""The rows of all planes of an XSpace -> the event table, the nested columns and the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.columns import Vocabulary, nullable
+from tfvis_nb.reading.stepstats.timestamps import ABSURD
+from tfvis_nb.reading.xspace.eager import name_eager_ops
+from tfvis_nb.reading.xspace.events import Line
+from tfvis_nb.reading.xspace.lanes import thread_lanes
+from tfvis_nb.reading.xspace.links import Links
+from tfvis_nb.reading.xspace.planes import Plane
+from tfvis_nb.reading.xspace.rows import Coded, Rows
+from tfvis_nb.reading.xspace.steps import Threads, find_steps, in_order
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PIECE = 1 << 16
+
+NO_EPOCH = "times count from the start of the profile: this file does not say when that was"
+OF_NO_STEP = "events are of no step"
+"""Notes, which a recorder that knows better takes back."""
+
+_EPOCH = 100_000_000_000_000_000
+"""1973 in epoch ns: a profile's own clock begins near 0."""
+
+
+@dataclass
+class Part:
+    """The rows of some lines of a plane; a stream of a GPU, or derived from one, or neither."""
+
+    plane: Plane
+    lines: dict[int, Line]
+    rows: Rows
+    stream: bool = False
+    derived: bool = False
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the lines are threads of the host."""
+        return self.plane.name.startswith("/host:")
+
+    @property
+    def device(self) -> str:
+        """The device of the rows, without a task."""
+        return "/device:CPU:0" if self.is_host else self.plane.name
+
+
+def table(parts: list[Part], began: int, *, threadpool: bool, salt: int) -> Trace:
+    """Make a `Trace` of the rows of one XSpace.
+
+    Parameters
+    ----------
+    parts
+        The rows; the list is emptied, to have their memory for the table.
+    began
+        When the profile began (epoch ns), 0 when not known.
+    threadpool
+        Whether to keep what thread pools record of themselves.
+    salt
+        What the numbers of launches and links are made distinct with.
+    """
+    notes: list[str] = []
+    rows = [part.rows for part in parts]
+    links = Links(rows)
+    start = np.concatenate([one.start for one in rows])
+    duration = np.concatenate([one.duration for one in rows])
+    usable = _usable(start, duration, notes)
+    threads = Threads(_threads(parts), start, duration)
+    step, chosen = find_steps(links, threads, start)
+    name_eager_ops(rows, links, threads)
+    order = _order(links, start, duration, usable, threadpool, notes)
+    columns = _times(links, start, duration, order, began, notes)
+    columns["step"] = step[order]
+    outside = int((columns["step"] < 0).sum())
+    if outside and outside < len(order):
+        notes.append(f"{outside} {OF_NO_STEP}")
+    # The texts come last, when what was needed to find times and links is gone.
+    del start, duration, step, threads
+    nested = _nested(parts, links, order, salt)
+    labels = _labels(parts, links, chosen)
+    columns |= _texts(parts, order)
+    del rows, links
+    parts.clear()
+    return Trace(event_table.build(columns), nested=nested, notes=notes, step_labels=labels)
+
+
+def _order(
+    links: Links,
+    start: np.ndarray,
+    duration: np.ndarray,
+    usable: np.ndarray,
+    threadpool: bool,
+    notes: list[str],
+) -> np.ndarray:
+    """Return the rows that are kept, in the order of the event table."""
+    keep = usable.copy()
+    noise = links.mark("noise").rows
+    if len(noise) and not threadpool:
+        keep[noise] = False
+        notes.append(
+            f"{len(noise)} events in which thread pools record themselves were left out; "
+            "read_trace(..., threadpool=True) keeps them"
+        )
+    kept = np.flatnonzero(keep)
+    order: np.ndarray = kept[in_order(start[kept], duration[kept])]
+    return order
+
+
+def _usable(start: np.ndarray, duration: np.ndarray, notes: list[str]) -> np.ndarray:
+    """Return which rows have a time that can be; mend in place what the others would spoil."""
+    middle = int(np.partition(start, len(start) // 2)[len(start) // 2])
+    usable: np.ndarray = np.abs(start.astype(np.float64) - middle) <= ABSURD
+    if aside := int((~usable).sum()):
+        start[~usable] = middle
+        notes.append(f"{aside} events were set aside: their start times are absurd")
+    long = duration > ABSURD
+    if long.any():
+        duration[long] = 0
+        notes.append(f"{int(long.sum())} events have an absurd duration, drawn as 0 ns")
+    return usable
+
+
+def _times(
+    links: Links, start: np.ndarray, duration: np.ndarray, order: np.ndarray, began: int, notes: list[str]
+) -> dict[str, Any]:
+    absolute = int(start.min()) > _EPOCH
+    base = 0 if absolute else began
+    if not base and not absolute:
+        notes.append(NO_EPOCH)
+    launch, launched = links.launches()
+    scheduled, known = np.zeros(len(start), np.int64), np.zeros(len(start), bool)
+    scheduled[launched] = start[launch]
+    known[launched] = True
+    return {
+        "start_ns": start[order] + base,
+        "duration_ns": duration[order],
+        "scheduled_ns": nullable(scheduled[order] + base, known[order]),
+    }
+
+
+def _threads(parts: Sequence[Part]) -> np.ndarray:
+    """Number the host thread of each row; -1 for rows of devices."""
+    numbers: dict[tuple[str, int], int] = {}
+    found = [np.zeros(0, np.int64)]
+    for part in parts:
+        if part.is_host:
+            places = np.array(
+                [
+                    numbers.setdefault((part.plane.name, n), len(numbers)) if n in part.lines else 0
+                    for n in range(len(part.plane.lines))
+                ],
+                np.int64,
+            )
+            found.append(places[part.rows.line])
+        else:
+            found.append(np.full(len(part.rows), -1))
+    return np.concatenate(found)
+
+
+def _texts(parts: Sequence[Part], order: np.ndarray) -> dict[str, Any]:
+    """Make the columns that are the same in every order of the rows, most of them texts."""
+    lanes = thread_lanes([(part.plane.name, part.lines) for part in parts])
+    kinds = Vocabulary()
+    numbers = np.array([kinds.code(kind) for kind in event_table.KINDS], np.int32)
+    kind = numbers[np.concatenate([part.rows.kind for part in parts])[order]]
+    amount = np.concatenate([part.rows.amount for part in parts])[order]
+    thread, known = _thread_ids(parts, order)
+    columns: dict[str, Any] = {
+        name: _text([getattr(part.rows, name) for part in parts], order)
+        for name in ("detail", "name", "tensor")
+    }
+    columns |= {
+        "kind": kinds.categorical(kind),
+        "device": _category([Coded.of(part.device, len(part.rows)) for part in parts], order),
+        "lane": _category([_lane(part, names) for part, names in zip(parts, lanes, strict=True)], order),
+        "bytes": nullable(amount, amount >= 0),
+        "thread": nullable(thread, known),
+    }
+    for name in ("op", "source", "destination"):
+        columns[name] = _category([getattr(part.rows, name) for part in parts], order)
+    return columns
+
+
+def _lane(part: Part, names: list[str]) -> Coded:
+    return part.rows.lane or Coded(part.rows.line, names)
+
+
+def _thread_ids(parts: Sequence[Part], order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    ids, known = [np.zeros(0, np.int64)], [np.zeros(0, bool)]
+    for part in parts:
+        places = np.array(
+            [part.lines[n].id if n in part.lines else 0 for n in range(len(part.plane.lines))], np.int64
+        )
+        ids.append(places[part.rows.line])
+        known.append(np.full(len(part.rows), part.is_host))
+    return np.concatenate(ids)[order], np.concatenate(known)[order]
+
+
+def _category(columns: Sequence[Coded], order: np.ndarray) -> pd.Categorical:
+    words = Vocabulary()
+    codes = [
+        np.array([words.code(word) for word in _used(column)], np.int32)[_renumbered(column)]
+        for column in columns
+    ]
+    return words.categorical(np.concatenate(codes)[order])
+
+
+def _used(column: Coded) -> list[str]:
+    return [column.words[place] for place in np.unique(column.codes).tolist()]
+
+
+def _renumbered(column: Coded) -> np.ndarray:
+    used = np.zeros(len(column.words), bool)
+    used[column.codes] = True
+    places: np.ndarray = (np.cumsum(used) - 1)[column.codes]
+    return places
+
+
+def _text(columns: Sequence[Coded], order: np.ndarray) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    firsts = np.cumsum([0, *(len(column.words) for column in columns)])
+    words = pa.array([word for column in columns for word in column.words], pa.large_string())
+    codes = np.concatenate(
+        [column.codes + int(first) for column, first in zip(columns, firsts, strict=False)]
+    )
+    # In pieces, because a column that grows to its size takes twice the memory while it does.
+    pieces = [
+        words.take(pa.array(codes[order[first : first + _PIECE]])) for first in range(0, len(order), _PIECE)
+    ]
+    return pa.chunked_array(pieces, pa.large_string())
+
+
+def _nested(parts: Sequence[Part], links: Links, order: np.ndarray, salt: int) -> pa.Table:
+    """Make the nested columns: where a row was recorded, and the numbers that link it with others."""
+    import pyarrow as pa
+
+    raw = _category(
+        [
+            Coded(
+                part.rows.line,
+                [
+                    f"{part.plane.name}/{part.lines[n].name}" if n in part.lines else ""
+                    for n in range(len(part.plane.lines))
+                ],
+            )
+            for part in parts
+        ],
+        order,
+    )
+    columns = {
+        "raw_device": pa.DictionaryArray.from_arrays(
+            pa.array(np.asarray(raw.codes, np.int32)), pa.array(raw.categories.tolist(), pa.string())
+        )
+    }
+    distinct = np.int64(salt) << np.int64(31)
+    for name, marks, mixed in (
+        ("launch", ("launch", "launched"), distinct),
+        ("produced", ("produced",), distinct),
+        ("consumed", ("consumed",), distinct),
+        ("instance", ("instance",), np.int64(0)),
+        ("in_use_bytes", ("in_use",), np.int64(0)),
+        ("address", ("address",), np.int64(0)),
+    ):
+        number = np.zeros(int(links.firsts[-1]), np.int64)
+        known = np.zeros(len(number), bool)
+        for mark in marks:
+            sparse = links.mark(mark)
+            number[sparse.rows] = sparse.numbers ^ mixed
+            known[sparse.rows] = True
+        if known.any():
+            columns[name] = pa.array(number[order], mask=~known[order])
+    return pa.table(columns)
+
+
+def _labels(parts: Sequence[Part], links: Links, chosen: np.ndarray) -> dict[int, str]:
+    """Return what each step is called: the name of the event that is the step, and its number."""
+    numbered = links.mark("step_num")
+    numbers = dict(zip(numbered.rows.tolist(), numbered.numbers.tolist(), strict=True))
+    labels = {}
+    for step, row in enumerate(chosen.tolist()):
+        part = int(np.searchsorted(links.firsts, row, "right")) - 1
+        rows = parts[part].rows
+        name = rows.name.words[rows.name.codes[row - int(links.firsts[part])]]
+        labels[step] = f"{name} {numbers[row]}" if row in numbers else name
+    return labels
