@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, name_of, step_stats_files
 from tfvis_nb import Trace, events, read_trace
-from tfvis_nb.display.chrome_rows import pack_rows
-from tfvis_nb.display.chrome_trace import input_names
+from tfvis_nb.writing.chrome_rows import pack_rows
+from tfvis_nb.writing.chrome_trace import input_names
 
 # timeline.py takes minutes for the largest, and cannot read text.
 COMPARED = [

@@ -18,7 +18,7 @@ from tfvis_nb.core.options import near
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording import trace
 from tfvis_nb.recording.options import LEVELS, MODES
-from tfvis_nb.saving import SUFFIXES, check_target, save
+from tfvis_nb.writing.save import SUFFIXES, check_target, save
 
 AWAITS = (
     "%%trace cannot run a cell that awaits at its top level; write `with tfvis_nb.trace() as t:`"

@@ -56,7 +56,7 @@ def command(
     **options: Any,
 ) -> int:
     """Write what was asked for; return the exit code."""
-    from tfvis_nb.saving import save, suffix_of
+    from tfvis_nb.writing.save import save, suffix_of
 
     path = files[0]
     if len(files) > 1:

@@ -69,7 +69,7 @@ def command(
     script: Path, args: Sequence[str], files: Sequence[Path], *, no_partition_graphs: bool, **options: Any
 ) -> int:
     """Run a script and write its trace; return its exit code, or 1 where that is 0 but the trace failed."""
-    from tfvis_nb.saving import check_target
+    from tfvis_nb.writing.save import check_target
 
     # Before the script runs, and absolute: it may change the folder.
     outputs = [file.absolute() for file in files or [Path(f"{script.stem}.trace.html")]]
@@ -225,7 +225,7 @@ def write(trace: RecordedTrace, outputs: Sequence[Path]) -> str | None:
     A page that would be too large for a browser is written as a table instead: the run is not lost.
     """
     from tfvis_nb.display.page import PageTooLargeError
-    from tfvis_nb.saving import save
+    from tfvis_nb.writing.save import save
 
     complaints = []
     for path in outputs:

@@ -276,7 +276,7 @@ class Trace:
         """Write Chrome trace events, which Perfetto, chrome://tracing and speedscope open.
 
         Bars have the names, times and arguments that TensorFlow's ``timeline.py``
-        gives them; see `tfvis_nb.display.chrome_trace`.
+        gives them; see `tfvis_nb.writing.chrome_trace`.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class Trace:
             If the file cannot be written.
         """
         from tfvis_nb.core.output_path import writable
-        from tfvis_nb.display.chrome_trace import chrome_trace_text, write_chrome_trace
+        from tfvis_nb.writing.chrome_trace import chrome_trace_text, write_chrome_trace
 
         return chrome_trace_text(self) if path is None else write_chrome_trace(self, writable(path))
 

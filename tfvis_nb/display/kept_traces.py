@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.chrome_trace import chrome_trace_text
 from tfvis_nb.display.closer import closer
 from tfvis_nb.display.dashboard_page import html_dashboard
 from tfvis_nb.display.delivery import MOST_HELD
@@ -17,6 +16,7 @@ from tfvis_nb.display.page import file_stem, html_page
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.display.wire_details import details
 from tfvis_nb.stored.saved import SavedSession
+from tfvis_nb.writing.chrome_trace import chrome_trace_text
 
 FORMATS = ("html", "dashboard", "json", "parquet")
 

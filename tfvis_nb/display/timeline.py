@@ -17,7 +17,6 @@ from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
-from tfvis_nb.display.chrome_trace import chrome_trace_text
 from tfvis_nb.display.closer import closer, shown_range
 from tfvis_nb.display.delivery import Delivery
 from tfvis_nb.display.fallback import static_html
@@ -25,8 +24,9 @@ from tfvis_nb.display.lane_order import MOST_LANES, order_lanes
 from tfvis_nb.display.own_thread import answer_on_own_thread
 from tfvis_nb.display.page import MAX_BYTES, bundle, bundle_path, file_stem, html_page, page_text, write_text
 from tfvis_nb.display.refusals import answer_message
-from tfvis_nb.display.rows_csv import rows_csv
 from tfvis_nb.display.selection import checked_selection, selected_rows, selection_of
+from tfvis_nb.writing.chrome_trace import chrome_trace_text
+from tfvis_nb.writing.csv import rows_csv
 
 
 class TimelineWidget(anywidget.AnyWidget):

@@ -16,8 +16,8 @@ from tfvis_nb.analysis.device_releases import STREAM
 from tfvis_nb.analysis.recorded_links import LINKING, link_numbers
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.chrome_memory import memory_counters
-from tfvis_nb.display.chrome_rows import ChromeRows, place_rows
+from tfvis_nb.writing.chrome_memory import memory_counters
+from tfvis_nb.writing.chrome_rows import ChromeRows, place_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +71,7 @@ def chrome_trace_text(trace: Trace) -> str:
     >>> import json
     >>> from tfvis_nb import events
     >>> from tfvis_nb.core.trace import Trace
-    >>> from tfvis_nb.display.chrome_trace import chrome_trace_text
+    >>> from tfvis_nb.writing.chrome_trace import chrome_trace_text
     >>> table = events.build({"start_ns": [5000], "duration_ns": [2500], "op": ["Add"], "kind": ["op"]})
     >>> bar = json.loads(chrome_trace_text(Trace(table)))["traceEvents"][-1]
     >>> bar["name"], bar["ts"], bar["dur"]
@@ -172,7 +172,7 @@ def input_names(label: str) -> list[str]:
 
     Examples
     --------
-    >>> from tfvis_nb.display.chrome_trace import input_names
+    >>> from tfvis_nb.writing.chrome_trace import input_names
     >>> input_names("[cpu 0.5MB] add = AddV2(x, ^init)")
     ['x', '^init']
     """

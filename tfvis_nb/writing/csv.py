@@ -23,7 +23,7 @@ def rows_csv(rows: pd.DataFrame) -> str:
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb.display.rows_csv import rows_csv
+    >>> from tfvis_nb.writing.csv import rows_csv
     >>> table = events.build({"start_ns": [5], "duration_ns": [2], "name": ["=1"], "lane": ["ops"]})
     >>> print(rows_csv(table).splitlines()[1])
     0,0,ops,'=1,,5,2,,,,

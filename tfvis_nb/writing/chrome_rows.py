@@ -39,7 +39,7 @@ def place_rows(events: pd.DataFrame) -> ChromeRows:
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb.display.chrome_rows import place_rows
+    >>> from tfvis_nb.writing.chrome_rows import place_rows
     >>> table = events.build({"start_ns": [0, 5, 9], "duration_ns": [8, 8, 1], "lane": ["ops"] * 3})
     >>> first, second, third = place_rows(table).tid.tolist()
     >>> first == third, first == second

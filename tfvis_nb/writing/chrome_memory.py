@@ -8,7 +8,7 @@ import numpy as np
 
 from tfvis_nb.analysis.nested_lists import exploded, numbers, words
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.chrome_rows import ChromeRows
+from tfvis_nb.writing.chrome_rows import ChromeRows
 
 
 def memory_counters(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ def suffix_of(path: Path) -> str:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from tfvis_nb.saving import suffix_of
+    >>> from tfvis_nb.writing.save import suffix_of
     >>> suffix_of(Path("step.1.JSON.gz")), suffix_of(Path("step.1.html"))
     ('.json.gz', '.html')
     """
@@ -43,7 +43,7 @@ def check_target(path: Path) -> None:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from tfvis_nb.saving import check_target
+    >>> from tfvis_nb.writing.save import check_target
     >>> check_target(Path("step.htm"))
     Traceback (most recent call last):
     ...

@@ -1,0 +1,1 @@
+"""A Trace as a file of another program, chosen by its suffix."""
