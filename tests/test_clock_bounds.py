@@ -22,8 +22,8 @@ from tfvis_nb.display.page import in_time_range
 from tfvis_nb.display.windows import Windows
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.reading.concat import joined
-from tfvis_nb.recording.assembling import on_the_clock, whole_steps
-from tfvis_nb.recording.merging import merged
+from tfvis_nb.recording.assemble import on_the_clock, whole_steps
+from tfvis_nb.recording.merge import merged
 
 FIRST, SECOND, THIRD = (f"/job:worker/replica:0/task:{number}" for number in range(3))
 BOUNDS = {FIRST: (0.0, 0.0), SECOND: (-250.0, 40.5), THIRD: (-3.0, inf)}

@@ -76,7 +76,7 @@ class Timeline:
         self._elapsed = 0.0
 
     def __enter__(self) -> Self:
-        from tfvis_nb.recording.full_trace import full_trace
+        from tfvis_nb.recording.sessions.run_options import full_trace
 
         self.options, self.run_metadata = full_trace()
         self._began = time.perf_counter()
@@ -102,7 +102,7 @@ class Timeline:
     def run_metadata(self) -> Any:
         """What was recorded or given; for a pickle's ``RunMetadata`` TensorFlow is needed."""
         if self._recorded is None and self._unpickled is not None:
-            from tfvis_nb.recording.full_trace import run_metadata
+            from tfvis_nb.recording.sessions.run_options import run_metadata
 
             self._recorded = run_metadata(self._unpickled)
         return self._recorded

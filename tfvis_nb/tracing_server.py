@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.options import only_known_options
-from tfvis_nb.recording.trace_session import TraceSession
+from tfvis_nb.recording.live.trace_session import TraceSession
 
 if TYPE_CHECKING:
     from tfvis_nb.serving import MonitorServer

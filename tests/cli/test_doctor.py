@@ -14,8 +14,8 @@ import pytest
 from tests.cli.command import tfvis_nb
 from tfvis_nb.cli import doctor, main
 from tfvis_nb.display import page
-from tfvis_nb.recording import cupti
-from tfvis_nb.recording.probe import Probe, parsed
+from tfvis_nb.recording.gpu import cupti
+from tfvis_nb.recording.gpu.probe import Probe, parsed
 
 REFUSED = "E0000 cupti_error_manager.cc] cuptiSubscribe: error 35: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
 GPU = Probe(
@@ -168,6 +168,6 @@ def test_jupyterlab_without_the_widget(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_what_a_process_said_before_it_ended() -> None:
-    lines = [f"tfvis_nb.recording.probe: {json.dumps({'version': v, 'code': 9})}" for v in ("", "2.21.0")]
+    lines = [f"tfvis_nb.recording.gpu.probe: {json.dumps({'version': v, 'code': 9})}" for v in ("", "2.21.0")]
     found = parsed("\n".join(["noise", *lines]), "log", -6)
     assert (found.version, found.code, found.log) == ("2.21.0", -6, "log")

@@ -11,8 +11,8 @@ import tensorflow as tf
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.profiler import profiler_v2, trace
 
-from tfvis_nb.recording import profiler_slot
-from tfvis_nb.recording.eager_calls import CALLS
+from tfvis_nb.recording.profiler import lock
+from tfvis_nb.recording.profiler.eager_calls import CALLS
 
 v1 = tf.compat.v1
 CallbackList = keras.callbacks.CallbackList
@@ -67,4 +67,4 @@ def session() -> Iterator[Any]:
 @pytest.fixture
 def accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have full traces really asked for: TensorFlow then refuses one beside a profile on a CPU too."""
-    monkeypatch.setattr(profiler_slot.ProfilerSlot, "_has_accelerator", lambda *_: True)
+    monkeypatch.setattr(lock.ProfilerSlot, "_has_accelerator", lambda *_: True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tfvis_nb as tv
-from tfvis_nb.recording import cupti
+from tfvis_nb.recording.gpu import cupti
 
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 NORMAL = "Name:\tpython\nCapEff:\t0000000000000000\n"

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 import tfvis_nb as tv
 from tests.recording.work import labels
-from tfvis_nb.recording import phases
+from tfvis_nb.recording.profiler import keras_phases
 
 pytestmark = pytest.mark.tensorflow
 
@@ -66,7 +66,7 @@ def recorded(tmp_path: Path) -> Iterator[tv.TraceSession]:
 @pytest.fixture
 def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks of himself whether phases are under way."""
-    monkeypatch.setattr(phases, "_watching", True)
+    monkeypatch.setattr(keras_phases, "_watching", True)
 
 
 def counted(session: tv.SavedSession) -> dict[str, tuple[int, int]]:
@@ -143,7 +143,7 @@ def test_a_session_that_is_closed_within_a_batch_leaves_the_profiler(recorded: t
 def test_its_recording_ends_though_nothing_else_runs(
     recorded: tv.TraceSession, monkeypatch: pytest.MonkeyPatch, traced: bool
 ) -> None:
-    monkeypatch.setattr(phases, "LOOK_S", 0.01)
+    monkeypatch.setattr(keras_phases, "LOOK_S", 0.01)
     if traced:
         recorded.trace_all()
     _fit_that_fails(recorded)
@@ -174,7 +174,7 @@ def test_only_the_batch_under_way_has_failed(
     callback = recorded.keras_callback()
     with pytest.raises(KeyboardInterrupt):
         _fit(callback, _Fails(at), validation_data=(INPUTS, TARGETS))
-    phases.drop_abandoned()
+    keras_phases.drop_abandoned()
     assert not recorded.recording
     assert counted(recorded) == expected
     _fit(callback)  # of a phase less
@@ -207,7 +207,7 @@ def test_a_loop_of_ones_own_goes_on_when_what_began_it_has_returned(recorded: tv
 
     callbacks = begun()
     for batch in range(3):
-        phases.drop_abandoned()
+        keras_phases.drop_abandoned()
         callbacks.on_train_batch_begin(batch)
         callbacks.on_train_batch_end(batch)
     callbacks.on_train_batch_begin(3)  # which fails
@@ -222,7 +222,7 @@ def test_a_forked_process_has_no_batch_under_way(recorded: tv.TraceSession) -> N
             if batch == 2:
                 child = os.fork()
                 if child == 0:
-                    os._exit(len(phases._all))
+                    os._exit(len(keras_phases._all))
                 ends.append(os.waitpid(child, 0)[1])
 
     ends: list[int] = []

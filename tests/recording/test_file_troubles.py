@@ -14,7 +14,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.recording.work import fit
-from tfvis_nb.recording import orders
+from tfvis_nb.recording.live import requests as orders
 
 pytestmark = pytest.mark.tensorflow
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from tfvis_nb import Trace, events
-from tfvis_nb.recording.assembling import EPOCH_TAKEN, on_the_clock, whole_steps
-from tfvis_nb.recording.merging import merged
-from tfvis_nb.recording.recorded import title_of
+from tfvis_nb.recording.assemble import EPOCH_TAKEN, on_the_clock, whole_steps
+from tfvis_nb.recording.merge import merged
+from tfvis_nb.recording.recorded_trace import title_of
 
 TASK = "/job:localhost/replica:0/task:0"
 US = 1000

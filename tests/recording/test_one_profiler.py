@@ -10,7 +10,7 @@ from tensorflow.python.eager import context
 
 import tfvis_nb as tv
 from tests.recording.work import labels, squared
-from tfvis_nb.recording import profiler_slot, profiles
+from tfvis_nb.recording.profiler import lock, profiles
 
 pytestmark = pytest.mark.tensorflow
 
@@ -98,7 +98,7 @@ def test_full_traces_and_the_profile_keep_out_of_each_others_way(
     session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profiles, "PATIENCE_S", 60.0)  # however slow the machine is
-    monkeypatch.setattr(profiler_slot, "LONGEST_WAIT_S", 60.0)
+    monkeypatch.setattr(lock, "LONGEST_WAIT_S", 60.0)
 
     def sessions() -> None:
         results.extend(session.run("loss:0") for _ in range(20))

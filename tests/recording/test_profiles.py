@@ -107,7 +107,7 @@ def test_an_interrupt_while_the_profile_is_written_leaves_nothing(monkeypatch: p
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tfvis_nb.recording.profile.written", interrupted)
+    monkeypatch.setattr("tfvis_nb.recording.profiler.capture.written", interrupted)
     with pytest.raises(KeyboardInterrupt), tv.trace():
         squared(tf.ones((4, 4)))
     monkeypatch.undo()
@@ -120,7 +120,7 @@ def test_a_profile_that_cannot_be_written_is_said(monkeypatch: pytest.MonkeyPatc
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tfvis_nb.recording.profile.written", full)
+    monkeypatch.setattr("tfvis_nb.recording.profiler.capture.written", full)
     with pytest.raises(tv.EmptyTraceError, match=r"could not be written.*No space"), tv.trace():
         squared(tf.ones((4, 4)))
 

@@ -15,8 +15,8 @@ from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.client.session import BaseSession
 
 import tfvis_nb as tv
-from tfvis_nb.recording import profiler_slot
-from tfvis_nb.recording.replaced import Replacements
+from tfvis_nb.recording.patches import Replacements
+from tfvis_nb.recording.profiler import lock
 
 pytestmark = pytest.mark.tensorflow
 
@@ -282,14 +282,14 @@ def test_a_run_that_fills_a_queue_leaves_the_profiler_to_others(model: Model) ->
 
 @pytest.mark.usefixtures("accelerated")
 def test_runs_that_wait_for_each_other_do_not_lock_up(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profiler_slot, "LONGEST_WAIT_S", 0.2)
+    monkeypatch.setattr(lock, "LONGEST_WAIT_S", 0.2)
     queue = v1.FIFOQueue(1, tf.int32)
     give, take = queue.enqueue(2, name="give"), queue.dequeue(name="take")
     taken: list[int] = []
     with tv.trace() as t:
         taker = threading.Thread(target=lambda: taken.append(model.session.run(take)))
         taker.start()
-        while not profiler_slot._PROFILER.locked():
+        while not lock._PROFILER.locked():
             time.sleep(0.001)
         model.session.run([give, model.loss], {model.x: FEED})
         taker.join()

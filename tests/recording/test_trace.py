@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import tfvis_nb as tv
-from tfvis_nb.recording.sessions import SessionTracer
+from tfvis_nb.recording.sessions.runs import SessionTracer
 
 pytestmark = pytest.mark.tensorflow
 

@@ -23,7 +23,7 @@ import tfvis_nb as tv
 from tests.recording.conftest import CallbackList
 from tests.recording.monitored_job import told
 from tests.recording.work import BATCH, BATCHES, INPUTS, TARGETS, fit
-from tfvis_nb.recording import observer
+from tfvis_nb.recording.sessions import observer
 
 pytestmark = pytest.mark.tensorflow
 

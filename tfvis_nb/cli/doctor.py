@@ -14,8 +14,8 @@ import click
 
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import one_line
-from tfvis_nb.recording import cupti
-from tfvis_nb.recording.probe import Probe, probe
+from tfvis_nb.recording.gpu import cupti
+from tfvis_nb.recording.gpu.probe import Probe, probe
 
 _OLDEST = (2, 15)
 _LOADED_BY_LAB = ("anywidget", "@jupyter-widgets/jupyterlab-manager")
@@ -117,12 +117,12 @@ def tensorflow(found: Probe) -> list[Finding]:
     Parameters
     ----------
     found
-        What `tfvis_nb.recording.probe.probe` returned.
+        What `tfvis_nb.recording.gpu.probe.probe` returned.
 
     Examples
     --------
     >>> from tfvis_nb.cli.doctor import tensorflow
-    >>> from tfvis_nb.recording.probe import Probe
+    >>> from tfvis_nb.recording.gpu.probe import Probe
     >>> tensorflow(Probe(version="2.9.1", events=11))[0].mend
     'pip install --upgrade tensorflow'
     """
@@ -140,7 +140,9 @@ def tensorflow(found: Probe) -> list[Finding]:
     ]
     if not found.events:
         findings.append(
-            Finding("recording", _reason(found), f"{sys.executable} -m tfvis_nb.recording.probe  # says more")
+            Finding(
+                "recording", _reason(found), f"{sys.executable} -m tfvis_nb.recording.gpu.probe  # says more"
+            )
         )
     elif not found.gpus:
         findings.append(Finding("recording", f"works: {found.events} events of a small multiplication"))
@@ -205,7 +207,7 @@ def _cupti(found: Probe) -> list[Finding]:
     else:
         what = "no kernels were recorded" + _log_line(found.log, r"CUPTI|cupti")
         findings.append(
-            Finding("GPU profiling", what, f"{sys.executable} -m tfvis_nb.recording.probe  # says more")
+            Finding("GPU profiling", what, f"{sys.executable} -m tfvis_nb.recording.gpu.probe  # says more")
         )
     return findings
 

@@ -12,9 +12,9 @@ from types import FrameType, TracebackType
 from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.options import TraceOptions
-from tfvis_nb.recording.profiles import ProfileTracer
-from tfvis_nb.recording.recorded import RecordedTrace
-from tfvis_nb.recording.sessions import SessionTracer
+from tfvis_nb.recording.profiler.profiles import ProfileTracer
+from tfvis_nb.recording.recorded_trace import RecordedTrace
+from tfvis_nb.recording.sessions.runs import SessionTracer
 
 _switching = threading.Lock()
 _active: Recorder | None = None

@@ -14,7 +14,7 @@ from tfvis_nb.reading.pickles.reader import is_pickle, tftracer_session
 from tfvis_nb.reading.pickles.tftracer import SavedRun
 from tfvis_nb.reading.sources.unpacking import unpack
 from tfvis_nb.reading.stepstats.wire_check import Data
-from tfvis_nb.recording.sessions import label_of
+from tfvis_nb.recording.sessions.runs import label_of
 from tfvis_nb.stored.database import Transaction, connect
 from tfvis_nb.stored.entries import Recording, Signature
 from tfvis_nb.stored.ledger import Counts

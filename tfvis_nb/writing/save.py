@@ -8,7 +8,7 @@ from pathlib import Path
 from tfvis_nb.core.options import near
 from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.recording.recorded import RecordedTrace
+from tfvis_nb.recording.recorded_trace import RecordedTrace
 
 SUFFIXES = {
     ".html": "the timeline, in one page that opens offline",

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.recording.cupti import note_of
+from tfvis_nb.recording.gpu.cupti import note_of
 from tfvis_nb.recording.options import TraceOptions
-from tfvis_nb.recording.profiles import ProfileTracer
-from tfvis_nb.recording.sessions import Run, SessionTracer
+from tfvis_nb.recording.profiler.profiles import ProfileTracer
+from tfvis_nb.recording.sessions.runs import Run, SessionTracer
 
 NOTHING_RAN = (
     "TensorFlow ran nothing while the trace was on: no op, no tf.function, no Keras model and no session"
@@ -64,7 +64,7 @@ class RecordedTrace(Trace):
         runs = [run for run in sessions.runs if run.metadata[:1] == b"\n" and run.metadata[1:2] != b"\0"]
         remarks = [*remarks, *_remarks(sessions, empty=len(sessions.runs) - len(runs)), *profiles.remarks]
         # With this comes the decoder, for which %load_ext need not wait.
-        from tfvis_nb.recording.assembling import assembled
+        from tfvis_nb.recording.assemble import assembled
 
         trace = assembled(runs, profiles, steps=options.steps)
         if trace is None:
@@ -101,7 +101,7 @@ def title_of(labels: Sequence[str], *, session_runs: int) -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.recorded import title_of
+    >>> from tfvis_nb.recording.recorded_trace import title_of
     >>> title_of(["train 0", "train 1"], session_runs=0)
     '2 steps: train'
     """

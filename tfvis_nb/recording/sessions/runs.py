@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfvis_nb.recording.callables import CallableTracer
 from tfvis_nb.recording.options import TraceOptions
-from tfvis_nb.recording.profiler_slot import SOFTWARE, ProfilerSlot
-from tfvis_nb.recording.replaced import Replacements
-from tfvis_nb.recording.users_metadata import UsersMetadata, as_asked
+from tfvis_nb.recording.patches import Replacements
+from tfvis_nb.recording.profiler.lock import SOFTWARE, ProfilerSlot
+from tfvis_nb.recording.sessions.callables import CallableTracer
+from tfvis_nb.recording.sessions.user_run_metadata import UsersMetadata, as_asked
 
 NOT_INSTALLED = (
     "recording a trace runs TensorFlow, which is not installed here: pip install 'tfvis-nb[tensorflow]'"
@@ -228,7 +228,7 @@ def label_of(fetches: Iterable[str], targets: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.sessions import label_of
+    >>> from tfvis_nb.recording.sessions.runs import label_of
     >>> label_of(["loss:0"], ["train"])
     'train, loss'
     """

@@ -39,7 +39,7 @@ def gpus() -> int:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.cupti import gpus
+    >>> from tfvis_nb.recording.gpu.cupti import gpus
     >>> gpus() >= 0
     True
     """
@@ -62,7 +62,7 @@ def library(major: str) -> tuple[Path | None, str]:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.cupti import library
+    >>> from tfvis_nb.recording.gpu.cupti import library
     >>> path, why = library("0")
     >>> path is None, "libcupti.so.0" in why
     (True, True)
@@ -103,7 +103,7 @@ def missing(major: str, why: str) -> Fault:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.cupti import missing
+    >>> from tfvis_nb.recording.gpu.cupti import missing
     >>> missing("11", "not found").mend
     'pip install nvidia-cuda-cupti-cu11'
     """
@@ -121,7 +121,7 @@ def restricted() -> Fault | None:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.cupti import restricted
+    >>> from tfvis_nb.recording.gpu.cupti import restricted
     >>> fault = restricted()
     >>> fault is None or "NVreg_RestrictProfilingToAdminUsers" in fault.mend
     True
@@ -159,7 +159,7 @@ def cuda_major() -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.cupti import cuda_major
+    >>> from tfvis_nb.recording.gpu.cupti import cuda_major
     >>> major = cuda_major()
     >>> major == "" or major.isdecimal()
     True
@@ -174,7 +174,7 @@ def fault() -> Fault | None:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.cupti import fault
+    >>> from tfvis_nb.recording.gpu.cupti import fault
     >>> found = fault()
     >>> found is None or found.mend != ""
     True
@@ -204,7 +204,7 @@ def note_of(kinds: set[str], devices: set[str]) -> str | None:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.cupti import note_of
+    >>> from tfvis_nb.recording.gpu.cupti import note_of
     >>> note_of({"op", "kernel"}, {"/device:GPU:0"}) is None
     True
     """

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tfvis_nb.recording.callables import CallableTracer
+from tfvis_nb.recording.live.requests import Book, Counted, Order, epoch_of
 from tfvis_nb.recording.options import TraceOptions
-from tfvis_nb.recording.orders import Book, Counted, Order, epoch_of
-from tfvis_nb.recording.replaced import Replacements
-from tfvis_nb.recording.sessions import SessionTracer, label_of, session_module
+from tfvis_nb.recording.patches import Replacements
+from tfvis_nb.recording.sessions.callables import CallableTracer
+from tfvis_nb.recording.sessions.runs import SessionTracer, label_of, session_module
 from tfvis_nb.stored.entries import Recording, Signature
 
 REMEMBERED = 10_000

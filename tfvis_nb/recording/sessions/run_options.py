@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfvis_nb.recording.sessions import NOT_INSTALLED
+from tfvis_nb.recording.sessions.runs import NOT_INSTALLED
 
 
 def full_trace() -> tuple[Any, Any]:
@@ -17,7 +17,7 @@ def full_trace() -> tuple[Any, Any]:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.full_trace import full_trace
+    >>> from tfvis_nb.recording.sessions.run_options import full_trace
     >>> options, metadata = full_trace()
     >>> options.output_partition_graphs, metadata.ByteSize()
     (True, 0)
@@ -39,7 +39,7 @@ def run_metadata(message: bytes) -> Any:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.full_trace import run_metadata
+    >>> from tfvis_nb.recording.sessions.run_options import run_metadata
     >>> run_metadata(b"").ByteSize()
     0
     """

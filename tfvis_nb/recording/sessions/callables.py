@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from tfvis_nb.recording.users_metadata import as_asked
+from tfvis_nb.recording.sessions.user_run_metadata import as_asked
 
 if TYPE_CHECKING:
-    from tfvis_nb.recording.sessions import SessionTracer
+    from tfvis_nb.recording.sessions.runs import SessionTracer
 
 MADE_BEFORE = "came from a callable made before the trace, whose options can no longer be raised"
 

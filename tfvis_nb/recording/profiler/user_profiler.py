@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-from tfvis_nb.recording.profile import XSpace, written
+from tfvis_nb.recording.profiler.capture import XSpace, written
 
 
 class Lender(Protocol):

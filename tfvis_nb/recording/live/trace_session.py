@@ -16,10 +16,10 @@ import pandas as pd
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.options import only_known_options
-from tfvis_nb.recording.observer import RunObserver
+from tfvis_nb.recording.live.requests import Book, warn_stopped
 from tfvis_nb.recording.options import TraceOptions
-from tfvis_nb.recording.orders import Book, warn_stopped
-from tfvis_nb.recording.replaced import Replacements
+from tfvis_nb.recording.patches import Replacements
+from tfvis_nb.recording.sessions.observer import RunObserver
 from tfvis_nb.stored.asked import whole
 from tfvis_nb.stored.database import connect
 from tfvis_nb.stored.faults import FILE_ERRORS, in_words
@@ -121,7 +121,7 @@ class TraceSession(SavedSession):
 
         It records from before the session is made until it is closed.
         """
-        from tfvis_nb.recording.hook import session_run_hook
+        from tfvis_nb.recording.sessions.hook import session_run_hook
 
         return session_run_hook(self)
 
@@ -130,7 +130,7 @@ class TraceSession(SavedSession):
 
         A batch that is traced is profiled by ``tf.profiler``, unless that is in use just then.
         """
-        from tfvis_nb.recording.batches import keras_callback
+        from tfvis_nb.recording.live.keras_batches import keras_callback
 
         return keras_callback(self)
 
@@ -158,7 +158,7 @@ class TraceSession(SavedSession):
 
     def close(self) -> None:
         """End the recording whoever began it, and close the file."""
-        from tfvis_nb.recording.batches import PhaseRecorder
+        from tfvis_nb.recording.live.keras_batches import PhaseRecorder
 
         for user in list(self._users):
             if isinstance(user, PhaseRecorder):
@@ -198,7 +198,7 @@ class TraceSession(SavedSession):
 
     def _inject(self) -> None:
         """Record Keras's training without a callback, too."""
-        from tfvis_nb.recording.batches import inject_callback
+        from tfvis_nb.recording.live.keras_batches import inject_callback
 
         with self._switching:
             self.start(self)

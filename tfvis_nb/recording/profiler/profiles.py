@@ -11,14 +11,14 @@ import threading
 import time
 from typing import Any
 
-from tfvis_nb.recording import profiler_slot
-from tfvis_nb.recording.eager_calls import EagerCalls
-from tfvis_nb.recording.function_graphs import FunctionGraphs
-from tfvis_nb.recording.handing_over import Bindings
-from tfvis_nb.recording.keras_steps import KerasSteps
 from tfvis_nb.recording.options import TraceOptions
-from tfvis_nb.recording.profile import Profile, XSpace
-from tfvis_nb.recording.replaced import Replacements
+from tfvis_nb.recording.patches import Replacements
+from tfvis_nb.recording.profiler import lock
+from tfvis_nb.recording.profiler.capture import Profile, XSpace
+from tfvis_nb.recording.profiler.eager_calls import EagerCalls
+from tfvis_nb.recording.profiler.function_graphs import FunctionGraphs
+from tfvis_nb.recording.profiler.keras_steps import KerasSteps
+from tfvis_nb.recording.profiler.user_profiler import Bindings
 
 RETRY_S = 0.1
 """How long to let a profiler that is not ours go on before asking for it again."""
@@ -113,7 +113,7 @@ class ProfileTracer:
             self._end()
             if self._lent and not self._holds:
                 # A full trace of a session run would refuse theirs.
-                self._holds = profiler_slot.hold_profiler(profiler_slot.LONGEST_WAIT_S)
+                self._holds = lock.hold_profiler(lock.LONGEST_WAIT_S)
 
     def take_back(self, recorded: XSpace | None) -> None:
         """Go on profiling: the user's own has ended."""
@@ -143,10 +143,10 @@ class ProfileTracer:
         """Start profiling; return whether it runs."""
         if self._lent or time.monotonic() < self._retry_at:
             return False
-        if profiler_slot.profiler_active():
+        if lock.profiler_active():
             self._put_off(TAKEN)
             return False
-        self._holds = profiler_slot.hold_profiler(self._wait_s)
+        self._holds = lock.hold_profiler(self._wait_s)
         if not self._holds:
             self._put_off(SESSION_RAN)
             return False
@@ -180,7 +180,7 @@ class ProfileTracer:
     def _release(self) -> None:
         if self._holds:
             self._holds = False
-            profiler_slot.release_profiler()
+            lock.release_profiler()
 
 
 def finish_devices() -> None:

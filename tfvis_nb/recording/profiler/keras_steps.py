@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from tfvis_nb.recording.replaced import Replacements
+from tfvis_nb.recording.patches import Replacements
 
 MODULE = "keras.src.callbacks.callback_list"
 PHASES = ("train", "test", "predict")

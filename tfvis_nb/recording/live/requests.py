@@ -345,7 +345,7 @@ def epoch_of(perf_ns: int) -> int:
     Examples
     --------
     >>> import time
-    >>> from tfvis_nb.recording.orders import epoch_of
+    >>> from tfvis_nb.recording.live.requests import epoch_of
     >>> abs(epoch_of(time.perf_counter_ns()) - time.time_ns()) < 10**9
     True
     """

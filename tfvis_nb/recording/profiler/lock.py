@@ -20,7 +20,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from tfvis_nb.recording.options import LEVELS
-from tfvis_nb.recording.phases import drop_abandoned
+from tfvis_nb.recording.profiler.keras_phases import drop_abandoned
 
 SOFTWARE, FULL = LEVELS["software"], LEVELS["full"]
 

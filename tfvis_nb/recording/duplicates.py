@@ -25,7 +25,7 @@ def repeats(profile: pd.DataFrame, sessions: pd.DataFrame) -> np.ndarray:
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb.recording.repeats import repeats
+    >>> from tfvis_nb.recording.duplicates import repeats
     >>> run = {"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["a"], "op": ["Add"], "step": [4]}
     >>> repeats(events.build(run | {"start_ns": [7]}), events.build(run)).tolist()
     [4]
@@ -63,7 +63,7 @@ def steps_of_runs(step: np.ndarray, run: np.ndarray, otherwise: np.ndarray) -> n
     Examples
     --------
     >>> import numpy as np
-    >>> from tfvis_nb.recording.repeats import steps_of_runs
+    >>> from tfvis_nb.recording.duplicates import steps_of_runs
     >>> steps_of_runs(np.array([0, 0, 1, -1]), np.array([7, -1, -1, -1]), np.array([20, 20, 21, -1])).tolist()
     [7, 7, 21, -1]
     """

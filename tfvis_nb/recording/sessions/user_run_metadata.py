@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfvis_nb.recording.replaced import Replacements
+from tfvis_nb.recording.patches import Replacements
 
 
 def as_asked(recorded: Any, options: Any) -> Any:

@@ -10,11 +10,11 @@ import pandas as pd
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import EmptyTraceError, read_trace
 from tfvis_nb.reading.xspace.table import NO_EPOCH, OF_NO_STEP
-from tfvis_nb.recording.function_graphs import graphs_of_steps
-from tfvis_nb.recording.merging import merged
-from tfvis_nb.recording.profile import XSpace
-from tfvis_nb.recording.profiles import ProfileTracer
-from tfvis_nb.recording.sessions import Run
+from tfvis_nb.recording.merge import merged
+from tfvis_nb.recording.profiler.capture import XSpace
+from tfvis_nb.recording.profiler.function_graphs import graphs_of_steps
+from tfvis_nb.recording.profiler.profiles import ProfileTracer
+from tfvis_nb.recording.sessions.runs import Run
 
 EARLIEST_NS = 10**17
 """In 1973. Times before are not counted from the epoch but from the start of the profile."""

@@ -11,7 +11,7 @@ import pandas as pd
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.concat import laid_together
 from tfvis_nb.reading.xspace.table import OF_NO_STEP
-from tfvis_nb.recording.repeats import repeats, steps_of_runs
+from tfvis_nb.recording.duplicates import repeats, steps_of_runs
 
 
 @dataclass
@@ -41,7 +41,7 @@ def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.recording.merging import merged
+    >>> from tfvis_nb.recording.merge import merged
     >>> def trace(start, label):
     ...     columns = {"start_ns": [start], "duration_ns": [1], "kind": ["op"], "name": [label]}
     ...     return Trace(events.build(columns), step_labels={0: label})

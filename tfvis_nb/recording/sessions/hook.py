@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfvis_nb.recording.trace_session import TraceSession
+    from tfvis_nb.recording.live.trace_session import TraceSession
 
 
 def session_run_hook(session: TraceSession) -> Any:

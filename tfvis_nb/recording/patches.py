@@ -38,7 +38,7 @@ class Replacements:
 
         Examples
         --------
-        >>> from tfvis_nb.recording.replaced import Replacements
+        >>> from tfvis_nb.recording.patches import Replacements
         >>> class Session:
         ...     def run(self):
         ...         return 1

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
 
-_MARK = "tfvis_nb.recording.probe: "
+_MARK = "tfvis_nb.recording.gpu.probe: "
 LONGEST_S = 180.0
 """How long TensorFlow may take to start and to multiply two matrices; a cold disk takes most of a minute."""
 
@@ -61,13 +61,13 @@ def probe(longest_s: float = LONGEST_S) -> Probe:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.probe import probe
+    >>> from tfvis_nb.recording.gpu.probe import probe
     >>> probe(0.001).code is None
     True
     """
     # The log has the reasons; who silenced it did not mean these.
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}
-    command = [sys.executable, "-m", "tfvis_nb.recording.probe"]
+    command = [sys.executable, "-m", "tfvis_nb.recording.gpu.probe"]
     try:
         done = subprocess.run(  # noqa: S603 - this very Python
             command, env=environment, capture_output=True, timeout=longest_s, check=False
@@ -86,7 +86,7 @@ def parsed(output: str, log: str, code: int) -> Probe:
 
     Examples
     --------
-    >>> from tfvis_nb.recording.probe import parsed
+    >>> from tfvis_nb.recording.gpu.probe import parsed
     >>> parsed("", "Illegal instruction", -4).version
     ''
     """
@@ -109,7 +109,7 @@ def _run() -> None:
 
     from tfvis_nb.reading import EmptyTraceError
     from tfvis_nb.recording import trace
-    from tfvis_nb.recording.cupti import cuda_major, library
+    from tfvis_nb.recording.gpu.cupti import cuda_major, library
 
     found = Probe(version=tf.__version__, cuda=cuda_major())
     _say(found)

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.recording import phases, profiler_slot
-from tfvis_nb.recording.keras_steps import PHASES
-from tfvis_nb.recording.orders import Book, Counted, Order
-from tfvis_nb.recording.profile import Profile
-from tfvis_nb.recording.profiles import finish_devices
-from tfvis_nb.recording.replaced import Replacements
+from tfvis_nb.recording.live.requests import Book, Counted, Order
+from tfvis_nb.recording.patches import Replacements
+from tfvis_nb.recording.profiler import keras_phases, lock
+from tfvis_nb.recording.profiler.capture import Profile
+from tfvis_nb.recording.profiler.keras_steps import PHASES
+from tfvis_nb.recording.profiler.profiles import finish_devices
 from tfvis_nb.stored.entries import Recording, Signature
 
 if TYPE_CHECKING:
-    from tfvis_nb.recording.trace_session import TraceSession
+    from tfvis_nb.recording.live.trace_session import TraceSession
 
 
 @dataclass
@@ -94,13 +94,13 @@ class BatchObserver:
         from tensorflow.python.framework import errors
         from tensorflow.python.profiler.trace import Trace
 
-        if profiler_slot.profiler_active() or not profiler_slot.hold_profiler(0):
+        if lock.profiler_active() or not lock.hold_profiler(0):
             self._book.not_traced(batch.order)  # TensorFlow has one profiler; the next batch may get it
             return
         try:
             batch.profile = Profile()
         except (errors.OpError, OSError):
-            profiler_slot.release_profiler()
+            lock.release_profiler()
             self._book.not_traced(batch.order)
             return
         batch.mark = Trace(phase)
@@ -131,7 +131,7 @@ class BatchObserver:
         except OSError:
             return None
         finally:
-            profiler_slot.release_profiler()
+            lock.release_profiler()
         return recorded.data, recorded.epoch_ns
 
 
@@ -158,11 +158,11 @@ class PhaseRecorder:
 
     def begin(self, phase: str) -> None:
         """Note that a phase begins."""
-        phases.drop_abandoned(phase)
+        keras_phases.drop_abandoned(phase)
         with self._lock:
             self.thread = threading.get_ident()
-            self._phases[phase] = phases.running_function()
-        phases.watch(self)
+            self._phases[phase] = keras_phases.running_function()
+        keras_phases.watch(self)
         book = self.session.start(self)
         if self._observer is None and book is not None:
             self._observer = BatchObserver(book)
@@ -187,7 +187,7 @@ class PhaseRecorder:
 
     def let_go(self) -> None:
         """End all phases of this thread: the session is closed."""
-        phases.drop_abandoned()
+        keras_phases.drop_abandoned()
         if self.thread == threading.get_ident():
             for phase in self.under_way():
                 self.end(phase)
@@ -211,7 +211,7 @@ class PhaseRecorder:
         if self._phases or not known:
             return False
         self._observer = None
-        phases.forget(self)
+        keras_phases.forget(self)
         return True
 
 

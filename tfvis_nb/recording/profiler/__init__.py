@@ -1,0 +1,1 @@
+"""What runs in TensorFlow 2, recorded by its profiler."""

@@ -1,0 +1,1 @@
+"""What runs through tf.Session: patched, observed, traced."""
