@@ -20,7 +20,7 @@ from pathlib import Path
 
 import tfvis_nb as tv
 from tests.stored_writer import MESSAGES, RUN_NS, write
-from tfvis_nb.stored.packing import unpacked
+from tfvis_nb.session.compression import unpacked
 
 ROOT = Path(__file__).parents[1]
 

@@ -21,7 +21,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.test_reading_sources import one_op
-from tfvis_nb.stored.packing import packed, unpacked
+from tfvis_nb.session.compression import packed, unpacked
 
 GIB = 1 << 30
 _LIMIT_S = 60

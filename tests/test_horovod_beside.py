@@ -23,9 +23,9 @@ from tfvis_nb.analysis.communication import communication
 from tfvis_nb.analysis.horovod_phases import horovod_device
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.reading.horovod.timeline import LANES
+from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.stored.entries import Recording, Signature
-from tfvis_nb.stored.ledger import Counts
-from tfvis_nb.stored.writer import Writer
 
 HOROVOD = f"{RANKS[0]}/device:Horovod"
 PAIRS = {

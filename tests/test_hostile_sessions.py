@@ -14,13 +14,13 @@ import pytest
 import tfvis_nb as tv
 from tests.session_mutants import mutants, sample, use
 from tests.stored_writer import METADATA
-from tfvis_nb.stored import write_ahead_log
-from tfvis_nb.stored import writer as writers
+from tfvis_nb.session import write_ahead_log
+from tfvis_nb.session.file import writer as writers
+from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.errors import DamagedSessionError, damage_named
+from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.stored.entries import Recording, Signature
-from tfvis_nb.stored.faults import DamagedSessionError, damage_named
-from tfvis_nb.stored.ledger import Counts
 from tfvis_nb.stored.write_ahead_log import HeldError
-from tfvis_nb.stored.writer import Writer
 
 
 @pytest.fixture
@@ -236,7 +236,7 @@ def test_only_the_owner_may_read(path: Path) -> None:
 CUT = """
 import os, sys
 from pathlib import Path
-from tfvis_nb.stored.writer import *
+from tfvis_nb.session.file.writer import *
 path = Path(sys.argv[1])
 writer = Writer(path, None)
 number, slot = writer.add_signature(Signature("session", "train"))

@@ -21,9 +21,9 @@ from tests.wire_reader import read_container
 from tfvis_nb.display import kept_traces, monitor
 from tfvis_nb.display.own_thread import answer_on_own_thread
 from tfvis_nb.display.page import bundle
+from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.stored.entries import Recording, Signature
-from tfvis_nb.stored.ledger import Counts
-from tfvis_nb.stored.writer import Writer
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 HOSTILE = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e&amp;"

@@ -18,7 +18,7 @@ import pytest
 import tfvis_nb as tv
 from tfvis_nb.reading.sources.unpacking import unpack
 from tfvis_nb.reading.stepstats import schema
-from tfvis_nb.stored.database import connect
+from tfvis_nb.session.file.database import connect
 
 ONE_OP = b"""dev_stats {
   device: "/job:localhost/replica:0/task:0/device:CPU:0"

@@ -15,12 +15,12 @@ import pytest
 import tfvis_nb as tv
 from tests.stored_writer import METADATA
 from tfvis_nb.display.monitor_table import monitor_line
-from tfvis_nb.stored import state as states
-from tfvis_nb.stored.commands import MOST_RUNS, obey
+from tfvis_nb.session import snapshot as states
+from tfvis_nb.session.commands import MOST_RUNS, obey
+from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.writer import Writer
+from tfvis_nb.session.snapshot import SessionWatch, session_state
 from tfvis_nb.stored.entries import Recording, Signature
-from tfvis_nb.stored.ledger import Counts
-from tfvis_nb.stored.state import SessionWatch, session_state
-from tfvis_nb.stored.writer import Writer
 
 START_NS = 1_700_000_000_000_000_000
 START_MS = 1_700_000_000_000.0
@@ -44,7 +44,7 @@ def recording(run: int = 1, data: bytes = METADATA) -> Recording:
 def kill_after(path: Path, work: str) -> None:
     """Do `work` with a `writer` in a process that is then killed."""
     code = (
-        "import os, sys; from pathlib import Path; from tfvis_nb.stored.writer import *\n"
+        "import os, sys; from pathlib import Path; from tfvis_nb.session.file.writer import *\n"
         f"writer = Writer(Path(sys.argv[1]), None)\n{work}\nos.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9

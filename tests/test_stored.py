@@ -19,10 +19,10 @@ import pytest
 import tfvis_nb as tv
 from tests.store_load import load
 from tests.stored_writer import METADATA
+from tfvis_nb.session.file.counters import SLOTS, Counts, read_ledger
+from tfvis_nb.session.file.writer import MORE, Writer
+from tfvis_nb.session.snapshot import session_state
 from tfvis_nb.stored.entries import Recording, Signature
-from tfvis_nb.stored.ledger import SLOTS, Counts, read_ledger
-from tfvis_nb.stored.state import session_state
-from tfvis_nb.stored.writer import MORE, Writer
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_deleting_makes_the_file_smaller(path: Path) -> None:
 
 def test_counts_of_a_killed_process_are_taken_in(path: Path) -> None:
     code = (
-        "import os, sys; from pathlib import Path; from tfvis_nb.stored.writer import *\n"
+        "import os, sys; from pathlib import Path; from tfvis_nb.session.file.writer import *\n"
         "writer = Writer(Path(sys.argv[1]), None)\n"
         "number, slot = writer.add_signature(Signature('session', 'train'))\n"
         "writer.count(slot, Counts(41, 1, 410, 20, 5, 6))\n"
@@ -202,7 +202,7 @@ def test_a_half_written_count_is_not_read(tmp_path: Path) -> None:
 
 def test_a_count_that_is_being_written_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     contents = [ledger(HALF), ledger((3, 0, 30, 9, 1, 2, 30, 3))]
-    monkeypatch.setattr("tfvis_nb.stored.ledger.read_plain", lambda *_: contents.pop(0))
+    monkeypatch.setattr("tfvis_nb.session.file.counters.read_plain", lambda *_: contents.pop(0))
     assert read_ledger(tmp_path / "ledger") == {0: Counts(3, 0, 30, 9, 1, 2)}
 
 
@@ -260,7 +260,7 @@ def test_a_new_session_is_whole_from_the_first_moment(tmp_path: Path) -> None:
 
 
 def test_several_processes_begin_a_session_at_once(path: Path) -> None:
-    code = "import sys; from pathlib import Path; from tfvis_nb.stored.writer import Writer\n"
+    code = "import sys; from pathlib import Path; from tfvis_nb.session.file.writer import Writer\n"
     code += "sys.stdin.readline(); Writer(Path(sys.argv[1]), None).close({})"
     command = [sys.executable, "-c", code, str(path)]
     processes = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(4)]

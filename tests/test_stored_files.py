@@ -21,13 +21,13 @@ import pytest
 
 import tfvis_nb as tv
 from tests.stored_writer import METADATA
-from tfvis_nb.stored.database import Transaction
+from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.creation import making_files
+from tfvis_nb.session.file.database import Transaction
+from tfvis_nb.session.file.errors import DamagedSessionError, in_words
+from tfvis_nb.session.file.writer import Writer
+from tfvis_nb.session.snapshot import SessionWatch
 from tfvis_nb.stored.entries import Recording, Signature
-from tfvis_nb.stored.faults import DamagedSessionError, in_words
-from tfvis_nb.stored.ledger import Counts
-from tfvis_nb.stored.making import making_files
-from tfvis_nb.stored.state import SessionWatch
-from tfvis_nb.stored.writer import Writer
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def names(folder: Path) -> list[str]:
 def killed(path: Path, then: str) -> None:
     """Run a process that records, does `then` and is killed by it, or at its end."""
     code = (
-        "import os, signal, sys; from pathlib import Path; from tfvis_nb.stored.writer import *\n"
+        "import os, signal, sys; from pathlib import Path; from tfvis_nb.session.file.writer import *\n"
         "path, end = Path(sys.argv[1]), lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n" + then + "\nend()"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], check=False, capture_output=True)
@@ -91,7 +91,7 @@ def test_what_a_living_process_is_making_stays(path: Path) -> None:
     filled(path)
     making = path.with_name("run.tfvis.new-" + "0" * 32)
     code = (
-        "import sys; from pathlib import Path; from tfvis_nb.stored.making import making_files\n"
+        "import sys; from pathlib import Path; from tfvis_nb.session.file.creation import making_files\n"
         "with making_files(Path(sys.argv[1])):\n"
         "    Path(sys.argv[2]).touch(); print('making', flush=True); sys.stdin.readline()\n"
         "    print(Path(sys.argv[2]).exists())"
@@ -112,13 +112,13 @@ def test_what_a_living_process_is_making_stays(path: Path) -> None:
 
 
 OPENING = (
-    "import sys; from pathlib import Path; from tfvis_nb.stored.writer import Writer\n"
+    "import sys; from pathlib import Path; from tfvis_nb.session.file.writer import Writer\n"
     "Writer(Path(sys.argv[1]), None).close({})"
 )
 
 
 def test_nobody_waits_for_ever_for_who_is_making_a_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfvis_nb.stored.making.PATIENCE_S", 0.05)
+    monkeypatch.setattr("tfvis_nb.session.file.creation.PATIENCE_S", 0.05)
     with making_files(path):
         filled(path)
     with tv.open_session(path) as session:
@@ -346,7 +346,7 @@ def test_a_copy_that_cannot_be_written_is_not_left(path: Path, monkeypatch: pyte
     def fail(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr("tfvis_nb.stored.copying.Transaction.__enter__", fail)
+    monkeypatch.setattr("tfvis_nb.session.file.copy.Transaction.__enter__", fail)
     with tv.open_session(path) as session, pytest.raises(sqlite3.OperationalError):
         session.save(path.with_name("copy.tfvis"))
     assert names(path.parent) == ["run.tfvis"]

@@ -15,11 +15,11 @@ import pytest
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
-from tfvis_nb.stored.adding import add_session
+from tfvis_nb.compat.import_tftracer import converted
+from tfvis_nb.compat.merge_sessions import add_session
+from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.stored.entries import Recording, Signature
-from tfvis_nb.stored.ledger import Counts
-from tfvis_nb.stored.tftracer_sessions import converted
-from tfvis_nb.stored.writer import Writer
 
 METADATA = (DATA / "local_mlp_step1.pb").read_bytes()
 EVENTS = tv.read_trace(METADATA).events

@@ -25,6 +25,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tfvis_nb.compat.tftracer_server import TracingServer, hook_inject
+    from tfvis_nb.compat.tfvis_timeline import Timeline, timeline_visualize
     from tfvis_nb.core.trace import Trace
     from tfvis_nb.display.comparison import Comparison, show_comparison
     from tfvis_nb.display.dashboard import Dashboard, show_dashboard
@@ -32,10 +34,8 @@ if TYPE_CHECKING:
     from tfvis_nb.display.timeline import TimelineWidget, show_timeline
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
     from tfvis_nb.recording import RecordedTrace, TraceSession, inject, trace
-    from tfvis_nb.stored import SavedSession, open_session
-    from tfvis_nb.stored.faults import DamagedSessionError
-    from tfvis_nb.tfvis_timeline import Timeline, timeline_visualize
-    from tfvis_nb.tracing_server import TracingServer, hook_inject
+    from tfvis_nb.session import SavedSession, open_session
+    from tfvis_nb.session.file.errors import DamagedSessionError
 
     __version__: str
     last_trace: RecordedTrace | None
@@ -73,26 +73,26 @@ __all__ = [
 _HOMES = {
     "Comparison": "tfvis_nb.display.comparison",
     "Dashboard": "tfvis_nb.display.dashboard",
-    "DamagedSessionError": "tfvis_nb.stored.faults",
+    "DamagedSessionError": "tfvis_nb.session.file.errors",
     "EmptyTraceError": "tfvis_nb.reading",
     "MonitorWidget": "tfvis_nb.display.monitor",
     "RecordedTrace": "tfvis_nb.recording",
-    "SavedSession": "tfvis_nb.stored",
-    "Timeline": "tfvis_nb.tfvis_timeline",
+    "SavedSession": "tfvis_nb.session",
+    "Timeline": "tfvis_nb.compat.tfvis_timeline",
     "TimelineWidget": "tfvis_nb.display.timeline",
     "Trace": "tfvis_nb.core.trace",
     "TraceFormatError": "tfvis_nb.reading",
     "TraceSession": "tfvis_nb.recording",
-    "TracingServer": "tfvis_nb.tracing_server",
-    "hook_inject": "tfvis_nb.tracing_server",
+    "TracingServer": "tfvis_nb.compat.tftracer_server",
+    "hook_inject": "tfvis_nb.compat.tftracer_server",
     "inject": "tfvis_nb.recording",
     "monitor": "tfvis_nb.display.monitor",
-    "open_session": "tfvis_nb.stored",
+    "open_session": "tfvis_nb.session",
     "read_trace": "tfvis_nb.reading",
     "show_comparison": "tfvis_nb.display.comparison",
     "show_dashboard": "tfvis_nb.display.dashboard",
     "show_timeline": "tfvis_nb.display.timeline",
-    "timeline_visualize": "tfvis_nb.tfvis_timeline",
+    "timeline_visualize": "tfvis_nb.compat.tfvis_timeline",
     "trace": "tfvis_nb.recording",
 }
 

@@ -121,7 +121,7 @@ def damaged(data: bytes, form: str, other: bytes, chance: random.Random) -> byte
 
 def _session(other: bytes, chance: random.Random) -> Iterator[tv.Trace]:
     """Damage the files of a session, open it, look at all of it, and read its traces."""
-    from tfvis_nb.stored.state import session_state
+    from tfvis_nb.session.snapshot import session_state
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.tfvis")

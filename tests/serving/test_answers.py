@@ -24,7 +24,7 @@ from tfvis_nb.display.closer import closer
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.display.wire_details import details
 from tfvis_nb.serving import MonitorServer, service
-from tfvis_nb.stored.state import session_state
+from tfvis_nb.session.snapshot import session_state
 
 
 def name_of(disposition: str) -> str:

@@ -116,8 +116,8 @@ def _serve(path: Path, arguments: SimpleNamespace) -> int:
 @contextmanager
 def _as_session(path: Path) -> Iterator[Path]:
     """Give the path, or that of what is made of a session of tftracer."""
+    from tfvis_nb.compat.import_tftracer import converted, may_be_tftracers
     from tfvis_nb.core.errors import TraceFormatError
-    from tfvis_nb.stored.tftracer_sessions import converted, may_be_tftracers
 
     try:
         if not path.is_file() or not may_be_tftracers(path):
@@ -140,7 +140,7 @@ def _as_session(path: Path) -> Iterator[Path]:
 def _check_session(path: Path) -> None:
     """Refuse a file that is something else; one that is not there may come."""
     from tfvis_nb.core.errors import TraceFormatError
-    from tfvis_nb.stored import open_session
+    from tfvis_nb.session import open_session
 
     if path.exists() and not path.is_file():
         raise Failure(f"{path}: is no file; name the .tfvis file of a session")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tfvis_nb.core.trace import Trace
-    from tfvis_nb.stored import SavedSession
+    from tfvis_nb.session import SavedSession
 
 SUFFIX = ".tfvis"
 _SQLITE = b"SQLite format 3\0"
@@ -57,7 +57,7 @@ def session_traces(path: Path) -> list[Trace]:
     TraceFormatError
         If it is no session.
     """
-    from tfvis_nb.stored import open_session
+    from tfvis_nb.session import open_session
 
     try:
         with open_session(path) as session:

@@ -15,7 +15,7 @@ from tfvis_nb.display.delivery import MOST_HELD
 from tfvis_nb.display.page import file_stem, html_page
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.display.wire_details import details
-from tfvis_nb.stored.saved import SavedSession
+from tfvis_nb.session.session import SavedSession
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 
 FORMATS = ("html", "dashboard", "json", "parquet")

@@ -20,9 +20,9 @@ from tfvis_nb.display.monitor_table import monitor_html, monitor_line
 from tfvis_nb.display.own_thread import answer_on_own_thread
 from tfvis_nb.display.page import bundle, bundle_path
 from tfvis_nb.display.refusals import answer_message
-from tfvis_nb.stored.commands import obey
-from tfvis_nb.stored.saved import SavedSession
-from tfvis_nb.stored.state import SessionWatch
+from tfvis_nb.session.commands import obey
+from tfvis_nb.session.session import SavedSession
+from tfvis_nb.session.snapshot import SessionWatch
 
 LOOK_S = 1.0
 """How often to look whether the session has changed."""

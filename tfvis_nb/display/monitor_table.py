@@ -18,8 +18,8 @@ def monitor_line(state: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> from tfvis_nb.display.monitor_table import monitor_line
-    >>> from tfvis_nb.stored import SavedSession
-    >>> from tfvis_nb.stored.state import session_state
+    >>> from tfvis_nb.session import SavedSession
+    >>> from tfvis_nb.session.snapshot import session_state
     >>> monitor_line(session_state(SavedSession("no-such-run.tfvis")))
     'there is no file no-such-run.tfvis yet; it comes when the job begins to record'
     """
@@ -44,7 +44,7 @@ def monitor_html(state: Mapping[str, Any]) -> str:
     Parameters
     ----------
     state
-        As of `tfvis_nb.stored.state.session_state`.
+        As of `tfvis_nb.session.snapshot.session_state`.
     """
     parts = [f"<p><b>{html.escape(monitor_line(state))}</b></p>"]
     if state["problem"] and state["signatures"]:

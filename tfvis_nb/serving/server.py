@@ -21,7 +21,7 @@ from tfvis_nb.serving.connections import LimitedServer
 from tfvis_nb.serving.handlers import Site, application
 from tfvis_nb.serving.service import MonitorService
 from tfvis_nb.serving.workers import Worker
-from tfvis_nb.stored.saved import SavedSession
+from tfvis_nb.session.session import SavedSession
 
 _BACKLOG = 1024
 """Connections that the kernel holds until they are accepted; those beyond it try again after seconds."""

@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tfvis_nb.display.refusals import Refusal
-from tfvis_nb.stored.commands import obey
-from tfvis_nb.stored.saved import SavedSession
-from tfvis_nb.stored.state import SessionWatch
+from tfvis_nb.session.commands import obey
+from tfvis_nb.session.session import SavedSession
+from tfvis_nb.session.snapshot import SessionWatch
 
 _FRESH_S = 0.5
 """How long a state is answered again: many who look at a job take no more of its time than one."""

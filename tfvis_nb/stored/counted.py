@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tfvis_nb.stored.guarded import Guarded
-from tfvis_nb.stored.ledger import Counts
+from tfvis_nb.session.file.connection import Guarded
+from tfvis_nb.session.file.counters import Counts
 
 
 def save_counts(connection: Guarded, writer: int, counts: Mapping[int, Counts]) -> None:

@@ -65,7 +65,7 @@ class Orders:
     Parameters
     ----------
     rules
-        Kind and value for signatures; that of `tfvis_nb.stored.schema.EVERY` is for all others.
+        Kind and value for signatures; that of `tfvis_nb.session.file.schema.EVERY` is for all others.
     requests
         For signatures, the requests for one trace, the oldest first, and whether they are this process's own.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from tfvis_nb.stored.faults import is_busy
-from tfvis_nb.stored.guarded import Guarded
+from tfvis_nb.session.file.connection import Guarded
+from tfvis_nb.session.file.errors import is_busy
 
 WAL_PAGES = 4000
 """How long the file beside the session gets, 16 MB, before it is moved over; that run waits for the disk."""

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tfvis_nb.stored.database import PATIENCE_S
+from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.database import PATIENCE_S
+from tfvis_nb.session.file.errors import in_words
+from tfvis_nb.session.file.schema import EVERY
+from tfvis_nb.session.file.writer import RUN_S, Writer
 from tfvis_nb.stored.entries import Orders, Recording, Signature
-from tfvis_nb.stored.faults import in_words
-from tfvis_nb.stored.ledger import Counts
-from tfvis_nb.stored.schema import EVERY
 from tfvis_nb.stored.write_ahead_log import is_held
-from tfvis_nb.stored.writer import RUN_S, Writer
 
 LOOK_NS = 100_000_000
 """How often to look for orders of other processes; only when something runs."""

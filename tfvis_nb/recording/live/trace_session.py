@@ -20,13 +20,13 @@ from tfvis_nb.recording.live.requests import Book, warn_stopped
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.sessions.observer import RunObserver
-from tfvis_nb.stored.asked import whole
-from tfvis_nb.stored.database import connect
-from tfvis_nb.stored.faults import FILE_ERRORS, in_words
-from tfvis_nb.stored.guarded import Guarded
-from tfvis_nb.stored.saved import SavedSession
-from tfvis_nb.stored.schema import empty_session
-from tfvis_nb.stored.writer import Writer
+from tfvis_nb.session.file.connection import Guarded
+from tfvis_nb.session.file.database import connect
+from tfvis_nb.session.file.errors import FILE_ERRORS, in_words
+from tfvis_nb.session.file.schema import empty_session
+from tfvis_nb.session.file.writer import Writer
+from tfvis_nb.session.session import SavedSession
+from tfvis_nb.session.validate import whole
 
 _open: weakref.WeakSet[TraceSession] = weakref.WeakSet()
 _of_parents: list[object] = []

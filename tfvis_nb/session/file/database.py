@@ -12,11 +12,11 @@ import uuid
 from pathlib import Path
 
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.stored.faults import DamagedSessionError
-from tfvis_nb.stored.files import OWNER_ONLY, check_beside, file_at
-from tfvis_nb.stored.guarded import Guarded, opened
-from tfvis_nb.stored.making import NEW, in_the_way, making_files
-from tfvis_nb.stored.schema import check_schema, new_session
+from tfvis_nb.session.file.companions import OWNER_ONLY, check_beside, file_at
+from tfvis_nb.session.file.connection import Guarded, opened
+from tfvis_nb.session.file.creation import NEW, in_the_way, making_files
+from tfvis_nb.session.file.errors import DamagedSessionError
+from tfvis_nb.session.file.schema import check_schema, new_session
 
 PATIENCE_S = 30.0
 """How long a transaction waits for that of another process. Each takes milliseconds."""
@@ -45,7 +45,7 @@ def connect(path: Path, *, create: bool = False) -> Guarded:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from tfvis_nb.stored.database import connect
+    >>> from tfvis_nb.session.file.database import connect
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     connection = connect(Path(folder) / "run.tfvis", create=True)
     ...     connection.execute("PRAGMA journal_mode").fetchone()

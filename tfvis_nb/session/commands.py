@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfvis_nb.core.options import near
-from tfvis_nb.stored.saved import SavedSession
+from tfvis_nb.session.session import SavedSession
 
 MOST_RUNS = 2**53
 """The largest whole number that every reader of JSON keeps."""
@@ -46,8 +46,8 @@ def obey(session: SavedSession, command: Mapping[str, Any]) -> None:
 
     Examples
     --------
-    >>> from tfvis_nb.stored import SavedSession
-    >>> from tfvis_nb.stored.commands import obey
+    >>> from tfvis_nb.session import SavedSession
+    >>> from tfvis_nb.session.commands import obey
     >>> session = SavedSession("run.tfvis")
     >>> obey(session, {"do": "delte"})
     Traceback (most recent call last):

@@ -21,7 +21,7 @@ def whole(value: Any, name: str, what: str) -> int:
 
     Examples
     --------
-    >>> from tfvis_nb.stored.asked import whole
+    >>> from tfvis_nb.session.validate import whole
     >>> whole(2.5, "n", "a number of runs")
     Traceback (most recent call last):
     ...
@@ -48,7 +48,7 @@ def file_path(value: Any) -> Path:
 
     Examples
     --------
-    >>> from tfvis_nb.stored.asked import file_path
+    >>> from tfvis_nb.session.validate import file_path
     >>> file_path(3)
     Traceback (most recent call last):
     ...
@@ -77,7 +77,7 @@ def factor(value: Any, name: str) -> float:
 
     Examples
     --------
-    >>> from tfvis_nb.stored.asked import factor
+    >>> from tfvis_nb.session.validate import factor
     >>> factor(float("inf"), "slower_than")
     Traceback (most recent call last):
     ...
@@ -102,7 +102,7 @@ def signature(value: Any) -> int | str | None:
 
     Examples
     --------
-    >>> from tfvis_nb.stored.asked import signature
+    >>> from tfvis_nb.session.validate import signature
     >>> signature(True)
     Traceback (most recent call last):
     ...
@@ -128,7 +128,7 @@ def trace(value: Any) -> int:
 
     Examples
     --------
-    >>> from tfvis_nb.stored.asked import trace
+    >>> from tfvis_nb.session.validate import trace
     >>> trace("train")
     Traceback (most recent call last):
     ...
@@ -150,7 +150,7 @@ def traces(value: Any) -> list[int]:
 
     Examples
     --------
-    >>> from tfvis_nb.stored.asked import traces
+    >>> from tfvis_nb.session.validate import traces
     >>> traces(3), traces(range(2))
     ([3], [0, 1])
     """

@@ -7,8 +7,8 @@ import sqlite3
 from pathlib import Path
 
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.stored.faults import DamagedSessionError, damage, is_damage
-from tfvis_nb.stored.guarded import Guarded
+from tfvis_nb.session.file.connection import Guarded
+from tfvis_nb.session.file.errors import DamagedSessionError, damage, is_damage
 
 APPLICATION = 0x74667673
 VERSION = 1
@@ -54,7 +54,7 @@ def empty_session() -> Guarded:
 
     Examples
     --------
-    >>> from tfvis_nb.stored.schema import empty_session
+    >>> from tfvis_nb.session.file.schema import empty_session
     >>> empty_session().execute("SELECT count(*) FROM traces").fetchone()
     (0,)
     """

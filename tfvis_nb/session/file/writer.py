@@ -13,17 +13,17 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from tfvis_nb.session.compression import packed
+from tfvis_nb.session.file.companions import file_at
+from tfvis_nb.session.file.connection import Guarded
+from tfvis_nb.session.file.counters import SLOTS, Counts, Ledger, ledger_path
+from tfvis_nb.session.file.creation import making_files
+from tfvis_nb.session.file.database import PATIENCE_S, Transaction, connect
+from tfvis_nb.session.file.errors import damage_named, deleted
+from tfvis_nb.session.file.rows import checked, count, factor, rule, whole, whole_or_none
+from tfvis_nb.session.file.schema import check_schema
 from tfvis_nb.stored.counted import end_writer, save_counts
-from tfvis_nb.stored.database import PATIENCE_S, Transaction, connect
 from tfvis_nb.stored.entries import Orders, Recording, Signature
-from tfvis_nb.stored.faults import damage_named, deleted
-from tfvis_nb.stored.files import file_at
-from tfvis_nb.stored.guarded import Guarded
-from tfvis_nb.stored.ledger import SLOTS, Counts, Ledger, ledger_path
-from tfvis_nb.stored.making import making_files
-from tfvis_nb.stored.packing import packed
-from tfvis_nb.stored.rows import checked, count, factor, rule, whole, whole_or_none
-from tfvis_nb.stored.schema import check_schema
 from tfvis_nb.stored.write_ahead_log import CHECKPOINT_S, HeldError, WriteAheadLog, is_held
 
 MORE = "runs of more signatures"

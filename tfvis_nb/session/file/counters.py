@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tfvis_nb.stored.files import open_plain, read_plain
+from tfvis_nb.session.file.companions import open_plain, read_plain
 
 SLOTS = 4096
 """How many signatures a process can count apart."""
@@ -55,7 +55,7 @@ def ledger_path(path: Path, writer: int) -> Path:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from tfvis_nb.stored.ledger import ledger_path
+    >>> from tfvis_nb.session.file.counters import ledger_path
     >>> ledger_path(Path("run.tfvis"), 3).name
     'run.tfvis-counts3'
     """
@@ -160,7 +160,7 @@ def read_ledger(path: Path) -> dict[int, Counts]:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from tfvis_nb.stored.ledger import Counts, Ledger, read_ledger
+    >>> from tfvis_nb.session.file.counters import Counts, Ledger, read_ledger
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger(Path(folder) / "run.tfvis-counts1", 0o600)
     ...     ledger.put(2, Counts(runs=5, total_ns=70))

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from tfvis_nb.stored import rows as stored_rows
-from tfvis_nb.stored.ledger import Counts, ledger_path, read_ledger
-from tfvis_nb.stored.rows import checked, count, count_or_none, text, trace_format, whole
-from tfvis_nb.stored.schema import EVERY
+from tfvis_nb.session.file import rows as stored_rows
+from tfvis_nb.session.file.counters import Counts, ledger_path, read_ledger
+from tfvis_nb.session.file.rows import checked, count, count_or_none, text, trace_format, whole
+from tfvis_nb.session.file.schema import EVERY
 
 _SIGNATURE = "id, kind, label, fetches, targets, feeds, options"
 _COUNTS = ("runs", "failed", "total_ns", "longest_ns", "first_ns", "last_ns")
@@ -81,7 +81,7 @@ def signature_rows(connection: sqlite3.Connection, after: int = 0) -> list[tuple
 def signature_table(
     connection: sqlite3.Connection, counted: Mapping[int, Mapping[int, Counts]]
 ) -> pd.DataFrame:
-    """Return one row a signature; see `tfvis_nb.stored.SavedSession.signatures`."""
+    """Return one row a signature; see `tfvis_nb.session.SavedSession.signatures`."""
     known = signature_rows(connection)
     traces = stored_rows.numbers_by_signature(connection, "traces")
     rules = {
@@ -140,8 +140,8 @@ def summed(each: Iterable[Counts]) -> Counts:
 
     Examples
     --------
-    >>> from tfvis_nb.stored.ledger import Counts
-    >>> from tfvis_nb.stored.tables import summed
+    >>> from tfvis_nb.session.file.counters import Counts
+    >>> from tfvis_nb.session.tables import summed
     >>> summed([Counts(2, first_ns=7), Counts(3, first_ns=5), Counts()])[:5]
     (5, 0, 0, 0, 5)
     """
@@ -158,7 +158,7 @@ def summed(each: Iterable[Counts]) -> Counts:
 
 
 def trace_table(connection: sqlite3.Connection) -> pd.DataFrame:
-    """Return one row a trace; see `tfvis_nb.stored.SavedSession.traces`."""
+    """Return one row a trace; see `tfvis_nb.session.SavedSession.traces`."""
     columns = ["trace", "signature", "label", "process", "run", "start", "duration_ns", "format", "bytes"]
     query = (
         "SELECT traces.id, signature, label, writer, run, start_ns, duration_ns, format, length(data)"
@@ -177,7 +177,7 @@ def writer_rows(connection: sqlite3.Connection, where: str = "") -> Iterator[tup
 
 
 def writer_table(connection: sqlite3.Connection, ended: Mapping[int, int]) -> pd.DataFrame:
-    """Return one row a process; see `tfvis_nb.stored.SavedSession.processes`.
+    """Return one row a process; see `tfvis_nb.session.SavedSession.processes`.
 
     Parameters
     ----------

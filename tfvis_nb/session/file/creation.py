@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tfvis_nb.stored.faults import DamagedSessionError
-from tfvis_nb.stored.files import read_plain
-from tfvis_nb.stored.ledger import NEW_LEDGER, is_ledger
-from tfvis_nb.stored.schema import begins_as_session
+from tfvis_nb.session.file.companions import read_plain
+from tfvis_nb.session.file.counters import NEW_LEDGER, is_ledger
+from tfvis_nb.session.file.errors import DamagedSessionError
+from tfvis_nb.session.file.schema import begins_as_session
 
 PATIENCE_S = 5.0
 """How long to wait for others, each of whom takes milliseconds. Then it goes on beside them."""
@@ -46,7 +46,7 @@ def making_files(path: Path) -> Iterator[None]:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from tfvis_nb.stored.making import making_files
+    >>> from tfvis_nb.session.file.creation import making_files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     left, users = (Path(folder) / f"run.tfvis-counts{name}.new" for name in ("1", "-of-mine"))
     ...     left.touch()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tfvis_nb.stored.database import Transaction
-from tfvis_nb.stored.guarded import Guarded
-from tfvis_nb.stored.rows import last_number
-from tfvis_nb.stored.saved import SavedSession, open_session
+from tfvis_nb.session.file.connection import Guarded
+from tfvis_nb.session.file.database import Transaction
+from tfvis_nb.session.file.rows import last_number
+from tfvis_nb.session.session import SavedSession, open_session
 
 _STATEMENTS = (
     """INSERT OR IGNORE INTO main.signatures(kind, label, fetches, targets, feeds, options)
@@ -56,11 +56,11 @@ def add_session(session: SavedSession, source: str | Path) -> int:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from tfvis_nb.stored import open_session
-    >>> from tfvis_nb.stored.adding import add_session
-    >>> from tfvis_nb.stored.ledger import Counts
+    >>> from tfvis_nb.session import open_session
+    >>> from tfvis_nb.compat.merge_sessions import add_session
+    >>> from tfvis_nb.session.file.counters import Counts
     >>> from tfvis_nb.stored.entries import Signature
-    >>> from tfvis_nb.stored.writer import Writer
+    >>> from tfvis_nb.session.file.writer import Writer
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     paths = [Path(folder) / name for name in ("one.tfvis", "two.tfvis")]
     ...     for path in paths:

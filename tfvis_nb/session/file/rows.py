@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tfvis_nb.stored.faults import DamagedSessionError, damage
-from tfvis_nb.stored.ledger import MOST_COUNT
+from tfvis_nb.session.file.counters import MOST_COUNT
+from tfvis_nb.session.file.errors import DamagedSessionError, damage
 
 MOST_TEXT = 1 << 28
 """Characters that one query gives: rows of a crafted file may all share one long text."""
@@ -79,13 +79,13 @@ def checked(rows: Iterable[tuple[Any, ...]], *checks: Callable[[Any], bool]) -> 
 
     Examples
     --------
-    >>> from tfvis_nb.stored import rows
+    >>> from tfvis_nb.session.file import rows
     >>> list(rows.checked([(1, "train")], rows.whole, rows.text))
     [(1, 'train')]
     >>> list(rows.checked([(1, b"train")], rows.whole, rows.text))
     Traceback (most recent call last):
     ...
-    tfvis_nb.stored.faults.DamagedSessionError: this session is damaged (a value of the type bytes ...
+    tfvis_nb.session.file.errors.DamagedSessionError: this session is damaged (a value of the type bytes ...
     """
     left = MOST_TEXT
     for row in rows:

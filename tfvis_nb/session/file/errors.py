@@ -44,7 +44,7 @@ def in_words(error: Exception, path: Path) -> str:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from tfvis_nb.stored.faults import in_words
+    >>> from tfvis_nb.session.file.errors import in_words
     >>> in_words(OSError(28, "No space left on device"), Path("/tmp/run.tfvis"))
     "the disk of '/tmp/run.tfvis' is full: make room, or record to another one"
     >>> in_words(OSError(), Path("/no/such/folder/run.tfvis"))
@@ -110,14 +110,14 @@ def damage_named(path: Path) -> Iterator[None]:
     --------
     >>> import sqlite3
     >>> from pathlib import Path
-    >>> from tfvis_nb.stored.faults import damage_named
+    >>> from tfvis_nb.session.file.errors import damage_named
     >>> with damage_named(Path("run.tfvis")):
     ...     error = sqlite3.DatabaseError("database disk image is malformed")
     ...     error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
     ...     raise error
     Traceback (most recent call last):
     ...
-    tfvis_nb.stored.faults.DamagedSessionError: run.tfvis: this session is damaged (database disk ...
+    tfvis_nb.session.file.errors.DamagedSessionError: run.tfvis: this session is damaged (database disk ...
     """
     try:
         yield

@@ -224,9 +224,9 @@ class TracingServer:
         Nothing that a session of tftracer names is imported or called. It does not tell how long the
         longest run took and which run a trace is of: both are 0.
         """
-        from tfvis_nb.stored.adding import add_session
-        from tfvis_nb.stored.database import connect
-        from tfvis_nb.stored.tftracer_sessions import converted
+        from tfvis_nb.compat.import_tftracer import converted
+        from tfvis_nb.compat.merge_sessions import add_session
+        from tfvis_nb.session.file.database import connect
 
         source = Path(filename).expanduser()
         notes: list[str] = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from tfvis_nb.session.file.connection import Guarded, opened
+from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.database import PATIENCE_S, Transaction, make_private
+from tfvis_nb.session.file.schema import check_schema
 from tfvis_nb.stored.counted import save_counts
-from tfvis_nb.stored.database import PATIENCE_S, Transaction, make_private
-from tfvis_nb.stored.guarded import Guarded, opened
-from tfvis_nb.stored.ledger import Counts
-from tfvis_nb.stored.schema import check_schema
 
 
 def write_copy(connection: Guarded, counted: Mapping[int, Mapping[int, Counts]], path: Path) -> None:

@@ -321,7 +321,7 @@ def timeline_visualize(
 
     Examples
     --------
-    >>> from tfvis_nb.tfvis_timeline import timeline_visualize
+    >>> from tfvis_nb.compat.tfvis_timeline import timeline_visualize
     >>> text = b'''dev_stats { device: "/job:localhost/replica:0/task:0/cpu:0"
     ...   node_stats { node_name: "a" all_start_micros: 7 all_end_rel_micros: 2 } }'''
     >>> page = timeline_visualize(text)

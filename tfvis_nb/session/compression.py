@@ -20,7 +20,7 @@ def packed(data: bytes) -> bytes:
 
     Examples
     --------
-    >>> from tfvis_nb.stored.packing import packed, unpacked
+    >>> from tfvis_nb.session.compression import packed, unpacked
     >>> unpacked(packed(b"steps" * 100), 500)[:10]
     b'stepssteps'
     """

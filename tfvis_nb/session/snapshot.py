@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.stored import rows as stored_rows
-from tfvis_nb.stored.ledger import Counts, ledger_content, ledger_path
-from tfvis_nb.stored.rows import checked, count, trace_format, whole
-from tfvis_nb.stored.saved import SavedSession
-from tfvis_nb.stored.schema import EVERY
-from tfvis_nb.stored.tables import (
+from tfvis_nb.session.file import rows as stored_rows
+from tfvis_nb.session.file.counters import Counts, ledger_content, ledger_path
+from tfvis_nb.session.file.rows import checked, count, trace_format, whole
+from tfvis_nb.session.file.schema import EVERY
+from tfvis_nb.session.session import SavedSession
+from tfvis_nb.session.tables import (
     counts_by_writer,
     processes_by_signature,
     signature_rows,
@@ -50,8 +50,8 @@ def session_state(session: SavedSession) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from tfvis_nb.stored import SavedSession
-    >>> from tfvis_nb.stored.state import session_state
+    >>> from tfvis_nb.session import SavedSession
+    >>> from tfvis_nb.session.snapshot import session_state
     >>> session_state(SavedSession("no-such-run.tfvis"))["waiting"]
     'there is no file no-such-run.tfvis yet; it comes when the job begins to record'
     """

@@ -16,15 +16,16 @@ import pandas as pd
 from tfvis_nb.core.options import near, some_of
 from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.stored import asked, rows, tables
-from tfvis_nb.stored.copying import write_copy
-from tfvis_nb.stored.database import Transaction, connect
-from tfvis_nb.stored.ended import take_in_ended
-from tfvis_nb.stored.faults import damage_named, in_words
-from tfvis_nb.stored.files import file_at
-from tfvis_nb.stored.guarded import QUERY_S, Guarded
-from tfvis_nb.stored.packing import unpacked
-from tfvis_nb.stored.schema import EVERY, check_schema
+from tfvis_nb.session import tables, validate
+from tfvis_nb.session.compression import unpacked
+from tfvis_nb.session.file import rows
+from tfvis_nb.session.file.companions import file_at
+from tfvis_nb.session.file.connection import QUERY_S, Guarded
+from tfvis_nb.session.file.copy import write_copy
+from tfvis_nb.session.file.database import Transaction, connect
+from tfvis_nb.session.file.dead_writers import take_in_ended
+from tfvis_nb.session.file.errors import damage_named, in_words
+from tfvis_nb.session.file.schema import EVERY, check_schema
 
 if TYPE_CHECKING:
     from tfvis_nb.display.monitor import MonitorWidget
@@ -38,7 +39,7 @@ class SavedSession:
 
     def __init__(self, path: str | Path) -> None:
         # As from here: the process may change its folder.
-        self.path = asked.file_path(path)
+        self.path = validate.file_path(path)
         self._lock = threading.RLock()
         self._reader: Guarded | None = None
         self._schema = 0
@@ -123,7 +124,7 @@ class SavedSession:
             "SELECT data, size, format, epoch_ns, label, run, note FROM traces"
             " JOIN signatures ON signatures.id = signature WHERE traces.id = ?"
         )
-        number = asked.trace(trace)
+        number = validate.trace(trace)
         with self.connected() as connection:
             found_rows = connection.execute(query, (number,)) if abs(number) < 2**63 else ()
             checks = (rows.data, rows.count, rows.trace_format, rows.count, rows.text, rows.whole, rows.text)
@@ -157,7 +158,7 @@ class SavedSession:
             If the file cannot be written, for this and all that is asked; a `tfvis_nb.TraceSession`
             warns instead.
         """
-        called = asked.signature(signature)
+        called = validate.signature(signature)
         self._order(lambda connection: self._request(connection, called))
 
     def _request(self, connection: Guarded, signature: int | str | None) -> None:
@@ -175,7 +176,7 @@ class SavedSession:
 
         With a `signature`, this and the other rules are for it alone, and go before those for all.
         """
-        self._rule("every", float(asked.whole(n, "n", "a number of runs")), signature)
+        self._rule("every", float(validate.whole(n, "n", "a number of runs")), signature)
 
     def trace_all(self, signature: int | str | None = None) -> None:
         """Trace every run from now on, each as much slower as TensorFlow's tracing makes it."""
@@ -187,11 +188,11 @@ class SavedSession:
         Whether a run is slow is known when it has ended, so all are traced, with the cost of
         that, and those of the others are thrown away.
         """
-        self._rule("slower", asked.factor(slower_than, "slower_than"), signature)
+        self._rule("slower", validate.factor(slower_than, "slower_than"), signature)
 
     def trace_none(self, signature: int | str | None = None) -> None:
         """Withdraw the rule of a signature, or without one all rules and requests."""
-        called = asked.signature(signature)
+        called = validate.signature(signature)
 
         def withdraw(connection: Guarded) -> None:
             with Transaction(connection):
@@ -212,7 +213,7 @@ class SavedSession:
         TypeError, ValueError
             If one is no number, or there never was such a trace; then none is deleted.
         """
-        numbers = asked.traces(traces)
+        numbers = validate.traces(traces)
 
         def remove(connection: Guarded) -> None:
             with Transaction(connection):
@@ -281,7 +282,7 @@ class SavedSession:
             raise OSError(in_words(error, self.path)) from None
 
     def _rule(self, kind: str, value: float, signature: int | str | None) -> None:
-        called = asked.signature(signature)
+        called = validate.signature(signature)
 
         def put(connection: Guarded) -> None:
             with Transaction(connection):

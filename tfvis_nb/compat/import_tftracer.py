@@ -15,10 +15,10 @@ from tfvis_nb.reading.pickles.tftracer import SavedRun
 from tfvis_nb.reading.sources.unpacking import unpack
 from tfvis_nb.reading.stepstats.wire_check import Data
 from tfvis_nb.recording.sessions.runs import label_of
-from tfvis_nb.stored.database import Transaction, connect
+from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.database import Transaction, connect
+from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.stored.entries import Recording, Signature
-from tfvis_nb.stored.ledger import Counts
-from tfvis_nb.stored.writer import Writer
 
 _QUARTER_US = 15 * 60 * 1_000_000
 """Of what time zones are whole multiples."""
@@ -38,7 +38,7 @@ def may_be_tftracers(path: Path) -> bool:
     --------
     >>> import pickle, tempfile
     >>> from pathlib import Path
-    >>> from tfvis_nb.stored.tftracer_sessions import may_be_tftracers
+    >>> from tfvis_nb.compat.import_tftracer import may_be_tftracers
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "session"
     ...     size = path.write_bytes(pickle.dumps([]))
@@ -80,8 +80,8 @@ def converted(source: Path, target: Path) -> list[str]:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from tfvis_nb.stored import open_session
-    >>> from tfvis_nb.stored.tftracer_sessions import converted
+    >>> from tfvis_nb.session import open_session
+    >>> from tfvis_nb.compat.import_tftracer import converted
     >>> nothing_traced = (
     ...     b"\x80\x03ctftracer.tracing_server\nTracingSource\n)\x81}("
     ...     b"X\x07\x00\x00\x00_traces}X\x0c\x00\x00\x00_run_profile}ub."

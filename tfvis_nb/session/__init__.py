@@ -1,5 +1,5 @@
 """Saved sessions: the SQLite file that recording processes write and any others read and control."""
 
-from tfvis_nb.stored.saved import SavedSession, open_session
+from tfvis_nb.session.session import SavedSession, open_session
 
 __all__ = ["SavedSession", "open_session"]

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from tfvis_nb.stored.faults import DamagedSessionError, damage
+from tfvis_nb.session.file.errors import DamagedSessionError, damage
 
 OWNER_ONLY = 0o600
 """The permissions of a new session, whatever the umask: traces have names of data and of machines."""
@@ -21,7 +21,7 @@ def file_at(path: Path) -> tuple[int, int] | None:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from tfvis_nb.stored.files import file_at
+    >>> from tfvis_nb.session.file.companions import file_at
     >>> file_at(Path("no-such-run.tfvis")) is None
     True
     """
@@ -60,7 +60,7 @@ def read_plain(path: Path, most: int) -> bytes:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from tfvis_nb.stored.files import read_plain
+    >>> from tfvis_nb.session.file.companions import read_plain
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "counts"
     ...     size = path.write_bytes(b"0123456789")
