@@ -17,22 +17,22 @@ from benchmarks.reading import best
 from benchmarks.table import Row, show
 from tests.browser.jupyter_server import JupyterServer
 from tfvis_nb import Trace, read_trace, show_dashboard, show_timeline
-from tfvis_nb.analysis.bandwidth import bandwidth
-from tfvis_nb.analysis.communication import communication
-from tfvis_nb.analysis.compare import compare, compare_activities
-from tfvis_nb.analysis.critical_path import path_lengths
-from tfvis_nb.analysis.efficiency import scheduling_efficiency
-from tfvis_nb.analysis.launch_bound import launch_bound, launch_stretches
-from tfvis_nb.analysis.launch_gaps import launch_gaps
-from tfvis_nb.analysis.memory import memory_peaks
-from tfvis_nb.analysis.memory_use import memory_by
-from tfvis_nb.analysis.op_statistics import op_statistics
-from tfvis_nb.analysis.placement import cpu_amid_gpu
-from tfvis_nb.analysis.scope_tree import scope_tree
-from tfvis_nb.analysis.slow_steps import slow_steps
-from tfvis_nb.analysis.slowest_edges import slowest_edges
-from tfvis_nb.analysis.stragglers import stragglers
-from tfvis_nb.analysis.transfer_matrix import transfer_matrix
+from tfvis_nb.analysis.communication.bandwidth import bandwidth
+from tfvis_nb.analysis.communication.communication import communication
+from tfvis_nb.analysis.communication.efficiency import scheduling_efficiency
+from tfvis_nb.analysis.communication.slowest_transfers import slowest_edges
+from tfvis_nb.analysis.communication.stragglers import stragglers
+from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
+from tfvis_nb.analysis.critical_path.critical_path import path_lengths
+from tfvis_nb.analysis.idle.launch_bound import launch_bound, launch_stretches
+from tfvis_nb.analysis.idle.launch_gaps import launch_gaps
+from tfvis_nb.analysis.memory.curve import memory_peaks
+from tfvis_nb.analysis.memory.usage import memory_by
+from tfvis_nb.analysis.steps.compare import compare, compare_activities
+from tfvis_nb.analysis.steps.cpu_placement import cpu_amid_gpu
+from tfvis_nb.analysis.steps.op_statistics import op_statistics
+from tfvis_nb.analysis.steps.scope_tree import scope_tree
+from tfvis_nb.analysis.steps.slow_steps import slow_steps
 from tfvis_nb.display.panels import tab, tab_names
 
 ANALYSES: dict[str, Callable[[Trace], object]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from tfvis_nb import Trace
-from tfvis_nb.analysis.activities import ACTIVITIES, BY_TIME
+from tfvis_nb.analysis.events.activity import ACTIVITIES, BY_TIME
 
 Interval = tuple[int, int]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.activities import ACTIVITIES, NUMBER, activity, during_steps
+from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity, during_steps
 
 TASK = "/job:worker/replica:0/task:0"
 CPU, GPU = f"{TASK}/device:CPU:0", f"{TASK}/device:GPU:0"

@@ -10,10 +10,10 @@ import pytest
 
 from tests.test_steps_without_length import ANALYSES
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.arrivals import arrivals
-from tfvis_nb.analysis.communication import communication
-from tfvis_nb.analysis.compare import compare
-from tfvis_nb.analysis.transfers import transfers
+from tfvis_nb.analysis.communication.collective_arrivals import arrivals
+from tfvis_nb.analysis.communication.communication import communication
+from tfvis_nb.analysis.communication.transfers import transfers
+from tfvis_nb.analysis.steps.compare import compare
 
 TRACE = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))
 

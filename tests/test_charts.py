@@ -17,7 +17,7 @@ from bokeh.plotting import figure
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import events
-from tfvis_nb.analysis.breakdown import PARTS
+from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.display.charts import CannotSayError, Charts
 from tfvis_nb.display.charts.bandwidth import PARTS as BANDWIDTH_PARTS

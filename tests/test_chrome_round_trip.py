@@ -17,7 +17,7 @@ from tests.hostile_names import hostile_trace
 from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
 from tfvis_nb import Trace
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis.lanes import recorded_devices
+from tfvis_nb.analysis.events.lanes import recorded_devices
 
 SMALL = [path for path in step_stats_files() if path.stat().st_size < 500_000]
 PROFILES = [path for path in xspace_files() if path.parent == DATA]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import events
-from tfvis_nb.analysis.communication import communicates, communication, computes
+from tfvis_nb.analysis.communication.communication import communicates, communication, computes
 
 KINDS = ["op", "kernel", "transfer", "collective", "memcpy", "host"]
 ROW = st.tuples(st.integers(0, 40), st.integers(0, 15), st.sampled_from(KINDS), st.sampled_from("ab"))

@@ -18,7 +18,7 @@ import numpy as np
 resource.setrlimit(resource.RLIMIT_AS, ({MOST_BYTES}, {MOST_BYTES}))
 from tfvis_nb import Trace, events, show_timeline
 from tfvis_nb.clocks.alignment import clock_offsets
-from tfvis_nb.analysis.nesting import parents
+from tfvis_nb.analysis.events.nesting import parents
 """
 
 CASES = {

@@ -9,7 +9,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
-from tfvis_nb.analysis.communication import communication
+from tfvis_nb.analysis.communication.communication import communication
 
 STEPS = (0, 5, 10, 15, 20)
 TRAINED = {

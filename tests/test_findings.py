@@ -11,10 +11,10 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import SHARED
 from tfvis_nb import events
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.communication import communication
-from tfvis_nb.analysis.findings import findings
-from tfvis_nb.analysis.findings_of_parts import INPUT_LEAST_NS, INPUT_LIMIT
+from tfvis_nb.analysis.communication.communication import communication
+from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.findings.parts import INPUT_LEAST_NS, INPUT_LIMIT
+from tfvis_nb.analysis.unavailable import why_not
 
 H200 = SHARED / "h200"
 

@@ -10,8 +10,8 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import SHARED, name_of
 from tests.test_collection import EMPTY, FILES, REFUSED, expected
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.findings import findings
+from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.unavailable import why_not
 
 COMMUNICATION = "communication: not hidden"
 CPU_OPS = "cpu ops: interrupt the GPU"

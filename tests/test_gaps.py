@@ -14,9 +14,9 @@ import tfvis_nb as tv
 from tests.made_steps import CPU, GPU, ROW, TASK, any_trace, built, kernel, op
 from tests.real_traces import name_of, step_stats_files, xspace_files
 from tfvis_nb import Trace
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.gaps import CAUSES
-from tfvis_nb.analysis.utilisation import utilisation
+from tfvis_nb.analysis.idle.gaps import CAUSES
+from tfvis_nb.analysis.steps.utilisation import utilisation
+from tfvis_nb.analysis.unavailable import why_not
 
 KEY = ["step", "task", "device"]
 

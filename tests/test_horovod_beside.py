@@ -17,10 +17,10 @@ import tfvis_nb as tv
 from tests.horovod_rows import FILES, RANKS, TEXT, TIMELINE, of_horovod, of_ranks, recorded, same_rows
 from tests.wire_reader import read_drawn
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis.activities import NUMBER, activity
-from tfvis_nb.analysis.arrivals import late_ranks
-from tfvis_nb.analysis.communication import communication
-from tfvis_nb.analysis.horovod_phases import horovod_device
+from tfvis_nb.analysis.communication.collective_arrivals import late_ranks
+from tfvis_nb.analysis.communication.communication import communication
+from tfvis_nb.analysis.dataflow.horovod_phases import horovod_device
+from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.display.wire import drawn
 from tfvis_nb.reading.horovod.timeline import LANES
 from tfvis_nb.session.file.counters import Counts

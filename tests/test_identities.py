@@ -11,22 +11,22 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import DATA, SHARED, name_of, step_stats_files, xspace_files
 from tfvis_nb import Trace
-from tfvis_nb.analysis.activities import ACTIVITIES
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.bandwidth import bandwidth
-from tfvis_nb.analysis.breakdown import PARTS, activity_times
-from tfvis_nb.analysis.communication import communication
-from tfvis_nb.analysis.compare import compare, compare_activities
-from tfvis_nb.analysis.efficiency import scheduling_efficiency
-from tfvis_nb.analysis.launch_bound import PARTS as LAUNCH_PARTS
-from tfvis_nb.analysis.launch_bound import launch_bound
-from tfvis_nb.analysis.launch_gaps import PARTS as GAP_PARTS
-from tfvis_nb.analysis.launch_gaps import launch_gaps
-from tfvis_nb.analysis.memory import WHERE, memory_peaks
-from tfvis_nb.analysis.op_statistics import GROUPINGS, op_statistics
-from tfvis_nb.analysis.scope_tree import scope_tree
-from tfvis_nb.analysis.transfer_matrix import transfer_matrix
-from tfvis_nb.analysis.utilisation import ran_on_device
+from tfvis_nb.analysis.communication.bandwidth import bandwidth
+from tfvis_nb.analysis.communication.communication import communication
+from tfvis_nb.analysis.communication.efficiency import scheduling_efficiency
+from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
+from tfvis_nb.analysis.events.activity import ACTIVITIES
+from tfvis_nb.analysis.idle.launch_bound import PARTS as LAUNCH_PARTS
+from tfvis_nb.analysis.idle.launch_bound import launch_bound
+from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
+from tfvis_nb.analysis.idle.launch_gaps import launch_gaps
+from tfvis_nb.analysis.memory.curve import WHERE, memory_peaks
+from tfvis_nb.analysis.steps.breakdown import PARTS, activity_times
+from tfvis_nb.analysis.steps.compare import compare, compare_activities
+from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
+from tfvis_nb.analysis.steps.scope_tree import scope_tree
+from tfvis_nb.analysis.steps.utilisation import ran_on_device
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import lengths, union
 
 _OTHERS = (".json", ".json.xz", ".json.gz", ".pickle", ".pickle.xz", ".pickle.gz", ".tar.xz")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tfvis_nb import events
-from tfvis_nb.analysis.lanes import lanes
+from tfvis_nb.analysis.events.lanes import lanes
 
 
 def union(intervals: list[tuple[int, int]]) -> int:

@@ -13,11 +13,11 @@ import tfvis_nb as tv
 from tests import memory_oracle, oracle, xspace_oracle
 from tests.real_traces import DATA, name_of, xspace_files
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.definitions import MODULES, definitions
-from tfvis_nb.analysis.memory import FIGURES, WHERE, memory_peaks
-from tfvis_nb.analysis.memory_use import BY, alive_at, memory_by
-from tfvis_nb.analysis.tensor_lifetimes import ROLES
+from tfvis_nb.analysis.memory.curve import FIGURES, WHERE, memory_peaks
+from tfvis_nb.analysis.memory.lifetimes import ROLES
+from tfvis_nb.analysis.memory.usage import BY, alive_at, memory_by
+from tfvis_nb.analysis.metrics import MODULES, definitions
+from tfvis_nb.analysis.unavailable import why_not
 
 XSPACES = xspace_files()
 MIB = 2**20

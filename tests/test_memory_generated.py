@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.memory import WHERE, memory_peaks
-from tfvis_nb.analysis.tensor_lifetimes import NO_ADDRESSES
+from tfvis_nb.analysis.memory.curve import WHERE, memory_peaks
+from tfvis_nb.analysis.memory.lifetimes import NO_ADDRESSES
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.clocks.shift import records_moved
 from tfvis_nb.display.closer import closer

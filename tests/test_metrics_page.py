@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tfvis_nb import analysis
-from tfvis_nb.analysis.definitions import MODULES, definitions
+from tfvis_nb.analysis.metrics import MODULES, definitions
 
 PAGE = (Path(__file__).parents[1] / "docs" / "metrics.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL))

@@ -16,7 +16,7 @@ import tfvis_nb as tv
 from tests.mutants import everything
 from tests.mutants.attack import attack, damaged
 from tests.mutants.samples import SESSION, Sample, samples
-from tfvis_nb.analysis import definitions
+from tfvis_nb.analysis import metrics
 
 ROOT = Path(__file__).parents[1]
 FIRST, COUNT = 1_000_000, 24
@@ -61,7 +61,7 @@ def test_a_number_is_always_the_same_mutant() -> None:
 
 def test_every_analysis_is_among_everything() -> None:
     modules = {one.name.partition(".")[0] for one in everything.analyses()}
-    assert modules >= set(definitions.MODULES) - {"communication", "compare"}
+    assert modules >= set(metrics.MODULES) - {"communication", "compare"}
     assert {"by", "between"} <= {one.option for one in everything.analyses()}
 
 

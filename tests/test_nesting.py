@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import events
-from tfvis_nb.analysis import nesting
-from tfvis_nb.analysis.nesting import nests, parents, self_times
+from tfvis_nb.analysis.events import nesting
+from tfvis_nb.analysis.events.nesting import nests, parents, self_times
 
 LANES = ("python3", "tf_Compute/1", "ops", "stream:7")
 

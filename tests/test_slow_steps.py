@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.activities import ACTIVITIES
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.compare import compare_activities
-from tfvis_nb.analysis.sides import SIDES, sides
-from tfvis_nb.analysis.slow_steps import SLOW, median_step, slow_steps
+from tfvis_nb.analysis.events.activity import ACTIVITIES
+from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.steps.compare import compare_activities
+from tfvis_nb.analysis.steps.slow_steps import SLOW, median_step, slow_steps
+from tfvis_nb.analysis.unavailable import why_not
 
 CPU, GPU = "/device:CPU:0", "/device:GPU:0"
 

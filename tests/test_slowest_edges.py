@@ -11,8 +11,8 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, step_stats_files
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.slowest_edges import slowest_edges
+from tfvis_nb.analysis.communication.slowest_transfers import slowest_edges
+from tfvis_nb.analysis.unavailable import why_not
 
 
 def followed(trace: Trace) -> dict[int, dict[str, Any]]:

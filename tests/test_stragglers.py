@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, step_stats_files
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.arrivals import late_ranks
-from tfvis_nb.analysis.stragglers import late_tasks, stragglers
+from tfvis_nb.analysis.communication.collective_arrivals import late_ranks
+from tfvis_nb.analysis.communication.stragglers import late_tasks, stragglers
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.devices import task_of
 
 WORKERS = [f"/job:worker/replica:0/task:{number}" for number in range(3)]

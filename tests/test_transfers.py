@@ -12,7 +12,7 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import name_of, step_stats_files
 from tfvis_nb import events
-from tfvis_nb.analysis.transfers import transfers
+from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.core.devices import task_of
 
 

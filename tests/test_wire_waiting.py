@@ -12,7 +12,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.wire_reader import optional, read_container, signed
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.walks import WAITS
+from tfvis_nb.analysis.critical_path.backtrack import WAITS
 from tfvis_nb.display.lane_order import order_lanes
 from tfvis_nb.display.layout import lay_out
 from tfvis_nb.display.page import in_time_range

@@ -12,7 +12,7 @@ import pytest
 import tfvis_nb as tv
 from tests.estimator import older_tensorflow
 from tests.real_traces import DATA
-from tfvis_nb.analysis.communication import communication
+from tfvis_nb.analysis.communication.communication import communication
 
 BASE = older_tensorflow.interpreter()
 

@@ -21,7 +21,7 @@ from tests.hostile_names import HOSTILE
 from tests.large_traces import layout_of
 from tfvis_nb import analysis
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis import breakdown
+from tfvis_nb.analysis.steps import breakdown
 from tfvis_nb.display.charts import Charts
 from tfvis_nb.display.dashboard_page import html_dashboard
 from tfvis_nb.display.windows import Windows

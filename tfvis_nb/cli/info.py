@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfvis_nb.analysis.arrivals import late_ranks
+from tfvis_nb.analysis.communication.collective_arrivals import late_ranks
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, read
 from tfvis_nb.core.labels import duration_label, lane_label, one_line, printable

@@ -20,8 +20,8 @@ from tfvis_nb.core.options import check_title
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tfvis_nb.analysis.step_devices import StepDevices
-    from tfvis_nb.analysis.walks import Walks
+    from tfvis_nb.analysis.critical_path.backtrack import Walks
+    from tfvis_nb.analysis.events.step_devices import StepDevices
     from tfvis_nb.display.charts import Charts
 
 
@@ -93,35 +93,35 @@ class Trace:
     @cached_property
     def lanes(self) -> pd.DataFrame:
         """One row per lane: task, device, lane, kind, events, busy_ns, start_ns, end_ns."""
-        from tfvis_nb.analysis.lanes import lanes
+        from tfvis_nb.analysis.events.lanes import lanes
 
         return lanes(self.events)
 
     @cached_property
     def transfers(self) -> pd.DataFrame:
-        """One row per RecvTensor, RecvBuf or copy; see `tfvis_nb.analysis.transfers.transfers`."""
-        from tfvis_nb.analysis.transfers import transfers
+        """One row per RecvTensor, RecvBuf or copy; see `tfvis_nb.analysis.communication.transfers.transfers`."""
+        from tfvis_nb.analysis.communication.transfers import transfers
 
         return transfers(self.events)
 
     @cached_property
     def arrivals(self) -> pd.DataFrame:
-        """One row per rank and collective; see `tfvis_nb.analysis.arrivals.arrivals`."""
-        from tfvis_nb.analysis.arrivals import arrivals
+        """One row per rank and collective; see `tfvis_nb.analysis.communication.collective_arrivals.arrivals`."""
+        from tfvis_nb.analysis.communication.collective_arrivals import arrivals
 
         return arrivals(self.events)
 
     @cached_property
     def activity(self) -> np.ndarray:
-        """What each event is to its step, uint8; see `tfvis_nb.analysis.activities.activity`."""
-        from tfvis_nb.analysis.activities import activity
+        """What each event is to its step, uint8; see `tfvis_nb.analysis.events.activity.activity`."""
+        from tfvis_nb.analysis.events.activity import activity
 
         return activity(self)
 
     @cached_property
     def step_devices(self) -> StepDevices | None:
-        """What is on which device in which step; see `tfvis_nb.analysis.step_devices.step_devices`."""
-        from tfvis_nb.analysis.step_devices import step_devices
+        """What is on which device in which step; see `tfvis_nb.analysis.events.step_devices.step_devices`."""
+        from tfvis_nb.analysis.events.step_devices import step_devices
 
         return step_devices(self)
 
@@ -129,51 +129,51 @@ class Trace:
     def self_times(self) -> tuple[np.ndarray, np.ndarray]:
         """How long each event ran by itself (int64 ns), and where that is known (bool).
 
-        See `tfvis_nb.analysis.nesting.self_times`.
+        See `tfvis_nb.analysis.events.nesting.self_times`.
         """
-        from tfvis_nb.analysis.nesting import self_times
+        from tfvis_nb.analysis.events.nesting import self_times
 
         return self_times(self.events)
 
     @cached_property
     def breakdown(self) -> pd.DataFrame:
-        """Where the time of each step went; see `tfvis_nb.analysis.breakdown.breakdown`."""
-        from tfvis_nb.analysis.breakdown import breakdown
+        """Where the time of each step went; see `tfvis_nb.analysis.steps.breakdown.breakdown`."""
+        from tfvis_nb.analysis.steps.breakdown import breakdown
 
         return breakdown(self)
 
     @cached_property
     def utilisation(self) -> pd.DataFrame:
-        """How busy each device was in each step; see `tfvis_nb.analysis.utilisation.utilisation`."""
-        from tfvis_nb.analysis.utilisation import utilisation
+        """How busy each device was in each step; see `tfvis_nb.analysis.steps.utilisation.utilisation`."""
+        from tfvis_nb.analysis.steps.utilisation import utilisation
 
         return utilisation(self)
 
     @cached_property
     def lifetimes(self) -> pd.DataFrame:
-        """One row per allocated buffer; see `tfvis_nb.analysis.tensor_lifetimes.tensor_lifetimes`."""
-        from tfvis_nb.analysis.tensor_lifetimes import tensor_lifetimes
+        """One row per allocated buffer; see `tfvis_nb.analysis.memory.lifetimes.tensor_lifetimes`."""
+        from tfvis_nb.analysis.memory.lifetimes import tensor_lifetimes
 
         return tensor_lifetimes(self)
 
     @cached_property
     def memory(self) -> pd.DataFrame:
-        """What each allocator had given out over time; see `tfvis_nb.analysis.memory.memory_curve`."""
-        from tfvis_nb.analysis.memory import memory_curve
+        """What each allocator had given out over time; see `tfvis_nb.analysis.memory.curve.memory_curve`."""
+        from tfvis_nb.analysis.memory.curve import memory_curve
 
         return memory_curve(self)
 
     @cached_property
     def edges(self) -> pd.DataFrame:
-        """Which event fed which; see `tfvis_nb.analysis.dataflow.dataflow`."""
-        from tfvis_nb.analysis.dataflow import dataflow
+        """Which event fed which; see `tfvis_nb.analysis.dataflow.edges.dataflow`."""
+        from tfvis_nb.analysis.dataflow.edges import dataflow
 
         return dataflow(self)
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        """What made the steps slow, in words; see `tfvis_nb.analysis.findings.findings`."""
-        from tfvis_nb.analysis.findings import findings
+        """What made the steps slow, in words; see `tfvis_nb.analysis.findings.findings.findings`."""
+        from tfvis_nb.analysis.findings.findings import findings
 
         return findings(self)
 
@@ -186,29 +186,29 @@ class Trace:
 
     @cached_property
     def walks(self) -> Walks:
-        """What every event had to wait for; see `tfvis_nb.analysis.walks.Walks`."""
-        from tfvis_nb.analysis.walks import Walks
+        """What every event had to wait for; see `tfvis_nb.analysis.critical_path.backtrack.Walks`."""
+        from tfvis_nb.analysis.critical_path.backtrack import Walks
 
         return Walks(self)
 
     @cached_property
     def critical_path(self) -> pd.DataFrame:
-        """What each step waited for; see `tfvis_nb.analysis.critical_path.critical_path`."""
-        from tfvis_nb.analysis.critical_path import critical_path
+        """What each step waited for; see `tfvis_nb.analysis.critical_path.critical_path.critical_path`."""
+        from tfvis_nb.analysis.critical_path.critical_path import critical_path
 
         return critical_path(self)
 
     @cached_property
     def slack(self) -> pd.DataFrame:
-        """How much later each event could have ended; see `tfvis_nb.analysis.slack.slack`."""
-        from tfvis_nb.analysis.slack import slack
+        """How much later each event could have ended; see `tfvis_nb.analysis.critical_path.slack.slack`."""
+        from tfvis_nb.analysis.critical_path.slack import slack
 
         return slack(self)
 
     @cached_property
     def gaps(self) -> pd.DataFrame:
-        """When and why each device had nothing to do; see `tfvis_nb.analysis.gaps.idle_gaps`."""
-        from tfvis_nb.analysis.gaps import idle_gaps
+        """When and why each device had nothing to do; see `tfvis_nb.analysis.idle.gaps.idle_gaps`."""
+        from tfvis_nb.analysis.idle.gaps import idle_gaps
 
         return idle_gaps(self)
 

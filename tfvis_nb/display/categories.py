@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.activities import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE
-from tfvis_nb.analysis.horovod_phases import DEVICE
+from tfvis_nb.analysis.dataflow.horovod_phases import DEVICE
+from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE
 from tfvis_nb.core.categories import containing, is_kind, spread
 
 CATEGORIES = (

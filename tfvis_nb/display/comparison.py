@@ -9,7 +9,7 @@ import ipywidgets
 import pandas as pd
 import traitlets
 
-from tfvis_nb.analysis.compare import compare
+from tfvis_nb.analysis.steps.compare import compare
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, refuse_unknown
 from tfvis_nb.core.output_path import writable
@@ -121,7 +121,7 @@ class Comparison(ipywidgets.VBox):
         return " / ".join(side.title or letter for letter, side in zip("AB", self._sides, strict=True))
 
     def differences(self, by: str = "op") -> pd.DataFrame:
-        """Return what took longer in the lower one, as of `tfvis_nb.analysis.compare.compare`.
+        """Return what took longer in the lower one, as of `tfvis_nb.analysis.steps.compare.compare`.
 
         Parameters
         ----------

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis import compare
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.device_work import device_work
+from tfvis_nb.analysis.events.device_work import device_work
+from tfvis_nb.analysis.steps import compare
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import lane_label
 from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, figures, key, table
 from tfvis_nb.display.panels.places import Places

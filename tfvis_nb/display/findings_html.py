@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 

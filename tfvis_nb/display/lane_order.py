@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.lanes import natural
+from tfvis_nb.analysis.events.lanes import natural
 
 _JOBS = ("ps", "worker", "chief", "master", "evaluator")
 # The thread of the program itself comes before the pools that work for it.

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.analysis.dataflow import dataflow
-from tfvis_nb.analysis.memory import places
-from tfvis_nb.analysis.recorded_allocations import NEVER
-from tfvis_nb.analysis.recorded_links import LINKS
+from tfvis_nb.analysis.dataflow.edges import dataflow
+from tfvis_nb.analysis.dataflow.recorded_links import LINKS
+from tfvis_nb.analysis.memory.curve import places
+from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.core.trace import Trace
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb.analysis.critical_path import path_events
+from tfvis_nb.analysis.critical_path.critical_path import path_events
 from tfvis_nb.display.categories import CATEGORIES
 from tfvis_nb.display.layout import Layout
 

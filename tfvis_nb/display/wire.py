@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.device_work import device_work
+from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.categories import CATEGORIES, categorise
@@ -108,7 +108,7 @@ def step_table(
     """Describe each step, and give each event the position of its step in that list.
 
     Where there are kernels, ``device`` is how long the step's busiest device ran them
-    (see `tfvis_nb.analysis.device_work`).
+    (see `tfvis_nb.analysis.events.device_work`).
     """
     steps, position = distinct_places(events["step"].to_numpy())
     start = events["start_ns"].to_numpy() - origin

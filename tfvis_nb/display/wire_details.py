@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.analysis.dataflow import KINDS as EDGE_KINDS
+from tfvis_nb.analysis.dataflow.edges import KINDS as EDGE_KINDS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.container import Column, pack
 from tfvis_nb.display.lane_order import LaneOrder, order_lanes

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.critical_path import FIGURES as PATHS
-from tfvis_nb.analysis.gaps import CAUSES
-from tfvis_nb.analysis.gaps import FIGURES as GAPS
-from tfvis_nb.analysis.walks import WAITS
+from tfvis_nb.analysis.critical_path.backtrack import WAITS
+from tfvis_nb.analysis.critical_path.critical_path import FIGURES as PATHS
+from tfvis_nb.analysis.idle.gaps import CAUSES
+from tfvis_nb.analysis.idle.gaps import FIGURES as GAPS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.container import Column
 from tfvis_nb.display.lane_times import length_column, optional_column, signed_column

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tfvis_nb.analysis.recorded_links import LINKING
+from tfvis_nb.analysis.dataflow.recorded_links import LINKING
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.device_releases import STREAM
-from tfvis_nb.analysis.recorded_links import LINKING, link_numbers
+from tfvis_nb.analysis.critical_path.device import STREAM
+from tfvis_nb.analysis.dataflow.recorded_links import LINKING, link_numbers
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.writing.chrome_memory import memory_counters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.unavailable import why_not
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -45,28 +45,28 @@ class Charts:
         self._trace = trace
 
     def breakdown(self) -> figure:
-        """Where the time of each step went; see `tfvis_nb.analysis.breakdown.breakdown`."""
+        """Where the time of each step went; see `tfvis_nb.analysis.steps.breakdown.breakdown`."""
         from tfvis_nb.display.charts.breakdown import breakdown_chart
 
         self._check("breakdown")
         return breakdown_chart(self._trace)
 
     def utilisation(self) -> figure:
-        """How busy each device was; see `tfvis_nb.analysis.utilisation.utilisation`."""
+        """How busy each device was; see `tfvis_nb.analysis.steps.utilisation.utilisation`."""
         from tfvis_nb.display.charts.breakdown import utilisation_chart
 
         self._check("utilisation")
         return utilisation_chart(self._trace)
 
     def top_ops(self) -> figure:
-        """Which op types took most time; see `tfvis_nb.analysis.op_statistics.op_statistics`."""
+        """Which op types took most time; see `tfvis_nb.analysis.steps.op_statistics.op_statistics`."""
         from tfvis_nb.display.charts.ops import top_ops_chart
 
         self._check("top_ops")
         return top_ops_chart(self._trace)
 
     def memory(self) -> figure:
-        """How much memory was given out over time; see `tfvis_nb.analysis.memory.memory_curve`."""
+        """How much memory was given out over time; see `tfvis_nb.analysis.memory.curve.memory_curve`."""
         from tfvis_nb.display.charts.time import memory_chart
 
         self._check("memory")
@@ -80,7 +80,7 @@ class Charts:
         return transfers_chart(self._trace)
 
     def bandwidth(self) -> figure:
-        """How many bytes a second moved at each moment; see `tfvis_nb.analysis.bandwidth.bandwidth`."""
+        """How many bytes a second moved at each moment; see `tfvis_nb.analysis.communication.bandwidth.bandwidth`."""
         from tfvis_nb.display.charts.bandwidth import bandwidth_chart
 
         self._check("bandwidth")
@@ -114,7 +114,7 @@ class Charts:
         if name in ("transfers", "bandwidth") and trace.transfers.empty:
             return "nothing was received or copied"
         if name == "bandwidth":
-            from tfvis_nb.analysis.bandwidth import bandwidth
+            from tfvis_nb.analysis.communication.bandwidth import bandwidth
 
             return why_not(bandwidth(trace))
         if name == "steps" and int((trace.steps["step"] >= 0).sum()) < 2:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.bandwidth import bandwidth, binned_bandwidth
-from tfvis_nb.analysis.evidence import span
+from tfvis_nb.analysis.communication.bandwidth import bandwidth, binned_bandwidth
+from tfvis_nb.analysis.findings.finding import span
 from tfvis_nb.display.charts.style import TIME, Unit, coloured, legend_below, plot, rate_unit, shown, unlike
 from tfvis_nb.display.charts.time import axis_unit, label_time
 
@@ -27,7 +27,7 @@ _OTHERS = ("op", "collective", "input", "allocator")
 def bandwidth_chart(trace: Trace) -> figure:
     """Return how many bytes a second moved over time, a line for each direction.
 
-    What is drawn is `tfvis_nb.analysis.bandwidth.binned_bandwidth`, of `PARTS` equal parts of the time until
+    What is drawn is `tfvis_nb.analysis.communication.bandwidth.binned_bandwidth`, of `PARTS` equal parts of the time until
     nothing moves any more. A direction is an op type: ``RecvTensor``, ``MemcpyH2D``.
 
     Parameters

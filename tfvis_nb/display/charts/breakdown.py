@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.breakdown import PARTS
+from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.display.charts.style import (
@@ -32,7 +32,7 @@ MOST_STEPS = 150
 
 
 def breakdown_chart(trace: Trace) -> figure:
-    """Return each step as a stacked bar of the parts of `tfvis_nb.analysis.breakdown.breakdown`.
+    """Return each step as a stacked bar of the parts of `tfvis_nb.analysis.steps.breakdown.breakdown`.
 
     A trace of several tasks has a bar for each task of a step.
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfvis_nb.analysis.activities import ACTIVITIES, activity
-from tfvis_nb.analysis.op_statistics import op_statistics
+from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
+from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.core.palette import COLOURS, LABELS
 from tfvis_nb.display.charts.style import COLOUR_COLUMN, ROWS, legend_below, plot, shown, time_unit, unlike
 
@@ -25,9 +25,9 @@ _NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 def top_ops_chart(trace: Trace) -> figure:
     """Return the op types that took most time themselves, in the colour of what they are.
 
-    A bar is ``self_ns`` of `tfvis_nb.analysis.op_statistics.op_statistics`, the events of one
+    A bar is ``self_ns`` of `tfvis_nb.analysis.steps.op_statistics.op_statistics`, the events of one
     op type and kind without what lies within them. What ran at once counts each. The colour is the
-    activity (see `tfvis_nb.analysis.activities.activity`) of the longest of them.
+    activity (see `tfvis_nb.analysis.events.activity.activity`) of the longest of them.
 
     Examples
     --------

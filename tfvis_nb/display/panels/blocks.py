@@ -73,7 +73,7 @@ def figures(definitions: Mapping[str, str], *columns: tuple[str, str, str]) -> l
 
     Examples
     --------
-    >>> from tfvis_nb.analysis import utilisation
+    >>> from tfvis_nb.analysis.steps import utilisation
     >>> from tfvis_nb.display.panels.blocks import figures
     >>> figures(utilisation.FIGURES, ("utilisation", "Utilisation", "share"))[0].definition
     'busy_ns / step_ns, from 0 to 1.'
@@ -112,7 +112,7 @@ def table(
     hints
         For each row what it is about, where its first text does not tell.
     reason
-        Why there is nothing to say, as `tfvis_nb.analysis.answers.why_not` gives it.
+        Why there is nothing to say, as `tfvis_nb.analysis.unavailable.why_not` gives it.
     of
         How many rows there would be, where `rows` are not all.
     order

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis import breakdown, efficiency, utilisation
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.breakdown import PARTS
+from tfvis_nb.analysis.communication import efficiency
+from tfvis_nb.analysis.steps import breakdown, utilisation
+from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
 from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import activity_label, named

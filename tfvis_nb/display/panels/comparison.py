@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.analysis import compare
-from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.steps import compare
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import lane_label, printable
 from tfvis_nb.display import comparison_tabs
 from tfvis_nb.display.compared import compared

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tfvis_nb.analysis import critical_path, slack
-from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.critical_path import critical_path, slack
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, figures, key, step_key, table
 from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import activity_label, placed

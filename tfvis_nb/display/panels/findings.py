@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.analysis.answers import why_not
-from tfvis_nb.analysis.looked_for import looked_for
+from tfvis_nb.analysis.findings.looked_for import looked_for
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import printable
 from tfvis_nb.display.panels.places import Places
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfvis_nb.analysis import memory, memory_use, tensor_lifetimes
-from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.memory import curve as memory
+from tfvis_nb.analysis.memory import lifetimes as tensor_lifetimes
+from tfvis_nb.analysis.memory import usage
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
 from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import named
@@ -57,12 +59,12 @@ def _peaks(trace: Trace) -> dict[str, Any]:
 
 def _by_op(trace: Trace) -> dict[str, Any]:
     """What the memory of the highest peak of each allocator was used for."""
-    found = memory_use.memory_by(trace, "op")
+    found = usage.memory_by(trace, "op")
     columns = [
         key("op", "Op", "name"),
         _ALLOCATOR,
         *figures(
-            memory_use.FIGURES,
+            usage.FIGURES,
             ("bytes", "Bytes", "bytes"),
             ("share", "Share", "share"),
             ("count", "Buffers", "count"),

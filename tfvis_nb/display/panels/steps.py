@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfvis_nb.analysis import slow_steps, stragglers
-from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.communication import stragglers
+from tfvis_nb.analysis.steps import slow_steps
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, figures, key, table
 from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import activity_label, named

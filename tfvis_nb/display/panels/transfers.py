@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tfvis_nb.analysis import bandwidth, slowest_edges, transfer_matrix
-from tfvis_nb.analysis.answers import why_not
+from tfvis_nb.analysis.communication import bandwidth, slowest_transfers, transfer_matrix
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.panels.blocks import MOST_ROWS, Column, chart, figures, step_key, table
 from tfvis_nb.display.panels.places import Places
 from tfvis_nb.display.panels.wording import device_label
@@ -65,20 +65,20 @@ def _matrix(trace: Trace) -> dict[str, Any]:
 
 
 def _slowest(trace: Trace) -> dict[str, Any]:
-    found = slowest_edges.slowest_edges(trace)
+    found = slowest_transfers.slowest_edges(trace)
     columns = [
         Column("tensor", "Tensor", "name", "What moved: the tensor received, or the node whose copy it was."),
         *step_key(trace),
         *_ENDS,
         *figures(
-            slowest_edges.FIGURES,
+            slowest_transfers.FIGURES,
             ("bytes", "Size", "bytes"),
             ("wait_ns", "Waited", "ns"),
             ("transfer_ns", "Moved", "ns"),
             ("bandwidth", "Bandwidth", "bytes/s"),
         ),
-        Column("consumer_name", "For", "name", slowest_edges.FIGURES["consumer"]),
-        *figures(slowest_edges.FIGURES, ("last_input", "Last input", "text")),
+        Column("consumer_name", "For", "name", slowest_transfers.FIGURES["consumer"]),
+        *figures(slowest_transfers.FIGURES, ("last_input", "Last input", "text")),
     ]
     rows = _between(found.head(MOST_ROWS))
     names = trace.events["name"].take(rows["event"].to_numpy()).astype(str).to_numpy()

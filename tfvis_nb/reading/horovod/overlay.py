@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis.horovod_phases import UNKNOWN_RANK, horovod_device
+from tfvis_nb.analysis.dataflow.horovod_phases import UNKNOWN_RANK, horovod_device
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.table import EPOCH
 from tfvis_nb.reading.concat import laid_together

@@ -1,0 +1,1 @@
+"""Transfers and collectives: bandwidth, waiting, stragglers."""

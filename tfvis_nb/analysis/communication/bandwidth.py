@@ -1,0 +1,234 @@
+"""How many bytes a second moved at each moment, over the network and between hosts and devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.devices import task_of
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+CHANNELS = ("direction", "device", "task")
+"""What `bandwidth` tells apart."""
+
+FIGURES: dict[str, str] = {
+    "moving": "How many tensors and copies move at once.",
+    "bandwidth": "Sum over what moves of its bytes / the time it moves, in bytes per second: memory "
+    "bandwidth of Holistic Trace Analysis (trace_counters.py), here of the network, too.",
+    "bytes": "bandwidth times time, in bytes: what moved meanwhile, as if each moved evenly.",
+    "busy_ns": "Length of the union of the times in which something moved, in ns.",
+}
+
+MOST_BINS = 1_000_000
+"""More bins are not made."""
+
+_NAMES = {"channel": "category"}
+_TIMES = {"start_ns": "int64", "duration_ns": "int64"}
+_STEPS = _NAMES | _TIMES | {"moving": "int64", "bandwidth": "float64"}
+_BINS = _NAMES | _TIMES | {"busy_ns": "int64", "bytes": "float64", "bandwidth": "float64"}
+_REASON = "of nothing received or copied both the size and the time it moved are recorded"
+
+
+@checked
+def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
+    """Return how many bytes a second moved, as a step function of time.
+
+    The bytes of a tensor or copy are spread evenly over the time it moves, without its wait (see
+    `tfvis_nb.analysis.communication.transfers.transfers`).
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    by
+        One of `CHANNELS`: ``direction``, the op type (``RecvTensor``, ``MemcpyH2D``); ``device`` or ``task``,
+        from one to another.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``channel`` (category) and stretch of time in which the same things move: ``start_ns``,
+        ``duration_ns``, ``moving`` (int64) and ``bandwidth`` (float64, bytes per second), as in `FIGURES`;
+        ordered by channel and time. Nothing moves where there is no row.
+        What has no size or took no recorded time, is left out; ``attrs["left_out"]`` says how many.
+        `cannot_say` where that is all.
+
+    Raises
+    ------
+    ValueError
+        If `by` is not one of `CHANNELS`.
+
+    Notes
+    -----
+    The time of a tensor received is known to the microsecond, and it may have come in before the
+    channel was free: short tensors seem faster than any network. `binned_bandwidth` evens that out.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.communication.bandwidth import bandwidth
+    >>> table = events.build({"start_ns": [0, 50], "duration_ns": [100, 100], "kind": ["memcpy"] * 2,
+    ...                       "op": ["MemcpyH2D"] * 2, "bytes": [200, 300]})
+    >>> found = bandwidth(Trace(table))
+    >>> found[["start_ns", "duration_ns", "moving", "bandwidth"]].values.tolist()
+    [[0.0, 50.0, 1.0, 2000000000.0], [50.0, 50.0, 2.0, 5000000000.0], [100.0, 50.0, 1.0, 3000000000.0]]
+    """
+    moved = _moved(trace, by)
+    if not len(moved.start):
+        return _left_out(cannot_say(_STEPS, _REASON), trace, moved)
+    found = _rates(moved)
+    table = pd.DataFrame({"channel": _channel(moved.channels, found.channel)})
+    table["start_ns"] = found.start
+    table["duration_ns"] = found.end - found.start
+    table["moving"] = found.moving
+    table["bandwidth"] = found.rate
+    return _left_out(table, trace, moved)
+
+
+@checked
+def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.DataFrame:
+    """Return how many bytes moved in each bin of time.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    bin_ns
+        How long a bin is, in nanoseconds. The first begins with the trace's first event.
+    by
+        As of `bandwidth`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``channel`` (category) and bin in which something moved: ``start_ns``, ``duration_ns``
+        (`bin_ns`), ``busy_ns`` (int64), ``bytes`` and ``bandwidth`` (float64; bytes / duration), as in
+        `FIGURES`. Bytes add up to those of what is not left out. As `bandwidth` otherwise.
+
+    Raises
+    ------
+    ValueError
+        If `by` is not one of `CHANNELS`, `bin_ns` is not positive or there would be more than
+        `MOST_BINS`.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.communication.bandwidth import binned_bandwidth
+    >>> table = events.build({"start_ns": [0], "duration_ns": [100], "kind": ["memcpy"], "bytes": [200]})
+    >>> binned_bandwidth(Trace(table), 80)[["start_ns", "busy_ns", "bytes"]].values.tolist()
+    [[0.0, 80.0, 160.0], [80.0, 20.0, 40.0]]
+    """
+    if bin_ns < 1:
+        raise ValueError(f"bin_ns is {bin_ns}; a bin has a positive length")
+    moved = _moved(trace, by)
+    if not len(moved.start):
+        return _left_out(cannot_say(_BINS, _REASON), trace, moved)
+    origin = int(trace.events["start_ns"].iloc[0])
+    bins = int(moved.end.max() - origin - 1) // bin_ns + 1
+    if bins * len(moved.channels) > MOST_BINS:
+        channels = len(moved.channels)
+        raise ValueError(f"{bins:,} bins for each of {channels} channels are too many; make bin_ns longer")
+    pieces, place = _cut(_rates(moved), origin, bin_ns)
+    cell, length = pieces.channel * bins + place, pieces.end - pieces.start
+    size = np.bincount(cell, pieces.rate * length / 1e9)
+    busy = np.zeros(len(size), np.int64)
+    np.add.at(busy, cell, length)
+    some = np.flatnonzero(busy)
+    table = pd.DataFrame({"channel": _channel(moved.channels, some // bins)})
+    table["start_ns"] = origin + some % bins * bin_ns
+    table["duration_ns"] = bin_ns
+    table["busy_ns"] = busy[some]
+    table["bytes"] = size[some]
+    table["bandwidth"] = size[some] * 1e9 / bin_ns
+    return _left_out(table, trace, moved)
+
+
+class _Moved(NamedTuple):
+    """What moved: its channel as a number, from when to when, and its bytes; and what channels are called."""
+
+    channel: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    size: np.ndarray
+    channels: list[str]
+
+
+def _moved(trace: Trace, by: str) -> _Moved:
+    """Find what has a size and moved for some time."""
+    if by not in CHANNELS:
+        raise ValueError(f"by has to be one of {', '.join(CHANNELS)}, not {by!r}")
+    table = trace.transfers
+    time = table["transfer_ns"].to_numpy(np.int64, na_value=0)
+    kept = np.flatnonzero((time > 0) & table["bytes"].notna().to_numpy())
+    table, time = table.iloc[kept], time[kept]
+    if by == "direction":
+        called = trace.events["op"].iloc[table["event"]].astype(object).fillna("").astype(str).to_numpy()
+    else:
+        ends = [
+            table[column].astype(object).fillna("").astype(str).map(task_of if by == "task" else str)
+            for column in ("source", "destination")
+        ]
+        called = np.where((ends[0] == "") & (ends[1] == ""), "", ends[0] + " -> " + ends[1])
+    channel, words = pd.factorize(np.asarray(called, object), sort=True)
+    end = (table["start_ns"] + table["duration_ns"]).to_numpy(np.int64)
+    size = table["bytes"].to_numpy(np.int64)
+    return _Moved(channel, end - time, end, size, [str(word) for word in words])
+
+
+class _Rates(NamedTuple):
+    """Stretches of time in which the same things move: channel, how many, and bytes a second together."""
+
+    channel: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    moving: np.ndarray
+    rate: np.ndarray
+
+
+def _rates(moved: _Moved) -> _Rates:
+    """Add up the rates of what moves at once."""
+    rate = moved.size * 1e9 / (moved.end - moved.start)
+    channel, time = np.concatenate([moved.channel] * 2), np.concatenate([moved.start, moved.end])
+    order = np.lexsort((time, channel))
+    channel, time = channel[order], time[order]
+
+    def added(amount: np.ndarray) -> np.ndarray:
+        total: np.ndarray = np.cumsum(np.concatenate([amount, -amount])[order])
+        return total
+
+    # As integers, rates that are added and taken off again leave nothing behind.
+    scale = 2.0 ** np.floor(np.log2((1 << 61) / max(float(added(rate).max()), 1.0)))
+    total = added(np.rint(rate * scale).astype(np.int64))
+    count = added(np.ones(len(rate), np.int64))
+    # Of several changes at one time the last one counts; behind the end of a channel nothing moves.
+    begin = np.flatnonzero((count[:-1] > 0) & (time[:-1] < time[1:]))
+    return _Rates(channel[begin], time[begin], time[begin + 1], count[begin], total[begin] / scale)
+
+
+def _cut(found: _Rates, origin: int, bin_ns: int) -> tuple[_Rates, np.ndarray]:
+    """Cut stretches at the ends of bins, and return the bin of each piece."""
+    first = (found.start - origin) // bin_ns
+    count = (found.end - origin - 1) // bin_ns - first + 1
+    whole = np.repeat(np.arange(len(first)), count)
+    place = np.arange(len(whole)) - np.repeat(np.cumsum(count) - count, count) + first[whole]
+    pieces = _Rates(*(column[whole] for column in found))
+    edge = origin + place * bin_ns
+    start, end = np.maximum(pieces.start, edge), np.minimum(pieces.end, edge + bin_ns)
+    return pieces._replace(start=start, end=end), place
+
+
+def _channel(channels: list[str], codes: np.ndarray) -> pd.Categorical:
+    return pd.Categorical.from_codes(codes, categories=pd.Index(channels, dtype=event_table.TEXT))
+
+
+def _left_out(table: pd.DataFrame, trace: Trace, moved: _Moved) -> pd.DataFrame:
+    table.attrs["left_out"] = len(trace.transfers) - len(moved.start)
+    return table

@@ -1,0 +1,247 @@
+"""Where tasks meet and wait for one another: when each of them came."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.clock_bounds import UNKNOWN
+from tfvis_nb.core.devices import task_of
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+BARRIERS = ("collective", "exchange", "inputs", "end")
+"""What tasks meet at; see `met`."""
+
+COLUMNS = {
+    "step": "int64",
+    "barrier": "int64",
+    "kind": "category",
+    "name": "str",
+    "op": "str",
+    "task": "category",
+    "event": "int64",
+    "arrived_ns": "int64",
+}
+
+_JOB = re.compile(r"/job:([^/]+)")
+_ROUND = re.compile(r"(?P<exchange>.+:\d+):\d+:\d+")
+
+
+def met(trace: Trace) -> pd.DataFrame:
+    """Return when each task came to where it met others.
+
+    * ``collective``: executions of one collective op on several tasks; a task comes when its execution
+      starts (see `tfvis_nb.analysis.communication.collective_arrivals.arrivals`).
+    * ``exchange``: a round of ``RecvBuf``, by which the CPU's collectives pass pieces around a ring; a task
+      comes when the piece it sends begins to move. The k-th piece of each task in one pass is round k.
+    * ``inputs``: an op that needs tensors of several tasks of one job, as a parameter server that adds up
+      gradients; a task comes when the last of its tensors for the op has been received.
+    * ``end``: the end of a step for the tasks of one job; a task comes when its last event ends.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per barrier and task: ``step`` (int64), ``barrier`` (int64, from 0, the same for all that
+        met there), ``kind`` (category of `BARRIERS`), ``name`` and ``op`` (str, of the collective, or of the
+        op that waits; of the job at the end), ``task`` (category), ``event`` (int64, the one by which the
+        task came) and ``arrived_ns`` (int64, epoch ns). Ordered by step, first arrival, and within a barrier
+        by arrival. At least two tasks are at each barrier.
+
+    Notes
+    -----
+    Keys of ``RecvBuf`` are those of ``RingAlgBufKey`` in TensorFlow's ``ring_alg.cc``: what is executed,
+    pass, section, rank of the source.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.communication.barriers import met
+    >>> columns = {"start_ns": [0, 20], "duration_ns": [50, 40], "kind": ["op"] * 2,
+    ...            "task": ["/job:worker/task:0", "/job:worker/task:1"]}
+    >>> met(Trace(events.build(columns)))[["kind", "name", "task", "arrived_ns"]].values.tolist()
+    [['end', 'worker', '/job:worker/task:0', 50], ['end', 'worker', '/job:worker/task:1', 60]]
+    """
+    tasks = pd.CategoricalDtype(_tasks(trace))
+    parts = []
+    for kind, part in (
+        ("collective", _collectives(trace)),
+        ("exchange", _exchanges(trace)),
+        ("inputs", _inputs(trace)),
+        ("end", _ends(trace)),
+    ):
+        together = part.groupby("key", sort=False)["task"].transform("nunique").to_numpy()
+        parts.append(part[together > 1].assign(kind=kind))
+    table = pd.concat(parts, ignore_index=True)
+    order = ["kind", "key"]
+    table["first_ns"] = table.groupby(order, sort=False)["arrived_ns"].transform("min")
+    table["kind"] = pd.Categorical(table["kind"], categories=list(BARRIERS))
+    table = table.sort_values(["step", "first_ns", *order, "arrived_ns", "event"], kind="stable")
+    table["barrier"] = table.groupby(order, sort=False, observed=True).ngroup()
+    table["task"] = table["task"].astype(tasks)
+    for column in ("name", "op"):
+        table[column] = table[column].astype(event_table.TEXT)
+    for column, dtype in COLUMNS.items():
+        if dtype == "int64":
+            table[column] = table[column].astype("int64")
+    return table[list(COLUMNS)].reset_index(drop=True)
+
+
+def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
+    """Tell for each row of `met` whether its barrier's last task is that by all that is known of the clocks.
+
+    Tensors are received by the clock of the op that needs them, and so `inputs` are always certain.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.communication.barriers import certain, met
+    >>> columns = {"start_ns": [0, 20], "duration_ns": [50, 40], "kind": ["op"] * 2,
+    ...            "task": ["/job:worker/task:0", "/job:worker/task:1"]}
+    >>> bounds = {"/job:worker/task:0": (0, 0), "/job:worker/task:1": (-9, 9)}
+    >>> trace = Trace(events.build(columns), clock_bounds=bounds)
+    >>> certain(trace, met(trace)).tolist()
+    [True, True]
+    """
+    words = [str(task) for task in table["task"].cat.categories]
+    bounds = np.array([trace.clock_bounds.get(task, UNKNOWN) for task in words] or [UNKNOWN])
+    ahead = bounds[table["task"].cat.codes.to_numpy()]
+    ahead[(table["kind"] == "inputs").to_numpy()] = 0
+    barrier = table["barrier"].to_numpy(np.int64)
+    final = np.append(barrier[1:] != barrier[:-1], True)[: len(barrier)]
+    # Relative to the first arrival: floats do not hold epoch nanoseconds.
+    first = table.groupby("barrier", sort=False)["arrived_ns"].transform("min").to_numpy(np.int64)
+    arrived = (table["arrived_ns"].to_numpy(np.int64) - first).astype(np.float64)
+    earliest, latest = arrived - ahead[:, 1], arrived - ahead[:, 0]
+    count = int(barrier.max(initial=-1)) + 1
+    others = np.full(count, -np.inf)
+    np.maximum.at(others, barrier[~final], latest[~final])
+    sure = np.zeros(count, bool)
+    sure[barrier[final]] = earliest[final] >= others[barrier[final]]
+    of_rows: np.ndarray = sure[barrier]
+    return of_rows
+
+
+def _tasks(trace: Trace) -> list[str]:
+    ends = (trace.events[column].cat.categories for column in ("source", "destination"))
+    sent = {task_of(str(word)) for words in ends for word in words}
+    return sorted({str(word) for word in trace.events["task"].cat.categories} | sent)
+
+
+def _job(task: str) -> str:
+    match = _JOB.match(task)
+    return match[1] if match else ""
+
+
+def _sender(devices: pd.Series) -> np.ndarray:
+    """Return the task of each device, empty where there is none."""
+    tasks = np.array([*(task_of(str(word)) for word in devices.cat.categories), ""], object)
+    found: np.ndarray = tasks[devices.cat.codes.to_numpy()]
+    return found
+
+
+def _rows(
+    key: object, step: object, name: object, op: object, task: object, event: object, arrived_ns: object
+) -> pd.DataFrame:
+    columns = {"key": key, "step": step, "name": name, "op": op, "task": task, "event": event}
+    return pd.DataFrame({**columns, "arrived_ns": arrived_ns})
+
+
+def _collectives(trace: Trace) -> pd.DataFrame:
+    known = trace.arrivals
+    known = known[known["wait_ns"].notna() & (known["step"] >= 0)]
+    return _rows(
+        known["collective"].astype(str),
+        known["step"],
+        known["name"].astype(str),
+        known["op"].astype(str),
+        known["task"].astype(str),
+        known["event"],
+        known["start_ns"],
+    )
+
+
+def _exchanges(trace: Trace) -> pd.DataFrame:
+    moved = trace.transfers
+    buffers = (trace.events["op"].iloc[moved["event"]] == "RecvBuf").to_numpy()
+    moved = moved[buffers & (moved["step"] >= 0).to_numpy()]
+    called = [_ROUND.fullmatch(text) for text in moved["tensor"].fillna("").astype(str)]
+    moved = moved[np.array([match is not None for match in called], bool)]
+    exchange = pd.Series([match["exchange"] for match in called if match], moved.index, dtype=object)
+    rows = _rows(
+        moved["step"].astype(str) + " " + exchange,
+        moved["step"],
+        exchange,
+        "RecvBuf",
+        _sender(moved["source"]),
+        moved["event"],
+        moved["start_ns"],
+    )
+    rows = rows[(rows["task"] != "").to_numpy()]
+    each = rows.groupby(["key", "task"], sort=False)["event"]
+    turn, turns = each.cumcount(), each.transform("size").groupby(rows["key"], sort=False)
+    # A tree passes tensors on to some more often than to others.
+    rows = rows[(turns.transform("min") == turns.transform("max")).to_numpy()]
+    return rows.assign(key=rows["key"] + " " + turn[rows.index].astype(str))
+
+
+def _inputs(trace: Trace) -> pd.DataFrame:
+    events = trace.events
+    received = is_kind(events, "transfer")
+    empty = _rows(*([pd.Series(dtype=object)] * 5), *([pd.Series(dtype="int64")] * 2))
+    if not received.any():
+        return empty
+    edges = trace.edges
+    source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
+    step = events["step"].to_numpy(np.int64)
+    used = received[source] & (step[target] >= 0)
+    source, target = source[used], target[used]
+    if not len(source):
+        return empty
+    end = (events["start_ns"] + events["duration_ns"]).to_numpy(np.int64)
+    task = _sender(events["source"])[source]
+    waiting = events.iloc[target]
+    rows = _rows(
+        [f"{event} {_job(one)}" for event, one in zip(target.tolist(), task, strict=True)],
+        step[target],
+        waiting["name"].astype(str).to_numpy(),
+        waiting["op"].astype(str).to_numpy(),
+        task,
+        source,
+        end[source],
+    )
+    rows = rows[(rows["task"] != "").to_numpy()].sort_values(["arrived_ns", "event"], kind="stable")
+    return rows.drop_duplicates(["key", "task"], keep="last")
+
+
+def _ends(trace: Trace) -> pd.DataFrame:
+    events = trace.events
+    rows = pd.DataFrame(
+        {
+            "step": events["step"].to_numpy(np.int64),
+            "code": events["task"].cat.codes.to_numpy(np.int64),
+            "end": (events["start_ns"] + events["duration_ns"]).to_numpy(np.int64),
+        }
+    )
+    rows = rows[(rows["step"] >= 0) & (rows["code"] >= 0)]
+    last = rows.groupby(["step", "code"])["end"].idxmax() if len(rows) else pd.Series(dtype="int64")
+    rows = rows.loc[last]
+    words = [str(word) for word in events["task"].cat.categories]
+    task = np.array([*words, ""], object)[rows["code"]]
+    job = np.array([*(_job(word) for word in words), ""], object)[rows["code"]]
+    found = _rows(
+        rows["step"].astype(str) + " " + job, rows["step"], job, "", task, rows.index.to_numpy(), rows["end"]
+    )
+    named: pd.DataFrame = found[job != ""]
+    return named

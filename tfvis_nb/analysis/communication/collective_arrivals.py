@@ -1,0 +1,186 @@
+"""Collectives over several ranks: who came when, how long each waited, and for whom."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.events.lanes import busy
+
+_RULE = "the rule of Horovod's coordinator (arXiv:1802.05799, section 4)"
+
+FIGURES: dict[str, str] = {
+    "wait_ns": "Latest start over the ranks minus the rank's own start, in ns: the collective begins when "
+    f"all have come, {_RULE}.",
+    "transfer_ns": "The rank's end minus the latest start over the ranks, in ns; with wait_ns it is "
+    "the duration.",
+    "last": "The rank that came last; of late_ranks at how many collectives it was this one.",
+    "spread_ns": "Latest start minus earliest start over the ranks, in ns: the longest wait.",
+    "collectives": "Number of collectives of the rank in the step.",
+    "waited_ns": "Length of the union of the rank's waits in the step, in ns.",
+    "awaited_ns": "Length of the union of the times from the second latest start to the latest, over the "
+    "collectives at which the rank came last, in ns: only it was missing.",
+}
+
+_WHICH = ["step", "name", "op"]
+
+COLUMNS = (
+    "event",
+    "collective",
+    "step",
+    "name",
+    "op",
+    "task",
+    "start_ns",
+    "duration_ns",
+    "wait_ns",
+    "transfer_ns",
+    "last",
+    "spread_ns",
+)
+
+
+@checked
+def arrivals(events: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per rank and collective, with waiting for the others and moving told apart.
+
+    A collective begins when its last rank has come. A rank that comes at ``start`` therefore waits
+
+    ``wait = (latest start over the ranks) - start``, and it moves data for
+    ``transfer = end - (latest start over the ranks)``; together they are its duration.
+
+    Executions belong together by step, node name and op type, the k-th of one rank with the k-th of
+    the others; Horovod gives a tensor the same node name on every rank. Where ranks ran a node
+    a different number of times, or it ran on one rank only, nothing can be told and there is no
+    row. Kernels of NCCL are left to their ops.
+
+    Parameters
+    ----------
+    events
+        An ordered event table (see `tfvis_nb.events`) with a task for each rank.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``event`` (int64, the row in `events`), ``collective`` (int64, from 0 in the order of the first
+        arrivals; the same for all ranks), ``step``, ``name``, ``op``, ``task``, ``start_ns``,
+        ``duration_ns``, ``wait_ns`` and ``transfer_ns`` (Int64; NA where a rank ended before another
+        began, so that their clocks cannot be the same), ``last`` (category; the task that
+        arrived last) and ``spread_ns`` (Int64; how long after the first it arrived, the longest wait of
+        the collective). Ordered by collective, then as the ranks arrived.
+
+    Notes
+    -----
+    The rule is that of Horovod's coordinator, which starts a tensor when every rank has announced it:
+    Sergeev and Del Balso, "Horovod: fast and easy distributed deep learning in TensorFlow", 2018
+    (arXiv:1802.05799), section 4. In traces of two ranks, ends of the same node agree to within
+    milliseconds, starts by no means.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.communication.collective_arrivals import arrivals
+    >>> columns = {"start_ns": [0, 70], "duration_ns": [100, 30], "task": ["/task:0", "/task:1"],
+    ...            "kind": ["collective"] * 2, "lane": ["collective"] * 2, "name": ["sum"] * 2}
+    >>> arrivals(events.build(columns))[["task", "wait_ns", "transfer_ns", "last"]].values.tolist()
+    [['/task:0', 70, 30, '/task:1'], ['/task:1', 0, 30, '/task:1']]
+    """
+    table = _candidates(events)
+    in_task = table.groupby([*_WHICH, "task"], observed=True, sort=False)
+    table["number"] = in_task["event"].transform("cumcount")
+    times = in_task["event"].transform("size")
+    executed = times.groupby([table[column] for column in _WHICH], observed=True, sort=False)
+    table = table[executed.transform("min") == executed.transform("max")]
+    ranks = table.groupby([*_WHICH, "number"], observed=True, sort=False)["event"].transform("size")
+    table = table[ranks > 1].reset_index(drop=True)
+
+    together = table.groupby([*_WHICH, "number"], observed=True, sort=False)
+    # Rows are ordered by start, so that groups are numbered by their first arrival.
+    table["collective"] = together.ngroup().astype("int64")
+    groups = table.groupby("collective", sort=False)
+    latest = groups["start_ns"].transform("max").to_numpy(np.int64)
+    end = table["start_ns"] + table["duration_ns"]
+    unknown = end.groupby(table["collective"], sort=False).transform("min").to_numpy(np.int64) < latest
+    table["wait_ns"] = pd.arrays.IntegerArray(
+        np.where(unknown, 0, latest - table["start_ns"].to_numpy()), unknown
+    )
+    table["transfer_ns"] = pd.arrays.IntegerArray(np.where(unknown, 0, end.to_numpy() - latest), unknown)
+    table["last"] = groups["task"].transform("last").astype(table["task"].dtype)
+    spread = latest - groups["start_ns"].transform("min").to_numpy(np.int64)
+    table["spread_ns"] = pd.arrays.IntegerArray(np.where(unknown, 0, spread), unknown)
+    ordered = table.sort_values(["collective", "start_ns"], kind="stable")
+    return ordered[list(COLUMNS)].reset_index(drop=True)
+
+
+def late_ranks(arrived: pd.DataFrame) -> pd.DataFrame:
+    """Return how long each rank waited for others and was waited for, the slowest rank of a step first.
+
+    Collectives of a step overlap, as Horovod fuses them: summing their waits counts the same
+    moment many times. Here a moment counts once:
+
+    * ``waited_ns`` is the length of the union of ``[start, start + wait]`` over a rank's collectives;
+    * ``awaited_ns`` is the length of the union of ``[second latest start, latest start]`` over the
+      collectives at which the rank was last: only it was missing.
+
+    Parameters
+    ----------
+    arrived
+        What `arrivals` returns; rows whose waits are unknown do not count.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per step and task: ``step``, ``task``, ``collectives`` and ``last`` (int64: how many,
+        and at how many of them it was the last), ``waited_ns`` and ``awaited_ns`` (int64).
+        Within a step ordered by ``awaited_ns``, longest first.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.communication.collective_arrivals import arrivals, late_ranks
+    >>> columns = {"start_ns": [0, 5, 60, 70], "duration_ns": [100, 95, 40, 30],
+    ...            "task": ["/task:0", "/task:0", "/task:1", "/task:1"],
+    ...            "kind": ["collective"] * 4, "lane": ["collective"] * 4, "name": ["a", "b", "a", "b"]}
+    >>> ranks = late_ranks(arrivals(events.build(columns)))
+    >>> ranks[["task", "last", "waited_ns", "awaited_ns"]].values.tolist()
+    [['/task:1', 2, 0, 70], ['/task:0', 0, 70, 0]]
+    """
+    known = arrived[arrived["wait_ns"].notna()].reset_index(drop=True)
+    start = known["start_ns"].to_numpy(np.int64)
+    wait = known["wait_ns"].to_numpy(np.int64)
+    is_last = (known["task"] == known["last"]).to_numpy()
+    collective = known["collective"].to_numpy()
+    # In the order of arrival, the row before the last one of a collective is the second latest.
+    final = np.flatnonzero(is_last & np.append(collective[1:] != collective[:-1], True)[: len(known)])
+    before = start.copy()
+    before[final] = start[final - 1]
+
+    ranks = known.groupby(["step", "task"], observed=True, sort=True)
+    rank = ranks.ngroup().to_numpy()
+    table = ranks.agg(collectives=("event", "size")).reset_index()
+    table["last"] = np.bincount(rank[is_last], minlength=len(table)).astype(np.int64)
+    table["waited_ns"] = _union(rank, start, start + wait, len(table))
+    table["awaited_ns"] = _union(rank[final], before[final], start[final], len(table))
+    return table.sort_values(
+        ["step", "awaited_ns"], ascending=[True, False], kind="stable", ignore_index=True
+    )
+
+
+def _candidates(events: pd.DataFrame) -> pd.DataFrame:
+    """Return the executions of collectives that a rank recorded, with their event ids."""
+    lane = events["lane"].cat
+    stream = np.array([str(name).startswith("stream") for name in lane.categories] + [False])
+    chosen = (
+        (events["kind"] == "collective").to_numpy()
+        & (events["task"] != "").to_numpy()
+        & ~stream[lane.codes.to_numpy()]
+    )
+    table: pd.DataFrame = events.loc[chosen, [*_WHICH, "task", "start_ns", "duration_ns"]].copy()
+    table.insert(0, "event", np.flatnonzero(chosen).astype(np.int64))
+    return table
+
+
+def _union(group: np.ndarray, start: np.ndarray, end: np.ndarray, groups: int) -> np.ndarray:
+    order = np.argsort(start, kind="stable")
+    return busy(group[order], start[order], end[order], groups)

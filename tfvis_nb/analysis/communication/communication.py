@@ -1,0 +1,168 @@
+"""How long a step communicates, how much of it is hidden behind computing, and how much is not."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.events.lanes import busy
+
+FIGURES: dict[str, str] = {
+    "step_ns": "Latest end minus earliest start of the task's events in the step, in ns.",
+    "communication_ns": "|C|: length of the union of tensors received and collectives, in ns.",
+    "computation_ns": "|K|: length of the union of ops, kernels and memsets, without those that wait for a "
+    "tensor, for input or for their body, in ns.",
+    "hidden_ns": "|C and K|: communication behind which something computed, in ns; divided by |C| the "
+    "communication computation overlap of Holistic Trace Analysis (communication_analysis.py).",
+    "exposed_ns": "|C| - |C and K|, in ns: what faster communication could save at most.",
+    "idle_ns": "step_ns - |C or K|, in ns: other in the distributed view of kineto's TensorBoard plugin.",
+    "elapsed_ns": "Latest end minus earliest start of what communicates, in ns: "
+    "communication_elapsed_time of tfvis and tftracer.",
+}
+
+_CALLED = r"(?:Stateful)?PartitionedCall$|RemoteCall$|(?:Stateless)?(?:If|While|Case)$|SymbolicGradient$"
+
+CALLS = re.compile(_CALLED)
+"""Op types that run from the call of their body to its return; its ops have rows of their own."""
+
+WAITING = re.compile(rf"_(?:Host)?Recv$|{_CALLED}|IteratorGetNext|Queue\w*Dequeue")
+"""Op types that run from the call of their body to its return, or to the arrival of a tensor.
+
+What happens meanwhile has rows of its own.
+"""
+
+
+@checked
+def communicates(events: pd.DataFrame) -> np.ndarray:
+    """Tell which events communicate: tensors received from other tasks, and collectives.
+
+    Returns
+    -------
+    numpy.ndarray
+        bool, one entry per event.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.communication.communication import communicates
+    >>> kinds = ["op", "transfer", "collective", "memcpy"]
+    >>> communicates(events.build({"start_ns": range(4), "duration_ns": [1] * 4, "kind": kinds})).tolist()
+    [False, True, True, False]
+    """
+    mask: np.ndarray = events["kind"].isin(["transfer", "collective"]).to_numpy()
+    return mask
+
+
+@checked
+def computes(events: pd.DataFrame) -> np.ndarray:
+    """Tell which events compute: ops and kernels, without those that wait for a tensor or for their body.
+
+    The latter are ``_Recv``, functions and loops as a whole, and those that get the next input. Copies
+    between host and device are neither computing nor communication.
+
+    Returns
+    -------
+    numpy.ndarray
+        bool, one entry per event.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.communication.communication import computes
+    >>> ops = ["MatMul", "_Recv", "While", "AddV2"]
+    >>> columns = {"start_ns": range(4), "duration_ns": [1] * 4, "kind": ["op"] * 4, "op": ops}
+    >>> computes(events.build(columns)).tolist()
+    [True, False, False, True]
+    """
+    op = events["op"].cat
+    waiting = np.array([WAITING.match(str(name)) is not None for name in op.categories] + [False])
+    working: np.ndarray = events["kind"].isin(["op", "kernel", "memset"]).to_numpy()
+    mask: np.ndarray = working & ~waiting[op.codes.to_numpy()]
+    return mask
+
+
+@checked
+def communication(events: pd.DataFrame, communicating: np.ndarray | None = None) -> pd.DataFrame:
+    """Return how long each task communicated and computed in each step, and how long both at once.
+
+    With C the union of the intervals ``[start, end]`` of what communicates, K that of what computes
+    and |X| the length of X:
+
+    * ``step_ns`` = latest end - earliest start of all the rows;
+    * ``communication_ns`` = |C|, ``computation_ns`` = |K|;
+    * ``hidden_ns`` = |C and K| = |C| + |K| - |C or K|: communication behind which something computed;
+    * ``exposed_ns`` = |C| - |C and K|: the time that faster communication could save at most;
+    * ``idle_ns`` = step - |C or K|: neither, such as waiting for input, copying, starting;
+    * ``elapsed_ns`` = latest end - earliest start of what communicates.
+
+    Parameters
+    ----------
+    events
+        Rows of an event table, also some of them, ordered by start.
+    communicating
+        Which rows communicate, bool; `communicates` decides unless given. The others
+        compute as `computes` says.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per step and task: ``step``, ``task`` and the above, all int64 nanoseconds.
+
+    Raises
+    ------
+    ValueError
+        If `communicating` is not one entry per row.
+
+    Notes
+    -----
+    Lengths of unions, as `tfvis` and `tftracer` measured communication; summing durations would count
+    a moment once for each of the tensors on their way. The split into exposed and hidden is that of
+    Holistic Trace Analysis, "communication computation overlap" (there as a share of |C|).
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.communication.communication import communication
+    >>> columns = {"start_ns": [0, 20, 90], "duration_ns": [50, 60, 10],
+    ...            "kind": ["op", "transfer", "op"], "op": ["MatMul", "RecvTensor", "AddV2"]}
+    >>> communication(events.build(columns)).drop(columns=["step", "task"]).iloc[0].to_dict()
+    {'step_ns': 100, 'communication_ns': 60, 'computation_ns': 60,
+     'hidden_ns': 30, 'exposed_ns': 30, 'idle_ns': 10, 'elapsed_ns': 60}
+    """
+    talks = communicates(events) if communicating is None else np.asarray(communicating, bool)
+    if talks.shape != (len(events),):
+        raise ValueError(f"communicating has shape {talks.shape}; there are {len(events)} rows")
+    works = computes(events) & ~talks
+    groups = events.groupby(["step", "task"], observed=True, sort=True)
+    group = groups.ngroup().to_numpy()
+    start = events["start_ns"].to_numpy(np.int64)
+    end = start + events["duration_ns"].to_numpy(np.int64)
+    table = groups.size().reset_index()[["step", "task"]]
+    count = len(table)
+
+    def union(rows: np.ndarray) -> np.ndarray:
+        return busy(group[rows], start[rows], end[rows], count)
+
+    everything = np.ones(len(events), bool)
+    table["step_ns"] = _span(group, start, end, everything, count)
+    table["communication_ns"] = union(talks)
+    table["computation_ns"] = union(works)
+    either = union(talks | works)
+    table["hidden_ns"] = table["communication_ns"] + table["computation_ns"] - either
+    table["exposed_ns"] = table["communication_ns"] - table["hidden_ns"]
+    table["idle_ns"] = table["step_ns"] - either
+    table["elapsed_ns"] = _span(group, start, end, talks, count)
+    return table
+
+
+def _span(group: np.ndarray, start: np.ndarray, end: np.ndarray, rows: np.ndarray, groups: int) -> np.ndarray:
+    """Return from the earliest start to the latest end of a group's rows, 0 where it has none."""
+    first = np.full(groups, np.iinfo(np.int64).max)
+    last = np.full(groups, np.iinfo(np.int64).min)
+    np.minimum.at(first, group[rows], start[rows])
+    np.maximum.at(last, group[rows], end[rows])
+    some = np.bincount(group[rows], minlength=groups) > 0
+    return np.where(some, last, 0) - np.where(some, first, 0)

@@ -1,0 +1,101 @@
+"""How well a step hides its communication behind its computing, and what a perfect order would gain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.communication.communication import communicates, communication
+from tfvis_nb.analysis.unavailable import cannot_say
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_TICTAC = "TicTac, MLSys 2019"
+
+FIGURES: dict[str, str] = {
+    "makespan_ns": "U: latest end minus earliest start of the task's events in the step, in ns.",
+    "communication_ns": "M: length of the union of tensors received and collectives, in ns.",
+    "computation_ns": "P: length of the union of ops and kernels, without those that wait, in ns.",
+    "cost_max_ns": "M + P, in ns: nothing overlaps.",
+    "cost_min_ns": "max(M, P), in ns: the shorter hides wholly behind the longer.",
+    "efficiency": "(M + P - U) / min(M, P): 1 where all that can overlap does, 0 where nothing does "
+    f"({_TICTAC}).",
+    "possible_speedup": "min(M, P) / max(M, P): what a perfect order gains over none, at most 1 "
+    f"({_TICTAC}).",
+    "ratio": "M / P: communication to computing.",
+    "bounded": "Whether max(M, P) <= U <= M + P. Otherwise something else, such as waiting for input, takes "
+    "time, and the efficiency does not say how well communication is ordered.",
+}
+
+_COLUMNS = (
+    {"step": "int64", "task": "category"}
+    | {name: "int64" for name in FIGURES if name.endswith("_ns")}
+    | {"efficiency": "float64", "possible_speedup": "float64", "ratio": "float64", "bounded": "bool"}
+)
+
+
+@checked
+def scheduling_efficiency(trace: Trace) -> pd.DataFrame:
+    """Return how much of the overlap of communication and computing that is possible each task reaches.
+
+    With M the time a task communicates, P the time it computes and U how long its step takes:
+
+    * ``efficiency`` = (M + P - U) / (M + P - max(M, P));
+    * ``possible_speedup`` = (M + P - max(M, P)) / max(M, P).
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per step and task that communicates and computes: ``step`` (int64), ``task`` (category),
+        ``makespan_ns``, ``communication_ns``, ``computation_ns``, ``cost_max_ns``, ``cost_min_ns``
+        (int64), ``efficiency``, ``possible_speedup``, ``ratio`` (float64) and ``bounded`` (bool). Where
+        ``bounded`` is true, the efficiency is from 0 to 1. `cannot_say` where no task does both.
+
+    Notes
+    -----
+    Definitions of Hashemi, Abdu Jyothi and Campbell, "TicTac: Accelerating Distributed Deep Learning with
+    Communication Scheduling", MLSys 2019, with M and P as lengths of unions, as their
+    tf-comm-scheduling measures them. U is never smaller than max(M, P), and larger than M + P where a
+    task waits for something else.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.communication.efficiency import scheduling_efficiency
+    >>> table = events.build({"start_ns": [0, 30], "duration_ns": [50, 60], "kind": ["transfer", "op"]})
+    >>> scheduling_efficiency(Trace(table))[["cost_min_ns", "cost_max_ns", "efficiency"]].values.tolist()
+    [[60.0, 110.0, 0.4]]
+    """
+    events = trace.events
+    if not communicates(events).any():
+        return cannot_say(_COLUMNS, "no tensor is received from another task and no collective runs")
+    found = communication(events)
+    both = (found["communication_ns"] > 0) & (found["computation_ns"] > 0)
+    found = found[both & (found["step"] >= 0)]
+    if found.empty:
+        return cannot_say(_COLUMNS, "no task both communicates and computes in a step")
+    table = found[["step", "task"]].astype({"step": "int64"}).reset_index(drop=True)
+    moved, worked, span = (
+        found[name].to_numpy(np.int64) for name in ("communication_ns", "computation_ns", "step_ns")
+    )
+    least = np.maximum(moved, worked)
+    table["makespan_ns"] = span
+    table["communication_ns"] = moved
+    table["computation_ns"] = worked
+    table["cost_max_ns"] = moved + worked
+    table["cost_min_ns"] = least
+    hidden = moved + worked - least
+    table["efficiency"] = (moved + worked - span) / hidden
+    table["possible_speedup"] = hidden / least
+    table["ratio"] = moved / worked
+    table["bounded"] = (least <= span) & (span <= moved + worked)
+    return table

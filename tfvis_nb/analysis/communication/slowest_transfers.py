@@ -1,0 +1,175 @@
+"""The transfers and copies that took longest, from the op that made the tensor to the one that used it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.unavailable import cannot_say
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+FIGURES: dict[str, str] = {
+    "bytes": "The recorded size, in bytes.",
+    "wait_ns": "Time before it moved, in ns: of a tensor until its channel was free, of a copy since its "
+    "launch.",
+    "transfer_ns": "Time it moved, in ns.",
+    "total_ns": "wait_ns + transfer_ns, in ns, as far as they are known; else the duration.",
+    "bandwidth": "bytes / transfer_ns, in bytes per second.",
+    "producer": "The event that made the tensor.",
+    "launcher": "The event that launched the copy, where that was not for a tensor between two devices.",
+    "kept_ns": "Start of the transfer minus end of its producer, in ns: until the tensor was asked for and "
+    "sent. Negative where the producer is a GPU's op, which ends before its kernels do, or clocks disagree.",
+    "consumer": "Of the events that used it, the one that began first.",
+    "consumers": "How many events used it.",
+    "unused_ns": "Start of the consumer minus end of the transfer, in ns: until all else that the consumer "
+    "needs was there and it ran.",
+    "edge_ns": "Start of the consumer minus end of the producer, in ns: kept_ns + duration + unused_ns.",
+    "last_input": "Whether no other known input of the consumer arrived later: a faster transfer would let "
+    "it begin earlier.",
+}
+
+_COLUMNS = {
+    "event": "int64",
+    "step": "int64",
+    "kind": "category",
+    "source": "category",
+    "destination": "category",
+    "tensor": "str",
+    "bytes": "Int64",
+    "wait_ns": "Int64",
+    "transfer_ns": "Int64",
+    "total_ns": "int64",
+    "bandwidth": "float64",
+    "producer": "Int64",
+    "producer_name": "str",
+    "launcher": "Int64",
+    "kept_ns": "Int64",
+    "consumer": "Int64",
+    "consumer_name": "str",
+    "consumers": "int64",
+    "unused_ns": "Int64",
+    "edge_ns": "Int64",
+    "last_input": "boolean",
+}
+
+
+@checked
+def slowest_edges(trace: Trace, most: int | None = None) -> pd.DataFrame:
+    """Return what was received from other tasks and copied, the slowest first, with both its ends.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    most
+        How many rows to return; None for all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per tensor received and per copy: ``event`` and ``step`` (int64), ``kind``, ``source``,
+        ``destination`` (category), ``tensor`` (str), and the columns of `FIGURES`: times and sizes Int64
+        (``total_ns`` int64), event ids Int64, ``consumers`` int64, ``bandwidth`` float64, ``last_input``
+        boolean, with ``producer_name`` and ``consumer_name`` (str). NA, NaN or empty where the trace does not
+        tell. Ordered by ``total_ns``, longest first. `cannot_say` where nothing was received or copied.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `most` is no whole number, or negative.
+
+    Notes
+    -----
+    Ends are those of ``trace.edges``: found by name within a step, see `tfvis_nb.analysis.dataflow.edges`.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.communication.slowest_transfers import slowest_edges
+    >>> ps, worker = "/job:ps/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0"
+    >>> table = events.build({
+    ...     "start_ns": [0, 20, 70], "duration_ns": [10, 40, 5], "kind": ["op", "transfer", "op"],
+    ...     "name": ["w", "RecvTensor", "y"], "device": [ps, worker, worker], "source": [None, ps, None],
+    ...     "destination": [None, worker, None], "tensor": ["", "edge_5_w", ""],
+    ...     "detail": ["w = Variable()", "", "y = Neg(w_S3)"],
+    ... })
+    >>> found = slowest_edges(Trace(table))
+    >>> found[["producer_name", "kept_ns", "total_ns", "unused_ns", "consumer_name"]].values.tolist()
+    [['w', 10, 40, 10, 'y']]
+    """
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int | np.integer)):
+        raise TypeError(f"most is {most!r}; it is a number of rows, or None for all")
+    if most is not None and most < 0:
+        raise ValueError(f"most is {most}; it is a number of rows")
+    moved = trace.transfers
+    if moved.empty:
+        return cannot_say(_COLUMNS, "nothing was received from another task, and nothing was copied")
+    duration = moved["duration_ns"].to_numpy(np.int64)
+    start = moved["start_ns"].to_numpy(np.int64)
+    waited, took = (moved[name].to_numpy(np.int64, na_value=-1) for name in ("wait_ns", "transfer_ns"))
+    total = np.where(took < 0, duration, np.maximum(waited, 0) + took)
+    order = np.lexsort((start, -total))[:most]
+    table = moved.iloc[order].reset_index(drop=True)
+    table["step"] = table["step"].astype("int64")
+    table["total_ns"] = total[order]
+    ends = _Ends(trace, table["event"].to_numpy(np.int64))
+    begun, ended = start[order], start[order] + duration[order]
+    kept, unused = begun - ends.end[ends.producer], ends.start[ends.consumer] - ended
+    made, used = ends.producer >= 0, ends.consumer >= 0
+    table["producer"], table["consumer"] = _nullable(ends.producer, made), _nullable(ends.consumer, used)
+    table["producer_name"], table["consumer_name"] = ends.names(ends.producer), ends.names(ends.consumer)
+    table["launcher"] = _nullable(ends.launcher, ends.launcher >= 0)
+    table["kept_ns"], table["unused_ns"] = _nullable(kept, made), _nullable(unused, used)
+    table["edge_ns"] = _nullable(kept + duration[order] + unused, made & used)
+    table["consumers"] = ends.consumers
+    last = ends.latest_input[ends.consumer] <= ended
+    table["last_input"] = pd.arrays.BooleanArray(np.where(used, last, False), ~used)
+    return table[list(_COLUMNS)]
+
+
+class _Ends:
+    """The producer and the consumer of each of some events, -1 where it has none; times of all events."""
+
+    def __init__(self, trace: Trace, event: np.ndarray) -> None:
+        self._names = trace.events["name"]
+        edges = trace.edges
+        source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
+        launch = (edges["kind"] == "launch").to_numpy()
+        count, places = len(self._names), len(event)
+        # Index -1 is of no event.
+        self.start = np.append(trace.events["start_ns"].to_numpy(np.int64), 0)
+        self.end = self.start + np.append(trace.events["duration_ns"].to_numpy(np.int64), 0)
+        self.latest_input = np.full(count + 1, np.iinfo(np.int64).min)
+        np.maximum.at(self.latest_input, target[~launch], self.end[source[~launch]])
+        place = np.full(count, -1, np.int64)
+        place[event] = np.arange(places)
+        into, out = (np.flatnonzero(place[ends] >= 0) for ends in (target, source))
+        made, by = into[~launch[into]], into[launch[into]]
+        self.producer = _first(place[target[made]], source[made], -self.end[source[made]], places)
+        self.launcher = _first(place[target[by]], source[by], -self.end[source[by]], places)
+        self.consumer = _first(place[source[out]], target[out], self.start[target[out]], places)
+        self.consumers = np.bincount(place[source[out]], minlength=places).astype(np.int64)
+
+    def names(self, event: np.ndarray) -> pd.Series:
+        """Return the names of events, empty for -1."""
+        found = self._names.iloc[np.maximum(event, 0)].astype(object).to_numpy()
+        named: pd.Series = pd.Series(np.where(event >= 0, found, ""), dtype=event_table.TEXT)
+        return named
+
+
+def _first(place: np.ndarray, event: np.ndarray, rank: np.ndarray, places: int) -> np.ndarray:
+    """Return for each place the event with the lowest rank, of several the first event; -1 without any."""
+    found = np.full(places, -1, np.int64)
+    order = np.lexsort((event, rank, place))[::-1]
+    found[place[order]] = event[order]
+    return found
+
+
+def _nullable(values: np.ndarray, known: np.ndarray) -> pd.arrays.IntegerArray:
+    return pd.arrays.IntegerArray(np.where(known, values, 0).astype(np.int64), ~known)

@@ -1,0 +1,184 @@
+"""Which task came last to each barrier and by how much, and which one the others wait for most."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.communication.barriers import COLUMNS, certain, met
+from tfvis_nb.analysis.steps.op_statistics import of_steps
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.intervals import lengths, union
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+FIGURES: dict[str, str] = {
+    "kind": "What the tasks meet at. collective: a collective op; exchange: a round of RecvBuf in a ring; "
+    "inputs: an op that needs tensors of several tasks of a job; end: the end of the step, for the tasks of "
+    "a job.",
+    "arrived_ns": "When the task came, in epoch ns: start of its collective, begin of the piece it sends, "
+    "end of its last tensor, end of its last event.",
+    "behind_ns": "Arrival minus the first task's arrival, in ns.",
+    "wait_ns": "The last task's arrival minus this one's, in ns.",
+    "late_ns": "Of the last task its arrival minus that of the one before it, in ns: how long it alone was "
+    "missing. 0 for the others.",
+    "last": "Whether it came last; of late_tasks to how many barriers.",
+    "certain": "Whether the same task is last whatever the clocks of the tasks are, within what is known of "
+    "them.",
+    "barriers": "To how many barriers the task came.",
+    "behind_mean_ns": "Mean of behind_ns, in ns.",
+    "behind_max_ns": "Largest behind_ns, in ns.",
+    "waited_ns": "Length of the union of its waits from its arrivals to the last ones in each step, summed "
+    "over the steps, in ns.",
+    "awaited_ns": "Length of the union of the times in which only it was missing at a barrier in each step, "
+    "summed over the steps, in ns.",
+    "share": "awaited_ns / sum of the steps' durations, from 0 to 1.",
+}
+
+_ROWS = COLUMNS | {
+    "behind_ns": "int64",
+    "wait_ns": "int64",
+    "late_ns": "int64",
+    "last": "bool",
+    "certain": "bool",
+}
+_TASKS = {
+    "kind": "category",
+    "task": "category",
+    "barriers": "int64",
+    "last": "int64",
+    "behind_mean_ns": "float64",
+    "behind_max_ns": "int64",
+    "waited_ns": "int64",
+    "awaited_ns": "int64",
+    "share": "float64",
+}
+
+
+@checked
+def stragglers(trace: Trace) -> pd.DataFrame:
+    """Return who came when to where tasks wait for one another.
+
+    Parameters
+    ----------
+    trace
+        A trace of several tasks; of runs of which each rank wrote a file, those read together.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per barrier and task, as of `tfvis_nb.analysis.communication.barriers.met`: ``step`` and ``barrier``
+        (int64), ``kind`` (category), ``name`` and ``op`` (str), ``task`` (category), ``event`` and
+        ``arrived_ns`` (int64); and ``behind_ns``, ``wait_ns``, ``late_ns`` (int64), ``last`` and ``certain``
+        (bool), as in `FIGURES`. Ordered by step and barrier, the last task of each barrier at its end.
+        `cannot_say` where tasks meet nowhere.
+
+    Notes
+    -----
+    At a barrier ``behind_ns + wait_ns`` is the same for all: the skew of the arrivals. That of collectives
+    is what Holistic Trace Analysis looks at (``straggler.py``), by starts instead of durations.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.communication.stragglers import stragglers
+    >>> columns = {"start_ns": [0, 0, 0], "duration_ns": [50, 60, 90], "kind": ["op"] * 3,
+    ...            "task": [f"/job:worker/task:{number}" for number in range(3)]}
+    >>> found = stragglers(Trace(events.build(columns)))
+    >>> found[["task", "behind_ns", "wait_ns", "late_ns", "last"]].values.tolist()
+    [['/job:worker/task:0', 0, 40, 0, False], ['/job:worker/task:1', 10, 30, 0, False],
+     ['/job:worker/task:2', 40, 0, 30, True]]
+    """
+    table = met(trace)
+    if table.empty:
+        return cannot_say(_ROWS, _reason(trace))
+    arrived, barrier = (table[name].to_numpy(np.int64) for name in ("arrived_ns", "barrier"))
+    begin = np.append(True, barrier[1:] != barrier[:-1])
+    final = np.append(begin[1:], True)
+    first, latest = (arrived[ends][np.cumsum(begin) - 1] for ends in (begin, final))
+    table["behind_ns"] = arrived - first
+    table["wait_ns"] = latest - arrived
+    table["late_ns"] = np.where(final, arrived - np.append(arrived[:1], arrived[:-1]), 0)
+    table["last"] = final
+    table["certain"] = certain(trace, table)
+    return table
+
+
+@checked
+def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
+    """Return for how long each task waited for others, and the others for it, the latest task first.
+
+    Parameters
+    ----------
+    trace
+        As of `stragglers`.
+    steps
+        Numbers of the steps to add up; all unless given.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per kind of barrier and task: ``kind``, ``task`` (category), ``barriers`` and ``last``
+        (int64), ``behind_mean_ns`` (float64), ``behind_max_ns``, ``waited_ns``, ``awaited_ns`` (int64) and
+        ``share`` (float64), as in `FIGURES`. The longest ``awaited_ns`` first. `cannot_say` as `stragglers`.
+
+    Raises
+    ------
+    ValueError
+        If there is no step of a number in `steps`.
+
+    Notes
+    -----
+    Barriers overlap, as gradients are sent side by side. A moment counts once in a step, however many
+    barriers a task is late to.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.communication.stragglers import late_tasks
+    >>> columns = {"start_ns": [0, 0, 100, 100], "duration_ns": [50, 90, 50, 60], "kind": ["op"] * 4,
+    ...            "step": [0, 0, 1, 1], "task": ["/job:worker/task:0", "/job:worker/task:1"] * 2}
+    >>> late_tasks(Trace(events.build(columns)))[["task", "last", "waited_ns", "awaited_ns"]].values.tolist()
+    [['/job:worker/task:1', 2, 0, 50], ['/job:worker/task:0', 0, 50, 0]]
+    """
+    table = stragglers(trace)
+    durations = trace.steps[trace.steps["step"] >= 0].set_index("step")["duration_ns"]
+    if steps is not None:
+        of_steps(trace, steps)
+        table, durations = table[table["step"].isin(steps)], durations[durations.index.isin(steps)]
+    if table.empty:
+        return cannot_say(_TASKS, table.attrs.get("cannot_say", "no tasks meet in these steps"))
+    keys = table.groupby(["kind", "task"], observed=True, sort=True)
+    group = keys.ngroup().to_numpy()
+    found = keys.agg(
+        barriers=("event", "size"),
+        last=("last", "sum"),
+        behind_mean_ns=("behind_ns", "mean"),
+        behind_max_ns=("behind_ns", "max"),
+    ).reset_index()
+    arrived = table["arrived_ns"].to_numpy(np.int64)
+    place = pd.factorize(table["step"])[0] * len(found) + group
+    places = int(table["step"].nunique()) * len(found)
+    for name, start, end in (
+        ("waited_ns", arrived, arrived + table["wait_ns"].to_numpy(np.int64)),
+        ("awaited_ns", arrived - table["late_ns"].to_numpy(np.int64), arrived),
+    ):
+        covered = lengths(union(place, start, end), places, 2)[:, 1]
+        found[name] = covered.reshape(-1, len(found)).sum(axis=0)
+    total = int(durations.sum())
+    found["share"] = found["awaited_ns"] / total if total else np.nan
+    order = np.lexsort((-found["waited_ns"].to_numpy(), -found["awaited_ns"].to_numpy()))
+    return found.loc[order, list(_TASKS)].reset_index(drop=True)
+
+
+def _reason(trace: Trace) -> str:
+    if not (trace.steps["step"] >= 0).any():
+        return "no event belongs to a step"
+    if trace.arrivals["wait_ns"].isna().any():
+        return "the clocks of the tasks do not agree"
+    return "no two tasks of a job are in one step"

@@ -1,0 +1,182 @@
+"""How much went from each device or task to each other one, how long it waited and how long it moved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.steps.op_statistics import of_steps
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.devices import task_of
+from tfvis_nb.core.intervals import lengths, union
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+ENDS = ("device", "task")
+"""Between what `transfer_matrix` adds up."""
+
+_TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
+
+FIGURES: dict[str, str] = {
+    "count": "Number of tensors received from another task, or of copies.",
+    "sized": "How many of them have a recorded size.",
+    "bytes": "Sum of the recorded sizes, in bytes.",
+    "wait_ns": "Sum over them of the time before they moved, in ns. A tensor waits while its channel, one "
+    f"task to another, is taken by those that ended before it: {_TICTAC}. A copy waits from its launch to "
+    "its start. Many wait at the same time: the sum may be much longer than the step.",
+    "transfer_ns": f"Sum over them of the time they moved, in ns: of a tensor its duration without wait_ns, "
+    f"{_TICTAC}; of a copy its duration.",
+    "busy_ns": "Length of the union of the times they moved, in ns: during how much time at least one moved.",
+    "bandwidth": "bytes / busy_ns, in bytes per second: goodput while something moved. Not known where a "
+    "size or a time of moving is not.",
+    "largest": "The event with the most bytes.",
+}
+
+_COLUMNS = {
+    "kind": "category",
+    "source": "category",
+    "destination": "category",
+    "count": "int64",
+    "sized": "int64",
+    "bytes": "Int64",
+    "wait_ns": "Int64",
+    "transfer_ns": "Int64",
+    "busy_ns": "Int64",
+    "bandwidth": "float64",
+    "largest": "Int64",
+}
+
+
+@checked
+def transfer_matrix(
+    trace: Trace, between: str = "device", steps: Collection[int] | None = None
+) -> pd.DataFrame:
+    """Add up what was received from other tasks and what was copied, by source and destination.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    between
+        One of `ENDS`: ``device``; or ``task``, where the copies of a task are one row.
+    steps
+        Numbers of the steps to add up; None for all events, those of no step too.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per ``kind`` (category: ``transfer`` over the network, ``memcpy``), ``source`` and
+        ``destination`` (category; empty where not recorded), the busiest first. ``count`` and ``sized``
+        (int64), ``bytes`` (Int64, NA where no size is recorded), ``wait_ns``, ``transfer_ns`` and ``busy_ns``
+        (Int64, NA where none of the row is known), ``bandwidth`` (float64) and ``largest`` (Int64, event
+        id), as in `FIGURES`. `cannot_say` where nothing was received or copied.
+
+    Raises
+    ------
+    ValueError
+        If `between` is not one of `ENDS`, or there is no step of a number in `steps`.
+
+    Notes
+    -----
+    The tensors of a channel move one after the other, so that of two tasks ``busy_ns`` is
+    ``transfer_ns`` within a step. Copies may overlap, those of several streams do.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
+    >>> gpu, cpu = "/device:GPU:0", "/device:CPU:0"
+    >>> table = events.build({"start_ns": [0, 50, 400], "duration_ns": [100, 100, 50], "kind": ["memcpy"] * 3,
+    ...                       "bytes": [600, 900, 5], "source": [cpu, cpu, gpu],
+    ...                       "destination": [gpu, gpu, cpu]})
+    >>> found = transfer_matrix(Trace(table))
+    >>> found[["source", "count", "bytes", "transfer_ns", "busy_ns", "bandwidth"]].values.tolist()
+    [['/device:CPU:0', 2, 1500, 200, 150, 10000000000.0], ['/device:GPU:0', 1, 5, 50, 50, 100000000.0]]
+    """
+    if between not in ENDS:
+        raise ValueError(f"between has to be one of {', '.join(ENDS)}, not {between!r}")
+    moved = trace.transfers
+    if steps is not None:
+        moved = moved[np.isin(moved["event"], of_steps(trace, steps))]
+    if moved.empty:
+        return cannot_say(_COLUMNS, "nothing was received from another task, and nothing was copied")
+    cells, cell = _cells(moved, between)
+    count = len(cells)
+    wait, waited = _known(moved["wait_ns"])
+    moving, has_moved = _known(moved["transfer_ns"])
+    size, sized = _known(moved["bytes"])
+    end = (moved["start_ns"] + moved["duration_ns"]).to_numpy(np.int64)
+    # Within a step, a channel's tensors move one after the other; a copy moves all its time.
+    begin = np.where(has_moved, end - moving, end)
+    busy = lengths(union(cell, begin, end), count, 2)[:, 1]
+    cells["count"] = np.bincount(cell, minlength=count)
+    cells["sized"] = np.bincount(cell[sized], minlength=count)
+    cells["bytes"] = _sum(cell, size, sized, count)
+    cells["wait_ns"] = _sum(cell, wait, waited, count)
+    cells["transfer_ns"] = _sum(cell, moving, has_moved, count)
+    nothing = cells["transfer_ns"].isna().to_numpy(bool)
+    cells["busy_ns"] = pd.arrays.IntegerArray(np.where(nothing, 0, busy), nothing)
+    whole = (cells["count"] == cells["sized"]).to_numpy() & (
+        np.bincount(cell[has_moved], minlength=count) == cells["count"].to_numpy()
+    )
+    total = cells["bytes"].to_numpy(np.float64, na_value=0.0)
+    rate = np.full(count, np.nan)
+    np.divide(total * 1e9, busy, out=rate, where=whole & (busy > 0))
+    cells["bandwidth"] = rate
+    cells["largest"] = _largest(cell, size, sized, moved["event"].to_numpy(np.int64), count)
+    order = np.lexsort((-total, -busy))
+    return cells.loc[order, list(_COLUMNS)].reset_index(drop=True)
+
+
+def _cells(moved: pd.DataFrame, between: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return kind, source and destination of each cell that has something, and the cell of each row."""
+    names: dict[str, int] = {"": 0}
+    ends = []
+    for column in ("source", "destination"):
+        words = [str(word) for word in moved[column].cat.categories]
+        called = [task_of(word) for word in words] if between == "task" else words
+        places = np.array([*(names.setdefault(name, len(names)) for name in called), 0], np.int64)
+        # What has none has the code -1, which is the last.
+        ends.append(places[moved[column].cat.codes.to_numpy()])
+    width = len(names)
+    key = (moved["kind"].cat.codes.to_numpy(np.int64) * width + ends[0]) * width + ends[1]
+    cell, distinct = pd.factorize(key)
+    kinds = [str(word) for word in moved["kind"].cat.categories]
+    columns = {
+        "kind": (kinds, distinct // width // width),
+        "source": (list(names), distinct // width % width),
+        "destination": (list(names), distinct % width),
+    }
+    table = {
+        name: pd.Categorical.from_codes(codes, categories=pd.Index(words, dtype=event_table.TEXT))
+        for name, (words, codes) in columns.items()
+    }
+    return pd.DataFrame(table), cell
+
+
+def _known(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of a nullable column, 0 where it has none, and where it has one."""
+    return column.to_numpy(np.int64, na_value=0), column.notna().to_numpy(bool)
+
+
+def _sum(cell: np.ndarray, amount: np.ndarray, known: np.ndarray, cells: int) -> pd.arrays.IntegerArray:
+    total = np.zeros(cells, np.int64)
+    np.add.at(total, cell[known], amount[known])
+    return pd.arrays.IntegerArray(total, np.bincount(cell[known], minlength=cells) == 0)
+
+
+def _largest(
+    cell: np.ndarray, size: np.ndarray, sized: np.ndarray, event: np.ndarray, cells: int
+) -> pd.arrays.IntegerArray:
+    """Return the event of each cell with the most bytes, the first of several."""
+    rows = np.flatnonzero(sized)
+    rows = rows[np.lexsort((-rows, size[rows]))]
+    found = np.full(cells, -1, np.int64)
+    found[cell[rows]] = event[rows]
+    return pd.arrays.IntegerArray(np.where(found < 0, 0, found), found < 0)

@@ -1,0 +1,1 @@
+"""The chain of events that a step waited for, and the slack of all others."""

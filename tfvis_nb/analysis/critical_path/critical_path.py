@@ -1,0 +1,207 @@
+"""What each step waited for, moment by moment: the chain of events that decided how long it took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.critical_path.backtrack import WAITS, Pieces
+from tfvis_nb.analysis.critical_path.dependency_table import KINDS
+from tfvis_nb.analysis.events.activity import ACTIVITIES
+from tfvis_nb.analysis.unavailable import cannot_say, why_not
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+CATEGORIES = (*ACTIVITIES[1:], "other", *WAITS)
+"""What each piece of a path is; see `FIGURES`."""
+
+FIGURES: dict[str, str] = {
+    "duration_ns": "How long the step waited for this piece of its path, in ns; the pieces of a step "
+    "follow each other without gaps and add up to it exactly.",
+    "share": "duration_ns / the step's duration.",
+    "device_compute": "Kernels and memsets on the path, in ns.",
+    "d2h": "Copies from a device to the host on the path, in ns.",
+    "d2d": "Copies within and between devices on the path, in ns.",
+    "h2d": "Copies from the host to a device on the path, in ns.",
+    "input": "Waiting for the next batch on the path, with what the input pipeline did meanwhile, in ns.",
+    "communication": "Tensors received and collectives on the path, without waiting for senders and for "
+    "other ranks, in ns: the path goes on with those.",
+    "launch": "Launching kernels and copies, and executing an accelerator's ops, on the path, in ns.",
+    "compile": "Tracing and compiling functions on the path, in ns.",
+    "host_compute": "Ops on a CPU on the path, in ns.",
+    "runtime": "Python and the runtime around ops on the path, in ns.",
+    "preprocessing": "Threads of the input pipeline on the path, in ns: the step waited for them, nothing "
+    "hides them here.",
+    "other": "Ops on the path that only wait or call others, in ns.",
+    "transfer_wait": "From the end of what made a tensor until it is on its way to who receives it, in ns.",
+    "launch_latency": "From the call that launched a kernel or copy until it starts, though its stream is "
+    "free, in ns.",
+    "kernel_gap": "From the end of a kernel or copy to the start of the next of its stream, or of one that "
+    "uses what it made, which was launched before, in ns.",
+    "queueing": "From when an op was ready until it started, in ns: it waited for a thread.",
+    "scheduling": "From the end of what an event waited for until it was ready, or started, in ns.",
+    "unknown": "Nothing recorded says what was waited for, in ns.",
+}
+"""What the pieces of a path are. Activities are those of `tfvis_nb.analysis.events.activity.activity`."""
+
+_COLUMNS = {
+    "step": "int64",
+    "start_ns": "int64",
+    "duration_ns": "int64",
+    "category": "category",
+    "event": "int64",
+    "by": "category",
+}
+_CATEGORY, _BY = pd.CategoricalDtype(list(CATEGORIES)), pd.CategoricalDtype(list(KINDS))
+_LENGTHS = {"step": "int64", "category": "category", "duration_ns": "int64", "share": "float64"}
+
+
+@checked
+def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
+    """Return what each step waited for, moment by moment.
+
+    From the event that ends a step, back in time: always on to what had released an event last, until
+    the begin of the step. Between two events of the path lies the time that passed until the later one
+    began, such as that of launching it.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    step
+        One of its steps; all of them unless given.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per piece of a path, ordered by step and time: ``step`` (int64), ``start_ns``,
+        ``duration_ns`` (int64; the pieces of a step cover it from its begin to its end exactly),
+        ``category`` (category of `CATEGORIES`), ``event`` (int64 id of what ran, or, in the pieces from
+        ``transfer_wait`` on, of what did not run yet) and ``by`` (category of
+        `tfvis_nb.analysis.critical_path.dependency_table.KINDS`: how the path goes from here to what comes after, NaN at
+        its end). `cannot_say` where no event belongs to a step.
+
+    Raises
+    ------
+    ValueError
+        If there is no step of that number.
+
+    Notes
+    -----
+    What releases an event is said by `tfvis_nb.analysis.critical_path.dependencies.releases`. A walk back to the last
+    arrival is how Pipit and Holistic Trace Analysis find the path, and is the longest path when each
+    event starts as soon as it can. Here every wait between two events has a name of its own.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> table = events.build({
+    ...     "start_ns": [0, 0, 60], "duration_ns": [50, 20, 30], "kind": ["op"] * 3, "lane": ["ops"] * 3,
+    ...     "name": ["a", "b", "c"], "detail": ["a = Const()", "b = Const()", "c = Add(a, b)"],
+    ... })
+    >>> Trace(table).critical_path[["duration_ns", "category", "event"]].values.tolist()
+    [[50, 'host_compute', 0], [10, 'scheduling', 2], [30, 'host_compute', 2]]
+    """
+    steps = trace.steps[trace.steps["step"] >= 0]
+    if step is not None:
+        steps = steps[steps["step"] == step]
+        if steps.empty:
+            raise ValueError(f"there is no step {step!r}")
+    if steps.empty:
+        return cannot_say(_COLUMNS, "no event belongs to a step")
+    number, first, last = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
+    walks = trace.walks
+    pieces = walks.back(final_events(trace, number), last, first)
+    # Walks go back in time.
+    pieces = Pieces(*(column[np.lexsort((pieces.start, pieces.walk))] for column in pieces))
+    return pd.DataFrame(
+        {
+            "step": number[pieces.walk],
+            "start_ns": pieces.start,
+            "duration_ns": pieces.end - pieces.start,
+            "category": pd.Categorical.from_codes(categories(walks.activity, pieces), dtype=_CATEGORY),
+            "event": pieces.event,
+            "by": pd.Categorical.from_codes(pieces.kind.astype(np.int8), dtype=_BY),
+        }
+    )
+
+
+@checked
+def path_lengths(trace: Trace) -> pd.DataFrame:
+    """Return how much of each step's critical path is what.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``step`` (int64), ``category``, ``duration_ns`` (int64) and ``share`` (float64): the longest first
+        within a step, whose lengths add up to it exactly. `cannot_say` as of `critical_path`.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.critical_path.critical_path import path_lengths
+    >>> table = events.build({"start_ns": [0, 60], "duration_ns": [50, 40], "kind": ["op"] * 2})
+    >>> path_lengths(Trace(table))[["category", "duration_ns", "share"]].values.tolist()
+    [['host_compute', 90, 0.9], ['unknown', 10, 0.1]]
+    """
+    path = trace.critical_path
+    if why_not(path):
+        return cannot_say(_LENGTHS, why_not(path))
+    table = path.groupby(["step", "category"], observed=True)["duration_ns"].sum().reset_index()
+    table["share"] = table["duration_ns"] / table.groupby("step")["duration_ns"].transform("sum")
+    order = np.lexsort((-table["duration_ns"], table["step"]))
+    return table.take(order).reset_index(drop=True)
+
+
+@checked
+def path_events(trace: Trace) -> np.ndarray:
+    """Tell which events ran on the critical path of a step (bool, one entry per event).
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.critical_path.critical_path import path_events
+    >>> table = events.build({"start_ns": [0, 0], "duration_ns": [50, 20], "kind": ["op"] * 2,
+    ...                       "lane": ["ops"] * 2})
+    >>> path_events(Trace(table)).tolist()
+    [True, False]
+    """
+    mask = np.zeros(len(trace.events), bool)
+    path = trace.critical_path
+    if not path.empty:
+        mask[path["event"].to_numpy(np.int64)[~path["category"].isin(WAITS).to_numpy()]] = True
+    return mask
+
+
+def categories(activity: np.ndarray, pieces: Pieces) -> np.ndarray:
+    """Return the place in `CATEGORIES` of each piece (int8)."""
+    other = len(ACTIVITIES) - 1
+    running = activity[pieces.event]
+    found = np.where(pieces.wait >= 0, pieces.wait + other + 1, np.where(running > 0, running - 1, other))
+    return found.astype(np.int8)
+
+
+@checked
+def final_events(trace: Trace, steps: np.ndarray) -> np.ndarray:
+    """Return the event of each step that ends last, of several the one that began last (int64 ids).
+
+    Rows that repeat others are it only where a step has no other.
+    """
+    times = trace.walks.times
+    rows = np.flatnonzero(times.step >= 0)
+    rows = rows[np.lexsort((rows, times.end[rows], times.counts[rows], times.step[rows]))]
+    return rows[np.searchsorted(times.step[rows], steps, "right") - 1]

@@ -1,0 +1,202 @@
+"""What let each event go on: by whom, from when to when, as one table that paths and slack are found in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tfvis_nb.analysis.events.activity import NUMBER, accelerators
+from tfvis_nb.analysis.events.nesting import nests, parents
+from tfvis_nb.core.categories import is_kind, spread
+from tfvis_nb.core.search_sorted import last_fitting
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfvis_nb.core.trace import Trace
+
+KINDS = (
+    "data",
+    "control",
+    "transfer",
+    "launch",
+    "stream",
+    "thread",
+    "call",
+    "copy",
+    "channel",
+    "collective",
+    "order",
+)
+"""What a release is; see `tfvis_nb.analysis.critical_path.dependencies.releases`."""
+
+KIND = {name: place for place, name in enumerate(KINDS)}
+"""The place of each in `KINDS`."""
+
+COARSE = 1_000
+"""Nanoseconds by which times may be off: GPUs are recorded in whole microseconds."""
+
+_EXECUTOR = ("ops", "collective")
+
+
+class Releases(NamedTuple):
+    """Releases: what something waited for, and until when.
+
+    Attributes
+    ----------
+    source
+        What the target had to wait for (int64 event ids).
+    left
+        When the source had come so far (int64 ns), not before its start and not after its end.
+    target
+        What went on then (int64 event ids).
+    reached
+        When it did (int64 ns): its start, or a later moment up to which it waited. Never before ``left``.
+    kind
+        Place in `KINDS` (int64).
+    """
+
+    source: np.ndarray
+    left: np.ndarray
+    target: np.ndarray
+    reached: np.ndarray
+    kind: np.ndarray
+
+    def take(self, which: np.ndarray) -> Releases:
+        """Return some of them, by place or mask."""
+        return Releases(*(column[which] for column in self))
+
+
+def joined(parts: Iterable[Releases]) -> Releases:
+    """Put releases one behind the other."""
+    return Releases(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+class Times:
+    """The times of a trace's events as numbers, and where each ran.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Attributes
+    ----------
+    events
+        The event table.
+    start, end
+        Of each event (int64 ns).
+    done
+        When the kernel of an op returned, else its end.
+    ready
+        When the event was ready or launched, never after its start; its start where that is not known.
+    known_ready
+        Whether it is known (bool).
+    step, task, place
+        Numbers of the step, the task and the device (int64).
+    counts
+        Which events may be on a path (bool). Left out are rows that repeat others: what a thread has of an
+        executor's ops, Horovod's phases of a collective, lines that summarise others.
+    executor, device, received, thread
+        Which are rows of an executor, ran on an accelerator, are tensors received, or lie within each
+        other on a thread (bool).
+    parent
+        The event that each lies within on its thread, or -1 (int64).
+    lane
+        The number of the thread of each event on one (int64), -1 of others.
+    by_thread
+        The events on threads, thread by thread (int64 ids).
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        events = trace.events
+        self.events = events
+        self.start = events["start_ns"].to_numpy(np.int64)
+        self.end = self.start + events["duration_ns"].to_numpy(np.int64)
+        computed = _filled(events["compute_end_ns"], self.end)
+        self.done = np.where((computed >= self.start) & (computed <= self.end), computed, self.end)
+        self.known_ready = events["scheduled_ns"].notna().to_numpy()
+        self.ready = np.minimum(_filled(events["scheduled_ns"], self.start), self.start)
+        self.step = events["step"].to_numpy(np.int64)
+        self.task, self.place, lane = (
+            events[name].cat.codes.to_numpy(np.int64) for name in ("task", "device", "lane")
+        )
+        on_accelerator, host = accelerators(events), is_kind(events, "host")
+        ops = is_kind(events, "op") | is_kind(events, "collective")
+        self.executor = ops & spread(events["lane"], lambda name: name in _EXECUTOR)
+        self.received = is_kind(events, "transfer")
+        sync = is_kind(events, "sync")
+        self.device = on_accelerator & ~self.executor & ~host & ~sync & ~self.received
+        with_executor = np.zeros(len(events["task"].cat.categories) + 1, bool)
+        with_executor[self.task[self.executor]] = True
+        idle = trace.activity == NUMBER["none"]
+        self.counts = ~(host & (with_executor[self.task] | (idle & on_accelerator)))
+        self.counts &= ~sync | on_accelerator
+        self.thread = nests(events) & self.counts
+        self.parent = np.where(self.counts, parents(events), -1)
+        self.parent[(self.parent >= 0) & ~self.counts[self.parent]] = -1
+        self.lane = np.full(len(events), -1, np.int64)
+        rows = np.flatnonzero(self.thread)
+        width = [int(numbers.max(initial=0)) + 2 for numbers in (self.place, lane)]
+        key = ((self.task[rows] + 1) * width[0] + self.place[rows] + 1) * width[1] + lane[rows] + 1
+        self.lane[rows] = np.unique(key, return_inverse=True)[1]
+        # Numbers of 32 bits are sorted faster.
+        self.by_thread = rows[np.argsort(self.lane[rows].astype(np.int32), kind="stable")]
+
+    def at_start(self, source: np.ndarray, target: np.ndarray, kind: str) -> Releases:
+        """Make releases of a target's start by what its source had done by then.
+
+        A source that had not done it is left out, unless it was as good as done.
+        """
+        known = (self.done[source] <= self.start[target] + COARSE) & (
+            self.start[source] <= self.start[target]
+        )
+        return self.until_start(source[known], target[known], kind)
+
+    def until_start(self, source: np.ndarray, target: np.ndarray, kind: str) -> Releases:
+        """Make releases of a target's start by a source that may go on after it."""
+        reached = self.start[target]
+        return self.releases(source, np.minimum(self.end[source], reached), target, reached, kind)
+
+    def releases(
+        self, source: np.ndarray, left: np.ndarray, target: np.ndarray, reached: np.ndarray, kind: str
+    ) -> Releases:
+        """Make releases of one kind, without those that cannot be.
+
+        What lets a thread's event go on while another runs within it releases that one.
+        """
+        later = np.flatnonzero(reached > self.start[target])
+        if len(later) and kind != "thread":
+            target = target.copy()
+            target[later] = self.innermost(target[later], reached[later])
+        sound = (left <= reached) & (left >= self.start[source]) & (source != target)
+        sound &= self.counts[source] & self.counts[target]
+        found = Releases(source, left, target, reached, np.full(len(source), KIND[kind], np.int64))
+        return found if sound.all() else found.take(np.flatnonzero(sound))
+
+    def innermost(self, event: np.ndarray, time: np.ndarray) -> np.ndarray:
+        """Return what the thread of each event was running right before a time (int64 event ids).
+
+        Parameters
+        ----------
+        event, time
+            Events, and a time later than their start and not later than their end. An event that is on
+            no thread stays itself.
+        """
+        found = event.copy()
+        asked = np.flatnonzero(self.thread[event])
+        lane = self.lane[self.by_thread]
+        begin, end = (np.searchsorted(lane, self.lane[event[asked]], side) for side in ("left", "right"))
+        when, start = time[asked], self.start[self.by_thread]
+        at = self.by_thread[last_fitting(begin, end, lambda one, place: start[place] < when[one])]
+        while (over := np.flatnonzero((self.end[at] < when) & (at != event[asked]))).size:
+            outer = self.parent[at[over]]
+            at[over] = np.where(outer >= 0, outer, event[asked[over]])
+        found[asked] = at
+        return found
+
+
+def _filled(column: pd.Series, otherwise: np.ndarray) -> np.ndarray:
+    return np.where(column.notna(), column.to_numpy(np.int64, na_value=0), otherwise)

@@ -1,0 +1,163 @@
+"""What let kernels and copies go on, and what waited for them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.critical_path.dependency_table import Releases, Times
+from tfvis_nb.analysis.dataflow.executions import Executions
+from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST
+from tfvis_nb.core.categories import beginning, containing, is_kind
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+Pairs = tuple[np.ndarray, np.ndarray]
+"""Sources and targets (int64 event ids)."""
+
+STREAM = re.compile(r"(?i)stream\s*[:#](\d+)")
+"""The number of a stream, in the name that the source has for a lane."""
+_BLOCKING = re.compile(
+    r"(?:cu|hip)\w*Synchronize|BlockHost|BlockUntilReady|block_until_ready|SynchronizeAllActivity"
+)
+_WATCHER = re.compile(r"tf_(?:GPU|Device)_Event_Manager")
+
+
+def streams(trace: Trace, times: Times) -> np.ndarray:
+    """Return a number for the stream of each event of a device, -1 for other events (int64).
+
+    Copies have lanes of their own whatever stream they ran on; the name that the source has for a
+    lane tells the stream. Where it does not, a lane is taken for a stream.
+
+    Parameters
+    ----------
+    trace, times
+        Any trace, and its times.
+    """
+    rows = np.flatnonzero(times.device & ~times.thread)
+    found = np.full(len(times.start), -1, np.int64)
+    key = trace.events["lane"].cat.codes.to_numpy(np.int64)[rows] * 2 + 1
+    if trace.nested is not None and "raw_device" in trace.nested.column_names:
+        names = pd.Categorical(trace.nested["raw_device"].to_pandas())
+        numbers = [STREAM.search(str(name)) for name in names.categories]
+        number = np.array([*(int(one[1]) if one else -1 for one in numbers), -1], np.int64)[names.codes[rows]]
+        key = np.where(number >= 0, number * 2, key)
+    place = (times.task[rows] + 1) * (int(times.place.max(initial=0)) + 2) + times.place[rows] + 1
+    found[rows] = np.unique(place * (int(key.max(initial=0)) + 1) + key, return_inverse=True)[1]
+    return found
+
+
+def stream_order(times: Times, stream: np.ndarray) -> Releases:
+    """Return which kernel or copy follows which on its stream.
+
+    Parameters
+    ----------
+    times
+        Of the trace.
+    stream
+        What `streams` returns.
+    """
+    rows = np.flatnonzero(stream >= 0)
+    rows = rows[np.argsort(stream[rows], kind="stable")]
+    follows = np.flatnonzero(stream[rows[1:]] == stream[rows[:-1]])
+    return times.until_start(rows[follows], rows[follows + 1], "stream")
+
+
+def launches(times: Times, launch: Pairs) -> list[Releases]:
+    """Return when a device's work was launched, and who waited for what he had launched.
+
+    A kernel is released when the call that launched it began. What launches a copy to the host that
+    ends before it does has waited for it.
+
+    Parameters
+    ----------
+    times
+        Of the trace.
+    launch
+        The launches.
+    """
+    source, target = launch
+    left = np.clip(times.ready[target], times.start[source], times.end[source])
+    op, lane = (containing(times.events[name], DEVICE_TO_HOST) for name in ("op", "lane"))
+    waited = (is_kind(times.events, "memcpy") & (op | lane))[target]
+    waited &= (times.end[target] > left) & (times.end[target] <= times.end[source])
+    copy, waiting = target[waited], source[waited]
+    return [
+        times.releases(source, left, target, times.start[target], "launch"),
+        times.releases(copy, times.end[copy], waiting, times.end[copy], "copy"),
+    ]
+
+
+def awaited(times: Times) -> list[Releases]:
+    """Return what waited until a device had done its work.
+
+    That is: calls that return when the device has nothing left to do, and the thread that watches over
+    copies and reports their end.
+
+    Parameters
+    ----------
+    times
+        Of the trace.
+    """
+    events = times.events
+    ran = np.flatnonzero(times.device)
+    if not len(ran):
+        return []
+    ended = Executions(times.task[ran], times.end[ran], times.start[ran], ran)
+    blocks = is_kind(events, "sync") | (is_kind(events, "host") & beginning(events["op"], _BLOCKING))
+    waiting = np.flatnonzero(times.counts & blocks)
+    last = ended.latest(times.task[waiting], times.end[waiting])
+    real = (last >= 0) & (times.end[last] > times.start[waiting])
+    last, waiting = last[real], waiting[real]
+    watcher = np.flatnonzero(times.thread & (times.parent < 0) & beginning(events["lane"], _WATCHER))
+    seen = ended.latest(times.task[watcher], times.start[watcher])
+    return [
+        times.releases(last, times.end[last], waiting, times.end[last], "copy"),
+        times.at_start(seen[seen >= 0], watcher[seen >= 0], "copy"),
+    ]
+
+
+def device_data(times: Times, stream: np.ndarray, launch: Pairs, fed: Pairs) -> Releases:
+    """Return which kernels and copies made what others on another stream, device or task used.
+
+    What an op feeds another with is made by the last of its kernels, and used by the first of the
+    other's. On one stream its order says the same. A tensor that another task receives is there when the
+    kernels that make it, and its copy to the host, have ended.
+
+    Parameters
+    ----------
+    times
+        Of the trace.
+    stream
+        What `streams` returns.
+    launch
+        The launches.
+    fed
+        What fed what: data and transfers.
+    """
+    by, work = (ids[times.device[launch[1]]] for ids in launch)
+    last = np.arange(len(times.start))
+    first = last.copy()
+    by_end, by_start = (
+        np.argsort(times.end[work], kind="stable"),
+        np.argsort(-times.start[work], kind="stable"),
+    )
+    last[by[by_end]] = work[by_end]
+    first[by[by_start]] = work[by_start]
+    maker, user = last[fed[0]], first[fed[1]]
+    apart = times.device[maker] & times.device[user] & (stream[maker] != stream[user])
+    arrives = times.received[fed[1]]
+    sent = times.device[maker] & arrives
+    copied = np.flatnonzero(times.device[fed[1]])
+    copies = pd.DataFrame({"of": fed[0][copied], "copy": fed[1][copied]})
+    tensors = pd.DataFrame({"of": fed[0][arrives], "tensor": fed[1][arrives]})
+    pairs = tensors.merge(copies, on="of")
+    return times.at_start(
+        np.concatenate([maker[apart], maker[sent], pairs["copy"].to_numpy(np.int64)]),
+        np.concatenate([user[apart], fed[1][sent], pairs["tensor"].to_numpy(np.int64)]),
+        "data",
+    )

@@ -1,0 +1,90 @@
+"""What tasks wait for of each other: the last to come to a collective, the transfer before on a channel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfvis_nb.analysis.critical_path.dependency_table import COARSE, Releases, Times
+from tfvis_nb.analysis.dataflow.executions import Executions
+from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.devices import task_of
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+
+def last_arrivals(trace: Trace, times: Times) -> Releases:
+    """Return whom the ranks of each collective waited for: the one that came last.
+
+    Parameters
+    ----------
+    trace, times
+        Any trace, and its times; `tfvis_nb.analysis.communication.collective_arrivals.arrivals` says how long each waited.
+    """
+    arrived = trace.arrivals
+    event, group = (arrived[name].to_numpy(np.int64) for name in ("event", "collective"))
+    # Within a collective, rows are ordered by arrival.
+    final = np.searchsorted(group, group, "right") - 1
+    waited = np.flatnonzero(arrived["wait_ns"].to_numpy(np.int64, na_value=0) > 0)
+    last = event[final[waited]]
+    return times.releases(last, times.start[last], event[waited], times.start[last], "collective")
+
+
+def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Releases:
+    """Return which copies to a device bring it what it received from another task.
+
+    What receives a tensor for a device copies it there before the tensor counts as received. No op
+    launches such a copy. So it belongs to the tensor that was on its way and came next.
+
+    Parameters
+    ----------
+    trace, times
+        Any trace, and its times.
+    launched
+        What ops launched (int64 event ids).
+    """
+    tensor, moving = _received(trace)
+    own = times.device & is_kind(times.events, "memcpy")
+    own[launched] = False
+    copy = np.flatnonzero(own & (len(tensor) > 0))
+    where = (times.step + 1) * (int(times.place.max(initial=0)) + 2) + times.place
+    # When time runs backwards, the first to end is the last to have begun.
+    back = Executions(where[tensor], -times.end[tensor], -times.end[tensor], np.arange(len(tensor)))
+    came = back.latest(where[copy], COARSE - times.end[copy])
+    copy, came = copy[came >= 0], came[came >= 0]
+    known = times.start[tensor[came]] <= times.ready[copy]
+    copy, came = copy[known], came[known]
+    asked = np.clip(times.end[tensor[came]] - moving[came], times.ready[copy], times.start[copy])
+    return times.releases(tensor[came], asked, copy, times.start[copy], "transfer")
+
+
+def _received(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tensors received (int64 event ids) and how long each moved (int64 ns, 0 if not known)."""
+    moved = trace.transfers
+    moved = moved[(moved["kind"] == "transfer").to_numpy()]
+    return moved["event"].to_numpy(np.int64), moved["transfer_ns"].to_numpy(np.int64, na_value=0)
+
+
+def channels(trace: Trace, times: Times) -> Releases:
+    """Return which tensor a received one waited for: the one before it from the same task to the same task.
+
+    Parameters
+    ----------
+    trace, times
+        Any trace, and its times; `tfvis_nb.analysis.communication.transfers.transfers` says how long each waited.
+    """
+    moved = trace.transfers
+    moved = moved[(moved["kind"] == "transfer").to_numpy()]
+    row = moved["event"].to_numpy(np.int64)
+    ends = []
+    for column in ("source", "destination"):
+        tasks: dict[str, int] = {}
+        number = [tasks.setdefault(task_of(str(name)), len(tasks)) for name in moved[column].cat.categories]
+        ends.append(np.array([*number, -1], np.int64)[moved[column].cat.codes])
+    order = np.lexsort((times.start[row], times.end[row], times.step[row], *ends))
+    # What waited has another before it on its channel.
+    waiting = np.flatnonzero(moved["wait_ns"].to_numpy(np.int64, na_value=0)[order] > 0)
+    before, after = row[order[waiting - 1]], row[order[waiting]]
+    return times.releases(before, times.end[before], after, times.end[before], "channel")

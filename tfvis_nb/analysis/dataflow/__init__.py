@@ -1,0 +1,1 @@
+"""Which event gave another its input."""

@@ -1,0 +1,294 @@
+"""Which event fed which: data and control edges, transfers, kernel launches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.dataflow.executions import Executions
+from tfvis_nb.analysis.dataflow.horovod_phases import AWAITED, phase_edges
+from tfvis_nb.analysis.dataflow.label_inputs import Inputs, inputs, numbers
+from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tfvis_nb.core.trace import Trace
+
+KINDS = ("data", "control", "transfer", "launch")
+"""What an edge is; see `dataflow`."""
+
+_TRANSFERRED = r"^(?:edge_\d+_)?(?P<node>.+)$"
+
+
+def dataflow(trace: Trace) -> pd.DataFrame:
+    """Return the edges between events of a trace.
+
+    Parameters
+    ----------
+    trace
+        Any trace; edges need executor rows with their labels.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``source`` and ``target`` (int64 event ids) and ``kind``, a category of `KINDS`: ``data`` and
+        ``control`` from the op that made an input to the op that used it; ``transfer`` from such an op
+        to a tensor received or copied, and from there to the ops that used it; ``launch`` from an op to
+        the kernels and copies it launched, and from a collective to the phases that a Horovod timeline has
+        of it; of other ranks' ops, ``control`` to what waited for them. Unique, ordered by target, without
+        edges of an event to itself.
+
+    Notes
+    -----
+    Edges are found by name within a step. When a name ran several times, in a loop, the latest
+    execution that ended before its consumer started is taken.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> table = events.build({
+    ...     "start_ns": [0, 10], "duration_ns": [5, 5], "kind": ["op", "op"], "name": ["a", "b"],
+    ...     "detail": ["a = Const()", "b = Neg(a)"],
+    ... })
+    >>> Trace(table).edges.values.tolist()
+    [[0, 1, 'data']]
+    """
+    found = _Finder(trace.events).edges()
+    recorded = recorded_links(trace)
+    return _with_recorded(found, recorded) if len(recorded) else found
+
+
+class _Finder:
+    """The events of a trace as numbers, and the edges found so far."""
+
+    def __init__(self, events: pd.DataFrame) -> None:
+        encoded = _texts(events["name"]).dictionary_encode()
+        self.names: pa.Array = encoded.dictionary
+        self.name = encoded.indices.fill_null(0).to_numpy().astype(np.int64)
+        self.events = events
+        kind = events["kind"].astype(object).to_numpy()
+        lane = events["lane"].astype(object).to_numpy()
+        self.executor = np.flatnonzero((kind == "op") | ((kind == "collective") & (lane == "collective")))
+        self.received = np.flatnonzero(kind == "transfer")
+        self.copied = np.flatnonzero(kind == "memcpy")
+        self.launched = np.flatnonzero(
+            np.isin(kind, ("kernel", "memcpy", "memset")) | ((kind == "collective") & (lane != "collective"))
+        )
+        self.step = events["step"].to_numpy(np.int64)
+        self.devices = pd.Index(
+            pd.concat(
+                [
+                    pd.Series(events[name].cat.categories, dtype=object)
+                    for name in ("device", "source", "destination")
+                ]
+            ).unique()
+        )
+        self.device = self._device_numbers("device")
+        self.task = events["task"].cat.codes.to_numpy(np.int64)
+        self.start = events["start_ns"].to_numpy()
+        self.end = self.start + events["duration_ns"].to_numpy()
+        self._found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def _device_numbers(self, column: str) -> np.ndarray:
+        places = self.devices.get_indexer(self.events[column].cat.categories)
+        numbers: np.ndarray = np.append(places.astype(np.int64), -1)[self.events[column].cat.codes]
+        return numbers
+
+    def _key(self, step: np.ndarray, where: np.ndarray, name: np.ndarray) -> np.ndarray:
+        """Number (step, device or task, name); -1 stands for anywhere or nothing."""
+        places = max(len(self.devices), int(self.task.max(initial=0)) + 1) + 1
+        key: np.ndarray = (step * places + where + 1) * (len(self.names) + 1) + name + 1
+        return key
+
+    def _add(self, source: np.ndarray, target: np.ndarray, kind: np.ndarray | int) -> None:
+        known = source >= 0
+        kinds = np.broadcast_to(np.asarray(kind, np.int64), source.shape)
+        self._found.append((source[known], target[known], kinds[known]))
+
+    def edges(self) -> pd.DataFrame:
+        """Find all edges."""
+        ran = self.executor
+        ready = self._column("compute_end_ns", self.end)[ran]
+        self.here = Executions(
+            self._key(self.step[ran], self.device[ran], self.name[ran]), ready, self.start[ran], ran
+        )
+        anywhere = np.full(len(ran), -1)
+        self.anywhere = Executions(
+            self._key(self.step[ran], anywhere, self.name[ran]), ready, self.start[ran], ran
+        )
+        self._feed()
+        self._launch()
+        source, target, kind = phase_edges(self.events)
+        self._add(source, target, np.where(kind == AWAITED, KINDS.index("control"), KINDS.index("launch")))
+        source, target, kind = (np.concatenate(part) for part in zip(*self._found, strict=True))
+        return _unique(source, target, kind)
+
+    def _column(self, name: str, otherwise: np.ndarray) -> np.ndarray:
+        column = self.events[name]
+        return np.where(column.notna(), column.to_numpy(np.int64, na_value=0), otherwise)
+
+    def _feed(self) -> None:
+        """Link inputs with what made them, directly or through a transfer."""
+        listed = inputs(_texts(self.events["detail"].iloc[self.executor]), self.names)
+        consumer = self.executor[listed.row]
+        kind = np.where(listed.control, KINDS.index("control"), KINDS.index("data"))
+        local = (listed.node >= 0) & self.anywhere.has(
+            self._key(self.step[consumer], np.full(len(consumer), -1), listed.node)
+        )
+        self._add(self._producer(consumer[local], listed.node[local]), consumer[local], kind[local])
+        remote = ~local & (listed.origin >= 0)
+        arrived = self._arrivals(consumer, listed, remote)
+        arrived |= self._fetched(consumer, listed, ~local & ~arrived)
+        direct = remote & ~arrived
+        self._add(self._producer(consumer[direct], listed.origin[direct]), consumer[direct], kind[direct])
+
+    def _producer(self, consumer: np.ndarray, node: np.ndarray) -> np.ndarray:
+        """Return the execution of `node` that each consumer used; on its own device if it ran there."""
+        step, start = self.step[consumer], self.start[consumer]
+        key = self._key(step, self.device[consumer], node)
+        found = self.here.find(key, start, start)
+        other = np.flatnonzero(~self.here.has(key))
+        key = self._key(step[other], np.full(len(other), -1), node[other])
+        # Another task's clock may be behind, so an only execution counts even if it seems to begin later.
+        found[other] = self.anywhere.find(key, start[other])
+        return found
+
+    def _arrivals(self, consumer: np.ndarray, listed: Inputs, remote: np.ndarray) -> np.ndarray:
+        """Link producer, transfer and consumer; return a mask of the inputs that came by a transfer."""
+        import pyarrow.compute as pc
+
+        moved = np.sort(np.concatenate([self.received, self.copied]))
+        arrived = np.zeros(len(consumer), bool)
+        if not len(moved):
+            return arrived
+        tensor = _texts(self.events["tensor"].iloc[moved]).dictionary_encode()
+        node = numbers(pc.struct_field(pc.extract_regex(tensor.dictionary, _TRANSFERRED), "node"), self.names)
+        tensor_number = tensor.indices.to_numpy().astype(np.int64)
+        node = node[tensor_number]
+        to = np.where(
+            self.device_of("destination")[moved] >= 0,
+            self.device_of("destination")[moved],
+            self.device[moved],
+        )
+        channel = (self.step[moved] * len(self.devices) + to) * (len(tensor.dictionary) + 1) + tensor_number
+        self._depart(moved, node, channel)
+        asked = pd.DataFrame(
+            {
+                "step": self.step[consumer],
+                "to": self.device[consumer],
+                "node": listed.origin,
+                "at": np.arange(len(consumer)),
+            }
+        )[remote]
+        offered = pd.DataFrame(
+            {"step": self.step[moved], "to": to, "node": node, "tensor": tensor_number}
+        ).drop_duplicates()
+        pairs = asked.merge(offered[offered["node"] >= 0], on=["step", "to", "node"])
+        widest = len(tensor.dictionary) + 1
+        arrivals = Executions(channel, self.end[moved], self.start[moved], moved)
+        at = pairs["at"].to_numpy()
+        key = (pairs["step"].to_numpy() * len(self.devices) + pairs["to"].to_numpy()) * widest + pairs[
+            "tensor"
+        ].to_numpy()
+        source = arrivals.find(key, self.start[consumer[at]])
+        arrived[at[source >= 0]] = True
+        self._add(source, consumer[at], KINDS.index("transfer"))
+        return arrived
+
+    def _fetched(self, consumer: np.ndarray, listed: Inputs, asking: np.ndarray) -> np.ndarray:
+        """Link copies with ops of the GPU itself that take an input in host memory, called like the copy.
+
+        As many copies as executions, in a loop, belong together one by one.
+        """
+        asked, rows = np.flatnonzero(asking & (listed.node >= 0)), self.copied
+        copies = Executions(
+            self._key(self.step[rows], self.task[rows], self.name[rows]),
+            self.end[rows],
+            self.start[rows],
+            rows,
+        )
+        at = consumer[asked]
+        key = self._key(self.step[at], self.task[at], listed.node[asked])
+        taker, _ = pd.factorize(self._key(self.step[at], self.device[at], self.name[at]))
+        paired = copies.paired(key, taker * (len(self.names) + 1) + listed.node[asked], self.start[at])
+        source = np.where(paired >= 0, paired, copies.find(key, self.start[at]))
+        self._add(source, at, KINDS.index("transfer"))
+        arrived = np.zeros(len(consumer), bool)
+        arrived[asked[source >= 0]] = True
+        return arrived
+
+    def device_of(self, column: str) -> np.ndarray:
+        """Return the device number in ``source`` or ``destination``, -1 where it is empty."""
+        found = self._device_numbers(column)
+        blank = self.devices.get_indexer([""])[0]
+        return np.where(found == blank, -1, found)
+
+    def _depart(self, moved: np.ndarray, node: np.ndarray, channel: np.ndarray) -> None:
+        """Link each transfer with the op that made its tensor.
+
+        When a tensor was moved as often as it was made, the k-th transfer has the k-th value. (The maker
+        may be iterations ahead, so the latest value before a transfer is not always the one that moved.)
+        """
+        known = node >= 0
+        rows, node, channel = moved[known], node[known], channel[known]
+        when = self._column("scheduled_ns", self.start)[rows]
+        origin = self.device_of("source")[rows]
+        key = self._key(self.step[rows], origin, node)
+        source = self.here.latest(key, when)
+        later = self.here.find(key, self.end[rows])
+        source = np.where(source >= 0, source, later)
+        elsewhere = ~self.here.has(key)
+        anywhere = self._key(self.step[rows], np.full(len(rows), -1), node)
+        source = np.where(elsewhere, self.anywhere.find(anywhere, self.end[rows]), source)
+        paired = self.here.paired(key, channel, self.start[rows])
+        source = np.where(paired >= 0, paired, source)
+        self._add(source, rows, KINDS.index("transfer"))
+
+    def _launch(self) -> None:
+        """Link kernels with the op that launched them: the latest of its name that had begun by then."""
+        ran, rows = self.executor, self.launched
+        begun = self._column("compute_start_ns", self.start)[ran]
+        ops = Executions(self._key(self.step[ran], self.task[ran], self.name[ran]), begun, begun, ran)
+        when = self._column("scheduled_ns", self.start)[rows]
+        key = self._key(self.step[rows], self.task[rows], self.name[rows])
+        self._add(ops.find(key, when), rows, KINDS.index("launch"))
+
+
+def _texts(column: pd.Series) -> pa.Array:
+    """Return a column's texts in one piece; a table put together from several keeps them in as many."""
+    import pyarrow as pa
+
+    texts = pa.array(column).cast(pa.large_string())
+    return pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
+
+
+def _with_recorded(found: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
+    """Add recorded edges; of the launches found by name those stay that nothing was recorded of."""
+    known = found["target"].isin(recorded["target"]) & (found["kind"] == "launch")
+    both = [found[~known], recorded]
+    source, target = (
+        np.concatenate([part[name].to_numpy() for part in both]) for name in ("source", "target")
+    )
+    kind = pd.api.types.union_categoricals([part["kind"] for part in both]).codes
+    return _unique(source, target, kind.astype(np.int64))
+
+
+def _unique(source: np.ndarray, target: np.ndarray, kind: np.ndarray) -> pd.DataFrame:
+    keep = source != target
+    source, target, kind = source[keep], target[keep], kind[keep]
+    order = np.lexsort((kind, source, target))
+    source, target, kind = source[order], target[order], kind[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1]) | (kind[1:] != kind[:-1])
+    return pd.DataFrame(
+        {
+            "source": source[new].astype(np.int64),
+            "target": target[new].astype(np.int64),
+            "kind": pd.Categorical.from_codes(
+                kind[new].astype(np.int8), dtype=pd.CategoricalDtype(list(KINDS))
+            ),
+        }
+    )

@@ -1,0 +1,108 @@
+"""Find the execution of a node that another event depends on: the latest that came before it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Executions:
+    """Executions of nodes, to be looked up by key and time.
+
+    Parameters
+    ----------
+    key
+        What is looked up, such as a node of one step on one device: int64, one for each execution.
+    time
+        When each execution was ready to be used (int64 ns).
+    start
+        When each execution began (int64 ns).
+    event
+        The event id of each execution.
+    """
+
+    def __init__(self, key: np.ndarray, time: np.ndarray, start: np.ndarray, event: np.ndarray) -> None:
+        self._key = key
+        self._time = time
+        self._start = start
+        self._event = event
+        self._distinct, self._first, self._counts = np.unique(key, return_index=True, return_counts=True)
+
+    def latest(self, key: np.ndarray, time: np.ndarray) -> np.ndarray:
+        """Return the event of the last execution of each `key` that was ready at `time`, -1 if there is none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tfvis_nb.analysis.dataflow.executions import Executions
+        >>> loop = Executions(*(np.array(values) for values in ([7, 7], [10, 20], [0, 10], [3, 4])))
+        >>> loop.latest(np.array([7, 7, 8]), np.array([15, 25, 25])).tolist()
+        [3, 4, -1]
+        """
+        known = len(self._key)
+        keys = np.concatenate([self._key, key])
+        asked = np.arange(len(keys)) >= known
+        # One sort puts every question right behind the executions it may have as its answer.
+        order = np.lexsort((asked, np.concatenate([self._time, time]), keys))
+        last = (
+            np.maximum.accumulate(np.where(asked[order], -1, np.arange(len(order)))) if len(order) else order
+        )
+        answer = order[np.maximum(last, 0)]
+        right = (last >= 0) & (keys[answer] == keys[order])
+        found = np.full(len(keys), -1)
+        found[order] = np.where(right, np.append(self._event, -1)[np.minimum(answer, known)], -1)
+        return found[known:]
+
+    def only(self, key: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+        """Return the event of the execution of each `key` that ran exactly once, -1 for the others.
+
+        With `start` it must also have begun by then.
+        """
+        if not len(self._distinct):
+            return np.full(len(key), -1)
+        place = np.minimum(np.searchsorted(self._distinct, key), len(self._distinct) - 1)
+        found = (self._distinct[place] == key) & (self._counts[place] == 1)
+        if start is not None:
+            found &= self._start[self._first[place]] <= start
+        return np.where(found, self._event[self._first[place]], -1)
+
+    def paired(self, key: np.ndarray, group: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """Return the k-th execution of `key` for the k-th member of a group, -1 unless as many of both exist.
+
+        Parameters
+        ----------
+        key
+            What to look up: one for each member, the same throughout a group.
+        group, start
+            The group of each member, and when it began: that is the order of the members.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tfvis_nb.analysis.dataflow.executions import Executions
+        >>> loop = Executions(*(np.array(values) for values in ([7, 7], [10, 20], [0, 10], [3, 4])))
+        >>> loop.paired(np.array([7, 7]), np.array([0, 0]), np.array([90, 80])).tolist()
+        [4, 3]
+        """
+        if not len(self._key) or not len(key):
+            return np.full(len(key), -1)
+        by_start = np.lexsort((self._start, self._key))
+        order = np.lexsort((start, group))
+        _, first, size = np.unique(group[order], return_index=True, return_counts=True)
+        rank = np.empty(len(key), np.int64)
+        rank[order] = np.arange(len(key)) - np.repeat(first, size)
+        members = np.empty(len(key), np.int64)
+        members[order] = np.repeat(size, size)
+        place = np.minimum(np.searchsorted(self._distinct, key), len(self._distinct) - 1)
+        same = (self._distinct[place] == key) & (self._counts[place] == members)
+        begin = np.cumsum(self._counts) - self._counts
+        chosen = np.where(same, begin[place] + rank, 0)
+        return np.where(same, self._event[by_start[chosen]], -1)
+
+    def has(self, key: np.ndarray) -> np.ndarray:
+        """Return a mask of the keys that were executed at all."""
+        return np.isin(key, self._distinct)
+
+    def find(self, key: np.ndarray, time: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+        """Return `latest`, and where that knows none, `only`: times of one step may be coarse or skewed."""
+        found = self.latest(key, time)
+        return np.where(found >= 0, found, self.only(key, start))

@@ -1,0 +1,113 @@
+"""What ops used or came after by the graphs that ran; their labels do not list all of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.critical_path.dependency_table import Releases, Times
+from tfvis_nb.analysis.dataflow.executions import Executions
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.gate import gate
+from tfvis_nb.reading.stepstats.graph_defs import node_inputs
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tfvis_nb.core.trace import Trace
+
+
+class _Inputs(NamedTuple):
+    """Which nodes of a graph have which as inputs: numbers of their names, and whether only for order."""
+
+    node: np.ndarray
+    input: np.ndarray
+    control: np.ndarray
+
+
+def graph_inputs(trace: Trace, times: Times) -> list[Releases]:
+    """Return what each op used, and what it had to come after, by the partition graphs.
+
+    A label is written from a node as it was when its kernel was made. Passes over the graph later add
+    control inputs, fold constants and rename what enters loops: of 79 recorded steps the labels of 48 lack
+    inputs, 384 of 23 734. Nodes that send and receive have no rows; what came through them
+    is found by name (`tfvis_nb.analysis.dataflow.label_inputs.inputs`).
+
+    Parameters
+    ----------
+    trace, times
+        Any trace, and its times. Nothing is found where no graphs were recorded; damaged ones are left
+        out with a note of the trace.
+    """
+    import pyarrow as pa
+
+    rows = np.flatnonzero(times.executor)
+    if not len(rows) or not any(trace.graphs):
+        return []
+    code, words = pd.factorize(trace.events["name"])
+    names = pa.array(words, pa.large_string()).cast(pa.large_binary())
+    known: dict[tuple[bytes, ...], _Inputs] = {}
+    pairs = []
+    for step, graphs in enumerate(trace.graphs):
+        key = tuple(graphs)
+        if key not in known:
+            known[key] = _numbered(trace, graphs, names)
+        here = rows[times.step[rows] == step]
+        pairs.append(_joined(here, code[here], known[key]))
+    consumer, node, control = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    width = [int(times.place.max(initial=0)) + 2, len(names)]
+    place = (times.step * width[0] + times.place + 1) * width[1]
+    ran = Executions(place[rows] + code[rows], times.done[rows], times.start[rows], rows)
+    start = times.start[consumer]
+    source = ran.find(place[consumer] + node, start, start)
+    found = source >= 0
+    return [
+        times.at_start(source[chosen], consumer[chosen], kind)
+        for chosen, kind in ((found & ~control, "data"), (found & control, "control"))
+    ]
+
+
+def _inputs(trace: Trace, graphs: list[bytes]) -> tuple[pa.Array, pa.Array]:
+    """Return the inputs of all nodes, without those of damaged graphs; a note of the trace says which."""
+    try:
+        with gate("the graphs"):
+            return node_inputs(graphs)
+    except TraceFormatError:
+        return node_inputs([graph for graph in graphs if _is_readable(trace, graph)])
+
+
+def _is_readable(trace: Trace, graph: bytes) -> bool:
+    try:
+        with gate("a partition graph"):
+            node_inputs([graph])
+    except TraceFormatError as error:
+        note = f"damaged partition graphs were left out; the first, {error}"
+        if not any(one.startswith("damaged partition graphs") for one in trace.notes):
+            trace.notes.append(note)
+        return False
+    return True
+
+
+def _numbered(trace: Trace, graphs: list[bytes], names: pa.Array) -> _Inputs:
+    import pyarrow.compute as pc
+
+    none = np.zeros(0, np.int64)
+    if not graphs:
+        return _Inputs(none, none, none.astype(bool))
+    node, given = _inputs(trace, graphs)
+    control = pc.starts_with(given, b"^").to_numpy(zero_copy_only=False)
+    bare = pc.replace_substring_regex(given, rb"^\^|:\d+$", b"")
+    numbers = [
+        pc.index_in(words, names).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        for words in (node, bare)
+    ]
+    real = (numbers[0] >= 0) & (numbers[1] >= 0)
+    return _Inputs(numbers[0][real], numbers[1][real], control[real])
+
+
+def _joined(rows: np.ndarray, code: np.ndarray, inputs: _Inputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return for each row and each input of its node the row, the input, and whether it is only for order."""
+    table = pd.DataFrame({"row": rows, "node": code}).merge(pd.DataFrame(inputs._asdict()), on="node")
+    return table["row"].to_numpy(np.int64), table["input"].to_numpy(np.int64), table["control"].to_numpy(bool)

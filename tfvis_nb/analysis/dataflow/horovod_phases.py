@@ -1,0 +1,112 @@
+"""Which phases in a Horovod timeline are of which op: by name and time, for `trace.edges`."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.dataflow.executions import Executions
+from tfvis_nb.core.categories import containing
+
+UNKNOWN_RANK = "Horovod"
+"""The device of a Horovod timeline of which no task is known."""
+
+DEVICE = re.compile(r"(?:^|/device:)Horovod$")
+"""Matches the devices of such rows, and no others."""
+
+LAUNCHED, AWAITED = 0, 1
+"""What an edge is: an op handed over its tensor, or a phase could not begin without it."""
+
+
+def horovod_device(task: str) -> str:
+    """Return the device that has the rows of Horovod's timeline of a task.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.dataflow.horovod_phases import horovod_device
+    >>> horovod_device("/job:worker/replica:0/task:0"), horovod_device("")
+    ('/job:worker/replica:0/task:0/device:Horovod', 'Horovod')
+    """
+    return f"{task}/device:Horovod" if task else UNKNOWN_RANK
+
+
+def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the edges to the phases of a Horovod timeline: from negotiating to communicating, and from ops.
+
+    An op and the phases of its tensor have the same name and step. The op of the rank that wrote the
+    timeline leads to each phase during which it was running; ops of other ranks lead to the
+    negotiation, or where there is none to the communication: it waited for them.
+
+    Parameters
+    ----------
+    events
+        An ordered event table (see `tfvis_nb.events`).
+
+    Returns
+    -------
+    tuple
+        Source and target (int64 event ids), and for each edge `LAUNCHED` or `AWAITED` (int64).
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.dataflow.horovod_phases import horovod_device, phase_edges
+    >>> task = "/job:worker/replica:0/task:0"
+    >>> table = events.build({
+    ...     "start_ns": [0, 10], "duration_ns": [100, 80], "kind": ["collective", "sync"],
+    ...     "lane": ["collective", "negotiate"], "name": ["loss"] * 2, "task": [task] * 2,
+    ...     "device": [f"{task}/device:CPU:0", horovod_device(task)],
+    ... })
+    >>> [column.tolist() for column in phase_edges(table)]
+    [[0], [1], [0]]
+    """
+    none = np.zeros(0, np.int64)
+    is_phase = containing(events["device"], DEVICE)
+    if not is_phase.any():
+        return none, none, none
+    lane = events["lane"].astype(object).to_numpy()
+    start = events["start_ns"].to_numpy()
+    end = start + events["duration_ns"].to_numpy()
+    task = events["task"].cat.codes.to_numpy(np.int64)
+    tensor = events.groupby(["step", "name"], sort=False).ngroup().to_numpy()
+    tasks = int(task.max(initial=0)) + 1
+
+    def latest(sources: np.ndarray, of_task: np.ndarray, phases: np.ndarray, when: np.ndarray) -> np.ndarray:
+        """Return for each phase the last of its tensor's sources that had begun by then, -1 without one."""
+        began = start[sources]
+        known = Executions(tensor[sources] * tasks + task[sources], began, began, sources)
+        return known.latest(tensor[phases] * tasks + of_task, when)
+
+    found = []
+    ops = np.flatnonzero(~is_phase & (events["kind"] == "collective").to_numpy())
+    phases = np.flatnonzero(is_phase & (lane != "rank ready"))
+    waiting = phases[_waits_for_ranks(events, phases, lane)]
+    for number in np.unique(task[ops]).tolist():
+        for kind, those in (
+            (LAUNCHED, phases[task[phases] == number]),
+            (AWAITED, waiting[task[waiting] != number]),
+        ):
+            source = latest(ops, np.full(len(those), number), those, end[those])
+            # An op ends with the last of its phases.
+            related = (source >= 0) & (end[source] >= start[those])
+            found.append((source[related], those[related], kind))
+    negotiated = np.flatnonzero(is_phase & (lane == "negotiate"))
+    moved = np.flatnonzero(is_phase & (lane == "collective"))
+    source, first = np.unique(latest(negotiated, task[moved], moved, start[moved]), return_index=True)
+    found.append((source[source >= 0], moved[first[source >= 0]], AWAITED))
+    return (
+        np.concatenate([none, *(source for source, _, _ in found)]),
+        np.concatenate([none, *(target for _, target, _ in found)]),
+        np.concatenate([none, *(np.full(len(source), kind) for source, _, kind in found)]),
+    )
+
+
+def _waits_for_ranks(events: pd.DataFrame, phases: np.ndarray, lane: np.ndarray) -> np.ndarray:
+    """Tell which phases wait for ops of other ranks: negotiating, or communicating where there is no such."""
+    negotiated = events.loc[phases[lane[phases] == "negotiate"], ["step", "name"]]
+    known = pd.MultiIndex.from_frame(negotiated)
+    here = pd.MultiIndex.from_frame(events.loc[phases, ["step", "name"]])
+    waits: np.ndarray = (lane[phases] == "negotiate") | ((lane[phases] == "collective") & ~here.isin(known))
+    return waits

@@ -1,0 +1,82 @@
+"""The inputs that executor labels list, taken apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_INPUTS = r"(?s) = [^ (]+\((?P<inputs>.*)\)$"
+PARTITIONED = r"^(?P<node>.+?)(?:/_\d+|_S\d+)$"
+"""What a node is called that sends or receives between two partitions of a graph."""
+
+
+@dataclass
+class Inputs:
+    """Every input of some rows, row after row.
+
+    Attributes
+    ----------
+    row
+        The position of the row that lists the input (int64).
+    node, origin
+        Number of the node it names, and of the node that stands behind a partition's transfer
+        node (``c`` for ``c/_5``); -1 where there is none of that name (int64).
+    control
+        Whether it is a control input.
+    """
+
+    row: np.ndarray
+    node: np.ndarray
+    origin: np.ndarray
+    control: np.ndarray
+
+
+def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
+    """Read the inputs from executor labels ``name = Op(input, input:1, ^control)``.
+
+    Parameters
+    ----------
+    labels
+        Labels; those of another form have no inputs.
+    names
+        Distinct node names; a node's number is its place in them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb.analysis.dataflow.label_inputs import inputs
+    >>> found = inputs(pa.array(["d = Sum(c/_5, Const:1, ^d)"]), pa.array(["c", "Const", "d"]))
+    >>> found.node.tolist(), found.origin.tolist(), found.control.tolist()
+    ([-1, 1, 2], [0, -1, -1], [False, False, True])
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    listed = pc.struct_field(pc.extract_regex(labels.cast(pa.large_string()), _INPUTS), "inputs")
+    lists = pc.split_pattern(listed.fill_null(""), ", ")
+    row = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+    encoded = pc.list_flatten(lists).dictionary_encode()
+    texts = encoded.dictionary
+    which = encoded.indices.to_numpy(zero_copy_only=False)
+    control = pc.starts_with(texts, "^").to_numpy(zero_copy_only=False)
+    node = pc.replace_substring_regex(texts, r"^\^|:\d+$", "")
+    origin = pc.struct_field(pc.extract_regex(node, PARTITIONED), "node")
+    known = names.cast(pa.large_string())
+    node_number = numbers(node, known)
+    origin_number = numbers(origin, known)
+    real = pc.not_equal(texts, "").to_numpy(zero_copy_only=False)[which]
+    return Inputs(row[real], node_number[which][real], origin_number[which][real], control[which][real])
+
+
+def numbers(texts: pa.Array, names: pa.Array) -> np.ndarray:
+    """Return the place of each text in `names`, -1 where it is not there or null (int64)."""
+    import pyarrow.compute as pc
+
+    places = pc.index_in(texts.cast(names.type), names, skip_nulls=True).fill_null(-1)
+    found: np.ndarray = places.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found

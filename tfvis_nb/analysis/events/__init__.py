@@ -1,0 +1,1 @@
+"""Figures of single events and lanes."""

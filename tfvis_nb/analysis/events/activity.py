@@ -1,0 +1,283 @@
+"""What each event is to its step: waiting for input, launching, computing on the device, and so on.
+
+All analyses that divide time use these classes, so that their figures agree.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.communication.communication import WAITING
+from tfvis_nb.analysis.dataflow.horovod_phases import DEVICE as HOROVOD
+from tfvis_nb.core.categories import beginning, containing, is_kind, spread
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+ACTIVITIES = (
+    "none",
+    "preprocessing",
+    "runtime",
+    "host_compute",
+    "compile",
+    "h2d",
+    "launch",
+    "communication",
+    "input",
+    "d2d",
+    "d2h",
+    "device_compute",
+)
+"""Every activity; of those that happen at once, the later one counts. See `activity`."""
+
+NUMBER = {name: place for place, name in enumerate(ACTIVITIES)}
+"""The place of each activity in `ACTIVITIES`."""
+
+BY_TIME = ("preprocessing", "h2d", "communication", "input", "d2d", "d2h", "device_compute")
+"""What is of no step and has one of these activities counts to the step in whose time it happened."""
+
+HOST_TO_DEVICE = re.compile(r"H(to|2)[DA]", re.IGNORECASE)
+DEVICE_TO_HOST = re.compile(r"[DA](to|2)H", re.IGNORECASE)
+
+INPUT_WAIT = re.compile(
+    r"IteratorGetNext|OneShotIterator|QueueDequeue|^Iterator::Root$|Infeed|Unstage|ReaderRead"
+)
+"""Op types in which a step waits for its next input."""
+
+_TOKEN = re.compile(r"(?:.*/)?sync_token_q_Dequeue")
+"""The node by which a worker of ``SyncReplicasOptimizer`` waits for the others."""
+
+PIPELINE = re.compile(
+    r"(?:Make)?Iterator::|InstantiatedCapturedFunction"
+    r"|(?:Prefetch|Parallel\w+|MapAndBatch|Interleave)(?:Produce|Consume)"
+)
+"""What tf.data's own activities on host threads are called."""
+
+_OF_KIND = {
+    "op": "host_compute",
+    "kernel": "device_compute",
+    "memcpy": "d2d",
+    "memset": "device_compute",
+    "transfer": "communication",
+    "collective": "communication",
+    "host": "runtime",
+}
+_ACCELERATOR = re.compile(r"(?:^|/device:)(?!(?:XLA_)?CPU:)[A-Z_]+:\d+$")
+COPY_DONE = re.compile(r"[\w-]+-done$")
+"""Rows of a TPU in which it waits for a copy, or for what else it had begun."""
+_EXECUTOR = re.compile(r"ExecutorState::Process|(?:\[\d+\] )?GpuExecutable::Execute", re.IGNORECASE)
+_LAUNCH = re.compile(r"launch$|(?:cu|hip)\w*(?:Launch|Mem(?:cpy|set))")
+_COMPILING = re.compile(r"compil|graph_building|PTX->CUBIN|lower_sharding|OptimizeHlo", re.IGNORECASE)
+_HANDED_OVER = re.compile(r"\w+Compiler::BufferFromHostBuffer")
+_PIPELINE_LANE = re.compile(r"tf_data_")
+_NEXT_INPUT = re.compile(r"IteratorGetNext\w*::DoCompute")
+_WRAPPER = re.compile(
+    r"Eager(?:Local|Kernel)?Execute|FunctionRun|SessionRun|(?:cu|hip)\w*Synchronize|ProfilerStep"
+    r"|(?:train|test|TraceContext)[^/]*$"
+)
+_NUMBER = re.compile(r" \d+$")
+
+
+def activity(trace: Trace) -> np.ndarray:
+    """Return for each event its place in `ACTIVITIES`.
+
+    * ``device_compute``: kernels and memsets on an accelerator.
+    * ``d2h``, ``d2d``, ``h2d``: copies from, between or within, and to accelerators; ``d2d`` also those whose
+      direction is not recorded.
+    * ``input``: the step waits for its next batch, ``IteratorGetNext`` and the like.
+    * ``communication``: tensors received from other tasks; collectives of ops and of NCCL, waits included.
+    * ``launch``: calls that launch kernels and copies, executor rows of an accelerator's ops, and the
+      executor on the host (``ExecutorState::Process``) where the task has an accelerator.
+    * ``compile``: tracing and compiling functions.
+    * ``host_compute``: ops on a CPU.
+    * ``runtime``: Python, and the runtime around ops, of which nothing more is known: its own
+      work, or waiting for what it called.
+    * ``preprocessing``: the input pipeline on threads of its own, ahead of the step.
+    * ``none``: what only wraps, waits or repeats others: step markers, functions and loops as a whole,
+      ``_Recv``, the token of ``SyncReplicasOptimizer``, synchronisation, host rows that repeat an
+      executor's ops, Horovod's phases of a collective.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint8, one entry per event.
+
+    Notes
+    -----
+    The classes and their order are those of XProf (``ClassifyCpuEvent`` and ``ClassifyGpuEvent`` in
+    ``xprof/convert/xplane_to_step_events.cc``, ``EventType`` in ``xprof/utils/event_span.h``), with
+    ``communication`` in the place of its device collectives. What XProf calls host compute is here
+    ``host_compute`` and ``runtime``. XProf takes the copies of GPUs for computing, since
+    it looks for ``MemcpyHToD`` and profiles say ``MemcpyH2D``.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
+    >>> gpu = "/job:worker/replica:0/task:0/device:GPU:0"
+    >>> table = events.build({"start_ns": range(4), "duration_ns": [1] * 4, "device": ["", gpu, gpu, gpu],
+    ...                       "kind": ["op", "op", "memcpy", "kernel"],
+    ...                       "op": ["IteratorGetNext", "MatMul", "MemcpyH2D", "MatMul"]})
+    >>> [ACTIVITIES[number] for number in activity(Trace(table))]
+    ['input', 'launch', 'h2d', 'device_compute']
+    """
+    events = trace.events
+    found = spread(events["kind"], lambda kind: NUMBER[_OF_KIND.get(kind, "none")]).astype(np.uint8)
+    op, lane = events["op"], events["lane"]
+    is_op, is_host, is_copy = (is_kind(events, kind) for kind in ("op", "host", "memcpy"))
+
+    for name, pattern in (("h2d", HOST_TO_DEVICE), ("d2h", DEVICE_TO_HOST)):
+        # Some sources name the direction in the op type, some only in the lane.
+        found[is_copy & (containing(op, pattern) | containing(lane, pattern))] = NUMBER[name]
+    found[is_kind(events, "kernel") & beginning(op, COPY_DONE)] = NUMBER["none"]
+
+    on_accelerator = accelerators(events)
+    on_host = (is_op | is_host) & ~on_accelerator
+    frame = beginning(op, _EXECUTOR) & _in_tasks_of(events, on_accelerator)
+    found[(is_op & on_accelerator) | (is_host & (frame | beginning(op, _LAUNCH)))] = NUMBER["launch"]
+    # The client that JAX compiles with is called a compiler where it takes arguments, too.
+    found[on_host & containing(op, _COMPILING) & ~beginning(op, _HANDED_OVER)] = NUMBER["compile"]
+    found[on_host & (beginning(lane, _PIPELINE_LANE) | (is_host & beginning(op, PIPELINE)))] = NUMBER[
+        "preprocessing"
+    ]
+    waits = containing(op, INPUT_WAIT)
+    waits[_tokens(events, waits)] = False
+    found[is_op & beginning(op, WAITING)] = NUMBER["none"]
+    found[(is_op | (is_host & ~on_accelerator)) & waits] = NUMBER["input"]
+    if (is_host & beginning(op, _NEXT_INPUT)).any():
+        # An op that is run eagerly has its overhead in its row; of the wait there is a row inside.
+        found[np.flatnonzero(is_op & waits)[_eager(events, is_op & waits)]] = NUMBER["runtime"]
+    found[is_host & (on_accelerator | beginning(op, _WRAPPER))] = NUMBER["none"]
+    found[is_host & containing(events["device"], HOROVOD)] = NUMBER["none"]
+    found[is_host & (_markers(trace, is_host) | repeats(events))] = NUMBER["none"]
+    return found
+
+
+def accelerators(events: pd.DataFrame) -> np.ndarray:
+    """Tell which events are of a GPU or TPU: what ran there, and the executor rows of its ops.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.events.activity import accelerators
+    >>> devices = ["/device:CPU:0", "/job:worker/replica:0/task:0/device:GPU:0"]
+    >>> accelerators(events.build({"start_ns": [0, 1], "duration_ns": [1, 1], "device": devices})).tolist()
+    [False, True]
+    """
+    return containing(events["device"], _ACCELERATOR)
+
+
+def repeats(events: pd.DataFrame) -> np.ndarray:
+    """Tell which host rows repeat ops: TensorFlow 1.14 to 2.3 has an op also by the thread that ran it.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.events.activity import repeats
+    >>> table = events.build({"start_ns": range(3), "duration_ns": [1] * 3, "kind": ["op", "host", "host"],
+    ...                       "op": ["Mul", "Mul", "Session"], "lane": ["ops", "t/7", "t/7"]})
+    >>> repeats(table).tolist()
+    [False, True, False]
+    """
+    is_host = is_kind(events, "host")
+    ops = is_kind(events, "op") & spread(events["lane"], lambda lane: lane == "ops")
+    if not ops.any() or not is_host.any():
+        return np.zeros(len(events), bool)
+    width = len(events["op"].cat.categories) + 1
+    key = events["task"].cat.codes.to_numpy(np.int64) * width + events["op"].cat.codes.to_numpy()
+    mask: np.ndarray = is_host & np.isin(key, np.unique(key[ops]))
+    return mask
+
+
+def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the events of each step; of those of none, what keeps devices and pipelines busy by time.
+
+    A profiler does not link what the threads of tf.data do with the step that waits for it, nor all
+    copies with the step they are for. What is of no step and has an activity of `BY_TIME` counts to
+    the steps during which it ran: each moment to the last step that had begun.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    tuple
+        Events (int64 ids; one may occur in several steps), their step (int64, from 0) and from when to
+        when each counts (int64 ns).
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.events.activity import during_steps
+    >>> table = events.build({"start_ns": [0, 5, 20], "duration_ns": [10, 20, 10], "step": [0, -1, 1],
+    ...                       "kind": ["op", "host", "op"], "op": ["MatMul", "Iterator::Root", "MatMul"]})
+    >>> [column.tolist() for column in during_steps(Trace(table))]
+    [[0, 2, 1, 1], [0, 1, 0, 1], [0, 20, 5, 20], [10, 30, 10, 25]]
+    """
+    events = trace.events
+    start = events["start_ns"].to_numpy(np.int64)
+    end = start + events["duration_ns"].to_numpy(np.int64)
+    step = events["step"].to_numpy(np.int64)
+    inside = np.flatnonzero(step >= 0)
+    steps = trace.steps[trace.steps["step"] >= 0].sort_values("start_ns", kind="stable")
+    loose = np.flatnonzero(step < 0)
+    by_time = np.isin(trace.activity[loose], [NUMBER[name] for name in BY_TIME])
+    loose = loose[by_time & (end > start)[loose]]
+    first = steps["start_ns"].to_numpy(np.int64)
+    last = np.minimum(steps["end_ns"].to_numpy(np.int64), np.append(first[1:], np.iinfo(np.int64).max))
+    # From the last step that had begun to the last that began before the end.
+    low = np.maximum(np.searchsorted(first, start[loose], "right") - 1, 0)
+    count = np.maximum(np.searchsorted(first, end[loose], "left") - low, 0)
+    row = np.repeat(loose, count)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
+    begin, finish = np.maximum(start[row], first[place]), np.minimum(end[row], last[place])
+    real = begin < finish
+    return (
+        np.concatenate([inside, row[real]]),
+        np.concatenate([step[inside], steps["step"].to_numpy(np.int64)[place[real]]]),
+        np.concatenate([start[inside], begin[real]]),
+        np.concatenate([end[inside], finish[real]]),
+    )
+
+
+def _in_tasks_of(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
+    """Tell which events are of a task that has a chosen one."""
+    task = events["task"].cat.codes.to_numpy()
+    has = np.zeros(int(task.max(initial=0)) + 2, bool)
+    has[task[chosen]] = True
+    mask: np.ndarray = has[task]
+    return mask
+
+
+def _tokens(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
+    """Return which of the chosen events wait for other workers, not for input."""
+    rows = np.flatnonzero(chosen)
+    of_rows: np.ndarray = rows[events["name"].iloc[rows].str.fullmatch(_TOKEN.pattern).to_numpy(bool)]
+    return of_rows
+
+
+def _eager(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
+    """Tell which of the chosen events run an op eagerly."""
+    mask: np.ndarray = events["detail"][chosen].str.startswith("EagerLocalExecute: ").to_numpy(bool)
+    return mask
+
+
+def _markers(trace: Trace, is_host: np.ndarray) -> np.ndarray:
+    """Tell which host rows are what their step is called by: ``train`` for the step ``train 13``."""
+    names = {_NUMBER.sub("", label) for label in trace.step_labels.values()} - {""}
+    marked = np.zeros(len(is_host), bool)
+    if names:
+        rows = np.flatnonzero(is_host & (trace.events["step"] >= 0).to_numpy())
+        marked[rows] = trace.events["name"].iloc[rows].isin(names).to_numpy()
+    return marked

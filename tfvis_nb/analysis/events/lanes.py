@@ -1,0 +1,150 @@
+"""Which lanes a trace has, in the order they are drawn."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_LANE_ORDER = ("ops", "collective", "recv", "stream:", "memcpy", "memset", "sync")
+_NUMBER = re.compile(r"(\d+)")
+_KEYS = ["task", "device", "lane"]
+
+
+def lanes(events: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per lane, ordered as they are drawn: by task, CPUs before GPUs, ops before streams.
+
+    Parameters
+    ----------
+    events
+        An ordered event table (see `tfvis_nb.events`).
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``task``, ``device``, ``lane`` (category), ``kind`` (category; the most frequent one of the
+        lane's rows), ``events`` (int64), ``busy_ns`` (int64; time covered by at least one row),
+        ``start_ns`` and ``end_ns`` (int64; first start, last end).
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.events.lanes import lanes
+    >>> table = events.build({"start_ns": [0, 5, 30], "duration_ns": [10, 10, 1], "kind": ["op"] * 3})
+    >>> lanes(table)[["events", "busy_ns", "end_ns"]].values.tolist()
+    [[3, 16, 31]]
+    """
+    number, first = _numbered(events)
+    start = events["start_ns"].to_numpy(np.int64)
+    end = start + events["duration_ns"].to_numpy(np.int64)
+    table = events[_KEYS].take(first).reset_index(drop=True)
+    table["events"] = np.bincount(number, minlength=len(first))
+    table["start_ns"] = start[first]
+    last = start[first]
+    np.maximum.at(last, number, end)
+    table["end_ns"] = last
+    table["busy_ns"] = busy(number, start, end, len(first))
+    table["kind"] = _most_frequent(events["kind"], number, len(first))
+    places = [_place(*where) for where in zip(*(table[key].astype(str) for key in _KEYS), strict=True)]
+    order = sorted(range(len(table)), key=places.__getitem__)
+    columns = [*_KEYS, "kind", "events", "busy_ns", "start_ns", "end_ns"]
+    return table.loc[order, columns].reset_index(drop=True)
+
+
+def _numbered(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of each event's lane, as they come, and the first event of each lane."""
+    key = np.zeros(len(events), np.int64)
+    for column in _KEYS:
+        # What has none has the code -1.
+        key *= len(events[column].cat.categories) + 1
+        key += events[column].cat.codes.to_numpy() + 1
+    number, keys = pd.factorize(key)
+    first = np.zeros(len(keys), np.int64)
+    first[number[::-1]] = np.arange(len(key))[::-1]
+    return number, first
+
+
+def _most_frequent(kind: pd.Series, lane: np.ndarray, lanes: int) -> pd.Categorical:
+    """Return the kind that most events of each lane have; of several the first in the alphabet."""
+    kinds = kind.cat.categories
+    order = np.argsort(np.array(kinds, object))
+    rank = np.argsort(order)
+    width = max(len(kinds), 1)
+    counts = np.bincount(lane * width + rank[kind.cat.codes.to_numpy()], minlength=lanes * width)
+    most = counts.reshape(lanes, width).argmax(axis=1)
+    return pd.Categorical.from_codes(order[most], categories=kinds)
+
+
+def busy(lane: np.ndarray, start: np.ndarray, end: np.ndarray, lanes: int) -> np.ndarray:
+    """Return for each lane the length of the union of its intervals (int64).
+
+    Parameters
+    ----------
+    lane
+        The lane number of each interval, below `lanes`.
+    start, end
+        The intervals, int64, ordered by start.
+    lanes
+        How many lanes there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.analysis.events.lanes import busy
+    >>> busy(np.array([0, 0, 1]), np.array([0, 2, 5]), np.array([4, 6, 7]), 2).tolist()
+    [6, 2]
+    """
+    order = np.argsort(lane, kind="stable")
+    lane, start, end = lane[order], start[order], end[order]
+    reached = pd.Series(end).groupby(lane).cummax().to_numpy()
+    before = np.concatenate([start[:1], reached[:-1]])
+    first = np.concatenate([[True], lane[1:] != lane[:-1]])[: len(lane)]
+    covered = np.where(first, end - start, np.maximum(end - np.maximum(start, before), 0))
+    total = np.zeros(lanes, np.int64)
+    np.add.at(total, lane, covered)
+    return total
+
+
+def recorded_devices(trace: Trace) -> pd.Series:
+    """Return the device of each event by the name that the source has for it, as text.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> from tfvis_nb.analysis.events.lanes import recorded_devices
+    >>> text = b'''dev_stats { device: "/job:localhost/replica:0/task:0/cpu:0"
+    ...   node_stats { node_name: "a" all_start_micros: 7 all_end_rel_micros: 2 } }'''
+    >>> recorded_devices(tv.read_trace(text)).tolist()
+    ['/job:localhost/replica:0/task:0/cpu:0']
+    """
+    if trace.nested is None or "raw_device" not in trace.nested.column_names:
+        return trace.events["device"].astype(str)
+    names: pd.Series = trace.nested["raw_device"].to_pandas().astype(object)
+    # A Chrome trace tells it of the rows on streams only.
+    names = names.where(names.notna(), trace.events["device"].astype(object))
+    return names.astype(str)
+
+
+def _place(task: str, device: str, lane: str) -> tuple[object, ...]:
+    kind = next(
+        (place for place, prefix in enumerate(_LANE_ORDER) if lane.startswith(prefix)), len(_LANE_ORDER)
+    )
+    return natural(task), natural(device), kind, natural(lane)
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """Split a text so that ``task:10`` comes after ``task:9``.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.events.lanes import natural
+    >>> sorted(["task:10", "task:9"], key=natural)
+    ['task:9', 'task:10']
+    """
+    # Longer runs of digits than this are addresses, not numbers somebody counted.
+    return [(0, int(part[-18:]), "") if part.isdecimal() else (1, 0, part) for part in _NUMBER.split(text)]

@@ -1,0 +1,57 @@
+"""Where events spent their time: on a device, on the host, in the network, or where another row says so."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.dataflow.horovod_phases import DEVICE as HOROVOD
+from tfvis_nb.analysis.events.activity import accelerators, repeats
+from tfvis_nb.core.categories import beginning, containing, is_kind
+
+SIDES = ("device", "host", "network", "repeated")
+"""Every side; see `sides`."""
+
+_EXECUTOR = re.compile(r"collective$")
+
+
+def sides(events: pd.DataFrame) -> np.ndarray:
+    """Give each event its place in `SIDES`, so that within a side nothing is recorded twice.
+
+    * ``device``: kernels, copies and memsets, and collectives that are kernels.
+    * ``host``: ops, also those that only launch kernels, and calls of threads.
+    * ``network``: tensors received from other tasks, and ops that are collectives; both with their waits.
+    * ``repeated``: what other lanes have too: rows of host threads that repeat an executor's ops,
+      synchronisation within an op, a device's rows of whole steps and modules, and Horovod's phases of
+      collectives.
+
+    Parameters
+    ----------
+    events
+        An event table.
+
+    Returns
+    -------
+    numpy.ndarray
+        int64, one entry per event.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.events.location import SIDES, sides
+    >>> columns = {"start_ns": range(3), "duration_ns": [1] * 3, "kind": ["op", "kernel", "transfer"]}
+    >>> [SIDES[number] for number in sides(events.build(columns))]
+    ['host', 'device', 'network']
+    """
+    side = np.full(len(events), SIDES.index("host"))
+    on_accelerator, is_host = accelerators(events), is_kind(events, "host")
+    collective = is_kind(events, "collective")
+    of_executor = collective & beginning(events["lane"], _EXECUTOR)
+    device = is_kind(events, "kernel") | is_kind(events, "memcpy") | is_kind(events, "memset")
+    side[is_kind(events, "transfer") | collective] = SIDES.index("network")
+    side[device | (collective & on_accelerator & ~of_executor)] = SIDES.index("device")
+    again = is_host & (on_accelerator | containing(events["device"], HOROVOD))
+    side[again | repeats(events) | is_kind(events, "sync")] = SIDES.index("repeated")
+    return side

@@ -1,0 +1,158 @@
+"""Which event lies within which on its lane, and how long each ran by itself."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.communication.communication import CALLS
+from tfvis_nb.analysis.events.lanes import busy
+from tfvis_nb.core.categories import beginning, is_kind
+
+_ROUNDS = 32
+"""Rounds in which all rows look for what they lie within at once."""
+
+_SIDE_BY_SIDE = re.compile(r"(?:ops|collective|recv|sync)$|stream:|mem(?:cpy|set)\b")
+
+
+def nests(events: pd.DataFrame) -> np.ndarray:
+    """Tell which events are of a lane on which one that lies within another is a part of it.
+
+    That is so of threads, and of the lines of a TPU. An executor's ops run on several threads that
+    are not recorded, a GPU's kernels on several streams: there, events only happen at the same time.
+
+    Returns
+    -------
+    numpy.ndarray
+        bool, one entry per event.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.events.nesting import nests
+    >>> columns = {"kind": ["op", "op", "kernel"], "lane": ["ops", "python3", "stream:13"]}
+    >>> nests(events.build({"start_ns": range(3), "duration_ns": [1] * 3, **columns})).tolist()
+    [False, True, False]
+    """
+    mask: np.ndarray = is_kind(events, "host") | ~beginning(events["lane"], _SIDE_BY_SIDE)
+    return mask
+
+
+def parents(events: pd.DataFrame, among: np.ndarray | None = None) -> np.ndarray:
+    """Return for each event the innermost other one of its lane that it lies within, -1 where there is none.
+
+    Of two events with the same start and end the later row lies within the earlier one.
+
+    Parameters
+    ----------
+    events
+        An event table.
+    among
+        Which events there are (bool, one entry per event): the others have no parent and are none. All
+        unless given.
+
+    Returns
+    -------
+    numpy.ndarray
+        int64 event ids.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.events.nesting import parents
+    >>> table = events.build({"start_ns": [0, 1, 2, 6], "duration_ns": [9, 4, 1, 9], "kind": ["host"] * 4})
+    >>> parents(table).tolist()
+    [-1, 0, 1, -1]
+    """
+    parent = np.full(len(events), -1, np.int64)
+    nesting = nests(events)
+    rows = np.flatnonzero(nesting if among is None else nesting & among)
+    if not len(rows):
+        return parent
+    lane, start = _lane(events)[rows], _column(events, "start_ns")[rows]
+    end = start + _column(events, "duration_ns")[rows]
+    order = np.argsort(lane, kind="stable")
+    again = (lane[order[1:]] == lane[order[:-1]]) & (start[order[1:]] == start[order[:-1]])
+    if (again & (end[order[1:]] > end[order[:-1]])).any():
+        # A longer row that starts with a shorter one has to come first.
+        order = np.lexsort((-end, start, lane))
+    parent[rows[order]] = np.append(rows[order], -1)[_enclosing(lane[order], end[order])]
+    return parent
+
+
+def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return how long each event ran without those that lie within it on its lane.
+
+    Parameters
+    ----------
+    events, among
+        As of `parents`.
+
+    Returns
+    -------
+    tuple
+        int64 nanoseconds, one entry per event: the duration minus what the events directly within it
+        cover together, so never negative. And whether that is known (bool): it is not of functions and
+        loops as a whole in an executor's lane, whose ops have rows beside them.
+
+    Notes
+    -----
+    The times of a lane add up to what its events cover, when none overlaps another without lying
+    within it.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.analysis.events.nesting import self_times
+    >>> table = events.build({"start_ns": [0, 1, 6], "duration_ns": [10, 4, 2], "kind": ["host"] * 3})
+    >>> self_times(table)[0].tolist()
+    [4, 4, 2]
+    """
+    duration = _column(events, "duration_ns")
+    own = duration.copy()
+    parent = parents(events, among)
+    inner = np.flatnonzero(parent >= 0)
+    if len(inner):
+        start = _column(events, "start_ns")[inner]
+        own -= busy(parent[inner], start, start + duration[inner], len(events))
+    return own, ~(is_kind(events, "op") & ~nests(events) & beginning(events["op"], CALLS))
+
+
+def _column(events: pd.DataFrame, name: str) -> np.ndarray:
+    return events[name].to_numpy(np.int64)
+
+
+def _lane(events: pd.DataFrame) -> np.ndarray:
+    """Number the lanes, by task, device and lane."""
+    key = np.zeros(len(events), np.int64)
+    for name in ("task", "device", "lane"):
+        key = key * (len(events[name].cat.categories) + 1) + events[name].cat.codes.to_numpy() + 1
+    number, distinct = pd.factorize(key)
+    # Numpy sorts 16 bits in linear time.
+    return number.astype(np.uint16 if len(distinct) <= 1 << 16 else np.int64)
+
+
+def _enclosing(lane: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return for each row, ordered by lane, start and length, the place of the row it lies within, or -1."""
+    place = np.arange(len(end), dtype=np.int64)
+    outer = place - 1
+    if len(outer):
+        outer[np.append(True, lane[1:] != lane[:-1])] = -1
+    todo = place[outer >= 0]
+    for _ in range(_ROUNDS):
+        # What lies between a row and its candidate ends before the row does: so it may be skipped.
+        todo = todo[end[outer[todo]] < end[todo]]
+        outer[todo] = outer[outer[todo]]
+        todo = todo[outer[todo] >= 0]
+    if len(todo):
+        # Many rows climb over very deep nesting: in order, each skips what the one before has climbed over.
+        found, until = outer.tolist(), end.tolist()
+        for row in todo.tolist():
+            candidate, last = row - 1, until[row]
+            while candidate >= 0 and until[candidate] < last:
+                candidate = found[candidate]
+            found[row] = candidate
+        outer = np.array(found, np.int64)
+    return outer

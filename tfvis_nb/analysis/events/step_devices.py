@@ -1,0 +1,129 @@
+"""The devices of each task in each step, and what is on each: the frame of analyses by device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis.events.activity import accelerators, during_steps
+from tfvis_nb.core.categories import is_kind
+from tfvis_nb.reading.sources.files import natural
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+
+class StepDevices(NamedTuple):
+    """Places, one for each step, task and device and one for each task as a whole, and what is on them.
+
+    Attributes
+    ----------
+    table
+        For each place ``step`` (int64), ``task`` and ``device`` (category), ordered by them; the
+        device of a task as a whole is empty.
+    first, last
+        For each place when its step begins and ends (int64 ns), over all tasks.
+    whole
+        For each place the place of its task as a whole (int64).
+    nowhere
+        For each place whether it only collects what a task has on no device (bool).
+    untraced
+        For each place whether accelerators ran ops there of which no tracer says what they did (bool).
+    event, place, start, end
+        What counts to a step: event ids, their places, from when to when (int64); see
+        `tfvis_nb.analysis.events.activity.during_steps`.
+    """
+
+    table: pd.DataFrame
+    first: np.ndarray
+    last: np.ndarray
+    whole: np.ndarray
+    nowhere: np.ndarray
+    untraced: np.ndarray
+    event: np.ndarray
+    place: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+
+def step_devices(trace: Trace) -> StepDevices | None:
+    """Find the devices of each task in each step; None where no event belongs to a step.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.events.step_devices import step_devices
+    >>> table = events.build({"start_ns": [0, 5], "duration_ns": [9, 9], "kind": ["op"] * 2,
+    ...                       "device": ["CPU:0", "GPU:0"]})
+    >>> found = step_devices(Trace(table))
+    >>> found.table["device"].tolist(), found.place.tolist(), found.whole.tolist()
+    (['', 'CPU:0', 'GPU:0'], [1, 2], [0, 0, 0])
+    """
+    events = trace.events
+    event, step, start, end = during_steps(trace)
+    if not len(event):
+        return None
+    steps = trace.steps[trace.steps["step"] >= 0]
+    numbers = steps["step"].to_numpy(np.int64)
+    tasks, task = _ranked(events["task"])
+    devices, device = _ranked(events["device"])
+    # A task as a whole comes before its devices, of which the empty one is the first.
+    width = len(devices) + 1
+    key = (np.searchsorted(numbers, step) * len(tasks) + task[event]) * width + device[event] + 1
+    which, distinct = pd.factorize(key)
+    keys = np.unique(np.concatenate([distinct, distinct // width * width]))
+    place = np.asarray(np.searchsorted(keys, distinct))[which]
+    whole = np.searchsorted(keys, keys // width * width)
+    of_step, of_device = keys // width // len(tasks), keys % width
+    table = pd.DataFrame(
+        {
+            "step": numbers[of_step],
+            "task": _category(tasks, keys // width % len(tasks)),
+            "device": _category(np.append("", devices), of_device),
+        }
+    )
+    accelerator, op = accelerators(events)[event], is_kind(events, "op")[event]
+    # Not every source says on which device a kernel ran.
+    by_tracer = np.any([is_kind(events, kind) for kind in ("kernel", "memcpy", "memset")], axis=0)[event]
+    traced = np.zeros(len(keys), bool)
+    traced[whole[place[(accelerator & ~op) | by_tracer]]] = True
+    blind = place[accelerator & op]
+    blind = blind[~traced[whole[blind]]]
+    untraced = np.zeros(len(keys), bool)
+    untraced[blind] = untraced[whole[blind]] = True
+    return StepDevices(
+        table=table,
+        first=steps["start_ns"].to_numpy(np.int64)[of_step],
+        last=steps["end_ns"].to_numpy(np.int64)[of_step],
+        whole=whole,
+        nowhere=of_device == 1,
+        untraced=untraced,
+        event=event,
+        place=place,
+        start=start,
+        end=end,
+    )
+
+
+def _ranked(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return the words of a column, ``task:2`` before ``task:10``, and the place of each row's word."""
+    words = [str(word) for word in column.cat.categories]
+    ordered = sorted({"", *words}, key=natural)
+    place = {word: number for number, word in enumerate(ordered)}
+    # A missing word has the code -1, which is the last.
+    rank = np.array([*(place[word] for word in words), place[""]], np.int64)
+    return np.array(ordered, object), rank[column.cat.codes.to_numpy()]
+
+
+def _category(words: np.ndarray, codes: np.ndarray) -> pd.Categorical:
+    """Make a column of words, of which some may be equal."""
+    distinct, which = np.unique(words.astype(str), return_inverse=True)
+    return pd.Categorical.from_codes(which[codes], categories=pd.Index(distinct, dtype=event_table.TEXT))

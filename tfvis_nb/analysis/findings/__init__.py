@@ -1,0 +1,1 @@
+"""What makes the steps of a trace slow, in sentences with figures."""

@@ -1,0 +1,1 @@
+"""Why a device had nothing to do."""

@@ -1,0 +1,288 @@
+"""Why each device had nothing to do, moment by moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.critical_path.backtrack import WAITS, Pieces
+from tfvis_nb.analysis.critical_path.critical_path import final_events
+from tfvis_nb.analysis.critical_path.dependencies import LONG_SLEEP
+from tfvis_nb.analysis.dataflow.horovod_phases import DEVICE as HOROVOD
+from tfvis_nb.analysis.events.activity import ACTIVITIES, COPY_DONE, NUMBER, accelerators
+from tfvis_nb.analysis.events.step_devices import StepDevices
+from tfvis_nb.analysis.steps.utilisation import ran_on_device
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.categories import beginning, containing
+from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.intervals import union
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+FIGURES: dict[str, str] = {
+    "gap_ns": "How long a device did nothing, in ns: from the end of what ran on it to the start of the "
+    "next, from the begin of the step to the first, or from the last to the end of the step.",
+    "duration_ns": "The part of a gap that has one cause, in ns; those of a step and device add up to "
+    "idle_ns of its utilisation exactly.",
+    "input": "The step waited for its next batch, or for what the input pipeline does for it, in ns.",
+    "recv wait": "A tensor that the task was to receive was not there yet: another task made it, or had not "
+    "sent it; or the task was at a collective to which another rank was still to come, in ns.",
+    "recv transfer": "Tensors were being received, or a collective moved data, in ns; of a collective of "
+    "which the other ranks are not in the trace, all of it.",
+    "late launch": "The host had not yet launched what came next, or only just, in ns: it executed and "
+    "launched ops.",
+    "dependency on another device": "What came next, or the rest of the step, waited for another device "
+    "or for another task, in ns.",
+    "kernel gap": "What came next was launched in time; the device took this long to go on to it, in ns.",
+    "copy": "The device itself waited for a copy that it had begun, such as in copy-done of a TPU, in ns.",
+    "host": "The host did something else than launching, such as Python, ops on a CPU or compiling, in ns.",
+    "unknown": "Nothing recorded says what was waited for, in ns; also while the host was to go on and no "
+    "row of it says what it did.",
+}
+"""What the columns and causes of gaps are."""
+
+CAUSES = tuple(FIGURES)[2:]
+"""Every cause; see `FIGURES`."""
+
+_CAUSE = {name: place for place, name in enumerate(CAUSES)}
+_COLUMNS = {
+    "step": "int64",
+    "task": "category",
+    "device": "category",
+    "start_ns": "int64",
+    "duration_ns": "int64",
+    "cause": "category",
+    "cause_event": "int64",
+    "gap": "int64",
+    "gap_ns": "int64",
+}
+_OF_WAIT = {
+    "transfer_wait": "recv wait",
+    "launch_latency": "late launch",
+    "kernel_gap": "kernel gap",
+    "unknown": "unknown",
+}
+_OF_ACTIVITY = {
+    "preprocessing": "input",
+    "input": "input",
+    "runtime": "host",
+    "host_compute": "host",
+    "compile": "host",
+    "none": "host",
+    "launch": "late launch",
+    "communication": "recv transfer",
+}
+
+
+class _Idle(NamedTuple):
+    """Stretches in which a device did nothing: where, from when to when, and what ended it."""
+
+    place: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    event: np.ndarray
+
+
+@checked
+def idle_gaps(trace: Trace) -> pd.DataFrame:
+    """Return when each device had nothing to do, and why.
+
+    What ended a gap had waited for something: walking back from its start as along a critical path,
+    `tfvis_nb.analysis.critical_path.backtrack.Walks.back`, tells what happened during the gap. After the last event of a
+    device that walk begins at the end of the step.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per gap and cause, the longest gap first, in a gap by time: ``step`` (int64), ``task``,
+        ``device`` (category), ``start_ns``, ``duration_ns`` (int64), ``cause`` (category of `CAUSES`),
+        ``cause_event`` (int64 id: what took most of that time), ``gap`` (int64, from 0) and ``gap_ns``
+        (int64). Devices are accelerators, and the CPUs of tasks that have none. `cannot_say` where no
+        device of a step has a row that says what it did.
+
+    Notes
+    -----
+    A device is idle when nothing keeps it busy as `tfvis_nb.analysis.steps.utilisation.utilisation` has it, so
+    all durations of a step and device add up to its ``idle_ns``. Holistic Trace Analysis tells causes of
+    gaps apart by whether a kernel was launched before the one ahead of it ended
+    (``hta/analyzers/breakdown_analysis.py``), as ``late launch`` and ``kernel gap`` here.
+
+    At a collective a rank waits until the last one has come, as `tfvis_nb.analysis.communication.collective_arrivals.arrivals` has
+    it; that is ``recv wait`` and its event the rank's own collective, what follows ``recv transfer``.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.idle.gaps import idle_gaps
+    >>> gpu = "/job:worker/replica:0/task:0/device:GPU:0"
+    >>> table = events.build({
+    ...     "start_ns": [0, 50, 70, 80], "duration_ns": [60, 40, 10, 20], "scheduled_ns": [0, 50, 55, 60],
+    ...     "kind": ["op", "op", "kernel", "kernel"], "op": ["IteratorGetNext", "Sum", "Sum", "Sum"],
+    ...     "name": ["next", "sum", "sum", "sum"], "lane": ["ops", "ops", "stream:1", "stream:1"],
+    ...     "device": ["/job:worker/replica:0/task:0/device:CPU:0", gpu, gpu, gpu],
+    ...     "detail": ["next = IteratorGetNext()", "sum = Sum(next)", "", ""],
+    ... })
+    >>> idle_gaps(Trace(table))[["duration_ns", "cause", "cause_event", "gap_ns"]].values.tolist()
+    [[50, 'input', 0, 70], [20, 'late launch', 2, 70]]
+    """
+    here = trace.step_devices
+    shown = np.zeros(0, bool) if here is None else _shown(trace, here)
+    if here is None or not shown.any():
+        return cannot_say(_COLUMNS, "what a device did is known of no step")
+    idle = _idle(trace, here, shown)
+    pieces = trace.walks.back(idle.event, idle.end, idle.start)
+    pieces, cause = _with_waits(trace, here, idle, pieces, _causes(trace, here, idle, pieces))
+    # Pieces of one cause, one behind the other, are one row; the longest of them names the event.
+    new = np.append(True, (pieces.walk[1:] != pieces.walk[:-1]) | (cause[1:] != cause[:-1]))[: len(cause)]
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], len(new))[: len(first)] - 1
+    group = np.cumsum(new) - 1
+    longest = np.lexsort((pieces.start - pieces.end, group))[first]
+    gap = pieces.walk[first]
+    table = here.table.take(idle.place[gap]).reset_index(drop=True)
+    table["start_ns"] = pieces.start[last]
+    table["duration_ns"] = pieces.end[first] - pieces.start[last]
+    causes = pd.CategoricalDtype(list(CAUSES))
+    table["cause"] = pd.Categorical.from_codes(cause[first].astype(np.int8), dtype=causes)
+    table["cause_event"] = pieces.event[longest]
+    table["gap"] = gap
+    table["gap_ns"] = (idle.end - idle.start)[gap]
+    order = np.lexsort((table["start_ns"], gap, -table["gap_ns"]))
+    return table.take(order).reset_index(drop=True)
+
+
+def _shown(trace: Trace, here: StepDevices) -> np.ndarray:
+    """Tell which places have gaps: accelerators, and the CPU of tasks without any."""
+    device, task = here.table["device"], here.table["task"].cat.codes.to_numpy()
+    accelerator = np.zeros(len(device), bool)
+    accelerator[here.place[accelerators(trace.events)[here.event]]] = True
+    with_accelerator = np.isin(task, task[accelerator])
+    cpu = ~with_accelerator & ~containing(device, HOROVOD) & (device != "").to_numpy()
+    shown: np.ndarray = (accelerator | cpu) & ~here.untraced
+    return shown
+
+
+def _idle(trace: Trace, here: StepDevices, shown: np.ndarray) -> _Idle:
+    """Find the gaps of the places shown, and what ended each."""
+    ran = np.flatnonzero(ran_on_device(trace, here) & shown[here.place] & (here.end > here.start))
+    ran = ran[np.lexsort((-here.end[ran], here.start[ran], here.place[ran]))]
+    place, start = here.place[ran], here.start[ran]
+    first = np.append(True, place[1:] != place[:-1])[: len(ran)]
+    reached = pd.Series(here.end[ran]).groupby(place).cummax().to_numpy(np.int64)
+    free = np.where(first, here.first[place], np.append(0, reached[:-1])[: len(ran)])
+    gaps = np.flatnonzero(free < start)
+    # After its last event, and where there was none, a device is idle until the end of the step.
+    places = np.flatnonzero(shown)
+    until = here.first.copy()
+    np.maximum.at(until, place, reached)
+    tails = places[until[places] < here.last[places]]
+    final = final_events(trace, here.table["step"].to_numpy(np.int64)[tails])
+    return _Idle(
+        np.concatenate([place[gaps], tails]),
+        np.concatenate([free[gaps], until[tails]]),
+        np.concatenate([start[gaps], here.last[tails]]),
+        np.concatenate([here.event[ran[gaps]], final]),
+    )
+
+
+def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: Pieces) -> np.ndarray:
+    """Return the place in `CAUSES` of each piece."""
+    walks = trace.walks
+    times, event = walks.times, pieces.event
+    on_device = times.device[event]
+    of_activity = np.array([_CAUSE[_OF_ACTIVITY.get(name, "unknown")] for name in ACTIVITIES])
+    doing = of_activity[walks.activity[event]]
+    # What is about to begin is late; who launches for a device is late with that.
+    of_wait = np.array([_CAUSE.get(_OF_WAIT.get(wait, ""), -1) for wait in WAITS])
+    waiting = of_wait[np.maximum(pieces.wait, 0)]
+    late = np.where(on_device, _CAUSE["late launch"], doing)
+    running = np.where(on_device, _CAUSE["unknown"], doing)
+    cause = np.where(pieces.wait < 0, running, np.where(waiting < 0, late, waiting))
+    place = idle.place[pieces.walk]
+    other = on_device & (times.place[event] != _codes(trace, here, "device")[place])
+    remote = times.task[event] != _codes(trace, here, "task")[place]
+    cause[(pieces.wait < 0) & on_device & beginning(trace.events["op"], COPY_DONE)[event]] = _CAUSE["copy"]
+    cause[_silent(trace, here, place, pieces) & ~on_device] = _CAUSE["unknown"]
+    cause[other | remote] = _CAUSE["dependency on another device"]
+    received = _after(pieces.walk, times.received[event] & ~remote)
+    cause[remote & received] = _CAUSE["recv wait"]
+    return cause
+
+
+def _with_waits(
+    trace: Trace, here: StepDevices, idle: _Idle, pieces: Pieces, cause: np.ndarray
+) -> tuple[Pieces, np.ndarray]:
+    """Cut pieces where the last rank came to a collective: until then those before it waited."""
+    times, arrived = trace.walks.times, trace.arrivals
+    waited = arrived["wait_ns"].to_numpy(np.int64, na_value=0)
+    if not waited.any():
+        return pieces, cause
+    came = times.start.copy()
+    came[arrived["event"].to_numpy(np.int64)] += waited
+    # What the last rank did is on the walk, too: the piece before that is the collective left for it.
+    own = times.task[pieces.event] == _codes(trace, here, "task")[idle.place[pieces.walk]]
+    left = np.maximum.accumulate(np.where(own, np.arange(len(own)), 0))
+    at = _around(times.parent, pieces.event, came > times.start)[left]
+    waits = cause == np.where(own, _CAUSE["recv transfer"], _CAUSE["dependency on another device"])
+    waits &= (at >= 0) & own[left] & (pieces.walk[left] == pieces.walk)
+    first, last = np.maximum(times.start[at], pieces.start), np.minimum(came[at], pieces.end)
+    waits &= first < last
+    # Going back: what came after the wait, the wait, what was before it.
+    moments = np.stack([pieces.end, last, first, pieces.start], 1)
+    moments[~waits, 1:3] = pieces.start[~waits][:, None]
+    row, part = np.divmod(np.flatnonzero(moments[:, :-1] != moments[:, 1:]), 3)
+    waiting = part == 1
+    cut = Pieces(*(column[row] for column in pieces))._replace(
+        start=moments[row, part + 1],
+        end=moments[row, part],
+        event=np.where(waiting, at[row], pieces.event[row]),
+    )
+    return cut, np.where(waiting, _CAUSE["recv wait"], cause[row])
+
+
+def _around(parent: np.ndarray, event: np.ndarray, mark: np.ndarray) -> np.ndarray:
+    """Return the innermost marked event that each is or lies within on its thread, -1 for none."""
+    found = event.copy()
+    while (on := np.flatnonzero((found >= 0) & ~mark[found])).size:
+        found[on] = parent[found[on]]
+    return found
+
+
+def _silent(trace: Trace, here: StepDevices, place: np.ndarray, pieces: Pieces) -> np.ndarray:
+    """Tell which pieces are long waits of the host, during most of which it has no row at all.
+
+    A thread that wakes up after so long was woken by something that is not recorded.
+    """
+    between = [WAITS.index("scheduling"), WAITS.index("queueing")]
+    long = np.flatnonzero(np.isin(pieces.wait, between) & (pieces.end - pieces.start > LONG_SLEEP))
+    silent = np.zeros(len(place), bool)
+    if not len(long):
+        return silent
+    rows = np.flatnonzero((~trace.walks.times.device & (trace.activity != NUMBER["none"]))[here.event])
+    active = union(here.whole[here.place[rows]], here.start[rows], here.end[rows])
+    worked = covered(active, here.whole[place[long]], pieces.start[long], pieces.end[long])
+    silent[long] = 2 * worked < (pieces.end - pieces.start)[long]
+    return silent
+
+
+def _after(walk: np.ndarray, mark: np.ndarray) -> np.ndarray:
+    """Tell which pieces come after a marked one of their walk, going back in time."""
+    passed = np.cumsum(mark)
+    first = np.flatnonzero(np.append(True, walk[1:] != walk[:-1])[: len(walk)])
+    before = np.repeat(passed[first] - mark[first], np.diff(np.append(first, len(walk))))
+    return passed > before
+
+
+def _codes(trace: Trace, here: StepDevices, column: str) -> np.ndarray:
+    """Return for each place the number that the event table has for its device or task."""
+    codes = trace.events[column].cat.categories.get_indexer(pd.Index(here.table[column].astype(object)))
+    return np.asarray(codes, np.int64)

@@ -1,0 +1,256 @@
+"""How far each accelerator waits for the host to launch its work, and the stretches in which it does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
+from tfvis_nb.analysis.idle.launch_gaps import gaps_between, on_devices, why_unknown
+from tfvis_nb.analysis.unavailable import cannot_say
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+FIGURES: dict[str, str] = {
+    "step_ns": "Latest end minus earliest start of all events of the step, on all tasks, in ns.",
+    "busy_ns": "Time in which at least one kernel, copy, memset or collective ran on the device, in ns.",
+    "launching_ns": "Time in which the device had nothing to do while the host was launching: sum over its "
+    "gaps, up to the late launch, in ns.",
+    "latency_ns": "Time from the begin of a late launch to the begin of what it launched: sum over the gaps "
+    "of the device, in ns.",
+    "elsewhere_ns": "Time in which the device had nothing to do and the host launched nothing: sum over its "
+    "gaps, up to the late launch, in ns.",
+    "queued_ns": "Time in which nothing ran though the next event had been launched before the gap, in ns.",
+    "unknown_ns": "Gaps before events of which the launch is not recorded, in ns.",
+    "before_ns": "From the begin of the step to the first event on the device, in ns.",
+    "after_ns": "From the last end on the device to the end of the step, in ns.",
+    "launches": "Number of events on the device.",
+    "late": "Number of events that were launched when everything before on the device had ended.",
+    "launch_share": "(launching_ns + latency_ns) / step_ns, from 0 to 1: what faster launching could save "
+    "at most.",
+    "duration_ns": "Length of a stretch, in ns: from the begin of its first late gap to the end of its last.",
+    "late_ns": "launching_ns + latency_ns + elsewhere_ns of the stretch's gaps, in ns.",
+    "share": "late_ns / duration_ns, more than 0.5.",
+    "ops": "The op types of the stretch that the device waited for longest, the longest first.",
+}
+
+PARTS = ("busy_ns", *GAP_PARTS, "before_ns", "after_ns")
+"""The columns of `launch_bound` whose sum is ``step_ns``, to the nanosecond."""
+
+_WHERE = {"step": "int64", "task": "category", "device": "category"}
+_COLUMNS = (
+    _WHERE
+    | {"step_ns": "int64"}
+    | dict.fromkeys(PARTS, "int64")
+    | {"launches": "int64", "late": "int64", "launch_share": "float64"}
+)
+_STRETCH = (
+    _WHERE
+    | {"start_ns": "int64", "duration_ns": "int64", "late_ns": "int64"}
+    | {"launching_ns": "int64", "latency_ns": "int64", "elsewhere_ns": "int64"}
+    | {"late": "int64", "share": "float64", "ops": "str"}
+)
+_LATE = ["launching_ns", "latency_ns", "elsewhere_ns"]
+_MOST_OPS = 3
+
+
+@checked
+def launch_bound(trace: Trace) -> pd.DataFrame:
+    """Divide each step of each accelerator into running and waiting, for the launch or for something else.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per step, task and device: ``step`` (int64), ``task``, ``device`` (category), ``step_ns``,
+        `PARTS` (int64 ns), ``launches``, ``late`` (int64) and ``launch_share`` (float64), as in
+        `FIGURES`. `cannot_say` where no GPU has rows of its own, or none says when it was launched.
+
+    Notes
+    -----
+    Where ``launch_share`` is large the host prepares work more slowly than the device does it: small ops,
+    Python between them. Where ``elsewhere_ns`` is, launches are late since the host did something else. What
+    makes a launch late says `tfvis_nb.analysis.idle.launch_gaps.launch_gaps`.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.idle.launch_bound import launch_bound
+    >>> table = events.build({"start_ns": [0, 10, 30], "duration_ns": [28, 9, 5], "lane": ["ops", "s", "s"],
+    ...                       "kind": ["op", "kernel", "kernel"], "device": ["GPU:0"] * 3,
+    ...                       "scheduled_ns": [None, 2, 27]})
+    >>> found = launch_bound(Trace(table)).loc[0]
+    >>> [int(found[name]) for name in ("busy_ns", "launching_ns", "latency_ns", "before_ns", "step_ns")]
+    [14, 8, 3, 10, 35]
+    """
+    ran = on_devices(trace)
+    if reason := why_unknown(ran):
+        return cannot_say(_COLUMNS, reason)
+    assert ran is not None
+    gaps = gaps_between(trace, ran)
+    here, places = ran.here, len(ran.here.table)
+    sums = {part: _added_up(gaps["place"], gaps[part], places) for part in GAP_PARTS}
+    first, last = np.full(places, np.iinfo(np.int64).max), np.full(places, np.iinfo(np.int64).min)
+    np.minimum.at(first, ran.place, ran.start)
+    np.maximum.at(last, ran.place, ran.end)
+    rows = np.flatnonzero(last >= first)
+    idle = np.sum(list(sums.values()), axis=0)
+    table = here.table.take(rows).reset_index(drop=True)
+    table["step_ns"] = (here.last - here.first)[rows]
+    table["busy_ns"] = last[rows] - first[rows] - idle[rows]
+    for part, total in sums.items():
+        table[part] = total[rows]
+    table["before_ns"] = (first - here.first)[rows]
+    table["after_ns"] = (here.last - last)[rows]
+    table["launches"] = np.bincount(ran.place, minlength=places)[rows]
+    table["late"] = _added_up(gaps["place"], _is_late(gaps), places)[rows]
+    waited = table["launching_ns"] + table["latency_ns"]
+    table["launch_share"] = np.where(table["step_ns"] > 0, waited / table["step_ns"].clip(lower=1), np.nan)
+    return table
+
+
+@checked
+def launch_stretches(trace: Trace) -> pd.DataFrame:
+    """Return the stretches of time in which an accelerator mostly waited for late launches.
+
+    A stretch begins and ends with a late gap. Counted from either of its ends to anywhere in it, more than
+    half of the time is late gaps; and no longer range of time is like that.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per stretch, the one with the largest ``late_ns`` first: ``step`` (int64), ``task``,
+        ``device`` (category), ``start_ns``, ``duration_ns``, ``late_ns``, ``launching_ns``, ``latency_ns``,
+        ``elsewhere_ns``, ``late`` (int64), ``share`` (float64), ``ops`` (str; at most three, with
+        commas between). `cannot_say` as `launch_bound`.
+
+    Notes
+    -----
+    The maximal scoring subsequences of Ruzzo and Tompa (ISMB 1999), where a nanosecond of a late gap
+    counts 1 and any other -1.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.idle.launch_bound import launch_stretches
+    >>> table = events.build({"start_ns": [0, 10, 30, 90], "duration_ns": [3, 4, 5, 1], "lane": ["s"] * 4,
+    ...                       "kind": ["kernel"] * 4, "device": ["GPU:0"] * 4, "op": ["A", "B", "C", "D"],
+    ...                       "scheduled_ns": [0, 9, 27, 5]})
+    >>> launch_stretches(Trace(table))[["start_ns", "duration_ns", "late", "ops"]].values.tolist()
+    [[3, 27, 2, 'C, B']]
+    """
+    ran = on_devices(trace)
+    if reason := why_unknown(ran):
+        return cannot_say(_STRETCH, reason)
+    assert ran is not None
+    gaps = gaps_between(trace, ran)
+    gaps = gaps[_is_late(gaps)].reset_index(drop=True)
+    begin, length = gaps["start_ns"].to_numpy(), gaps["duration_ns"].to_numpy()
+    place = gaps["place"].to_numpy()
+    first, last = _stretches(place, begin, begin + length)
+    table = ran.here.table.take(place[first]).reset_index(drop=True)
+    table["start_ns"] = begin[first]
+    table["duration_ns"] = (begin + length)[last] - begin[first]
+    table["late_ns"] = np.add.reduceat(length, first) if len(first) else length
+    for name in _LATE:
+        column = gaps[name].to_numpy()
+        table[name] = np.add.reduceat(column, first) if len(first) else column
+    table["late"] = last - first + 1
+    table["share"] = table["late_ns"] / table["duration_ns"]
+    op = trace.events["op"].iloc[gaps["event"].to_numpy()]
+    table["ops"] = pd.array(_most(op, np.repeat(np.arange(len(first)), last - first + 1), length, len(first)))
+    table["ops"] = table["ops"].astype(event_table.TEXT)
+    order = np.argsort(-table["late_ns"].to_numpy(), kind="stable")
+    return table.loc[order, list(_STRETCH)].reset_index(drop=True)
+
+
+def _is_late(gaps: pd.DataFrame) -> np.ndarray:
+    late: np.ndarray = (gaps["queued_ns"] + gaps["unknown_ns"] == 0).to_numpy()
+    return late
+
+
+def _added_up(place: pd.Series, amount: pd.Series | np.ndarray, places: int) -> np.ndarray:
+    total = np.zeros(places, np.int64)
+    np.add.at(total, place.to_numpy(), np.asarray(amount, np.int64))
+    return total
+
+
+def _stretches(place: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Join gaps, ordered by place and time, to stretches; return the first and the last gap of each."""
+    first = last = np.arange(len(place))
+    score = end - begin
+    while len(first) > 1:
+        # Neighbours that are both longer than what is between them belong together, whatever is around.
+        between = begin[first[1:]] - end[last[:-1]]
+        joins = (place[first[1:]] == place[last[:-1]]) & (between < score[1:]) & (between < score[:-1])
+        if not joins.any():
+            break
+        head = np.flatnonzero(np.append(True, ~joins))
+        score = np.add.reduceat(score - np.append(0, np.where(joins, between, 0)), head)
+        first, last = first[head], last[np.append(head[1:], len(first)) - 1]
+    found = _maximal(place[first], begin[first], end[last], score)
+    return first[[stretch.first for stretch in found]], last[[stretch.last for stretch in found]]
+
+
+class _Stretch(NamedTuple):
+    """A candidate: its parts, the sum of all scores before and after it, and the nearest before with less."""
+
+    first: int
+    last: int
+    before: int
+    after: int
+    less: int
+
+
+def _maximal(place: np.ndarray, begin: np.ndarray, end: np.ndarray, score: np.ndarray) -> list[_Stretch]:
+    """Return the maximal scoring subsequences; what is between two parts scores minus its length."""
+    found: list[_Stretch] = []
+    columns = (place.tolist(), begin.tolist(), end.tolist(), score.tolist())
+    there, total, reached, low = -1, 0, 0, 0
+    for number, (at, start, stop, gain) in enumerate(zip(*columns, strict=True)):
+        if at != there:
+            there, total, reached, low = at, 0, start, len(found)
+        before = total - (start - reached)
+        total, reached = before + gain, stop
+        first, less = number, len(found) - 1
+        while True:
+            while less >= low and found[less].before >= before:
+                less = found[less].less
+            if less < low or found[less].after >= total:
+                break
+            first, before = found[less].first, found[less].before
+            del found[less:]
+            less = len(found) - 1
+        found.append(_Stretch(first, number, before, total, less))
+    return found
+
+
+def _most(op: pd.Series, stretch: np.ndarray, amount: np.ndarray, stretches: int) -> list[str]:
+    """Name for each stretch the ops with the largest amounts."""
+    codes = op.cat.codes.to_numpy(np.int64)
+    words = [*(str(word) for word in op.cat.categories), ""]
+    width = len(words)
+    pair, pairs = pd.factorize(stretch * width + codes % width)
+    total = np.zeros(len(pairs), np.int64)
+    np.add.at(total, pair, amount)
+    of = pairs // width
+    order = np.lexsort((-total, of))
+    rank = np.arange(len(order)) - np.searchsorted(of[order], of[order])
+    ops: list[list[str]] = [[] for _ in range(stretches)]
+    for place in order[rank < _MOST_OPS].tolist():
+        ops[of[place]].append(words[pairs[place] % width])
+    return [", ".join(filter(None, names)) for names in ops]

@@ -1,0 +1,201 @@
+"""The gaps in which an accelerator did nothing, and how far each is due to a late launch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.events.activity import NUMBER, accelerators
+from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.step_devices import StepDevices
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.intervals import Segments, union
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+NO_DEVICE = "the trace has no rows of what a GPU ran in a step"
+NO_LAUNCHES = "the trace does not say when the host launched what the GPU ran"
+
+FIGURES: dict[str, str] = {
+    "launching_ns": "Of a gap between two events on a device that ends with one launched after the first had "
+    "ended: from then to the launch, the time in which the host launched or the executor of the device's ops "
+    "was active, in ns.",
+    "elsewhere_ns": "Of such a gap, up to the launch: the rest, in which the host launched nothing, in ns.",
+    "latency_ns": "Of such a gap: from the begin of the launch to the begin of what was launched, in ns.",
+    "queued_ns": "The whole gap, in ns, if what ends it was launched before the gap began: it waited for "
+    "something else than its launch.",
+    "unknown_ns": "The whole gap, in ns, if it is not recorded when the event that ends it was launched.",
+}
+
+PARTS = tuple(FIGURES)
+"""The columns whose sum is ``duration_ns``, to the nanosecond."""
+
+_COLUMNS = (
+    {"step": "int64", "task": "category", "device": "category", "start_ns": "int64", "duration_ns": "int64"}
+    | dict.fromkeys(PARTS, "int64")
+    | {"event": "int64"}
+)
+
+
+@checked
+def launch_gaps(trace: Trace) -> pd.DataFrame:
+    """Return the gaps between what accelerators ran in a step, and what of each is due to its launch.
+
+    A gap is late when the event that ends it was launched after everything before on the device had ended:
+    with nothing to do, the device waited for the host. Of several events that end it together the one
+    that was launched first counts.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per gap, ordered by step, task, device and time: ``step`` (int64), ``task``, ``device``
+        (category), ``start_ns``, ``duration_ns`` and `PARTS` (int64 ns), and ``event`` (int64), which
+        ended it. What is before the first event of a device in a step, and after the last, is no gap.
+        `cannot_say` where no GPU has rows of its own, or none says when it was launched.
+
+    Notes
+    -----
+    The late gaps are those of "host wait" in Holistic Trace Analysis (``get_idle_time_breakdown`` in
+    ``hta/analyzers/breakdown_analysis.py``), but of a device instead of each stream, and measured from
+    the latest end of all events before. ``RunMetadata`` has the GPU's times in whole
+    microseconds, cut off, so that gaps may seem a microsecond longer than they were.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.idle.launch_gaps import launch_gaps
+    >>> table = events.build({"start_ns": [0, 10, 30], "duration_ns": [5, 9, 5], "lane": ["ops", "s", "s"],
+    ...                       "kind": ["op", "kernel", "kernel"], "device": ["GPU:0"] * 3,
+    ...                       "scheduled_ns": [None, 2, 27]})
+    >>> launch_gaps(Trace(table))[["start_ns", "duration_ns", "elsewhere_ns", "latency_ns"]].values.tolist()
+    [[19, 11, 8, 3]]
+    """
+    ran = on_devices(trace)
+    if reason := why_unknown(ran):
+        return cannot_say(_COLUMNS, reason)
+    assert ran is not None
+    gaps = gaps_between(trace, ran)
+    where = ran.here.table.take(gaps.pop("place").to_numpy()).reset_index(drop=True)
+    return pd.concat([where, gaps], axis=1)
+
+
+def why_unknown(ran: OnDevices | None) -> str:
+    """Say why nothing is known of late launches; empty when something is."""
+    if ran is None:
+        return NO_DEVICE
+    return "" if ran.launched.any() else NO_LAUNCHES
+
+
+@checked
+def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
+    """Return the gaps of `launch_gaps`, each with the number of its ``place`` instead of its name.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    ran
+        What `on_devices` found there.
+    """
+    again = np.append(False, ran.place[1:] == ran.place[:-1])
+    rows = np.flatnonzero(again & (ran.start > ran.reached))
+    place, since, start = ran.place[rows], ran.reached[rows], ran.start[rows]
+    known, launch = ran.launched[rows], ran.launch[rows]
+    late = known & (launch >= since)
+    # A clock that was repaired may have a launch a little after the begin of what it launched.
+    until = np.where(late, np.minimum(launch, start), since)
+    launching = covered(_launching(trace, ran.here), ran.here.whole[place], since, until)
+    gap = start - since
+    return pd.DataFrame(
+        {
+            "place": place,
+            "start_ns": since,
+            "duration_ns": gap,
+            "launching_ns": launching,
+            "elsewhere_ns": until - since - launching,
+            "latency_ns": np.where(late, start - until, 0),
+            "queued_ns": np.where(known & ~late, gap, 0),
+            "unknown_ns": np.where(known, 0, gap),
+            "event": ran.event[rows],
+        }
+    )
+
+
+class OnDevices(NamedTuple):
+    """What accelerators ran in steps, ordered by place, start and launch.
+
+    Attributes
+    ----------
+    here
+        The places; see `tfvis_nb.analysis.events.step_devices.StepDevices`.
+    event, place, start, end
+        As there.
+    reached
+        The latest end of all events before on the place; of no meaning for the first of a place (int64 ns).
+    launched, launch
+        Whether it is known when the event was launched (bool), and when (int64 ns).
+    """
+
+    here: StepDevices
+    event: np.ndarray
+    place: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    reached: np.ndarray
+    launched: np.ndarray
+    launch: np.ndarray
+
+
+@checked
+def on_devices(trace: Trace) -> OnDevices | None:
+    """Return what accelerators ran in steps; None where nothing is recorded of that.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.idle.launch_gaps import on_devices
+    >>> on_devices(Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))) is None
+    True
+    """
+    here = trace.step_devices
+    if here is None:
+        return None
+    events = trace.events
+    runs = accelerators(events) & (sides(events) == SIDES.index("device"))
+    rows = np.flatnonzero((runs & (trace.activity != NUMBER["none"]))[here.event])
+    if not len(rows):
+        return None
+    scheduled = events["scheduled_ns"]
+    launched = scheduled.notna().to_numpy()[here.event[rows]]
+    launch = scheduled.to_numpy(np.int64, na_value=0)[here.event[rows]]
+    place, start, end = here.place[rows], here.start[rows], here.end[rows]
+    order = np.lexsort((np.where(launched, launch, np.iinfo(np.int64).max), start, place))
+    rows, launched, launch = rows[order], launched[order], launch[order]
+    place, start, end = place[order], start[order], end[order]
+    reached = pd.Series(end).groupby(place).cummax().to_numpy()
+    return OnDevices(
+        here=here,
+        event=here.event[rows],
+        place=place,
+        start=start,
+        end=end,
+        reached=np.concatenate([start[:1], reached[:-1]]),
+        launched=launched,
+        launch=launch,
+    )
+
+
+def _launching(trace: Trace, here: StepDevices) -> Segments:
+    """Return when each task of each step was launching; its group is the place of the task as a whole."""
+    rows = np.flatnonzero((trace.activity == NUMBER["launch"])[here.event])
+    return union(here.whole[here.place[rows]], here.start[rows], here.end[rows])

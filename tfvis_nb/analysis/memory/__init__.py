@@ -1,0 +1,1 @@
+"""Memory of each allocator over time and by op."""

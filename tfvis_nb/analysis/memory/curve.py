@@ -1,0 +1,226 @@
+"""How much memory each allocator had given out over time, and at most.
+
+TensorFlow's ``timeline.py`` adds up the outputs of ops from the start of the op that made them,
+and so counts a buffer that is handed on from op to op once for each, and variables at every read.
+Here allocations and frees are added up as they were recorded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.memory.from_profile import memory_events
+from tfvis_nb.analysis.memory.from_run_metadata import NEVER, bytes_in_use
+from tfvis_nb.analysis.memory.lifetimes import joined
+from tfvis_nb.analysis.unavailable import cannot_say, why_not
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+FIGURES: dict[str, str] = {
+    "bytes": "Bytes that an allocator had given out: of a RunMetadata the sum of its allocation records from "
+    "the begin of the step on, without variables, changes within one microsecond added up; of a profile "
+    "bytes_allocated of its allocation events, with variables.",
+    "peak_bytes": "The largest of `bytes` of an allocator in a step; of a profile, over all of it.",
+    "at_ns": "Epoch nanoseconds at which the peak is reached first.",
+    "at_step": "The step that had begun last of those during which the peak is reached; missing where it is "
+    "reached during none.",
+    "alive": "Number of buffers allocated at or before the peak and not freed until after it.",
+    "alive_bytes": "Sum of the bytes of the buffers alive at the peak: of a RunMetadata equal to the peak, "
+    "of a profile less by what was allocated before it began.",
+    "in_use_bytes": "The most bytes that the allocator itself said were in use, with variables: of a "
+    "RunMetadata allocator_bytes_in_use at the end of the step's ops, of a profile peak_bytes.",
+}
+
+WHERE = ("step", "task", "allocator")
+"""The columns that say which curve a row is of."""
+
+_WHERE = {"step": "int32", "task": "category", "allocator": "category"}
+_CURVE = {**_WHERE, "time_ns": "int64", "bytes": "int64"}
+_PEAKS = {
+    **_WHERE,
+    "peak_bytes": "int64",
+    "at_ns": "int64",
+    "at_step": "Int64",
+    "alive": "Int64",
+    "alive_bytes": "Int64",
+    "in_use_bytes": "Int64",
+}
+
+
+@checked
+def memory_curve(trace: Trace) -> pd.DataFrame:
+    """Return how much each allocator had given out, whenever that changed.
+
+    Parameters
+    ----------
+    trace
+        Any trace with allocation records (``RunMetadata``) or allocation events (a profile).
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``step`` (int32; -1 for a profile, whose curve does not begin anew at a step), ``task`` and
+        ``allocator`` (category), ``time_ns`` (int64 epoch nanoseconds) and ``bytes`` (int64; from that
+        time on), ordered by step, task, allocator and time. `cannot_say` when neither was recorded.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.memory.curve import memory_curve
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"]})
+    >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
+    >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
+    >>> memory_curve(trace)[["time_ns", "bytes"]].values.tolist()
+    [[1000, 256], [2000, 320], [5000, 64]]
+    """
+    buffers = trace.lifetimes
+    tables = []
+    if (buffers["step"] >= 0).any():
+        tables.append(_added_up(buffers[buffers["step"] >= 0]))
+    told = memory_events(trace)
+    if told is not None and told["in_use"].notna().any():
+        tables.append(_told(told))
+    if not tables:
+        reason = "the profile's allocation events do not tell how much is given out"
+        return cannot_say(_CURVE, why_not(buffers) if told is None else reason)
+    return tables[0] if len(tables) == 1 else joined(tables[::-1])
+
+
+def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:
+    """Add up what was allocated and freed."""
+    freed = np.flatnonzero(buffers["to_ns"].notna().to_numpy())
+    row = np.concatenate([np.arange(len(buffers)), freed])
+    size = buffers["bytes"].to_numpy()
+    change = np.concatenate([size, -size[freed]])
+    time = np.concatenate([buffers["from_ns"], buffers["to_ns"].to_numpy(np.int64, na_value=0)[freed]])
+    group = places(buffers)[row]
+    order = np.lexsort((time, group))
+    row, group, time = row[order], group[order], time[order]
+    level = np.cumsum(change[order])
+    begins = np.concatenate([[True], np.diff(group) != 0])
+    before = np.concatenate([[0], level[:-1]])[begins]
+    level -= before[np.cumsum(begins) - 1]
+    last = np.concatenate([begins[1:] | (np.diff(time) != 0), [True]])
+    curve = buffers[list(WHERE)].take(row[last]).reset_index(drop=True)
+    return curve.assign(time_ns=time[last], bytes=level[last])
+
+
+def _told(table: pd.DataFrame) -> pd.DataFrame:
+    """Take what the allocators of a profile said, the last word at each time."""
+    table = table[table["in_use"].notna()].assign(step=np.int32(-1))
+    table = table[[*WHERE, "ns", "in_use"]].rename(columns={"ns": "time_ns", "in_use": "bytes"})
+    group, time = places(table), table["time_ns"].to_numpy()
+    order = np.lexsort((time, group))
+    last = np.concatenate([(np.diff(group[order]) != 0) | (np.diff(time[order]) != 0), [True]])
+    return table.take(order[last]).astype({"bytes": "int64"}).reset_index(drop=True)
+
+
+@checked
+def memory_peaks(trace: Trace) -> pd.DataFrame:
+    """Return the peak of each allocator in each step.
+
+    Parameters
+    ----------
+    trace
+        Any trace with memory records.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``step``, ``task``, ``allocator`` as of `memory_curve`; ``peak_bytes`` and ``at_ns`` (int64), the
+        first of several equal ones; ``at_step`` (Int64), as ``step`` is -1 of a profile, whose peaks are of
+        all of it; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the
+        buffers alive then, NA where those are not known; ``in_use_bytes`` (Int64), NA where the
+        allocator does not count. `cannot_say` when there is no curve.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.memory.curve import memory_peaks
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"]})
+    >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
+    >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
+    >>> memory_peaks(trace)[["peak_bytes", "at_ns", "alive"]].values.tolist()
+    [[320, 2000, 2]]
+    """
+    curve, buffers = trace.memory, trace.lifetimes
+    if why_not(curve):
+        return cannot_say(_PEAKS, why_not(curve))
+    highest = curve["bytes"].groupby(places(curve)).idxmax().to_numpy()
+    peaks = curve.take(highest).rename(columns={"time_ns": "at_ns", "bytes": "peak_bytes"})
+    peaks = peaks[[*WHERE, "peak_bytes", "at_ns"]].reset_index(drop=True)
+    peaks["at_step"] = _during(trace, peaks)
+    peak = alive_at_peak(buffers, peaks)
+    unknown = np.full(len(peaks), bool(why_not(buffers)))
+    alive = np.bincount(peak[peak >= 0], minlength=len(peaks))
+    alive_bytes = np.zeros(len(peaks), np.int64)
+    np.add.at(alive_bytes, peak[peak >= 0], buffers["bytes"].to_numpy()[peak >= 0])
+    peaks["alive"] = pd.arrays.IntegerArray(alive, unknown)
+    peaks["alive_bytes"] = pd.arrays.IntegerArray(alive_bytes, unknown.copy())
+    return peaks.assign(in_use_bytes=_most_in_use(trace, peaks))
+
+
+def _during(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
+    """Return the step of each peak: its own, or the last to begin of those during which it is reached."""
+    steps = trace.steps[trace.steps["step"] >= 0].sort_values("start_ns", kind="stable")
+    number, start, end = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
+    step = peaks["step"].to_numpy(np.int64, copy=True)
+    for place in np.flatnonzero(step < 0):
+        at = int(peaks["at_ns"].iloc[place])
+        there = number[(start <= at) & (at <= end)]
+        step[place] = there[-1] if len(there) else -1
+    return pd.arrays.IntegerArray(np.maximum(step, 0), step < 0)
+
+
+def alive_at_peak(buffers: pd.DataFrame, peaks: pd.DataFrame) -> np.ndarray:
+    """Return for each buffer the row of `peaks` at whose time it is alive; -1 where it is at none.
+
+    Parameters
+    ----------
+    buffers
+        Rows of `tfvis_nb.analysis.memory.lifetimes.tensor_lifetimes`.
+    peaks
+        Rows of `memory_peaks` of the same trace: one of each curve at most.
+    """
+    if buffers.empty or peaks.empty:
+        return np.full(len(buffers), -1)
+    group, of_peak = places(buffers), places(peaks)
+    order = np.argsort(of_peak)
+    found = np.minimum(np.searchsorted(of_peak[order], group), len(order) - 1)
+    peak = order[found]
+    at = peaks["at_ns"].to_numpy()[peak]
+    until = buffers["to_ns"].to_numpy(np.int64, na_value=NEVER)
+    alive = (of_peak[peak] == group) & (buffers["from_ns"].to_numpy() <= at) & (until > at)
+    place: np.ndarray = np.where(alive, peak, -1)
+    return place
+
+
+def _most_in_use(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
+    most = peaks["peak_bytes"].to_numpy(copy=True)
+    unknown = (peaks["step"] >= 0).to_numpy(copy=True)
+    told = bytes_in_use(trace)
+    row = told["event"].to_numpy()
+    events = trace.events[["step", "task"]].take(row).set_axis(told.index)
+    largest = told.assign(**events).groupby(list(WHERE), observed=True)["bytes"].max().to_dict()
+    for place, where in enumerate(zip(*(peaks[name] for name in WHERE), strict=True)):
+        if unknown[place] and where in largest:
+            most[place], unknown[place] = largest[where], False
+    return pd.arrays.IntegerArray(most, unknown)
+
+
+def places(table: pd.DataFrame) -> np.ndarray:
+    """Number the curves that the rows of a table are of, by step, task and allocator; int64.
+
+    Tables of one trace number them alike.
+    """
+    number = table["step"].to_numpy(np.int64) + 1
+    for name in WHERE[1:]:
+        number = number * (len(table[name].cat.categories) + 1) + table[name].cat.codes.to_numpy() + 1
+    return number

@@ -1,0 +1,142 @@
+"""The buffers of a profile: its allocation and deallocation events, paired by allocator and address."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb.analysis.dataflow.nested_lists import coded
+from tfvis_nb.analysis.memory.from_run_metadata import NEVER
+from tfvis_nb.events import MOST_IN_ALL
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_ALLOCATING, _FREEING = _OPS = ("MemoryAllocation", "MemoryDeallocation")
+_ALLOCATOR = re.compile(r"(?:^| )allocator_name=(\S+)")
+# A TPU's allocator has no name.
+_DEVICE = re.compile(r"(?:^| )index_on_host=(\d+)")
+_OP = re.compile(r"(?:^| )tf_op=(\S+)")
+
+
+def memory_events(trace: Trace) -> pd.DataFrame | None:
+    """Return the allocations and deallocations of a profile, None when it has none.
+
+    Returns
+    -------
+    pandas.DataFrame or None
+        In the order of time: ``event`` (int64), ``task`` and ``allocator`` (category; ``device 0`` where it
+        has no name), ``ns`` (int64 epoch nanoseconds), ``is_free`` (bool), ``bytes`` (int64; 0 when
+        freed), ``in_use`` (Int64; bytes that the allocator had given out after it, NA where that is no
+        amount), ``address`` (Int64),
+        ``node`` (category; of the graph, for which the memory is).
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.memory.from_profile import memory_events
+    >>> table = events.build({"start_ns": [5], "duration_ns": [0], "op": ["MemoryAllocation"],
+    ...     "bytes": [256], "detail": ["allocator_name=GPU_0_bfc tf_op=net/MatMul"], "kind": ["host"]})
+    >>> memory_events(Trace(table))[["allocator", "bytes", "node"]].values.tolist()
+    [['GPU_0_bfc', 256, 'net/MatMul']]
+    """
+    events = trace.events
+    codes = events["op"].cat.codes.to_numpy()
+    allocating, freeing = events["op"].cat.categories.get_indexer(pd.Index(_OPS))
+    row = np.flatnonzero((codes >= 0) & ((codes == allocating) | (codes == freeing)))
+    if not len(row):
+        return None
+    which, texts = _distinct(events["detail"], row)
+    in_use = pd.Series(_nested(trace, "in_use_bytes", row))
+    return pd.DataFrame(
+        {
+            "event": row,
+            "task": events["task"].array.take(row),
+            "allocator": _named([_allocator(text) for text in texts], which),
+            "ns": events["start_ns"].to_numpy()[row],
+            "is_free": codes[row] == freeing,
+            "bytes": events["bytes"].array.take(row).to_numpy(np.int64, na_value=0),
+            "in_use": in_use.where((in_use >= 0) & (in_use <= MOST_IN_ALL), None),
+            "address": _nested(trace, "address", row),
+            "node": _named([_first(_OP, text) for text in texts], which),
+        }
+    )
+
+
+def profiled_allocations(trace: Trace) -> pd.DataFrame | None:
+    """Return one row per buffer that a profile saw allocated; None when it has no addresses to tell.
+
+    Returns
+    -------
+    pandas.DataFrame or None
+        ``event`` (int64; the allocation), ``task``, ``allocator`` and ``node`` (category), ``bytes``,
+        ``from_ns`` and ``to_ns`` (int64; `tfvis_nb.analysis.memory.from_run_metadata.NEVER` where the buffer
+        outlived the profile), ordered by ``from_ns``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.memory.from_profile import profiled_allocations
+    >>> table = events.build({"start_ns": [5, 9], "duration_ns": [0, 0], "kind": ["host"] * 2,
+    ...     "op": ["MemoryAllocation", "MemoryDeallocation"], "bytes": [256, 256]})
+    >>> trace = Trace(table, nested=pa.table({"address": [4096, 4096]}))
+    >>> profiled_allocations(trace)[["bytes", "from_ns", "to_ns"]].values.tolist()
+    [[256, 5, 9]]
+    """
+    table = memory_events(trace)
+    if table is None or table["address"].isna().all():
+        return None
+    address = table["address"].to_numpy(np.int64, na_value=0)
+    keys = (address, table["allocator"].cat.codes.to_numpy(), table["task"].cat.codes.to_numpy())
+    # An address is given out again when it was freed: an allocation ends at the next event there.
+    order = np.lexsort(keys)
+    same = np.ones(len(order) - 1, bool)
+    for key in keys:
+        same &= np.diff(key[order]) == 0
+    is_free, ns = table["is_free"].to_numpy(), table["ns"].to_numpy()
+    ends = np.flatnonzero(same & is_free[order[1:]] & (address[order[1:]] != 0))
+    until = np.full(len(table), NEVER)
+    until[order[ends]] = ns[order[ends + 1]]
+    columns = ["event", "task", "allocator", "node", "bytes", "ns"]
+    found = table.loc[~is_free, columns].rename(columns={"ns": "from_ns"})
+    return found.assign(to_ns=until[~is_free]).reset_index(drop=True)
+
+
+def _distinct(column: pd.Series, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Return the distinct texts of some rows, and which of them each has."""
+    # Numbering all texts of the column is quicker than taking those of the rows out of it.
+    numbered = pa.array(column, pa.large_string()).dictionary_encode()
+    if isinstance(numbered, pa.ChunkedArray):
+        numbered = numbered.unify_dictionaries().combine_chunks()
+    used, which = np.unique(numbered.indices.to_numpy()[rows], return_inverse=True)
+    return which, numbered.dictionary.take(pa.array(used)).to_pylist()
+
+
+def _allocator(text: str) -> str:
+    device = _first(_DEVICE, text)
+    return _first(_ALLOCATOR, text) or (f"device {device}" if device else "")
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.search(text)
+    return match[1] if match else ""
+
+
+def _named(names: list[str], which: np.ndarray) -> pd.Categorical:
+    """Make categories of names that may repeat, and for each row which of them it has."""
+    places, distinct = pd.factorize(pd.Series(names, dtype=object))
+    return coded(places[which], distinct.tolist())
+
+
+def _nested(trace: Trace, name: str, rows: np.ndarray) -> pd.arrays.IntegerArray:
+    if trace.nested is None or name not in trace.nested.column_names:
+        return pd.arrays.IntegerArray(np.zeros(len(rows), np.int64), np.ones(len(rows), bool))
+    column = pc.take(trace.nested[name], pa.array(rows)).combine_chunks()
+    values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+    return pd.arrays.IntegerArray(values.copy(), pc.is_null(column).to_numpy(zero_copy_only=False))

@@ -1,0 +1,159 @@
+"""Every buffer that a traced step allocated: from when to when, by which op, and of which of its outputs.
+
+TensorFlow's executor records each allocation and each free of an op's tracking allocator, also
+frees long after the op. They are paired here; a profile's allocations are in
+`tfvis_nb.analysis.memory.from_profile`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow.compute as pc
+
+from tfvis_nb.analysis.dataflow.nested_lists import exploded, numbers, words
+from tfvis_nb.events import MOST_IN_ALL
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+NEVER = np.iinfo(np.int64).max
+"""In the place of a time: not while the trace lasted."""
+
+_DAY_NS = 86_400 * 10**9
+_LARGEST_MICROS = 2**53
+
+
+def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
+    """Return one row per allocated buffer, None when no allocation is on record.
+
+    Each allocation of an op is paired with the op's next free of as many bytes from the same
+    allocator, first come first freed. Which of several buffers of one size a free belongs to is not
+    recorded, and makes no difference to how much is allocated when. A free without an allocation
+    before it is of no buffer, and a record whose time is a day and more from its op's is none,
+    nor is one of so many bytes that all of them would not add up in 64 bits.
+
+    Parameters
+    ----------
+    trace
+        A trace of ``RunMetadata``.
+
+    Returns
+    -------
+    pandas.DataFrame or None
+        ``event`` (int64; the op that allocated), ``allocator`` (category), ``bytes`` (int64; as
+        allocated, not as asked for), ``from_ns`` and ``to_ns`` (int64 epoch nanoseconds, of
+        microsecond resolution; ``to_ns`` is `NEVER` where the buffer outlived the step), ordered by
+        ``from_ns``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.memory.from_run_metadata import recorded_allocations
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"]})
+    >>> records = [{"micros": 1, "bytes": 64}, {"micros": 1, "bytes": 256}, {"micros": 7, "bytes": -64}]
+    >>> nested = pa.table({"memory": [[{"allocator": "cpu", "records": records}]]})
+    >>> found = recorded_allocations(Trace(table, nested=nested))
+    >>> found[["bytes", "from_ns", "to_ns"]].values.tolist()
+    [[64, 1000, 7000], [256, 1000, 9223372036854775807]]
+    """
+    records = _records(trace)
+    if records is None:
+        return None
+    size, code = np.abs(records.bytes), records.allocator.codes
+    order = np.lexsort((records.ns, size, code, records.event))
+    event, ns, size, code = (column[order] for column in (records.event, records.ns, size, code))
+    change = np.sign(records.bytes[order])
+    begins = np.ones(len(order), bool)
+    begins[1:] = (np.diff(event) != 0) | (np.diff(code) != 0) | (np.diff(size) != 0)
+    group = np.cumsum(begins) - 1
+    first = np.flatnonzero(begins)
+    # How many are alive; a free that none is alive for takes the count below all that came before.
+    alive = np.cumsum(change)
+    alive -= (alive - change)[first][group]
+    least = pd.Series(np.minimum(alive, 0)).groupby(group).cummin().to_numpy()
+    before = np.where(begins, 0, np.roll(least, 1))
+    made, freed = np.flatnonzero(change > 0), np.flatnonzero((change < 0) & (least == before))
+    if not len(made):
+        return None
+    # The k-th allocation of a group ends with its k-th free.
+    number = np.arange(len(made)) - np.searchsorted(group[made], group[made])
+    frees = np.bincount(group[freed], minlength=len(first))
+    ends = number < frees[group[made]]
+    to_ns = np.full(len(made), NEVER)
+    to_ns[ends] = ns[freed[((np.cumsum(frees) - frees)[group[made]] + number)[ends]]]
+    table = pd.DataFrame(
+        {
+            "event": event[made],
+            "allocator": records.allocator.take(order[made]),
+            "bytes": size[made],
+            "from_ns": ns[made],
+            "to_ns": to_ns,
+        }
+    )
+    return table.sort_values(["from_ns", "event"], kind="stable", ignore_index=True)
+
+
+class _Records(NamedTuple):
+    """Every record as it is, in no order but, of one op, that of the source."""
+
+    event: np.ndarray
+    allocator: pd.Categorical
+    ns: np.ndarray
+    bytes: np.ndarray
+
+
+def _records(trace: Trace) -> _Records | None:
+    if trace.nested is None or "memory" not in trace.nested.column_names:
+        return None
+    events, uses = exploded(trace.nested["memory"].combine_chunks())
+    if not len(uses) or uses.type.get_field_index("records") < 0:
+        return None
+    owners, records = exploded(pc.struct_field(uses, "records"))
+    event, size = events[owners], numbers(records, "bytes")
+    ns = np.clip(numbers(records, "micros"), -_LARGEST_MICROS, _LARGEST_MICROS) * 1000
+    # No machine has buffers so large that their sum does not fit 64 bits.
+    most = MOST_IN_ALL // max(len(size), 1)
+    used = (size != 0) & (size >= -most) & (size <= most)
+    used &= np.abs(ns - trace.events["start_ns"].to_numpy()[event]) < _DAY_NS
+    if not used.any():
+        return None
+    return _Records(
+        event=event[used],
+        allocator=words(uses, "allocator").take(owners[used]),
+        ns=ns[used],
+        bytes=size[used],
+    )
+
+
+def bytes_in_use(trace: Trace) -> pd.DataFrame:
+    """Return what allocators themselves said they had given out, each time that an op was done.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``event`` (int64), ``allocator`` (category), ``bytes`` (int64): of all that it gave out, to
+        variables and before the step too. Without rows where no allocator counts, as TensorFlow's
+        plain one for CPUs does not.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.memory.from_run_metadata import bytes_in_use
+    >>> table = events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})
+    >>> nested = pa.table({"memory": [[{"allocator": "GPU_0_bfc", "in_use_bytes": 512}]]})
+    >>> bytes_in_use(Trace(table, nested=nested)).values.tolist()
+    [[0, 'GPU_0_bfc', 512]]
+    """
+    if trace.nested is None or "memory" not in trace.nested.column_names:
+        nothing = np.zeros(0, np.int64)
+        return pd.DataFrame({"event": nothing, "allocator": pd.Categorical([]), "bytes": nothing})
+    events, uses = exploded(trace.nested["memory"].combine_chunks())
+    level = numbers(uses, "in_use_bytes")
+    told = np.flatnonzero((level > 0) & (level <= MOST_IN_ALL))
+    allocator = words(uses, "allocator").take(told)
+    return pd.DataFrame({"event": events[told], "allocator": allocator, "bytes": level[told]})

@@ -1,0 +1,213 @@
+"""From when to when each tensor's buffer was allocated, and which tensors lived in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.dataflow.nested_lists import coded
+from tfvis_nb.analysis.memory.from_profile import memory_events, profiled_allocations
+from tfvis_nb.analysis.memory.from_run_metadata import NEVER, recorded_allocations
+from tfvis_nb.analysis.memory.output_buffers import output_buffers
+from tfvis_nb.analysis.unavailable import cannot_say
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+FIGURES: dict[str, str] = {
+    "bytes": "Bytes of the buffer as its allocator counts them, not as the op asked for; a buffer that is "
+    "handed on from op to op counts once (AllocationRecord.alloc_bytes; allocation_bytes of a profile).",
+    "from_ns": "Epoch nanoseconds at which it was allocated; in a RunMetadata, whole microseconds.",
+    "to_ns": "Epoch nanoseconds at which it was freed; missing where it outlived what was recorded, as a "
+    "variable or a fetched value does.",
+    "lifetime_ns": "to_ns - from_ns; on a GPU by the host's clock, while kernels may still be queued.",
+    "role": "output of its op; temporary when it is none and was freed before its op was done; kept when it "
+    "is none and was not. A profile does not say: allocated.",
+}
+
+NO_RECORDS = (
+    "the trace has no records of allocations: TensorFlow writes them from 1.5 on, of ops, at FULL_TRACE, and "
+    "in profiles of the host"
+)
+"""Why nothing can be said of memory."""
+
+NO_ADDRESSES = "the profile's allocation events do not tell addresses, by which they are paired"
+
+ROLES = ("output", "temporary", "kept", "allocated")
+
+_COLUMNS = {
+    "step": "int32",
+    "task": "category",
+    "allocator": "category",
+    "event": "int64",
+    "name": "str",
+    "op": "category",
+    "scope": "str",
+    "role": "category",
+    "bytes": "int64",
+    "from_ns": "int64",
+    "to_ns": "Int64",
+    "lifetime_ns": "Int64",
+    "aliases": "str",
+}
+
+
+@checked
+def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
+    """Return one row per buffer: what lived in it, and from its allocation to its last free.
+
+    Parameters
+    ----------
+    trace
+        Any trace; allocation records are in a ``RunMetadata`` of TensorFlow 1.5 and later and in profiles.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Ordered by ``from_ns``. ``step`` (int32; -1 in a profile, where buffers live on from step to
+        step), ``task`` and ``allocator`` (category); ``event`` (int64, the op that allocated or, in a
+        profile, the allocation; -1 where a part of a trace does not hold it), ``name`` (str; the
+        tensor, ``node`` or ``node:slot``, or the node of what is no output), ``op`` (category; its
+        type), ``scope`` (str; its name without the last part), ``role`` (category of `ROLES`),
+        ``bytes`` (int64), ``from_ns`` (int64), ``to_ns`` and ``lifetime_ns`` (Int64), ``aliases`` (str;
+        the other tensors that were handed the buffer on, joined by ", "). `cannot_say` when nothing of
+        it was recorded.
+
+    Notes
+    -----
+    How allocations and frees are paired: `tfvis_nb.analysis.memory.from_run_metadata`; how buffers
+    and outputs are: `tfvis_nb.analysis.memory.output_buffers`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.memory.lifetimes import tensor_lifetimes
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"], "name": ["net/a"]})
+    >>> records = [{"micros": 1, "bytes": 256}, {"micros": 5, "bytes": -256}]
+    >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
+    >>> tensor_lifetimes(trace)[["name", "scope", "role", "bytes", "lifetime_ns"]].values.tolist()
+    [['net/a', 'net', 'kept', 256, 4000]]
+    """
+    tables = [table for table in (_recorded(trace), _profiled(trace)) if table is not None]
+    if not tables:
+        return cannot_say(_COLUMNS, NO_ADDRESSES if memory_events(trace) is not None else NO_RECORDS)
+    if len(tables) == 1:
+        return tables[0]
+    return joined(tables).sort_values("from_ns", kind="stable", ignore_index=True)
+
+
+def joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """Lay tables with the same columns behind one another; categories stay categories."""
+    columns = {}
+    for name in tables[0].columns:
+        parts = [table[name] for table in tables]
+        is_category = isinstance(parts[0].dtype, pd.CategoricalDtype)
+        columns[name] = (
+            pd.api.types.union_categoricals(
+                [part.cat.rename_categories([*part.cat.categories]) for part in parts]
+            )
+            if is_category
+            else pd.concat(parts, ignore_index=True)
+        )
+    return pd.DataFrame(columns)
+
+
+def _recorded(trace: Trace) -> pd.DataFrame | None:
+    buffers = recorded_allocations(trace)
+    if buffers is None:
+        return None
+    events = trace.events
+    row = buffers["event"].to_numpy()
+    here = events[["step", "task", "name", "op", "start_ns", "duration_ns", "compute_end_ns"]].take(row)
+    end = (here["start_ns"] + here["duration_ns"]).to_numpy()
+    told = here["compute_end_ns"].notna().to_numpy()
+    done = np.where(told, here["compute_end_ns"].to_numpy(np.int64, na_value=0), end)
+    found = output_buffers(trace, buffers)
+    is_output = found.slot >= 0
+    # Records are of whole microseconds, rounded down; an op's end is not.
+    temporary = ~is_output & (buffers["to_ns"].to_numpy() <= done)
+    names = here["name"].to_numpy(object)
+    later = np.flatnonzero(found.slot > 0)
+    tensors = names.copy()
+    tensors[later] = [f"{names[place]}:{found.slot[place]}" for place in later]
+    return pd.DataFrame(
+        {
+            "step": here["step"].to_numpy(),
+            "task": here["task"].array,
+            "allocator": buffers["allocator"].array,
+            "event": row,
+            "name": pd.array(tensors, dtype=event_table.TEXT),
+            "op": here["op"].array,
+            "scope": pd.array([name.rpartition("/")[0] for name in names], dtype=event_table.TEXT),
+            "role": _roles(np.select([is_output, temporary], [0, 1], 2)),
+            **_times(buffers),
+            "aliases": pd.array(found.aliases, dtype=event_table.TEXT),
+        }
+    )
+
+
+def _profiled(trace: Trace) -> pd.DataFrame | None:
+    buffers = profiled_allocations(trace)
+    if buffers is None:
+        return None
+    codes = buffers["node"].cat.codes.to_numpy()
+    nodes = [str(node) for node in buffers["node"].cat.categories]
+    count = len(buffers)
+    return pd.DataFrame(
+        {
+            "step": np.full(count, -1, np.int32),
+            "task": buffers["task"].array,
+            "allocator": buffers["allocator"].array,
+            "event": buffers["event"],
+            "name": _taken(nodes, codes),
+            "op": _types(trace, nodes)[codes],
+            "scope": _taken([node.rpartition("/")[0] for node in nodes], codes),
+            "role": _roles(np.full(count, ROLES.index("allocated"))),
+            **_times(buffers),
+            "aliases": _taken([""], np.zeros(count, np.int64)),
+        }
+    )
+
+
+def _types(trace: Trace, nodes: list[str]) -> pd.Categorical:
+    """Return the op type of each node, by the rows of its runs; empty where it has none."""
+    events = trace.events
+    node = pc.index_in(pa.array(events["name"], pa.large_string()), pa.array(nodes, pa.large_string()))
+    node = node.fill_null(-1).to_numpy(zero_copy_only=False)
+    ran = events["kind"].isin(["op", "kernel"]).to_numpy()
+    rows = np.flatnonzero((node >= 0) & ran)[::-1]
+    event = np.full(len(nodes), -1)
+    event[node[rows]] = rows
+    known = event >= 0
+    types = np.full(len(nodes), "", object)
+    types[known] = events["op"].array.take(event[known]).astype(object)
+    return pd.Categorical(pd.array(types, dtype=event_table.TEXT))
+
+
+def _times(buffers: pd.DataFrame) -> dict[str, object]:
+    start, end = buffers["from_ns"].to_numpy(), buffers["to_ns"].to_numpy()
+    never = end == NEVER
+    return {
+        "bytes": buffers["bytes"],
+        "from_ns": start,
+        "to_ns": pd.arrays.IntegerArray(np.where(never, 0, end), never),
+        "lifetime_ns": pd.arrays.IntegerArray(np.where(never, 0, end - start), never.copy()),
+    }
+
+
+def _roles(codes: np.ndarray) -> pd.Categorical:
+    return coded(codes, list(ROLES))
+
+
+def _taken(texts: list[str], places: np.ndarray) -> pd.api.extensions.ExtensionArray:
+    taken: pd.api.extensions.ExtensionArray = pd.array(
+        pa.array(texts, pa.large_string()).take(pa.array(places)), dtype=event_table.TEXT
+    )
+    return taken

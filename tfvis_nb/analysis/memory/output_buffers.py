@@ -1,0 +1,122 @@
+"""Which outputs of ops lie in which recorded buffer: their own, or one that was handed on to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.dataflow.nested_lists import exploded, numbers, words
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_MICROSECOND = 1000
+
+
+class OutputBuffers(NamedTuple):
+    """What lies in each of some buffers.
+
+    Parameters
+    ----------
+    slot
+        The output of its op that a buffer was allocated for, int64; -1 where it was for none.
+    aliases
+        The outputs that a buffer was handed on to, ``node`` or ``node:slot``, joined by ", ".
+    """
+
+    slot: np.ndarray
+    aliases: list[str]
+
+
+def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
+    """Find the outputs that lie in recorded buffers.
+
+    A buffer is an output's when the op's output has its bytes and allocator; of several equal buffers
+    the one that lives longest is the first output's, as what is freed within its op was scratch. An
+    output without such a buffer was handed on: it lies in the live buffer that has its address.
+
+    Parameters
+    ----------
+    trace
+        A trace of ``RunMetadata``.
+    buffers
+        Its `tfvis_nb.analysis.memory.from_run_metadata.recorded_allocations`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.memory.output_buffers import output_buffers
+    >>> from tfvis_nb.analysis.memory.from_run_metadata import recorded_allocations
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"]})
+    >>> records = [{"micros": 1, "bytes": 256}, {"micros": 1, "bytes": 256}, {"micros": 1, "bytes": -256}]
+    >>> output = {"slot": 0, "allocator": "cpu", "allocated_bytes": 256, "requested_bytes": 200, "ptr": 9}
+    >>> nested = pa.table({"memory": [[{"allocator": "cpu", "records": records}]], "outputs": [[output]]})
+    >>> trace = Trace(table, nested=nested)
+    >>> output_buffers(trace, recorded_allocations(trace)).slot.tolist()
+    [-1, 0]
+    """
+    produced = _outputs(trace).sort_values(["event", "slot"], ignore_index=True)
+    keys = ["event", "allocator", "bytes"]
+    made = buffers[keys].assign(
+        allocator=buffers["allocator"].astype(object), until=buffers["to_ns"], place=np.arange(len(buffers))
+    )
+    made = made.sort_values([*keys, "until"], ascending=[True, True, True, False], kind="stable")
+    made["number"] = made.groupby(keys, sort=False).cumcount()
+    produced["number"] = produced.groupby(keys, sort=False).cumcount()
+    matched = produced.merge(made[[*keys, "number", "place"]], on=[*keys, "number"], how="left")
+    own = matched["place"].notna().to_numpy()
+    place = matched["place"][own].to_numpy(np.int64)
+    slot = np.full(len(buffers), -1, np.int64)
+    slot[place] = matched["slot"][own]
+    address = np.zeros(len(buffers), np.uint64)
+    address[place] = matched["ptr"][own]
+    handed_on = matched[~own & (matched["ptr"] > 0)]
+    return OutputBuffers(slot, _aliases(trace, buffers.assign(ptr=address), handed_on))
+
+
+def _outputs(trace: Trace) -> pd.DataFrame:
+    """Return one row per recorded output: event, slot, bytes (or those asked for), allocator, ptr (or 0)."""
+    if trace.nested is None or "outputs" not in trace.nested.column_names:
+        return pd.DataFrame({name: [] for name in ("event", "slot", "bytes", "allocator", "ptr")})
+    events, items = exploded(trace.nested["outputs"].combine_chunks())
+    got = numbers(items, "allocated_bytes")
+    return pd.DataFrame(
+        {
+            "event": events,
+            "slot": numbers(items, "slot").astype(np.int64),
+            "bytes": np.where(got > 0, got, numbers(items, "requested_bytes")),
+            "allocator": np.asarray(words(items, "allocator"), dtype=object),
+            "ptr": numbers(items, "ptr").astype(np.uint64),
+        }
+    )
+
+
+def _aliases(trace: Trace, buffers: pd.DataFrame, handed_on: pd.DataFrame) -> list[str]:
+    texts = [""] * len(buffers)
+    if handed_on.empty:
+        return texts
+    events = trace.events
+    where = pd.DataFrame({"step": events["step"], "task": events["task"].cat.codes})
+    start = events["start_ns"].to_numpy()
+    end = start + events["duration_ns"].to_numpy()
+
+    def placed(table: pd.DataFrame, when: np.ndarray) -> pd.DataFrame:
+        here = where.take(table["event"].to_numpy()).set_axis(table.index)
+        there = table.assign(allocator=table["allocator"].astype(object), when=when, **here)
+        return there.sort_values("when", kind="stable")
+
+    row = handed_on["event"].to_numpy()
+    wanted = placed(handed_on.drop(columns="place").assign(start=start[row]), end[row])
+    held = placed(buffers.assign(place=np.arange(len(buffers))), buffers["from_ns"].to_numpy())
+    held = held.loc[held["ptr"] > 0, ["step", "task", "allocator", "ptr", "when", "to_ns", "place"]]
+    found = pd.merge_asof(wanted, held, on="when", by=["step", "task", "allocator", "ptr"])
+    # Frees are of whole microseconds, rounded down; an op's start is not.
+    found = found[found["place"].notna() & (found["to_ns"] + _MICROSECOND > found["start"])]
+    names = events["name"].to_numpy()
+    for place, event, slot in zip(found["place"].astype(int), found["event"], found["slot"], strict=True):
+        tensor = f"{names[event]}:{slot}" if slot else str(names[event])
+        texts[place] = f"{texts[place]}, {tensor}" if texts[place] else tensor
+    return texts

@@ -1,0 +1,133 @@
+"""What the memory of an allocator was used for, at its peak or at any other time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.memory.curve import WHERE, alive_at_peak, memory_peaks
+from tfvis_nb.analysis.memory.from_run_metadata import NEVER
+from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.core.options import near
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+FIGURES: dict[str, str] = {
+    "bytes": "Sum of the bytes of the buffers alive at the peak of their allocator.",
+    "count": "Number of those buffers.",
+    "share": "bytes divided by those of all buffers of the allocator alive then; of an allocator and step "
+    "the shares add up to 1.",
+}
+
+BY = ("op", "scope", "name")
+"""What buffers can be added up by: the type of the op that allocated them, its scope, the tensor."""
+
+_COLUMNS = {
+    "step": "int32",
+    "task": "category",
+    "allocator": "category",
+    "bytes": "int64",
+    "count": "int64",
+    "share": "float64",
+}
+
+
+@checked
+def memory_by(trace: Trace, by: str = "op") -> pd.DataFrame:
+    """Return what the memory was used for at the peak of each allocator in each step.
+
+    Parameters
+    ----------
+    trace
+        Any trace with memory records.
+    by
+        One of `BY`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``step``, ``task``, ``allocator`` as of `tfvis_nb.analysis.memory.curve.memory_peaks`; the column `by`
+        (str; empty where it is not known), ``bytes`` and ``count`` (int64) of the buffers alive at the
+        peak, ``share`` (float64) of their bytes; of each allocator the most bytes first. `cannot_say` where
+        buffers are not known.
+
+    Raises
+    ------
+    ValueError
+        If `by` is none of these.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.memory.usage import memory_by
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"], "op": ["MatMul"]})
+    >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
+    >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
+    >>> memory_by(trace, "op")[["op", "bytes", "count", "share"]].values.tolist()
+    [['MatMul', 320, 2, 1.0]]
+    """
+    if by not in BY:
+        raise ValueError(f"by is {by!r}{near(by, BY)}; it is one of {', '.join(BY)}")
+    buffers, peaks = trace.lifetimes, memory_peaks(trace)
+    if reason := why_not(peaks) or why_not(buffers):
+        return cannot_say({**_COLUMNS, by: "str"}, reason)
+    peak = alive_at_peak(buffers, peaks)
+    alive = buffers.loc[peak >= 0, [by, "bytes"]].astype({by: event_table.TEXT}).assign(peak=peak[peak >= 0])
+    table = alive.groupby(["peak", by], sort=True)["bytes"].agg(["sum", "size"]).reset_index()
+    table = table.sort_values(["peak", "sum"], ascending=[True, False], kind="stable", ignore_index=True)
+    where = peaks[list(WHERE)].take(table["peak"].to_numpy()).reset_index(drop=True)
+    whole = table.groupby("peak")["sum"].transform("sum")
+    return where.assign(
+        **{by: table[by]}, bytes=table["sum"], count=table["size"], share=table["sum"] / whole
+    )
+
+
+@checked
+def alive_at(
+    trace: Trace, time_ns: int, *, allocator: str, step: int | None = None, task: str | None = None
+) -> pd.DataFrame:
+    """Return the buffers that were allocated at a time, the largest first.
+
+    Parameters
+    ----------
+    trace
+        Any trace with memory records.
+    time_ns
+        Epoch nanoseconds, such as ``at_ns`` of `tfvis_nb.analysis.memory.curve.memory_peaks`.
+    allocator
+        Whose.
+    step, task
+        Of which curve, as in `tfvis_nb.analysis.memory.curve.memory_curve`; None for all of them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Rows of `tfvis_nb.analysis.memory.lifetimes.tensor_lifetimes`, and ``share`` (float64) of
+        their bytes. `cannot_say` as there.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.memory.usage import alive_at
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"], "name": ["a"]})
+    >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
+    >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
+    >>> alive_at(trace, 1500, allocator="cpu")[["name", "bytes", "share"]].values.tolist()
+    [['a', 256, 1.0]]
+    """
+    buffers = trace.lifetimes
+    if why_not(buffers):
+        return buffers.assign(share=pd.Series(dtype="float64"))
+    until = buffers["to_ns"].to_numpy("i8", na_value=NEVER)
+    alive = (buffers["allocator"] == allocator) & (buffers["from_ns"] <= time_ns) & (until > time_ns)
+    for name, wanted in (("step", step), ("task", task)):
+        if wanted is not None:
+            alive &= buffers[name] == wanted
+    found = buffers[alive].sort_values(["bytes", "from_ns"], ascending=[False, True], ignore_index=True)
+    return found.assign(share=found["bytes"] / max(int(found["bytes"].sum()), 1))

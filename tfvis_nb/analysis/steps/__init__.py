@@ -1,0 +1,1 @@
+"""Figures of steps: breakdown, utilisation, statistics by op, comparison."""

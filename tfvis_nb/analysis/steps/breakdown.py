@@ -1,0 +1,183 @@
+"""Where the time of each step went: to input, launching, communicating, computing, or nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.intervals import Segments, highest, lengths, tiled
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_REST = "while none of the above happened, in ns"
+_XPROF = "of XProf's step breakdown (event_span.h)"
+
+FIGURES: dict[str, str] = {
+    "step_ns": "Latest end minus earliest start of all events of the step, on all tasks, in ns.",
+    "device_compute_ns": f"Time during which a kernel or memset ran, in ns: device compute {_XPROF}.",
+    "d2h_ns": f"Time of copies from device to host {_REST}: output {_XPROF}.",
+    "d2d_ns": "Time of copies within and between devices, and of those whose direction is not recorded, "
+    f"{_REST}: device to device {_XPROF}.",
+    "input_ns": f"Time of waiting for the next batch, IteratorGetNext and the like, {_REST}: with h2d_ns "
+    f"input {_XPROF}.",
+    "communication_ns": "Time of receiving tensors from other tasks and of collectives, waits included, "
+    f"{_REST}: device collectives {_XPROF}, and the network.",
+    "launch_ns": "Time of launching kernels and copies, and of the executor of an accelerator's ops, "
+    f"{_REST}: kernel launch {_XPROF}.",
+    "h2d_ns": f"Time of copies from host to device {_REST}: with input_ns input {_XPROF}.",
+    "compile_ns": f"Time of tracing and compiling functions {_REST}: compilation {_XPROF}.",
+    "host_compute_ns": f"Time of ops on a CPU {_REST}: with runtime_ns host compute {_XPROF}.",
+    "runtime_ns": "Time of Python and the runtime around ops, working or waiting for what they called, "
+    f"{_REST}: with host_compute_ns host compute {_XPROF}.",
+    "preprocessing_ns": f"Time of the input pipeline's own threads {_REST}: with idle_ns all others "
+    f"{_XPROF}.",
+    "idle_ns": "The rest of the step, its begin and end included, in ns: with preprocessing_ns all others "
+    f"{_XPROF}.",
+    "unknown_ns": "The rest of the step on a task whose GPUs ran ops but have no rows of kernels, in ns: "
+    "computing, copying or idle.",
+}
+
+PARTS = tuple(FIGURES)[1:]
+"""The columns whose sum is ``step_ns``, NA left out, to the nanosecond; the first win over the later ones."""
+
+_OF_TRACER = ("device_compute_ns", "d2h_ns", "d2d_ns", "h2d_ns", "idle_ns")
+_COLUMNS = {"step": "int64", "task": "category", "device": "category", "step_ns": "int64"} | {
+    part: "Int64" if part in _OF_TRACER else "int64" for part in PARTS
+}
+
+
+@checked
+def breakdown(trace: Trace) -> pd.DataFrame:
+    """Divide each step among the activities that took its time; the parts add up to it exactly.
+
+    Each moment belongs to one activity: of those that happen then the highest in the order of
+    `tfvis_nb.analysis.events.activity.ACTIVITIES`. So ``communication_ns`` is communication that no kernel
+    hides, and ``launch_ns`` launching while the device does nothing.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per step and task, with an empty ``device``, over all that the task did, and
+        one per device, over what happened on it. ``step`` (int64), ``task`` and ``device`` (category),
+        ``step_ns`` (int64) and `PARTS` (int64 and Int64 nanoseconds). All rows of a step
+        have the same ``step_ns``: what a task waits for others before its first event and after its last is
+        part of its step. Parts that only a GPU's tracer could tell, and ``idle_ns``, are NA on tasks
+        whose GPUs ran ops but have no rows of kernels or copies; what they share is then
+        ``unknown_ns``. Events of no step count nowhere, except as `during_steps` says. `cannot_say` where
+        no event belongs to a step.
+
+    Notes
+    -----
+    The division is that of XProf: ``ToNonOverlappedEvents`` in ``xprof/utils/event_span.cc``, and
+    ``ConvertStepDetailsToStepInfo`` in ``xprof/convert/step_events_to_steps_db.cc`` for the rest.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.steps.breakdown import breakdown
+    >>> table = events.build({"start_ns": [0, 40, 60], "duration_ns": [50, 30, 40],
+    ...                       "kind": ["op", "op", "transfer"], "op": ["IteratorGetNext", "MatMul", ""]})
+    >>> parts = ["step_ns", "input_ns", "communication_ns", "host_compute_ns"]
+    >>> breakdown(Trace(table))[parts].values.tolist()
+    [[100, 50, 40, 10]]
+    """
+    swept = _sweep(trace)
+    if swept is None:
+        return cannot_say(_COLUMNS, "no event belongs to a step")
+    table = swept.rows
+    shares = lengths(swept.active, len(table), len(ACTIVITIES))
+    unknown = swept.untraced
+    table["step_ns"] = swept.last - swept.first
+    shares[:, NUMBER["none"]] = table["step_ns"] - shares.sum(axis=1)
+    for part in PARTS:
+        name = part.removesuffix("_ns")
+        length = shares[:, NUMBER.get(name, 0)].copy()
+        if part == "unknown_ns":
+            length[~unknown] = 0
+        if part in _OF_TRACER:
+            table[part] = pd.arrays.IntegerArray(np.where(unknown, 0, length), unknown.copy())
+        else:
+            table[part] = length
+    return table
+
+
+@checked
+def activity_times(trace: Trace) -> pd.DataFrame:
+    """Return which activity each moment of a step belongs to.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``step`` (int64), ``task`` and ``device`` (category) as of `breakdown`, ``start_ns`` and
+        ``duration_ns`` (int64), ``activity`` (category of `ACTIVITIES`; ``none`` where nothing happens).
+        The rows of a step, task and device cover the step without gaps and overlaps; in this order.
+        `cannot_say` where no event belongs to a step.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.steps.breakdown import activity_times
+    >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 1], "kind": ["op", "op"]})
+    >>> activity_times(Trace(table))[["start_ns", "duration_ns", "activity"]].values.tolist()
+    [[0, 5, 'host_compute'], [5, 4, 'none'], [9, 1, 'host_compute']]
+    """
+    swept = _sweep(trace)
+    times = ("step", "task", "device")
+    if swept is None:
+        columns = {"start_ns": "int64", "duration_ns": "int64", "activity": "category"}
+        return cannot_say({name: _COLUMNS[name] for name in times} | columns, "no event belongs to a step")
+    active = swept.active.take(np.argsort(swept.active.group, kind="stable"))
+    found = tiled(active, swept.first, swept.last)
+    table = swept.rows.take(found.group)[list(times)].reset_index(drop=True)
+    table["start_ns"] = found.start
+    table["duration_ns"] = found.length
+    table["activity"] = pd.Categorical.from_codes(
+        found.level.astype(np.int8), dtype=pd.CategoricalDtype(list(ACTIVITIES))
+    )
+    return table
+
+
+class _Swept(NamedTuple):
+    """The rows of the breakdown, when each begins and ends, what it does, and which GPUs were not traced."""
+
+    rows: pd.DataFrame
+    first: np.ndarray
+    last: np.ndarray
+    active: Segments
+    untraced: np.ndarray
+
+
+def _sweep(trace: Trace) -> _Swept | None:
+    """Give each moment of each step to one activity, for each task and each device; None without steps."""
+    here = trace.step_devices
+    if here is None:
+        return None
+    on_device = highest(here.place, here.start, here.end, trace.activity[here.event])
+    # What a task does is what its devices do: their segments are fewer than the events.
+    on_task = highest(here.whole[on_device.group], on_device.start, on_device.end, on_device.level)
+    both = Segments(*(np.concatenate(pair) for pair in zip(on_device, on_task, strict=True)))
+    shown = ~here.nowhere
+    kept = both.take(shown[both.group])
+    return _Swept(
+        rows=here.table[shown].reset_index(drop=True),
+        first=here.first[shown],
+        last=here.last[shown],
+        active=kept._replace(group=(np.cumsum(shown) - 1)[kept.group]),
+        untraced=here.untraced[shown],
+    )

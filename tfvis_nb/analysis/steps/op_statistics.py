@@ -1,0 +1,216 @@
+"""How often each op ran and how long it took, on the devices and on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.categories import spread
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tfvis_nb.core.trace import Trace
+
+GROUPINGS = ("op", "name", "scope", "device")
+"""What `op_statistics` can add up by."""
+
+_XPROF = "XProf's framework op statistics"
+
+FIGURES: dict[str, str] = {
+    "kind": "What the events are. Those of one kind are added up, never an op and the kernels it launched.",
+    "side": "device: kernels, copies and memsets; host: ops and calls on CPUs; network: tensors received "
+    "and collectives, with their waits; repeated: rows that show again what another lane has.",
+    "count": f"Number of events: occurrences in {_XPROF}.",
+    "total_ns": "Sum of the events' durations, in ns; of events at the same time each counts.",
+    "self_ns": "Sum of the events' durations without what events within them on their lane cover, in ns: "
+    f"self time in {_XPROF}. Not known of functions and loops as a whole in an executor's lane.",
+    "mean_ns": "total_ns / count.",
+    "min_ns": "Shortest duration, in ns.",
+    "max_ns": "Longest duration, in ns.",
+    "share": "self_ns / sum of self_ns over all rows of the side, from 0 to 1; none of repeated rows. "
+    f"Self time in percent of device or host in {_XPROF}.",
+}
+
+_COLUMNS = {
+    "kind": "category",
+    "side": "category",
+    "count": "int64",
+    "total_ns": "int64",
+    "self_ns": "Int64",
+    "mean_ns": "float64",
+    "min_ns": "int64",
+    "max_ns": "int64",
+    "share": "float64",
+    "longest": "int64",
+}
+_KINDS = len(event_table.KINDS)
+_REPEATED = SIDES.index("repeated")
+
+
+@checked
+def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = None) -> pd.DataFrame:
+    """Add up the events of a trace by op type, node, name scope or device.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    by
+        One of `GROUPINGS`: ``op`` type; ``name`` of the node, or function; ``scope``, the name up
+        to its last slash, empty without one; ``device``.
+    steps
+        Numbers of the steps to add up; None for all events, those of no step too.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per value of `by` (the first column, str), kind and side; the largest self times of each
+        side first. ``kind`` and ``side`` (category), ``count``, ``total_ns``, ``min_ns``, ``max_ns``
+        (int64), ``self_ns`` (Int64), ``mean_ns`` (float64), ``share`` (Float64) as in `FIGURES`, and
+        ``longest`` (int64), the event with the longest duration.
+        `cannot_say` where there are no events.
+
+    Raises
+    ------
+    ValueError
+        If `by` is not one of `GROUPINGS`, or there is no step of a number in `steps`.
+
+    Notes
+    -----
+    The self times of a side add up to its total exactly. Times of ops are those of threads: an op that waits
+    for its device waits in its own time, and ten ops at once for a second are ten seconds.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.steps.op_statistics import op_statistics
+    >>> table = events.build({"start_ns": [0, 1, 20], "duration_ns": [10, 4, 2], "lane": ["python3"] * 3,
+    ...                       "op": ["FunctionRun", "MatMul", "MatMul"], "kind": ["host", "op", "op"]})
+    >>> op_statistics(Trace(table))[["op", "count", "total_ns", "self_ns", "share"]].values.tolist()
+    [['FunctionRun', 1, 10, 6, 0.5], ['MatMul', 2, 6, 6, 0.5]]
+    """
+    if by not in GROUPINGS:
+        raise ValueError(f"by has to be one of {', '.join(GROUPINGS)}, not {by!r}")
+    columns = {by: "str"} | _COLUMNS
+    rows = of_steps(trace, steps)
+    if not len(rows):
+        return cannot_say(columns, "the trace has no events")
+    events = trace.events
+    own, known = trace.self_times
+    labelled = events["name" if by == "scope" else by]
+    label, labels = _labels(labelled if steps is None else labelled.iloc[rows], by)
+    kind = spread(events["kind"], lambda word: event_table.KINDS.index(word) if word else 0).astype(np.int64)
+    group, keys = pd.factorize((label * _KINDS + kind[rows]) * len(SIDES) + sides(events)[rows])
+    duration = events["duration_ns"].to_numpy(np.int64)
+    table = _added_up(rows, group, len(keys), duration, np.where(known, own, 0), known)
+    side = keys % len(SIDES)
+    table[by] = pd.array(labels.take(keys // len(SIDES) // _KINDS), dtype=event_table.TEXT)
+    for name, codes, words in (
+        ("kind", keys // len(SIDES) % _KINDS, event_table.KINDS),
+        ("side", side, SIDES),
+    ):
+        table[name] = pd.Categorical.from_codes(codes.astype(np.int8), dtype=pd.CategoricalDtype(list(words)))
+    table["share"] = _shares(table["self_ns"], side)
+    longest_first = -table["self_ns"].fillna(-1).to_numpy(np.int64)
+    order = np.lexsort((-table["total_ns"].to_numpy(), longest_first, side))
+    return table.loc[order, list(columns)].reset_index(drop=True)
+
+
+@checked
+def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
+    """Return the events of some steps; all, those of no step too, when `steps` is None.
+
+    Raises
+    ------
+    TypeError
+        If `steps` is no collection of numbers.
+    ValueError
+        If there is no step of such a number.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.steps.op_statistics import of_steps
+    >>> table = events.build({"start_ns": range(3), "duration_ns": [1] * 3, "step": [0, 1, 1],
+    ...                       "kind": ["op"] * 3})
+    >>> of_steps(Trace(table), [1]).tolist()
+    [1, 2]
+    """
+    step = trace.events["step"].to_numpy(np.int64)
+    if steps is None:
+        return np.arange(len(step))
+    if isinstance(steps, str | bytes) or not isinstance(steps, Iterable):
+        raise TypeError(f"steps is {steps!r}; it is a list of numbers of steps, such as [0], or None for all")
+    wanted = sorted(set(steps))
+    missing = set(wanted) - set(trace.steps["step"].tolist())
+    if missing:
+        raise ValueError(f"there is no step {min(missing)}")
+    return np.flatnonzero(np.isin(step, wanted))
+
+
+def _labels(column: pd.Series, by: str) -> tuple[np.ndarray, pa.Array]:
+    """Return what each event is added up under, as a number and the text of each number."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if by in ("op", "device"):
+        words = pa.array([*(str(word) for word in column.cat.categories), ""], pa.large_string())
+        # What has none has the code -1, which is the last; some may have an empty word.
+        merged = words.dictionary_encode()
+        codes = np.asarray(merged.indices)[column.cat.codes.to_numpy()]
+        return codes.astype(np.int64), merged.dictionary
+    texts = pa.chunked_array(pa.array(column)).combine_chunks()
+    names = pc.fill_null(texts.cast(pa.large_string()), "").dictionary_encode()
+    codes = np.asarray(names.indices).astype(np.int64)
+    if by == "name":
+        return codes, names.dictionary
+    scopes = pc.replace_substring_regex(names.dictionary, r"(?s)(?:^|/)[^/]*$", "").dictionary_encode()
+    return np.asarray(scopes.indices).astype(np.int64)[codes], scopes.dictionary
+
+
+def _added_up(
+    rows: np.ndarray, group: np.ndarray, groups: int, duration: np.ndarray, own: np.ndarray, known: np.ndarray
+) -> pd.DataFrame:
+    """Return count, sums and extremes of the events of each group; `own` is 0 where it is not known."""
+    chosen = duration[rows]
+    total, self_time = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    np.add.at(total, group, chosen)
+    np.add.at(self_time, group, own[rows])
+    least, most = np.full(groups, np.iinfo(np.int64).max), np.full(groups, -1)
+    np.minimum.at(least, group, chosen)
+    np.maximum.at(most, group, chosen)
+    longest = np.zeros(groups, np.int64)
+    as_long = np.flatnonzero(chosen == most[group])[::-1]
+    # Of several the first stays, written last.
+    longest[group[as_long]] = rows[as_long]
+    count = np.bincount(group, minlength=groups)
+    unknown = np.bincount(group[known[rows]], minlength=groups) == 0
+    return pd.DataFrame(
+        {
+            "count": count,
+            "total_ns": total,
+            "self_ns": pd.arrays.IntegerArray(self_time, unknown),
+            "mean_ns": total / count,
+            "min_ns": least,
+            "max_ns": most,
+            "longest": longest,
+        }
+    )
+
+
+def _shares(self_ns: pd.Series, side: np.ndarray) -> np.ndarray:
+    """Return each row's part of the self time of its side, NaN where it is not known or counts elsewhere."""
+    own = self_ns.fillna(0).to_numpy(np.int64)
+    whole = np.zeros(len(SIDES), np.int64)
+    np.add.at(whole, side, own)
+    sayable = self_ns.notna().to_numpy() & (side != _REPEATED) & (whole[side] > 0)
+    share: np.ndarray = np.where(sayable, own / np.maximum(whole[side], 1), np.nan)
+    return share

@@ -1,0 +1,198 @@
+"""The name scopes of a graph as a tree, with the time spent in each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.dataflow.label_inputs import PARTITIONED
+from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.nesting import self_times
+from tfvis_nb.analysis.steps.op_statistics import of_steps
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.categories import is_kind
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_SELF = "without other nodes' ops that lie within on their thread, in ns"
+
+FIGURES: dict[str, str] = {
+    "events": "Number of events of the scope's nodes.",
+    "device_ns": "Sum of the durations of the kernels, copies and memsets of the scope's nodes, in ns.",
+    "device_own_ns": "The part of device_ns that is of the node called like the scope itself.",
+    "host_ns": f"Sum of the durations of the ops of the scope's nodes, {_SELF}; for ops of a GPU the time of "
+    "launching them.",
+    "host_own_ns": "The part of host_ns that is of the node called like the scope itself.",
+    "network_ns": "Sum of the durations of receiving the scope's tensors from other tasks and of its "
+    "collectives, with their waits, in ns.",
+    "network_own_ns": "The part of network_ns that is of the node called like the scope itself.",
+    "device_share": "device_ns / device_ns of all scopes, from 0 to 1.",
+    "host_share": "host_ns / host_ns of all scopes, from 0 to 1.",
+}
+
+_SIDES = SIDES[:3]
+_TIMES = [f"{side}{which}_ns" for side in _SIDES for which in ("", "_own")]
+_COLUMNS = (
+    {"scope": "str", "part": "str", "parent": "int64", "depth": "int64", "events": "int64"}
+    | dict.fromkeys(_TIMES, "int64")
+    | {"device_share": "float64", "host_share": "float64"}
+)
+_MOST_PARTS = 32
+
+
+@checked
+def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
+    """Return the name scopes of a trace as a tree, each with the time of what is in it.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    steps
+        Numbers of the steps to add up; None for all events, those of no step too.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per scope, node and, with an empty name, all of them. Each row comes right before those
+        within it, of which the one with the largest ``device_ns``, then ``host_ns``, is the
+        first. ``scope`` (str; the whole name), ``part`` (str; of it what follows the last slash),
+        ``parent`` (int64; a row number, -1 for the first row), ``depth`` (int64; 0 for the first row),
+        ``events`` and the times of `FIGURES` (int64), shares (float64; NaN of nothing). Of a name that
+        has more than 32 parts the last ones stay together. `cannot_say` where no event is of a node.
+
+    Raises
+    ------
+    TypeError
+        If `steps` is no collection of numbers.
+    ValueError
+        If there is no step of a number in `steps`.
+
+    Notes
+    -----
+    The time of a row is its own plus those of the rows right below it, to the nanosecond. Rows of host
+    threads that are no ops have no scope; what repeats others is left out, and so is the time of functions
+    and loops as a whole in an executor's lane, whose ops have rows of their own. A copy counts to the node
+    whose tensor it moves; kernels of unknown nodes count to the first row alone.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.steps.scope_tree import scope_tree
+    >>> table = events.build({"start_ns": [0, 1, 9], "duration_ns": [5, 2, 1], "kind": ["op"] * 3,
+    ...                       "lane": ["ops"] * 3, "name": ["net/fc/MatMul", "net/fc/BiasAdd", "net/Sum"]})
+    >>> scope_tree(Trace(table))[["part", "parent", "depth", "host_ns", "host_own_ns"]].values.tolist()
+    [['', -1, 0, 8, 0], ['net', 0, 1, 8, 0], ['fc', 1, 2, 7, 0], ['MatMul', 2, 3, 5, 5],
+     ['BiasAdd', 2, 3, 2, 2], ['Sum', 1, 2, 1, 1]]
+    """
+    events = trace.events
+    side = sides(events)
+    of_graph = (side < len(_SIDES)) & ~is_kind(events, "host")
+    rows = of_steps(trace, steps)
+    rows = rows[of_graph[rows]]
+    if not len(rows):
+        return cannot_say(_COLUMNS, "no event is of a node of a graph")
+    own, known = self_times(events, of_graph)
+    names, of_event = _nodes(events, rows)
+    tree, place = _Tree.of(names)
+    place = place[of_event]
+    amounts = np.zeros((len(_SIDES) + 1, len(tree.part)), np.int64)
+    np.add.at(amounts, (side[rows], place), np.where(known, own, 0)[rows])
+    np.add.at(amounts[-1], place, 1)
+    within = tree.added_up(amounts)
+    order = tree.preorder(within[SIDES.index("device")], within[SIDES.index("host")])
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    table = pd.DataFrame(
+        {
+            "scope": pd.array([tree.name[at] for at in order.tolist()], dtype=event_table.TEXT),
+            "part": pd.array([tree.part[at] for at in order.tolist()], dtype=event_table.TEXT),
+            "parent": np.where(order > 0, rank[tree.parent[order]], -1),
+            "depth": tree.depth[order],
+            "events": within[-1][order],
+        }
+    )
+    for number, name in enumerate(_SIDES):
+        table[f"{name}_ns"] = within[number][order]
+        table[f"{name}_own_ns"] = amounts[number][order]
+    for name in ("device", "host"):
+        whole = int(table[f"{name}_ns"].iloc[0])
+        table[f"{name}_share"] = table[f"{name}_ns"] / whole if whole else np.nan
+    return table
+
+
+class _Tree(NamedTuple):
+    """Scopes, each after the one it is in; the first has no name and holds all."""
+
+    name: list[str]
+    part: list[str]
+    parent: np.ndarray
+    depth: np.ndarray
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> tuple[_Tree, np.ndarray]:
+        """Make the tree of some names; return also the place of each."""
+        places: dict[tuple[int, str], int] = {}
+        name, part, parent, depth = [""], [""], [0], [0]
+        found = np.zeros(len(names), np.int64)
+        for number, text in enumerate(names):
+            at = 0
+            # A name may be anything, also ten thousand slashes.
+            for one in text.split("/", _MOST_PARTS - 1) if text else ():
+                below = places.setdefault((at, one), len(name))
+                if below == len(name):
+                    name.append(f"{name[at]}/{one}" if at else one)
+                    part.append(one)
+                    parent.append(at)
+                    depth.append(depth[at] + 1)
+                at = below
+            found[number] = at
+        return cls(name, part, np.array(parent, np.int64), np.array(depth, np.int64)), found
+
+    def added_up(self, amounts: np.ndarray) -> np.ndarray:
+        """Add to the amounts of each scope those of all scopes in it."""
+        within = amounts.copy()
+        for level in range(int(self.depth.max()), 0, -1):
+            there = np.flatnonzero(self.depth == level)
+            for row in within:
+                np.add.at(row, self.parent[there], row[there])
+        return within
+
+    def preorder(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return the scopes in the order of the tree; of the parts of one the larger comes first."""
+        count = len(self.part)
+        size = self.added_up(np.ones((1, count), np.int64))[0]
+        below = np.lexsort((-second[1:], -first[1:], self.parent[1:])) + 1
+        before = np.cumsum(size[below]) - size[below]
+        # Where those of another parent begin, one counts from nothing again.
+        again = np.append(True, np.diff(self.parent[below]) > 0)[: len(below)]
+        offset = np.zeros(count, np.int64)
+        offset[below] = before - np.maximum.accumulate(np.where(again, before, 0))
+        place = np.zeros(count, np.int64)
+        for level in range(1, int(self.depth.max()) + 1):
+            there = np.flatnonzero(self.depth == level)
+            place[there] = place[self.parent[there]] + 1 + offset[there]
+        order = np.empty(count, np.int64)
+        order[place] = np.arange(count)
+        return order
+
+
+def _nodes(events: pd.DataFrame, rows: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Return the distinct nodes of some events, and the number of each event's node."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pa.chunked_array(pa.array(events["name"])).combine_chunks()
+    names = pc.fill_null(texts.cast(pa.large_string()).take(pa.array(rows)), "").dictionary_encode()
+    nodes = pc.struct_field(pc.extract_regex(names.dictionary, PARTITIONED), "node")
+    moves = (is_kind(events, "memcpy") | is_kind(events, "transfer"))[rows]
+    both = pa.concat_arrays([names.dictionary, pc.coalesce(nodes, names.dictionary)])
+    called = both.take(pa.array(np.asarray(names.indices) + np.where(moves, len(names.dictionary), 0)))
+    encoded = called.dictionary_encode()
+    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices).astype(np.int64)

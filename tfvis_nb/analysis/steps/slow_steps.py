@@ -1,0 +1,233 @@
+"""Each step against the median one: how much longer it took, how much more its devices did, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.events.activity import NUMBER
+from tfvis_nb.analysis.events.device_work import device_work
+from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.categories import spread
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+SLOW = 1.5
+"""From so many times the median on, a step is slow, or has more to do."""
+
+FIGURES: dict[str, str] = {
+    "duration_ns": "Latest end minus earliest start of all events of the step, in ns.",
+    "median_step": "Number of the median step, the one of median duration: of an even number of steps the "
+    "shorter of the two in the middle, of several as long the first.",
+    "excess_ns": "duration_ns minus that of the median step, in ns.",
+    "ratio": "duration_ns / that of the median step, which is a step of the trace. The median of all "
+    "durations, by which a list of steps may divide, lies between two of them where their number is even.",
+    "work_ns": "How long the busiest device ran kernels in the step, in ns: length of the union of its "
+    "kernels, without collectives.",
+    "work_ratio": "work_ns / its median over the steps, of an even number the lower one.",
+    "slow": f"Whether ratio is {SLOW} or more.",
+    "more_work": f"Whether work_ratio is {SLOW} or more.",
+    "activity": "The activity that differs most from the median step in the direction of excess_ns, of all "
+    "tasks; see the breakdown.",
+    "activity_ns": "Its time minus that in the median step, in ns.",
+    "op": "The op type, of events of one kind, that differs most from the median step in the direction of "
+    "excess_ns. What only wraps others or waits for them does not count.",
+    "op_ns": "Its self time minus that in the median step, in ns, summed over events, also those at the "
+    "same time.",
+    "op_event": "The longest event of that op in the step; where there is none, in the median step.",
+}
+
+_WRAPPING = ("none", "runtime")
+"""Activities of what wraps others or waits for them."""
+_COLUMNS = {
+    "step": "int64",
+    "label": "str",
+    "duration_ns": "int64",
+    "median_step": "int64",
+    "excess_ns": "int64",
+    "ratio": "float64",
+    "work_ns": "Int64",
+    "work_ratio": "float64",
+    "slow": "bool",
+    "more_work": "boolean",
+    "activity": "str",
+    "activity_task": "str",
+    "activity_ns": "Int64",
+    "op": "str",
+    "op_kind": "str",
+    "op_ns": "Int64",
+    "op_event": "Int64",
+}
+
+
+@checked
+def median_step(trace: Trace) -> int | None:
+    """Return the number of the step of median duration; None without steps.
+
+    Of an even number of steps it is the shorter of the two in the middle, of several as long the first:
+    a step that was really run, so that differences to it add up.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.steps.slow_steps import median_step
+    >>> columns = {"start_ns": [0, 10, 20], "duration_ns": [5, 9, 4], "kind": ["op"] * 3, "step": [0, 1, 2]}
+    >>> median_step(Trace(events.build(columns)))
+    0
+    """
+    steps = trace.steps[trace.steps["step"] >= 0]
+    if steps.empty:
+        return None
+    order = np.argsort(steps["duration_ns"].to_numpy(np.int64), kind="stable")
+    return int(steps["step"].to_numpy()[order[(len(steps) - 1) // 2]])
+
+
+@checked
+def slow_steps(trace: Trace) -> pd.DataFrame:
+    """Return how each step differs from the median one, and what most of the difference is.
+
+    Parameters
+    ----------
+    trace
+        A trace of several steps.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per step, in their order: ``step`` (int64), ``label`` (str), and as in `FIGURES`
+        ``duration_ns``, ``median_step``, ``excess_ns`` (int64), ``ratio`` (float64), ``work_ns`` (Int64) and
+        ``work_ratio`` (float64; NA and NaN without kernels), ``slow`` (bool), ``more_work`` (boolean),
+        ``activity`` with its ``activity_task`` (str), ``activity_ns`` (Int64), ``op`` with its ``op_kind``
+        (str), ``op_ns`` and ``op_event`` (Int64); the last ones are empty and NA where nothing differs.
+        `cannot_say` where there are not at least two steps.
+
+    Notes
+    -----
+    All that made a step slow is told by ``compare_activities(trace, trace, (median_step, step))`` and
+    ``compare`` of `tfvis_nb.analysis.steps.compare`.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.steps.slow_steps import slow_steps
+    >>> columns = {"start_ns": [0, 10, 20, 30], "duration_ns": [5, 5, 9, 50], "kind": ["op"] * 4,
+    ...            "op": ["Add", "Add", "MatMul", "Add"], "step": [0, 1, 1, 2]}
+    >>> slow_steps(Trace(events.build(columns)))[["step", "excess_ns", "slow", "op", "op_ns"]].values.tolist()
+    [[0, -14, False, 'MatMul', -9], [1, 0, False, '', <NA>], [2, 31, True, 'Add', 45]]
+    """
+    table = trace.steps[trace.steps["step"] >= 0].reset_index(drop=True)
+    middle = median_step(trace)
+    if middle is None:
+        return cannot_say(_COLUMNS, "no event belongs to a step")
+    if len(table) < 2:
+        return cannot_say(_COLUMNS, "there is one step only")
+    table = table[["step", "label", "duration_ns"]].astype({"step": "int64"})
+    base = int(np.flatnonzero(table["step"] == middle)[0])
+    took = table["duration_ns"].to_numpy(np.int64)
+    table["median_step"] = middle
+    table["excess_ns"] = took - took[base]
+    table["ratio"] = _ratio(took, int(took[base]))
+    table["slow"] = table["ratio"] >= SLOW
+    _add_work(table, trace)
+    _add_activity(table, trace, base)
+    _add_op(table, trace, base)
+    return table[list(_COLUMNS)]
+
+
+def _ratio(amount: np.ndarray, of: int) -> np.ndarray:
+    return amount / of if of > 0 else np.full(len(amount), np.nan)
+
+
+def _places(table: pd.DataFrame, trace: Trace) -> np.ndarray:
+    """Return the row of each event's step; behind the last row for those of no step."""
+    numbers = table["step"].to_numpy(np.int64)
+    step = trace.events["step"].to_numpy(np.int64)
+    return np.where(step < 0, len(table), np.searchsorted(numbers, step))
+
+
+def _add_work(table: pd.DataFrame, trace: Trace) -> None:
+    found = device_work(trace.events, _places(table, trace), len(table) + 1)
+    work = np.zeros(len(table), np.int64) if found is None else found[:-1]
+    middle = int(np.sort(work)[(len(work) - 1) // 2])
+    unknown = np.full(len(table), found is None)
+    ratio = _ratio(work, middle)
+    table["work_ns"] = pd.arrays.IntegerArray(work, unknown)
+    table["work_ratio"] = np.where(unknown, np.nan, ratio)
+    table["more_work"] = pd.arrays.BooleanArray(ratio >= SLOW, np.isnan(ratio) | unknown)
+
+
+def _add_activity(table: pd.DataFrame, trace: Trace, base: int) -> None:
+    """Add what differs most of the parts of all tasks."""
+    parts = trace.breakdown
+    parts = parts[(parts["device"] == "").to_numpy()]
+    task, tasks = pd.factorize(parts["task"].astype(str), sort=True)
+    row = np.searchsorted(table["step"].to_numpy(np.int64), parts["step"].to_numpy(np.int64))
+    names = [part.removesuffix("_ns") for part in PARTS]
+    amount = np.zeros((len(table), len(tasks), len(names)), np.int64)
+    known = np.ones(amount.shape, bool)
+    for place, part in enumerate(PARTS):
+        amount[row, task, place] = parts[part].to_numpy(np.int64, na_value=0)
+        known[row, task, place] = parts[part].notna()
+    # What is not known in one of both is left out.
+    more = np.where(known & known[base], amount - amount[base], 0).reshape(len(table), -1)
+    most, difference = _most(more, table)
+    told = [(str(tasks[at // len(names)]), names[at % len(names)]) for at in most.tolist()]
+    some = difference != 0
+    for column, words in zip(("activity_task", "activity"), zip(*told, strict=True), strict=True):
+        table[column] = _texts(words, some)
+    table["activity_ns"] = pd.arrays.IntegerArray(difference, ~some)
+
+
+def _add_op(table: pd.DataFrame, trace: Trace, base: int) -> None:
+    """Add the op type whose self times differ most, without what repeats or only wraps others."""
+    events = trace.events
+    own, known = trace.self_times
+    place = _places(table, trace)
+    works = known & (sides(events) != SIDES.index("repeated"))
+    works &= ~np.isin(trace.activity, [NUMBER[name] for name in _WRAPPING])
+    chosen = np.flatnonzero(works & (place < len(table)))
+    kind = spread(events["kind"], lambda word: event_table.KINDS.index(word) if word else 0).astype(np.int64)
+    words = [*(str(word) for word in events["op"].cat.categories), ""]
+    label = (events["op"].cat.codes.to_numpy(np.int64) % len(words)) * len(event_table.KINDS) + kind
+    # Where nothing works, all steps do as little of something.
+    label, distinct = pd.factorize(np.append(label[chosen], 0))
+    label = label[:-1]
+    cell = place[chosen] * len(distinct) + label
+    total = np.zeros((len(table), len(distinct)), np.int64)
+    np.add.at(total.reshape(-1), cell, own[chosen])
+    at, difference = _most(total - total[base], table)
+    some = difference != 0
+    for column, called in (
+        ("op", [words[number // len(event_table.KINDS)] for number in distinct[at]]),
+        ("op_kind", [event_table.KINDS[number % len(event_table.KINDS)] for number in distinct[at]]),
+    ):
+        table[column] = _texts(called, some)
+    table["op_ns"] = pd.arrays.IntegerArray(difference, ~some)
+    longest = np.full(total.size, -1, np.int64)
+    order = np.lexsort((-chosen, own[chosen]))
+    longest[cell[order]] = chosen[order]
+    here, there = (longest[row * len(distinct) + at] for row in (np.arange(len(table)), base))
+    table["op_event"] = pd.arrays.IntegerArray(np.where(some, np.where(here < 0, there, here), 0), ~some)
+
+
+def _texts(words: Sequence[str], some: np.ndarray) -> pd.Series:
+    told = [word if known else "" for word, known in zip(words, some.tolist(), strict=True)]
+    texts: pd.Series = pd.Series(told, dtype=event_table.TEXT)
+    return texts
+
+
+def _most(more: np.ndarray, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each step the place that differs most in the direction of its excess, and by how much."""
+    direction = np.where(table["excess_ns"].to_numpy() < 0, -1, 1)
+    place = (more * direction[:, None]).argmax(axis=1)
+    found = more[np.arange(len(more)), place]
+    # Where all differ in the other direction, nothing explains it.
+    return place, np.where(found * direction > 0, found, 0)

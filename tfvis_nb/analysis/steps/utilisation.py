@@ -1,0 +1,183 @@
+"""How busy each device was in each step, with how much at once, and how long work waited for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.events.activity import NUMBER, accelerators
+from tfvis_nb.analysis.events.step_devices import StepDevices
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.categories import is_kind, spread
+from tfvis_nb.core.intervals import lengths, union
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_HTA = "of Holistic Trace Analysis' temporal breakdown"
+
+FIGURES: dict[str, str] = {
+    "step_ns": "Latest end minus earliest start of all events of the step, on all tasks, in ns.",
+    "busy_ns": "Length of the union of what ran on the device, in ns: kernels, memsets, copies and "
+    "collectives of an accelerator; ops, launching and compiling of a CPU.",
+    "idle_ns": "step_ns - busy_ns, in ns: gaps, and what is before the first and after the last event.",
+    "utilisation": "busy_ns / step_ns, from 0 to 1.",
+    "parallelism": "Sum of the durations of what ran on the device / busy_ns: how much ran at once.",
+    "queued": "How many of the events that ran on the device say when they were ready.",
+    "queueing_ns": "Sum over these of start - ready, in ns; for a kernel or copy, since its launch.",
+    "queueing_mean_ns": "queueing_ns / queued.",
+    "hta_kernel_ns": "Last end minus first start of what ran on an accelerator, without the begin and end "
+    f"of the step, in ns: kernel time {_HTA}.",
+    "hta_idle_ns": f"hta_kernel_ns minus the union of what ran, in ns: idle time {_HTA}.",
+    "hta_compute_ns": "Length of the union of kernels, without memsets, copies and collectives, in ns: "
+    f"compute time {_HTA}.",
+    "hta_non_compute_ns": f"hta_kernel_ns - hta_compute_ns - hta_idle_ns, in ns: non-compute time {_HTA}.",
+}
+
+_RECORDED = ("busy_ns", "idle_ns", "queueing_ns")
+_HTA_NAMES = tuple(name for name in FIGURES if name.startswith("hta_"))
+_COLUMNS = (
+    {"step": "int64", "task": "category", "device": "category", "step_ns": "int64"}
+    | dict.fromkeys(_RECORDED[:2], "Int64")
+    | {"utilisation": "float64", "parallelism": "float64", "queued": "int64", "queueing_ns": "Int64"}
+    | {"queueing_mean_ns": "float64"}
+    | dict.fromkeys(_HTA_NAMES, "Int64")
+)
+_EXECUTOR_LANES = ("ops", "collective", "recv")
+_ON_ACCELERATOR = ("h2d", "d2h", "d2d", "device_compute", "communication")
+_ON_HOST = ("host_compute", "launch", "compile")
+
+
+@checked
+def utilisation(trace: Trace) -> pd.DataFrame:
+    """Return how busy each device was in each step.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per step, task and device: ``step`` (int64), ``task``, ``device`` (category),
+        ``step_ns`` (int64), ``busy_ns`` and ``idle_ns`` (Int64; together ``step_ns``; NA on a GPU whose
+        ops are known and whose kernels are not), ``utilisation`` and ``parallelism`` (float64, NaN where
+        not known or nothing ran), ``queued`` (int64), ``queueing_ns`` (Int64, NA where no event says when
+        it was ready), ``queueing_mean_ns`` (float64), and Holistic Trace Analysis' figures ``hta_..._ns``
+        (Int64, NA on a CPU and where nothing ran). `cannot_say` where no event of a step has a device.
+
+    Notes
+    -----
+    The rows that an executor has of a GPU say when the host launched an op, not what the GPU did;
+    Python, waiting for input and for other tasks keep no CPU busy. Holistic Trace Analysis measures from
+    the first kernel to the last (``hta/analyzers/breakdown_analysis.py``), which hides a GPU that waits
+    at the begin of each step.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis.steps.utilisation import utilisation
+    >>> table = events.build({"start_ns": [0, 20, 30], "duration_ns": [100, 30, 30],
+    ...                       "kind": ["op", "kernel", "memcpy"], "scheduled_ns": [0, 10, 30],
+    ...                       "device": ["CPU:0", "GPU:0", "GPU:0"]})
+    >>> found = utilisation(Trace(table)).set_index("device")
+    >>> found.loc["GPU:0", ["busy_ns", "idle_ns", "parallelism", "queueing_ns", "hta_kernel_ns"]].tolist()
+    [40.0, 60.0, 1.5, 10.0, 40.0]
+    """
+    here = trace.step_devices
+    rows = np.flatnonzero(here.table["device"] != "") if here is not None else np.zeros(0, np.int64)
+    if here is None or not len(rows):
+        return cannot_say(_COLUMNS, "no event of a step is on a device")
+    places = len(here.table)
+    ran = ran_on_device(trace, here)
+    busy = _union(here, ran, places)
+    step = here.last - here.first
+    total = _sum(here.place[ran], (here.end - here.start)[ran], places)
+    unknown = here.untraced
+
+    scheduled = trace.events["scheduled_ns"]
+    told = ran & scheduled.notna().to_numpy()[here.event]
+    ready = scheduled.to_numpy(np.int64, na_value=0)[here.event[told]]
+    queued = np.bincount(here.place[told], minlength=places)
+    waited = _sum(here.place[told], np.maximum(here.start[told] - ready, 0), places)
+
+    first = np.full(places, np.iinfo(np.int64).max)
+    last = np.full(places, np.iinfo(np.int64).min)
+    np.minimum.at(first, here.place[ran], here.start[ran])
+    np.maximum.at(last, here.place[ran], here.end[ran])
+    accelerator = accelerators(trace.events)[here.event]
+    computed = ran & accelerator & is_kind(trace.events, "kernel")[here.event]
+    device = np.zeros(places, bool)
+    device[here.place[accelerator & ran]] = True
+    kernel = np.where(device, last - np.where(device, first, 0), 0)
+    compute = _union(here, computed, places)
+
+    table = here.table.copy()
+    table["step_ns"] = step
+    table["busy_ns"] = _nullable(busy, unknown)
+    table["idle_ns"] = _nullable(step - busy, unknown)
+    table["utilisation"] = _ratio(busy, np.where(unknown, 0, step))
+    table["parallelism"] = _ratio(total, np.where(unknown, 0, busy))
+    table["queued"] = queued.astype(np.int64)
+    table["queueing_ns"] = _nullable(waited, queued == 0)
+    table["queueing_mean_ns"] = _ratio(waited, queued)
+    figures = (kernel, kernel - busy, compute, busy - compute)
+    for name, figure in zip(_HTA_NAMES, figures, strict=True):
+        table[name] = _nullable(figure, ~device)
+    return table.loc[rows, list(_COLUMNS)].reset_index(drop=True)
+
+
+@checked
+def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
+    """Tell which of what counts to a step kept its device busy.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    here
+        What `step_devices` says of it.
+
+    Returns
+    -------
+    numpy.ndarray
+        bool, one entry for each of ``here.event``.
+    """
+    events = trace.events
+    executor = spread(events["lane"], lambda lane: lane in _EXECUTOR_LANES)
+    # An op that the input pipeline runs keeps a CPU busy, its bookkeeping does not.
+    pipeline = is_kind(events, "op") & (trace.activity == NUMBER["preprocessing"])
+    mask: np.ndarray = np.where(
+        accelerators(events),
+        _one_of(trace.activity, _ON_ACCELERATOR) & ~executor,
+        _one_of(trace.activity, _ON_HOST) | pipeline,
+    )[here.event]
+    return mask
+
+
+def _one_of(activity: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
+    return np.isin(activity, [NUMBER[name] for name in names])
+
+
+def _union(here: StepDevices, chosen: np.ndarray, places: int) -> np.ndarray:
+    found = union(here.place[chosen], here.start[chosen], here.end[chosen])
+    return lengths(found, places, 2)[:, 1]
+
+
+def _sum(place: np.ndarray, amount: np.ndarray, places: int) -> np.ndarray:
+    total = np.zeros(places, np.int64)
+    np.add.at(total, place, amount)
+    return total
+
+
+def _nullable(values: np.ndarray, unknown: np.ndarray) -> pd.arrays.IntegerArray:
+    return pd.arrays.IntegerArray(np.where(unknown, 0, values).astype(np.int64), unknown.copy())
+
+
+def _ratio(amount: np.ndarray, of: np.ndarray) -> np.ndarray:
+    ratio: np.ndarray = np.divide(amount, of, out=np.full(len(of), np.nan), where=of > 0)
+    return ratio
