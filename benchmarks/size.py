@@ -15,7 +15,7 @@ from benchmarks.peers import PEERS, Peers
 from benchmarks.table import Row, show
 from benchmarks.watching import Felt, frame_interval, launched, tab_memory
 from tfvis_nb import Trace, read_trace
-from tfvis_nb.display.page import PageTooLargeError
+from tfvis_nb.display.pages.page import PageTooLargeError
 
 SIZES = (100_000, 0, 1_000_000, 5_000_000, 10_000_000)
 PICTURE_WITHIN = {200_000: 0.7, 2_000_000: 1.5}

@@ -17,8 +17,8 @@ from tests.real_traces import DATA
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
 from tfvis_nb.analysis.communication.collective_arrivals import COLUMNS, arrivals, late_ranks
-from tfvis_nb.display.parts import part_of
-from tfvis_nb.display.wire import drawn, waits
+from tfvis_nb.display.timeline.subset import part_of
+from tfvis_nb.display.wire.drawn import drawn, waits
 from tfvis_nb.reading.stepstats.label_grammar import is_collective
 
 RANKS = ["/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"]

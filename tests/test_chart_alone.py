@@ -16,8 +16,8 @@ from IPython.core.formatters import DisplayFormatter
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb.display import bokehjs
-from tfvis_nb.display.chart_widget import ChartWidget
 from tfvis_nb.display.charts import Charts
+from tfvis_nb.display.charts.widget import ChartWidget
 
 NAMES = [name for name in Charts.NAMES if name != "steps"]
 

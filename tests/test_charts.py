@@ -25,8 +25,8 @@ from tfvis_nb.display.charts.breakdown import MOST_STEPS
 from tfvis_nb.display.charts.log_ticks import byte_marks, time_marks
 from tfvis_nb.display.charts.ops import MOST
 from tfvis_nb.display.charts.style import ROWS, TIME, shown
-from tfvis_nb.display.charts.time import MOST_POINTS
-from tfvis_nb.display.panels import TABS, tab
+from tfvis_nb.display.charts.time_axis import MOST_POINTS
+from tfvis_nb.display.dashboard.tabs import TABS, tab
 
 
 def _source(made: figure) -> ColumnDataSource:

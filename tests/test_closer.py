@@ -5,9 +5,9 @@ import pandas as pd
 import tfvis_nb as tv
 from tests.wire_reader import read_drawn
 from tfvis_nb import Trace, events
-from tfvis_nb.display.closer import closer
-from tfvis_nb.display.timeline import TimelineWidget
-from tfvis_nb.display.wire import drawn
+from tfvis_nb.display.timeline.gap_compression import closer
+from tfvis_nb.display.timeline.widget import TimelineWidget
+from tfvis_nb.display.wire.drawn import drawn
 
 DAY_NS = 24 * 3600 * 10**9
 STARTS = [0, 7, 400 * DAY_NS + 3, 400 * DAY_NS + 4, 20_000 * DAY_NS]

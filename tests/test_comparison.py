@@ -18,10 +18,10 @@ from tests.real_traces import DATA
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.steps.compare import compare
 from tfvis_nb.core.labels import printable
-from tfvis_nb.display.compared import compared
-from tfvis_nb.display.comparison_tabs import TABS
-from tfvis_nb.display.page import PageTooLargeError
-from tfvis_nb.display.panels.blocks import LONGEST_TEXT
+from tfvis_nb.display.comparison.side import compared
+from tfvis_nb.display.comparison.tabs import TABS
+from tfvis_nb.display.dashboard.tabs.blocks import LONGEST_TEXT
+from tfvis_nb.display.pages.page import PageTooLargeError
 
 
 @pytest.fixture(scope="module")

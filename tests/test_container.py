@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire_reader import read_container
-from tfvis_nb.display.container import Column, Encoding, pack
+from tfvis_nb.display.wire.container import Column, Encoding, pack
 
 INTEGERS: list[tuple[str, Encoding]] = [
     (dtype, encoding) for dtype in ("u1", "u2", "u4") for encoding in ("plain", "shuffle", "delta-shuffle")

@@ -18,10 +18,13 @@ from traitlets import TraitError
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
-from tfvis_nb.display import bokehjs, delivery, panels, panels_widget
-from tfvis_nb.display.page import PageTooLargeError
-from tfvis_nb.display.panels import COMPARISON, tab_names
-from tfvis_nb.display.panels_widget import PanelsWidget
+from tfvis_nb.display import bokehjs
+from tfvis_nb.display.dashboard import tabs as panels
+from tfvis_nb.display.dashboard import tabs_widget
+from tfvis_nb.display.dashboard.tabs import COMPARISON, tab_names
+from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
+from tfvis_nb.display.pages.page import PageTooLargeError
+from tfvis_nb.display.timeline import delivery
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +67,7 @@ def test_tabs_are_pushed_when_they_are_computed(trace: tv.Trace) -> None:
 def test_showing_it_begins_to_compute_though_no_view_asks(
     trace: tv.Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(panels_widget, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(tabs_widget, "PATIENCE_S", 0.05)
     shown = tv.show_dashboard(trace)
     data, _ = shown._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data
@@ -87,7 +90,7 @@ def test_a_view_begins_to_compute_when_its_timeline_is_drawn(trace: tv.Trace) ->
 def test_showing_it_computes_the_first_tab_at_once_and_the_others_when_a_view_asks(
     trace: tv.Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(panels_widget, "PATIENCE_S", 60)
+    monkeypatch.setattr(tabs_widget, "PATIENCE_S", 60)
     shown = tv.show_dashboard(trace)
     shown._repr_mimebundle_()
     until = time.monotonic() + 20
@@ -138,8 +141,8 @@ def test_the_first_tab_comes_before_the_details(trace: tv.Trace, monkeypatch: py
         order.append("details")
         return b"details"
 
-    monkeypatch.setattr(panels_widget, "PATIENCE_S", 60)
-    monkeypatch.setattr(panels_widget, "tab", slowly)
+    monkeypatch.setattr(tabs_widget, "PATIENCE_S", 60)
+    monkeypatch.setattr(tabs_widget, "tab", slowly)
     monkeypatch.setattr(delivery, "details", details)
     shown = tv.show_dashboard(trace)
     shown._repr_mimebundle_()
@@ -151,7 +154,7 @@ def test_details_wait_for_no_tab_that_nothing_computes(trace: tv.Trace) -> None:
     shown = tv.show_dashboard(trace)
     start = time.monotonic()
     shown.timeline._answer(None, {"kind": "details"}, [])
-    assert time.monotonic() - start < panels_widget.FIRST_S
+    assert time.monotonic() - start < tabs_widget.FIRST_S
     assert shown.timeline.get_state()["_details"]
     shown.close()
 
@@ -178,7 +181,7 @@ def test_a_tab_that_fails_says_so_and_the_others_are_there(
             raise ZeroDivisionError("no ops today")
         return compute(trace_, name, against)
 
-    monkeypatch.setattr(panels_widget, "tab", breaking)
+    monkeypatch.setattr(tabs_widget, "tab", breaking)
     shown = tv.show_dashboard(trace)
     contents = computed(shown.panels)
     assert [each is None for each in contents] == [place == 1 for place in range(len(contents))]

@@ -14,9 +14,9 @@ from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import name_of, step_stats_files
 from tfvis_nb import Trace, events, read_trace, show_dashboard
 from tfvis_nb.core.labels import duration_label, lane_label, one_line, printable
-from tfvis_nb.display.fallback import static_html
-from tfvis_nb.display.findings_html import findings_html
-from tfvis_nb.display.picture import picture
+from tfvis_nb.display.pages.findings_html import findings_html
+from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.pages.static_svg import picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 KEPT = {"p", "b", "i", "img", "table", "thead", "tbody", "tr", "th", "td"}

@@ -13,17 +13,17 @@ from tests.large_traces import decoded, layout_of, made_up
 from tests.real_traces import DATA
 from tests.wire_reader import read_container, texts
 from tfvis_nb import Trace, read_trace
-from tfvis_nb.display import windows
-from tfvis_nb.display.categories import categorise
-from tfvis_nb.display.delivery import Delivery
-from tfvis_nb.display.lane_order import order_lanes
-from tfvis_nb.display.range_statistics import range_statistics
-from tfvis_nb.display.windows import Windows
+from tfvis_nb.display.large import queries
+from tfvis_nb.display.large.queries import Windows
+from tfvis_nb.display.large.range_statistics import range_statistics
+from tfvis_nb.display.timeline.delivery import Delivery
+from tfvis_nb.display.wire.categories import categorise
+from tfvis_nb.display.wire.lane_order import order_lanes
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, trace: Trace, **limits: int) -> Windows:
     for name, value in limits.items():
-        monkeypatch.setattr(windows, name, value)
+        monkeypatch.setattr(queries, name, value)
     return Windows(layout_of(trace))
 
 
@@ -182,8 +182,8 @@ def test_what_is_sent_depends_on_the_size(monkeypatch: pytest.MonkeyPatch) -> No
     assert whole.rest == ""
     with pytest.raises(ValueError, match="sent whole"):
         whole.answer({"kind": "events", "events": [1]})
-    monkeypatch.setattr("tfvis_nb.display.delivery.WHOLE_BYTES", 1000)
-    monkeypatch.setattr("tfvis_nb.display.delivery.CHUNK_BYTES", 900)
+    monkeypatch.setattr("tfvis_nb.display.timeline.delivery.WHOLE_BYTES", 1000)
+    monkeypatch.setattr("tfvis_nb.display.timeline.delivery.CHUNK_BYTES", 900)
     chunked = Delivery(trace, lanes, "")
     assert chunked.rest == "chunks"
     pieces = list(chunked.chunks("drawn"))
@@ -191,5 +191,5 @@ def test_what_is_sent_depends_on_the_size(monkeypatch: pytest.MonkeyPatch) -> No
     assert all(len(data) <= 900 for _, data in pieces)
     assert b"".join(data for _, data in pieces) == whole.first
     assert b"".join(data for _, data in chunked.chunks("details")) == whole.details()
-    monkeypatch.setattr("tfvis_nb.display.delivery.MOST_HELD", 1000)
+    monkeypatch.setattr("tfvis_nb.display.timeline.delivery.MOST_HELD", 1000)
     assert Delivery(trace, lanes, "").rest == "windows"

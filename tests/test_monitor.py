@@ -18,9 +18,10 @@ from traitlets import TraitError
 import tfvis_nb as tv
 from tests.stored_writer import METADATA
 from tests.wire_reader import read_container
-from tfvis_nb.display import kept_traces, monitor
-from tfvis_nb.display.own_thread import answer_on_own_thread
-from tfvis_nb.display.page import bundle
+from tfvis_nb.display.comm_thread import answer_on_own_thread
+from tfvis_nb.display.monitor import trace_files
+from tfvis_nb.display.monitor import widget as monitor
+from tfvis_nb.display.pages.page import bundle
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.stored.entries import Recording, Signature
@@ -271,8 +272,8 @@ def test_what_is_too_large_for_a_browser_is_refused_with_the_call_that_does_it(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     widget = Recorded(tv.open_session(path))
-    monkeypatch.setattr(kept_traces, "MOST_COPIED", 1000)
-    monkeypatch.setattr(kept_traces, "MOST_HELD", 10)
+    monkeypatch.setattr(trace_files, "MOST_COPIED", 1000)
+    monkeypatch.setattr(trace_files, "MOST_HELD", 10)
     answer, _ = widget.ask("save")
     assert f"tfvis_nb.open_session({str(path)!r}).save('copy.tfvis')" in answer["error"]
     answer, _ = widget.ask("open", trace=1)
@@ -293,7 +294,7 @@ def test_whatever_an_answer_raises_is_answered(
     def fail(*_: object) -> None:
         raise raised
 
-    monkeypatch.setattr(kept_traces, "packed", fail)
+    monkeypatch.setattr(trace_files, "packed", fail)
     answer, _ = widget.ask("open", trace=1)
     assert answer["error"] == f"this failed here: {raised.__name__}; the log says more"
     assert "Traceback" in caplog.text
@@ -306,7 +307,7 @@ def test_an_answer_that_is_interrupted_is_answered(path: Path, monkeypatch: pyte
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kept_traces, "packed", interrupted)
+    monkeypatch.setattr(trace_files, "packed", interrupted)
     with pytest.raises(KeyboardInterrupt):
         widget.ask("open", trace=1)
     assert "KeyboardInterrupt" in widget.sent[-1][0]["error"]
@@ -396,10 +397,10 @@ def test_a_monitor_keeps_no_process_alive(path: Path) -> None:
 
 def test_only_making_a_widget_needs_the_front_end(tmp_path: Path) -> None:
     code = f"""
-import pathlib, tfvis_nb.display.page as page
+import pathlib, tfvis_nb.display.pages.page as page
 page._STATIC = pathlib.Path({str(tmp_path)!r})
 import tfvis_nb
-from tfvis_nb.display.monitor import monitor
+from tfvis_nb.display.monitor.widget import monitor
 try:
     monitor("run.tfvis")
 except FileNotFoundError as error:

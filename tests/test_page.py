@@ -14,10 +14,10 @@ from tests.real_traces import DATA
 from tests.wire_reader import read_container, read_drawn
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.core.labels import printable
-from tfvis_nb.display.page import PageTooLargeError, bundle, estimated_bytes
-from tfvis_nb.display.timeline import show_timeline
-from tfvis_nb.display.wire import drawn
-from tfvis_nb.display.wire_details import details
+from tfvis_nb.display.pages.page import PageTooLargeError, bundle, estimated_bytes
+from tfvis_nb.display.timeline.widget import show_timeline
+from tfvis_nb.display.wire.details import details
+from tfvis_nb.display.wire.drawn import drawn
 
 VOID = {"meta", "img", "br"}
 
@@ -218,6 +218,6 @@ def test_a_time_range_that_is_none(trace: Trace, time_range: Any) -> None:
 
 
 def test_an_estimate_is_near_the_size(monkeypatch: pytest.MonkeyPatch, trace: Trace) -> None:
-    monkeypatch.setattr("tfvis_nb.display.page._SAMPLE", 50)
+    monkeypatch.setattr("tfvis_nb.display.pages.page._SAMPLE", 50)
     exact = len(payload(trace.to_html(), "tfvis-drawn")) + len(payload(trace.to_html(), "tfvis-details"))
     assert 0.5 < estimated_bytes(trace) / (exact * 4 / 3) < 4

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.protobuf_bytes import field, number
-from tfvis_nb.display.categories import CATEGORIES, categorise
+from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 
 WORKERS = ("gpu_tf221_worker0.xplane.pb.xz", "gpu_tf221_worker1.xplane.pb.xz")
 FUNCTION = "gpu_tf218_function.xplane.pb.xz"

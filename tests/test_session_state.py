@@ -14,7 +14,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.stored_writer import METADATA
-from tfvis_nb.display.monitor_table import monitor_line
+from tfvis_nb.display.monitor.static_html import monitor_line
 from tfvis_nb.session import snapshot as states
 from tfvis_nb.session.commands import MOST_RUNS, obey
 from tfvis_nb.session.file.counters import Counts

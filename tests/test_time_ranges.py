@@ -11,8 +11,8 @@ import tfvis_nb as tv
 from tests.real_traces import DATA, SHARED, name_of, step_stats_files, xspace_files
 from tests.wire_reader import read_container
 from tfvis_nb import events
-from tfvis_nb.display.page import in_time_range
-from tfvis_nb.display.wire_memory import memory_bytes
+from tfvis_nb.display.pages.page import in_time_range
+from tfvis_nb.display.wire.memory import memory_bytes
 
 RANGES = 6
 """For each trace."""

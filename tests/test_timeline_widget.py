@@ -13,9 +13,9 @@ from traitlets import TraitError
 from tests.real_traces import DATA
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, events, read_trace
-from tfvis_nb.display import delivery
-from tfvis_nb.display.page import bundle
-from tfvis_nb.display.timeline import TimelineWidget, show_timeline
+from tfvis_nb.display.pages.page import bundle
+from tfvis_nb.display.timeline import delivery
+from tfvis_nb.display.timeline.widget import TimelineWidget, show_timeline
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -219,10 +219,10 @@ def test_an_empty_trace_is_shown() -> None:
 
 def test_only_making_a_widget_needs_the_front_end(tmp_path: Path) -> None:
     code = f"""
-import pathlib, tfvis_nb.display.page as page
+import pathlib, tfvis_nb.display.pages.page as page
 page._STATIC = pathlib.Path({str(tmp_path)!r})
 import tfvis_nb
-from tfvis_nb.display.timeline import show_timeline
+from tfvis_nb.display.timeline.widget import show_timeline
 trace = tfvis_nb.read_trace({str(DATA / "local_mlp_step1.pb")!r})
 for make in (show_timeline, tfvis_nb.Trace.to_html):
     try:

@@ -13,12 +13,12 @@ from tests.large_traces import layout_of
 from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
 from tests.wire_reader import read_container, texts
 from tfvis_nb.analysis.memory.curve import memory_peaks
-from tfvis_nb.display import wire_memory
-from tfvis_nb.display.page import in_time_range
-from tfvis_nb.display.windows import Windows
-from tfvis_nb.display.wire import origin_ns
-from tfvis_nb.display.wire_details import details
-from tfvis_nb.display.wire_memory import memory_bytes, memory_tracks
+from tfvis_nb.display.large.queries import Windows
+from tfvis_nb.display.pages.page import in_time_range
+from tfvis_nb.display.wire import memory as wire_memory
+from tfvis_nb.display.wire.details import details
+from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.memory import memory_bytes, memory_tracks
 
 SMALL = [path for path in [*step_stats_files(), *xspace_files()] if path.stat().st_size < 2**20]
 

@@ -10,7 +10,7 @@ import pytest
 import tfvis_nb as tv
 from tfvis_nb import events
 from tfvis_nb.core.output_path import writable
-from tfvis_nb.display import page
+from tfvis_nb.display.pages import page
 
 TRACE = tv.Trace(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"]}))
 WIDGET = tv.TimelineWidget(TRACE)

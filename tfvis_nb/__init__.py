@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from tfvis_nb.compat.tftracer_server import TracingServer, hook_inject
     from tfvis_nb.compat.tfvis_timeline import Timeline, timeline_visualize
     from tfvis_nb.core.trace import Trace
-    from tfvis_nb.display.comparison import Comparison, show_comparison
-    from tfvis_nb.display.dashboard import Dashboard, show_dashboard
-    from tfvis_nb.display.monitor import MonitorWidget, monitor
-    from tfvis_nb.display.timeline import TimelineWidget, show_timeline
+    from tfvis_nb.display.comparison.widget import Comparison, show_comparison
+    from tfvis_nb.display.dashboard.widget import Dashboard, show_dashboard
+    from tfvis_nb.display.monitor.widget import MonitorWidget, monitor
+    from tfvis_nb.display.timeline.widget import TimelineWidget, show_timeline
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
     from tfvis_nb.recording import RecordedTrace, TraceSession, inject, trace
     from tfvis_nb.session import SavedSession, open_session
@@ -71,27 +71,27 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Comparison": "tfvis_nb.display.comparison",
-    "Dashboard": "tfvis_nb.display.dashboard",
+    "Comparison": "tfvis_nb.display.comparison.widget",
+    "Dashboard": "tfvis_nb.display.dashboard.widget",
     "DamagedSessionError": "tfvis_nb.session.file.errors",
     "EmptyTraceError": "tfvis_nb.reading",
-    "MonitorWidget": "tfvis_nb.display.monitor",
+    "MonitorWidget": "tfvis_nb.display.monitor.widget",
     "RecordedTrace": "tfvis_nb.recording",
     "SavedSession": "tfvis_nb.session",
     "Timeline": "tfvis_nb.compat.tfvis_timeline",
-    "TimelineWidget": "tfvis_nb.display.timeline",
+    "TimelineWidget": "tfvis_nb.display.timeline.widget",
     "Trace": "tfvis_nb.core.trace",
     "TraceFormatError": "tfvis_nb.reading",
     "TraceSession": "tfvis_nb.recording",
     "TracingServer": "tfvis_nb.compat.tftracer_server",
     "hook_inject": "tfvis_nb.compat.tftracer_server",
     "inject": "tfvis_nb.recording",
-    "monitor": "tfvis_nb.display.monitor",
+    "monitor": "tfvis_nb.display.monitor.widget",
     "open_session": "tfvis_nb.session",
     "read_trace": "tfvis_nb.reading",
-    "show_comparison": "tfvis_nb.display.comparison",
-    "show_dashboard": "tfvis_nb.display.dashboard",
-    "show_timeline": "tfvis_nb.display.timeline",
+    "show_comparison": "tfvis_nb.display.comparison.widget",
+    "show_dashboard": "tfvis_nb.display.dashboard.widget",
+    "show_timeline": "tfvis_nb.display.timeline.widget",
     "timeline_visualize": "tfvis_nb.compat.tfvis_timeline",
     "trace": "tfvis_nb.recording",
 }

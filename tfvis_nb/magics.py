@@ -179,7 +179,7 @@ class TraceMagic:
             self._show(recorded)
 
     def _show(self, recorded: Trace) -> None:
-        from tfvis_nb.display.timeline import show_timeline
+        from tfvis_nb.display.timeline.widget import show_timeline
 
         widget = show_timeline(recorded)
         cell = self._cell_id()

@@ -20,7 +20,8 @@ import time
 import numpy as np
 import tfvis_nb as tv
 from tfvis_nb import events
-from tfvis_nb.display import delivery, windows
+from tfvis_nb.display.timeline import delivery
+from tfvis_nb.display.large import queries
 
 count = {EVENTS}
 number = np.arange(count)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.command import tfvis_nb
 from tfvis_nb.cli import doctor, main
-from tfvis_nb.display import page
+from tfvis_nb.display.pages import page
 from tfvis_nb.recording.gpu import cupti
 from tfvis_nb.recording.gpu.probe import Probe, parsed
 

@@ -19,7 +19,7 @@ from tests.test_reading_sources import one_op
 from tfvis_nb.cli import main
 from tfvis_nb.cli.lane_filter import _is_called
 from tfvis_nb.cli.traces import time_range
-from tfvis_nb.display import page
+from tfvis_nb.display.pages import page
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.json", "a.json.gz", "a.JSON.GZ", "a.parquet"])

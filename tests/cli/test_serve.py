@@ -22,7 +22,7 @@ import trustme
 from tests.cli.command import complaint, tfvis_nb
 from tests.serving.conftest import write_session
 from tfvis_nb.cli import main
-from tfvis_nb.display import page
+from tfvis_nb.display.pages import page
 
 TOKEN = "a-token-of-16-ch"
 

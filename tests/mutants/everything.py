@@ -23,8 +23,8 @@ from tfvis_nb import analysis
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.steps import breakdown
 from tfvis_nb.display.charts import Charts
-from tfvis_nb.display.dashboard_page import html_dashboard
-from tfvis_nb.display.windows import Windows
+from tfvis_nb.display.large.queries import Windows
+from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.writing.csv import rows_csv
 
 MARKUP = tuple(text for text in HOSTILE if text.startswith(("</script>", "<img", "\"'><svg", "</noscript")))

@@ -19,7 +19,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.wire_reader import read_drawn
 from tfvis_nb import Timeline
-from tfvis_nb.display.wire import drawn
+from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.sources.unpacking import unpack
 
 v1 = tf.compat.v1

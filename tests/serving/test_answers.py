@@ -19,10 +19,11 @@ import tfvis_nb as tv
 from tests.serving.client import ask, command
 from tests.serving.conftest import write_session
 from tfvis_nb import serving
-from tfvis_nb.display import kept_traces, refusals
-from tfvis_nb.display.closer import closer
-from tfvis_nb.display.wire import drawn
-from tfvis_nb.display.wire_details import details
+from tfvis_nb.display import refusals
+from tfvis_nb.display.monitor import trace_files
+from tfvis_nb.display.timeline.gap_compression import closer
+from tfvis_nb.display.wire.details import details
+from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.serving import MonitorServer, service
 from tfvis_nb.session.snapshot import session_state
 
@@ -218,7 +219,7 @@ def test_a_damaged_trace_is_said(server: MonitorServer, path: Path) -> None:
 def test_a_trace_too_large_for_the_timeline_is_said(
     server: MonitorServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_traces, "MOST_HELD", 10)
+    monkeypatch.setattr(trace_files, "MOST_HELD", 10)
     answer = ask(server, "/api/trace/1/drawn")
     assert answer.status == 422
     assert "events, more than are sent in one piece" in answer.error
@@ -245,7 +246,7 @@ def test_the_manual_has_every_answer_and_format() -> None:
     page = (folder.parents[1] / "docs" / "cli.md").read_text(encoding="utf-8").partition("## serve")[2]
     rows = re.findall(r"^\| ([\d, ]+) \|", page, re.MULTILINE)
     assert used == {number for row in rows for number in row.split(", ")}
-    assert all(f"`{form}`" in page for form in kept_traces.FORMATS)
+    assert all(f"`{form}`" in page for form in trace_files.FORMATS)
 
 
 def test_a_file_that_comes_later(tmp_path: Path) -> None:

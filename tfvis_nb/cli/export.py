@@ -95,7 +95,7 @@ def write_page(
         If it cannot be written, or is too large, or no lane would be shown.
     """
     from tfvis_nb.cli.lane_filter import check_lane_filter
-    from tfvis_nb.display.page import PageTooLargeError
+    from tfvis_nb.display.pages.page import PageTooLargeError
 
     check_lane_filter(trace, lane_filter)
     options: dict[str, Any] = {"lane_filter": lane_filter, **looks}

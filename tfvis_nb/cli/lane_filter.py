@@ -49,7 +49,7 @@ def check_lane_filter(trace: Trace, text: str | None) -> None:
     lanes = trace.lanes[["task", "device", "lane"]].astype(str).drop_duplicates().to_numpy().tolist()
     if any(_is_called(lane, words) for lane in lanes):
         return
-    from tfvis_nb.display.wire_memory import memory_tracks
+    from tfvis_nb.display.wire.memory import memory_tracks
 
     tracks = memory_tracks(trace)[0]
     if any(

@@ -43,7 +43,7 @@ def command(
     **options: Any,
 ) -> int:
     """Write a page and show it; return the exit code."""
-    from tfvis_nb.display.page import file_stem
+    from tfvis_nb.display.pages.page import file_stem
 
     if output is not None:
         if output.suffix.lower() not in (".html", ".htm"):

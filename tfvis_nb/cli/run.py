@@ -224,7 +224,7 @@ def write(trace: RecordedTrace, outputs: Sequence[Path]) -> str | None:
 
     A page that would be too large for a browser is written as a table instead: the run is not lost.
     """
-    from tfvis_nb.display.page import PageTooLargeError
+    from tfvis_nb.display.pages.page import PageTooLargeError
     from tfvis_nb.writing.save import save
 
     complaints = []

@@ -96,7 +96,7 @@ def read_part(paths: Sequence[Path], title: str | None, asked: str | None, max_u
     trace = read(paths, title, max_unpacked)
     if asked is None:
         return trace
-    from tfvis_nb.display.page import in_time_range
+    from tfvis_nb.display.pages.page import in_time_range
 
     events = trace.events
     ends = int(events["start_ns"].iloc[0]), int((events["start_ns"] + events["duration_ns"]).max())

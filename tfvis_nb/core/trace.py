@@ -262,7 +262,7 @@ class Trace:
             not built.
         """
         from tfvis_nb.core.output_path import writable
-        from tfvis_nb.display.page import html_page, write_text
+        from tfvis_nb.display.pages.page import html_page, write_text
 
         path = path if path is None else writable(path)
         text = html_page(self, title, **options)
@@ -342,6 +342,6 @@ class Trace:
         return f"<Trace {one_line(self)}>"
 
     def _repr_html_(self) -> str:
-        from tfvis_nb.display.fallback import static_html
+        from tfvis_nb.display.pages.static_html import static_html
 
         return static_html(self)

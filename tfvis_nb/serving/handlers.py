@@ -14,7 +14,7 @@ from tornado.http1connection import HTTP1Connection
 from tornado.iostream import StreamClosedError
 from tornado.web import Application, Finish, HTTPError, RequestHandler, stream_request_body
 
-from tfvis_nb.display.page import file_stem
+from tfvis_nb.display.pages.page import file_stem
 from tfvis_nb.display.refusals import Refusal, refusal_of
 from tfvis_nb.serving.access import Access, token_in_address
 from tfvis_nb.serving.pages import NOTHING_ALLOWED, Page, monitor_page, onward, refusal_page

@@ -142,7 +142,7 @@ class MonitorServer:
         RuntimeError
             If it serves already.
         """
-        from tfvis_nb.display.page import bundle
+        from tfvis_nb.display.pages.page import bundle
 
         if self.running:
             raise RuntimeError("this server serves already")

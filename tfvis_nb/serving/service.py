@@ -112,7 +112,7 @@ class MonitorService:
 
     def opened(self, number: int) -> Opened:
         """Return a trace for the timeline."""
-        from tfvis_nb.display.kept_traces import packed
+        from tfvis_nb.display.monitor.trace_files import packed
 
         key = self._place_of(number)
         if key not in self._opened:
@@ -128,8 +128,8 @@ class MonitorService:
 
     def download(self, number: int, form: str) -> tuple[str, bytes]:
         """Return a trace as a file: its name and content."""
-        from tfvis_nb.display.kept_traces import file_of
-        from tfvis_nb.display.page import PageTooLargeError
+        from tfvis_nb.display.monitor.trace_files import file_of
+        from tfvis_nb.display.pages.page import PageTooLargeError
 
         self._place_of(number)
         try:
@@ -144,7 +144,7 @@ class MonitorService:
 
     def save(self) -> tuple[str, MadeFile]:
         """Write a copy of the session as of now; return the name it should have, and where it is."""
-        from tfvis_nb.display.page import file_stem
+        from tfvis_nb.display.pages.page import file_stem
 
         path = self._session.path
         folder = TemporaryDirectory(prefix="tfvis-nb-")

@@ -28,7 +28,7 @@ from tfvis_nb.session.file.errors import damage_named, in_words
 from tfvis_nb.session.file.schema import EVERY, check_schema
 
 if TYPE_CHECKING:
-    from tfvis_nb.display.monitor import MonitorWidget
+    from tfvis_nb.display.monitor.widget import MonitorWidget
 
 
 class SavedSession:
@@ -251,7 +251,7 @@ class SavedSession:
 
     def monitor(self, **options: Any) -> MonitorWidget:
         """Show the session in a notebook cell as it goes on; options as of `tfvis_nb.monitor`."""
-        from tfvis_nb.display.monitor import monitor_of
+        from tfvis_nb.display.monitor.widget import monitor_of
 
         return monitor_of(self, **options)
 

@@ -67,14 +67,14 @@ class Charts:
 
     def memory(self) -> figure:
         """How much memory was given out over time; see `tfvis_nb.analysis.memory.curve.memory_curve`."""
-        from tfvis_nb.display.charts.time import memory_chart
+        from tfvis_nb.display.charts.time_axis import memory_chart
 
         self._check("memory")
         return memory_chart(self._trace)
 
     def transfers(self) -> figure:
         """How large transfers and copies were, and how long they moved; see `tfvis_nb.Trace.transfers`."""
-        from tfvis_nb.display.charts.time import transfers_chart
+        from tfvis_nb.display.charts.time_axis import transfers_chart
 
         self._check("transfers")
         return transfers_chart(self._trace)
@@ -88,7 +88,7 @@ class Charts:
 
     def steps(self) -> figure:
         """How long each step took; see `tfvis_nb.Trace.steps`."""
-        from tfvis_nb.display.charts.time import steps_chart
+        from tfvis_nb.display.charts.time_axis import steps_chart
 
         self._check("steps")
         return steps_chart(self._trace)

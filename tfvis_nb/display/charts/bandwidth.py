@@ -10,7 +10,7 @@ import pandas as pd
 from tfvis_nb.analysis.communication.bandwidth import bandwidth, binned_bandwidth
 from tfvis_nb.analysis.findings.finding import span
 from tfvis_nb.display.charts.style import TIME, Unit, coloured, legend_below, plot, rate_unit, shown, unlike
-from tfvis_nb.display.charts.time import axis_unit, label_time
+from tfvis_nb.display.charts.time_axis import axis_unit, label_time
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure

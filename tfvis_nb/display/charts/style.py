@@ -144,7 +144,7 @@ def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> 
     from bokeh.models import DataRange1d
     from bokeh.models.annotations import Title
 
-    from tfvis_nb.display.charts.alone import new_figure
+    from tfvis_nb.display.charts.figure import new_figure
 
     if from_0:
         options[f"{from_0}_range"] = DataRange1d(start=0, range_padding=0.05)

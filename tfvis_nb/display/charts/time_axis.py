@@ -1,0 +1,274 @@
+"""Charts along the run's time, which follow the timeline: memory, and what moved when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.core.labels import duration_label, lane_label
+from tfvis_nb.display.charts.log_ticks import byte_marks, mark_axes, time_marks
+from tfvis_nb.display.charts.style import (
+    BYTES,
+    ROWS,
+    TIME,
+    Unit,
+    coloured,
+    fitting,
+    legend_below,
+    plot,
+    rate_unit,
+    shown,
+    time_unit,
+    unlike,
+)
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+    from tfvis_nb.core.trace import Trace
+
+MOST_POINTS = 4000
+"""Of one curve; of more the highest of each part of the time is kept."""
+
+_ALLOCATORS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", "allocator")
+
+
+def memory_chart(trace: Trace) -> figure:
+    """Return what each allocator had given out over time, with its peak marked.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.time_axis import memory_chart
+    >>> table = events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})
+    >>> len(memory_chart(Trace(table)).renderers)
+    0
+    """
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    curve = trace.memory
+    origin = int(trace.events["start_ns"].iloc[0])
+    unit = axis_unit(trace)
+    highest = fitting(BYTES, float(curve["bytes"].max() or 0) if len(curve) else 0)
+    made = plot(
+        f"Memory given out by each allocator ({highest.name})",
+        height=240,
+        from_0="y",
+        name=TIME,
+        tags=[unit.size],
+    )
+    curves = list(curve.groupby(["task", "allocator"], observed=True, sort=True))
+    names = unlike([shown(lane_label(str(task), "", str(allocator))) for (task, allocator), _ in curves])
+    for number, (name, (_, rows)) in enumerate(zip(names, curves, strict=True)):
+        colour = coloured(_ALLOCATORS[number % len(_ALLOCATORS)])
+        kept = _to_the_end(trace, _thinned(rows.sort_values("time_ns")))
+        source = ColumnDataSource(
+            {
+                "time": (kept["time_ns"].to_numpy() - origin) / unit.size,
+                "size": kept["bytes"].to_numpy() / highest.size,
+            }
+        )
+        line = made.step(
+            "time",
+            "size",
+            source=source,
+            mode="after",
+            **colour,
+            line_width=1.5,
+            legend_label=name,
+            name=name,
+        )
+        peak = rows.iloc[int(rows["bytes"].to_numpy().argmax())]
+        at, size = (int(peak["time_ns"]) - origin) / unit.size, int(peak["bytes"]) / highest.size
+        made.scatter([at], [size], size=7, **colour, line_color="white")
+        tooltips = [
+            ("", "$name"),
+            ("", f"@size{{0,0.00}} {highest.name}"),
+            ("at", f"@time{{0,0.000}} {unit.name}"),
+        ]
+        made.add_tools(HoverTool(renderers=[line], tooltips=tooltips, mode="vline", visible=False))
+    label_time(made, unit)
+    legend_below(made)
+    return made
+
+
+def axis_unit(trace: Trace) -> Unit:
+    """Return in what a chart along the time counts it: as fits a step, which is what one looks at.
+
+    A run of very many steps has a larger one, so that its numbers do not become long.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.time_axis import axis_unit
+    >>> columns = {"start_ns": [0, 2 * 10**9], "duration_ns": [3 * 10**6] * 2, "kind": ["op"] * 2}
+    >>> axis_unit(Trace(events.build({**columns, "step": [0, 1]}))).name
+    'ms'
+    """
+    steps, span = trace.steps[trace.steps["step"] >= 0], span_ns(trace)
+    return time_unit(span if steps.empty else max(float(steps["duration_ns"].median()), span / 1000))
+
+
+def label_time(made: figure, unit: Unit) -> None:
+    """Say below a figure in what it counts the time, and let no number stand there as a power of ten."""
+    from bokeh.models import BasicTickFormatter
+
+    made.xaxis.axis_label = f"{unit.name} since the first event"
+    made.xaxis.formatter = BasicTickFormatter(use_scientific=False)
+
+
+def span_ns(trace: Trace) -> int:
+    """Return how long a trace is, in ns; it has events.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.time_axis import span_ns
+    >>> span_ns(Trace(events.build({"start_ns": [5, 9], "duration_ns": [30, 1], "kind": ["op"] * 2})))
+    30
+    """
+    start = trace.events["start_ns"].to_numpy()
+    return int((start + trace.events["duration_ns"].to_numpy()).max()) - int(start[0])
+
+
+def _to_the_end(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
+    """Add what is given out at the end of a curve's last step; at that of the trace if it has none."""
+    last = rows.tail(1)
+    step = trace.steps[trace.steps["step"] == int(last["step"].iloc[0])]
+    is_of_step = len(step) and int(last["step"].iloc[0]) >= 0
+    origin = int(trace.events["start_ns"].iloc[0])
+    end = int(step["end_ns"].iloc[0]) if is_of_step else origin + span_ns(trace)
+    return pd.concat([rows, last.assign(time_ns=end)]) if end > int(last["time_ns"].iloc[0]) else rows
+
+
+def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
+    """Keep the highest point of each part of the time, and the last."""
+    if len(rows) <= MOST_POINTS:
+        return rows
+    time = rows["time_ns"].to_numpy()
+    part = (time - time[0]) * MOST_POINTS // max(int(time[-1] - time[0]), 1)
+    highest = rows.groupby(part)["bytes"].idxmax()
+    return pd.concat([rows.loc[highest], rows.tail(1)]).drop_duplicates().sort_values("time_ns")
+
+
+def transfers_chart(trace: Trace) -> figure:
+    """Return each transfer and copy by its size and how long it moved, on logarithmic axes.
+
+    The colour is the direction; those that lie far right and low of the others moved slowly. A tap
+    shows one in the timeline.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.time_axis import transfers_chart
+    >>> columns = {"start_ns": [0], "duration_ns": [2000], "kind": ["memcpy"], "op": ["MemcpyH2D"],
+    ...            "bytes": [4096]}
+    >>> transfers_chart(Trace(events.build(columns))).renderers[0].data_source.data["us"].tolist()
+    [2.0]
+    """
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    table = trace.transfers
+    known = table[(table["bytes"].fillna(0) > 0) & (table["transfer_ns"].fillna(0) > 0)]
+    known = known.nlargest(MOST_POINTS, "duration_ns")
+    origin = int(trace.events["start_ns"].iloc[0])
+    op = trace.events["op"].astype(str).to_numpy()[known["event"].to_numpy()]
+    what = np.where(known["kind"].astype(str) == "transfer", "received", op)
+    colour_names = {"received": "communication", "MemcpyH2D": "h2d", "MemcpyD2H": "d2h"}
+    made = plot(
+        "Transfers: size and time of moving",
+        height=260,
+        x_axis_type="log",
+        y_axis_type="log",
+        tools="tap,box_zoom,reset",
+        active_drag="box_zoom",
+    )
+    directions = pd.unique(what)
+    for name, label in zip(directions, unlike([shown(name) for name in directions]), strict=True):
+        rows = known[what == name]
+        start = (rows["start_ns"].to_numpy() - origin) / 1e6
+        source = ColumnDataSource(
+            {
+                "us": rows["transfer_ns"].to_numpy(np.float64) / 1e3,
+                "bytes": rows["bytes"].to_numpy(np.float64),
+                "moved": [duration_label(float(each)) for each in rows["transfer_ns"]],
+                "rate": [_rate(each) for each in rows["bandwidth"].to_numpy(np.float64)],
+                "tensor": [shown(text) for text in rows["tensor"].fillna("").astype(str)],
+                "start_ms": start,
+                "end_ms": start + rows["duration_ns"].to_numpy() / 1e6,
+            },
+            name=ROWS,
+        )
+        colour = coloured(colour_names.get(name, "d2d"))
+        dots = made.scatter("us", "bytes", source=source, size=6, **colour, alpha=0.7, legend_label=label)
+        tooltips = [
+            ("", "@tensor"),
+            ("size", "@bytes{0,0} B"),
+            ("moving", "@moved"),
+            ("rate", "@rate"),
+        ]
+        made.add_tools(HoverTool(renderers=[dots], tooltips=tooltips, visible=False))
+    made.xaxis.axis_label = "moving"
+    made.yaxis.axis_label = "size"
+    if len(known):
+        moved, size = known["transfer_ns"] / 1e3, known["bytes"]
+        mark_axes(
+            made,
+            {"x": time_marks(moved.min(), moved.max()), "y": byte_marks(int(size.min()), int(size.max()))},
+        )
+    legend_below(made)
+    return made
+
+
+def _rate(value: float) -> str:
+    unit = rate_unit(value)
+    return f"{value / unit.size:,.3g} {unit.name}"
+
+
+def steps_chart(trace: Trace) -> figure:
+    """Return how long each step took, and the median as a line.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.charts.time_axis import steps_chart
+    >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 6], "kind": ["op"] * 2, "step": [0, 1]})
+    >>> steps_chart(Trace(table)).renderers[0].data_source.data["step"].tolist()
+    [0, 1]
+    """
+    from bokeh.models import ColumnDataSource, HoverTool
+    from bokeh.models.annotations import Span
+
+    table = trace.steps[trace.steps["step"] >= 0]
+    origin = int(trace.events["start_ns"].iloc[0])
+    start = (table["start_ns"].to_numpy() - origin) / 1e6
+    duration = table["duration_ns"].to_numpy()
+    unit = time_unit(duration.max())
+    took = duration / unit.size
+    source = ColumnDataSource(
+        {
+            "step": table["step"].to_numpy(),
+            "took": took,
+            "label": [shown(text) for text in table["label"].fillna("").astype(str)],
+            "start_ms": start,
+            "end_ms": start + duration / 1e6,
+        },
+        name=ROWS,
+    )
+    made = plot(f"How long each step took ({unit.name})", height=220, from_0="y")
+    bars = made.vbar(x="step", top="took", width=0.8, source=source, **coloured("launch"))
+    made.add_layout(
+        Span(
+            location=float(np.median(took)),
+            dimension="width",
+            line_dash="dashed",
+            **coloured("d2h", "line_color"),
+        )
+    )
+    tooltips = [("step", "@step @label"), ("took", f"@took{{0,0.000}} {unit.name}")]
+    made.add_tools(HoverTool(renderers=[bars], tooltips=tooltips, visible=False))
+    made.xaxis.axis_label = "step (dashed: median)"
+    made.xgrid.visible = False
+    return made

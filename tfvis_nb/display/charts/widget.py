@@ -1,0 +1,66 @@
+"""A chart as the last expression of a cell: drawn by the BokehJS that the installed bokeh brings."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from tfvis_nb.display import bokehjs
+from tfvis_nb.display.comm_thread import answer_on_own_thread
+from tfvis_nb.display.pages.page import bundle, bundle_path
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+
+class ChartWidget(anywidget.AnyWidget):
+    """One Bokeh figure in a cell, in the notebook's theme, with no timeline beside it.
+
+    Parameters
+    ----------
+    chart
+        The figure, drawn as it is now: what is changed afterwards is seen when it is shown again.
+    title
+        What it is called to those who do not see it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If this is a checkout of the source whose front end is not built.
+
+    Examples
+    --------
+    >>> from bokeh.plotting import figure
+    >>> from tfvis_nb.display.charts.widget import ChartWidget
+    >>> ChartWidget(figure(), title="Bytes").title
+    'Bytes'
+    """
+
+    if bundle_path("chart.js").is_file():
+        # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
+        _esm = bundle_path("chart.js")
+
+    title = traitlets.Unicode(read_only=True).tag(sync=True)
+    _item = traitlets.Unicode().tag(sync=True)
+    _link = traitlets.Unicode().tag(sync=True)
+    _bokeh = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, chart: figure, *, title: str) -> None:
+        from bokeh.embed import json_item
+
+        if not hasattr(type(self), "_esm"):
+            bundle("chart.js")
+        self.set_trait("title", title)
+        item = json.dumps(json_item(chart), allow_nan=False)
+        super().__init__(_item=item, _link=uuid.uuid4().hex, _bokeh=bokehjs.version())
+        answer_on_own_thread(self.comm)
+        self.on_msg(self._answer)
+
+    def _answer(self, _: Any, content: Any, __: Any) -> None:
+        """Send BokehJS to a page that does not have it."""
+        if isinstance(content, dict) and content.get("kind") == bokehjs.ASKED:
+            bokehjs.answer(self, content)

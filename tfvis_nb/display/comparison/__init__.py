@@ -1,0 +1,1 @@
+"""Two traces under each other."""

@@ -1,0 +1,159 @@
+"""One of two things that are compared: a trace, or one step of it as a trace of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.timeline.gap_compression import closer
+from tfvis_nb.display.timeline.subset import edges_in_steps, part_of
+
+_LONGEST_LABEL = 60
+
+
+class Compared(NamedTuple):
+    """A side of a comparison.
+
+    Attributes
+    ----------
+    trace
+        What its figures are of.
+    step
+        The number of the step that is compared; None for the whole trace.
+    shown
+        What its timeline shows, from its first event on.
+    ids
+        The event id in `trace` of each event in `shown`, in order.
+    title
+        What it is called.
+    """
+
+    trace: Trace
+    step: int | None
+    shown: Trace
+    ids: np.ndarray
+    title: str
+
+    @property
+    def span_ns(self) -> int:
+        """From the first start to the last end of what is shown, also where long pauses are cut."""
+        events = closer(self.shown).events
+        if events.empty:
+            return 0
+        return int((events["start_ns"] + events["duration_ns"]).max()) - int(events["start_ns"].iloc[0])
+
+    def places(self, events: np.ndarray) -> np.ndarray:
+        """Return the ids in what is shown of events of the trace, -1 for those that it does not show.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tfvis_nb import Trace, events
+        >>> from tfvis_nb.display.comparison.side import compared
+        >>> columns = {"start_ns": [0, 9, 20], "duration_ns": [5] * 3, "kind": ["op"] * 3, "step": [0, 1, 1]}
+        >>> compared(Trace(events.build(columns)), 1).places(np.array([0, 2]))
+        array([-1,  1])
+        """
+        place = np.minimum(np.searchsorted(self.ids, events), max(len(self.ids) - 1, 0))
+        if not len(self.ids):
+            return np.full(len(events), -1)
+        found: np.ndarray = np.where(self.ids[place] == events, place, -1)
+        return found
+
+
+def highest_memory(sides: Iterable[Compared]) -> dict[str, int]:
+    """Return the most bytes that each allocator had given out on any side, by task, a tab, and allocator.
+
+    The curves of both have one scale then.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.comparison.side import compared, highest_memory
+    >>> side = compared(Trace(events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"]})), None)
+    >>> highest_memory([side, side])
+    {}
+    """
+    highest: dict[str, int] = {}
+    for side in sides:
+        groups = side.shown.memory.groupby(["task", "allocator"], observed=True)
+        for task, allocator, size in groups["bytes"].max().reset_index().itertuples(index=False, name=None):
+            where = f"{task}\t{allocator}"
+            highest[where] = max(highest.get(where, 0), int(size))
+    return highest
+
+
+def compared(trace: Trace, step: int | None, title: str | None = None) -> Compared:
+    """Take a trace, or one step of it, for a side of a comparison.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    step
+        Number of the step; None for the whole trace. With its own events are shown those of no step that
+        begin and end while it lasts, such as copies and the input pipeline's; a note says how many.
+    title
+        What it is called; the step and the trace's own title unless given.
+
+    Raises
+    ------
+    ValueError
+        If there is no such step.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.comparison.side import compared
+    >>> columns = {"start_ns": [0, 9, 12], "duration_ns": [5, 5, 2], "kind": ["op"] * 3, "step": [0, 1, -1]}
+    >>> side = compared(Trace(events.build(columns), title="mlp", step_labels={1: "train 7"}), 1)
+    >>> side.title, side.shown.events["start_ns"].tolist()
+    ('step 1 (train 7) of mlp', [9, 12])
+    """
+    if step is None:
+        name = trace.title if title is None else title
+        return Compared(trace, None, trace, np.arange(len(trace.events)), name)
+    steps = trace.steps[trace.steps["step"] == step]
+    if step < 0 or steps.empty:
+        numbers = trace.steps.loc[trace.steps["step"] >= 0, "step"]
+        there = f"there are steps {numbers.min()} to {numbers.max()}" if len(numbers) else "there is none"
+        raise ValueError(f"there is no step {step}; {there}")
+    start = trace.events["start_ns"].to_numpy(np.int64)
+    number = trace.events["step"].to_numpy(np.int64)
+    first, last = int(steps["start_ns"].iloc[0]), int(steps["end_ns"].iloc[0])
+    # What lasts longer would make the step longer than it is in tables.
+    end = start + trace.events["duration_ns"].to_numpy(np.int64)
+    loose = (number < 0) & (start >= first) & (start < last) & (end <= last)
+    ids = np.flatnonzero((number == step) | loose)
+    shown = part_of(trace, ids, edges_in_steps(trace, np.array([step])))
+    # What is of no step is of this one here: it stands alone.
+    shown = _of_one_step(shown, step, trace.step_labels.get(step, ""), int(loose.sum()))
+    return Compared(trace, step, shown, ids, _called(trace, step) if title is None else title)
+
+
+def _of_one_step(part: Trace, step: int, label: str, loose: int) -> Trace:
+    """Return a part with all its events in one step, and what was found out about them."""
+    notes = [f"events of no step are shown that ran while this one lasted: {loose:,}"] if loose else []
+    events = part.events.assign(step=np.full(len(part.events), step, np.int32))
+    whole = Trace(
+        events,
+        nested=part.nested,
+        graphs=part.graphs,
+        notes=[*part.notes, *notes],
+        title=part.title,
+        step_labels={step: label} if label else None,
+        clock_bounds=part.clock_bounds,
+    )
+    known = ("edges", "transfers", "arrivals")
+    whole.__dict__.update({name: part.__dict__[name] for name in known if name in part.__dict__})
+    return whole
+
+
+def _called(trace: Trace, step: int) -> str:
+    label = printable(trace.step_labels.get(step, ""), _LONGEST_LABEL)
+    called = f"step {step} ({label})" if label else f"step {step}"
+    return f"{called} of {trace.title}" if trace.title else called

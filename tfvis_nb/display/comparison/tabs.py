@@ -1,0 +1,189 @@
+"""What the tabs under two compared timelines hold: what took how long in both, and the differences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.events.device_work import device_work
+from tfvis_nb.analysis.steps import compare
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.labels import lane_label
+from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, figures, key, table
+from tfvis_nb.display.dashboard.tabs.wording import activity_label
+from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+
+if TYPE_CHECKING:
+    from tfvis_nb.display.comparison.side import Compared
+
+TABS = {"Activities": "", "Ops": "op", "Nodes": "name", "Scopes": "scope"}
+"""Title of a tab to what is compared in it."""
+
+_HEADS = {"op": "Op", "name": "Node", "scope": "Scope"}
+
+
+def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
+    """Compute what one tab holds, as of `tfvis_nb.display.dashboard.tabs.tab`.
+
+    Parameters
+    ----------
+    a, b
+        What is compared.
+    name
+        One of `TABS`.
+
+    Raises
+    ------
+    KeyError
+        If there is no such tab.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.comparison.side import compared
+    >>> from tfvis_nb.display.comparison.tabs import tab
+    >>> columns = {"start_ns": [0, 9], "duration_ns": [5, 8], "kind": ["op"] * 2, "op": ["Add"] * 2}
+    >>> trace = Trace(events.build({**columns, "step": [0, 1]}))
+    >>> (block,) = tab(compared(trace, 0), compared(trace, 1), "Ops")["blocks"]
+    >>> block["rows"][0][:4], block["zoom"][0]["sides"]
+    (['Add', 'op', 'longer', 3], [[0], [0]])
+    """
+    by = TABS[name]
+    blocks = [_differences(a, b, by)] if by else [whole(a, b), _activities(a, b)]
+    return {"title": name, "blocks": blocks}
+
+
+def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
+    found = compare.compare(a.trace, b.trace, by, (a.step, b.step))
+    several = found.attrs.get("steps", (1, 1)) != (1, 1)
+    columns = [
+        key(by, _HEADS[by], "name"),
+        Column("kind", "Kind", "text", "What the events are; those of one kind are compared."),
+        *figures(
+            compare.FIGURES,
+            ("change", "Change", "text"),
+            *([("step_difference_ns", "A step longer by", "ns")] if several else []),
+            ("self_difference_ns", "Longer by", "ns"),
+            ("self_a_ns", "A", "ns"),
+            ("self_b_ns", "B", "ns"),
+            ("ratio", "B / A", "ratio"),
+            ("count_a", "Count A", "count"),
+            ("count_b", "Count B", "count"),
+            ("mean_a_ns", "Mean A", "ns"),
+            ("mean_b_ns", "Mean B", "ns"),
+        ),
+    ]
+    found = found[found["side"].astype(str) != "repeated"]
+    rows = found.head(MOST_ROWS)
+    return table(
+        f"Differences by {_HEADS[by].lower()}",
+        rows,
+        columns,
+        definition="Times without what lies within events on their lane, of events at the same time each. "
+        "The largest differences first; a click shows the longest event of both.",
+        zoom=[] if why_not(found) else _zoom(a, b, rows),
+        light=by,
+        reason=why_not(found),
+        of=len(found),
+        order="largest",
+    )
+
+
+def _zoom(a: Compared, b: Compared, rows: pd.DataFrame) -> list[dict[str, Any] | None]:
+    """Return for each row a range of time with the longest event of both, and the two events."""
+    places = []
+    for side, column in ((a, "longest_a"), (b, "longest_b")):
+        known = rows[column].to_numpy(np.int64, na_value=-1)
+        there = side.places(known) if len(side.ids) else np.full(len(rows), -1)
+        places.append(Places(side.shown).of_events(there) if len(side.ids) else [None] * len(rows))
+    return [_both(one, other) for one, other in zip(*places, strict=True)]
+
+
+def _both(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str, Any] | None:
+    some = [place for place in (one, other) if place is not None]
+    if not some:
+        return None
+    return {
+        "start": min(place["start"] for place in some),
+        "end": max(place["end"] for place in some),
+        "sides": [[] if place is None else place["events"] for place in (one, other)],
+    }
+
+
+def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict[str, Any]:
+    """Return a table of the durations of both, and of their steps; `heads` are of their columns."""
+    columns = [
+        Column("what", "What", "text", "What was measured of both."),
+        Column("difference", "Longer by", "ns", "B - A, in ns."),
+        Column("a", heads[0], "ns", "Of A, in ns."),
+        Column("b", heads[1], "ns", "Of B, in ns."),
+        Column("ratio", "B / A", "ratio", "B / A."),
+    ]
+    times = [_times(side) for side in (a, b)]
+    names = [name for name in times[0] if name in times[1]]
+    rows = pd.DataFrame(
+        {
+            "what": names,
+            "a": [times[0][name] for name in names],
+            "b": [times[1][name] for name in names],
+        }
+    )
+    rows["difference"] = rows["b"] - rows["a"]
+    rows["ratio"] = rows["b"] / rows["a"].where(rows["a"] > 0)
+    return table("As a whole", rows, columns, hints=[_HINTS[name] for name in names])
+
+
+_HINTS = {
+    "Duration": "Latest end minus earliest start of all events, or of the step's, in ns.",
+    "Median step": "Median of the steps' durations, in ns.",
+    "Steps": "Sum of the steps' durations, in ns.",
+    "Devices": "How long the busiest device ran kernels in the step, of several their median, in ns.",
+}
+
+
+def _times(side: Compared) -> dict[str, int]:
+    """Return what can be measured of a side, by name."""
+    steps = side.trace.steps[side.trace.steps["step"] >= 0]
+    if side.step is not None:
+        steps = steps[steps["step"] == side.step]
+    took = steps["duration_ns"]
+    found = {"Duration": side.span_ns if side.step is None else int(took.iloc[0])}
+    if len(took) > 1:
+        found |= {"Median step": int(took.median()), "Steps": int(took.sum())}
+    numbers = steps["step"].to_numpy(np.int64)
+    place = np.searchsorted(numbers, side.trace.events["step"].to_numpy(np.int64))
+    place[~side.trace.events["step"].isin(numbers).to_numpy()] = len(numbers)
+    work = device_work(side.trace.events, place, len(numbers) + 1) if len(numbers) else None
+    if work is not None:
+        found["Devices"] = int(np.median(work[:-1]))
+    return found
+
+
+def _activities(a: Compared, b: Compared) -> dict[str, Any]:
+    found = compare.compare_activities(a.trace, b.trace, (a.step, b.step))
+    several = len(set(found["task"])) > 1
+    columns = [
+        Column("activity", "Activity", "text", "What happened, as in the breakdown."),
+        *([key("task", "Task")] if several else []),
+        *figures(
+            compare.FIGURES,
+            ("difference_ns", "Longer by", "ns"),
+            ("a_ns", "A", "ns"),
+            ("b_ns", "B", "ns"),
+            ("ratio", "B / A", "ratio"),
+        ),
+    ]
+    rows = found.assign(
+        activity=[activity_label(name) for name in found["activity"]],
+        task=[lane_label(task, "", "") or "local" for task in found["task"]],
+    )
+    return table(
+        "By activity",
+        rows,
+        columns,
+        definition="Each moment of a step belongs to one activity: the differences of a task add up to that "
+        "of its steps, to the nanosecond.",
+        reason=why_not(found),
+    )

@@ -1,0 +1,276 @@
+"""Two traces, or two steps of one, as timelines one above the other that move together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, overload
+
+import ipywidgets
+import pandas as pd
+import traitlets
+
+from tfvis_nb.analysis.steps.compare import compare
+from tfvis_nb.core.labels import one_line
+from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.comparison import tabs as comparison_tabs
+from tfvis_nb.display.comparison.side import Compared, compared, highest_memory
+from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
+from tfvis_nb.display.pages.comparison import comparison_page
+from tfvis_nb.display.pages.page import MAX_BYTES, write_text
+from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.timeline.linked import LinkedTimeline
+
+HEIGHT = 400
+"""Of each timeline, in CSS pixels, unless given."""
+
+Steps = tuple[int | None, int | None]
+
+
+class _ComparedTimeline(LinkedTimeline):
+    """A timeline with another one above or below it, whose times stand above each other."""
+
+    _pair = traitlets.Dict().tag(sync=True)
+
+    def pair(self, *, side: int, link: str, scale: dict[str, Any]) -> None:
+        """Make it the upper (0) or lower one (1) of those that share a link and a scale.
+
+        The scale is ``extent``, how many ns both show at least, and ``memory``, as of `highest_memory`.
+        """
+        self.set_trait("_link", link)
+        self.set_trait("_pair", {"side": side, **scale})
+
+
+class _Differences(PanelsWidget):
+    """The tabs under two timelines."""
+
+    def __init__(self, sides: tuple[Compared, Compared], *, link: str) -> None:
+        self._sides = sides
+        super().__init__(sides[0].shown, link=link)
+
+    def _names(self) -> list[str]:
+        return list(comparison_tabs.TABS)
+
+    def _compute(self, title: str) -> dict[str, Any]:
+        return comparison_tabs.tab(*self._sides, title)
+
+
+class Comparison(ipywidgets.VBox):
+    """Two timelines one above the other, aligned at their starts, and tables of what differs.
+
+    Zooming and panning one moves the other, also while the kernel is busy. What is selected in one is
+    looked for in the other: the event of the same node and kind that is nearest in time.
+
+    Parameters
+    ----------
+    a, b
+        What to compare.
+    steps
+        The number of a step of each, or None for the whole.
+    titles
+        What both are called; their traces' titles, and steps, unless given.
+    **options
+        As of `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
+
+    Attributes
+    ----------
+    a, b
+        The two `TimelineWidget`; ``trace`` of each is what it shows, of a step only that.
+    panels
+        The tables; ``panels.height`` is theirs in CSS pixels.
+    """
+
+    # `close` is called for a widget that could not be made, too.
+    _parts: tuple[Any, ...] = ()
+
+    def __init__(
+        self,
+        a: Trace,
+        b: Trace,
+        *,
+        steps: Steps = (None, None),
+        titles: tuple[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        named = (None, None) if titles is None else titles
+        pairs = zip((a, b), steps, named, strict=True)
+        self._sides = tuple(compared(trace, step, title) for trace, step, title in pairs)
+        options = {"height": HEIGHT} | options
+        self.a, self.b = (
+            _ComparedTimeline(side.shown, title=f"{letter} \N{MIDDLE DOT} {side.title}", **options)
+            for letter, side in zip("AB", self._sides, strict=True)
+        )
+        extent = max(side.span_ns for side in self._sides)
+        self._scale = {"extent": extent, "memory": highest_memory(self._sides)}
+        for number, timeline in enumerate((self.a, self.b)):
+            timeline.pair(side=number, link=self.a.link, scale=self._scale)
+            timeline.page = self.to_html
+        first, second = self._sides
+        self.panels = _Differences((first, second), link=self.a.link)
+        for timeline in (self.a, self.b):
+            timeline.before_details = self.panels.wait_for_first
+        self._parts = (self.a, self.b, self.panels)
+        super().__init__(self._parts)
+
+    @property
+    def title(self) -> str:
+        """What is compared with what."""
+        return " / ".join(side.title or letter for letter, side in zip("AB", self._sides, strict=True))
+
+    def differences(self, by: str = "op") -> pd.DataFrame:
+        """Return what took longer in the lower one, as of `tfvis_nb.analysis.steps.compare.compare`.
+
+        Parameters
+        ----------
+        by
+            ``op``, ``name``, ``scope`` or ``device``.
+        """
+        first, second = self._sides
+        return compare(first.trace, second.trace, by, (first.step, second.step))
+
+    @overload
+    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
+    @overload
+    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
+    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
+        """Write both timelines and the tables as one HTML file that opens offline.
+
+        Parameters
+        ----------
+        path
+            Where to write; None to get the text instead.
+        title
+            Of the page; what is compared unless given.
+        **options
+            ``max_bytes``, the size that the page may have, 50 MB unless given; None for any size.
+
+        Returns
+        -------
+        pathlib.Path or str
+            The path written, or the text.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an option is unknown or has a value it cannot have, or the page would be
+            larger than ``max_bytes``.
+        OSError
+            If the file cannot be written.
+        """
+        refuse_unknown(options, ["max_bytes"])
+        check_title(title)
+        path = path if path is None else writable(path)
+        timelines = (self.a, self.b)
+        text = comparison_page(
+            [timeline.shown for timeline in timelines],
+            [timeline.as_now(None) for timeline in timelines],
+            self.panels.tabs(),
+            title=self.title if title is None else title,
+            scale=self._scale,
+            max_bytes=options.get("max_bytes", MAX_BYTES),
+        )
+        return text if path is None else write_text(path, text)
+
+    def close(self) -> None:
+        """Remove the comparison from the notebook and free what it holds for it."""
+        # The box goes first: it would look for what is no longer in it.
+        super().close()
+        for part in self._parts:
+            part.close()
+
+    def __repr__(self) -> str:
+        lines = (one_line(timeline.trace, timeline.title) for timeline in (self.a, self.b))
+        return f"<{type(self).__name__} {' / '.join(lines)}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundled: Any = super()._repr_mimebundle_(**kwargs)
+        after_cell(self.panels.start_first)
+        for timeline in (self.a, self.b):
+            timeline.send_details_soon()
+        after_cell(self.panels.start_later)
+        data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
+        pictures = [static_html(timeline.trace, title=timeline.title) for timeline in (self.a, self.b)]
+        return {**data, "text/html": "\n".join(pictures)}, metadata
+
+
+def show_comparison(
+    a: Any,
+    b: Any = None,
+    *,
+    steps: Steps | None = None,
+    titles: tuple[str, str] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Show two traces, or two steps, one above the other; in a notebook, as the last expression of a cell.
+
+    Parameters
+    ----------
+    a, b
+        A `Trace` each, or anything `tfvis_nb.read_trace` reads. Without `b`, two steps of `a` are compared.
+    steps
+        The number of a step of each, such as ``(7, 13)``; None in place of a number for the whole trace.
+        Both begin at the left then, however far apart they were.
+    titles
+        What both are called; their traces' titles, and steps, unless given.
+    **options
+        As of `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
+
+    Returns
+    -------
+    Comparison
+        With the two timelines as ``a`` and ``b``, ``differences()`` and ``to_html``.
+
+    Raises
+    ------
+    TypeError, ValueError, FileNotFoundError
+        As of `tfvis_nb.show_timeline`; also if there is no such step, or neither a second trace nor steps.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> from tfvis_nb import events
+    >>> columns = {"start_ns": [0, 9], "duration_ns": [2, 7], "kind": ["op"] * 2, "step": [0, 1]}
+    >>> shown = tv.show_comparison(tv.Trace(events.build(columns), title="mlp"), steps=(0, 1))
+    >>> shown.title, shown.differences()["difference_ns"].tolist()
+    ('step 0 of mlp / step 1 of mlp', [5])
+    """
+    refuse_unknown(options, [*timeline_options.DEFAULTS, "steps", "titles"])
+    first = _trace(a)
+    if b is None and steps is None:
+        raise ValueError(
+            "there is nothing to compare with: give a second trace, or steps=(one, other) of this one"
+        )
+    second = first if b is None else _trace(b)
+    return Comparison(first, second, steps=_checked(steps), titles=_named(titles), **options)
+
+
+def _trace(source: Any) -> Trace:
+    if isinstance(source, Trace):
+        return source
+    from tfvis_nb.reading import read_trace
+
+    return read_trace(source)
+
+
+def _checked(steps: Any) -> Steps:
+    if steps is None:
+        return None, None
+    if not isinstance(steps, (tuple, list)) or len(steps) != 2:
+        raise TypeError(f"steps is {steps!r}; it is a pair of numbers of steps, such as (7, 13)")
+    for step in steps:
+        if step is not None and (isinstance(step, bool) or not isinstance(step, int)):
+            raise TypeError(f"{step!r} is no number of a step")
+    return steps[0], steps[1]
+
+
+def _named(titles: Any) -> tuple[str, str] | None:
+    if titles is None:
+        return None
+    if not isinstance(titles, (tuple, list)) or len(titles) != 2:
+        raise TypeError(f"titles is {titles!r}; it is a pair of texts")
+    for title in titles:
+        check_title(title)
+    return titles[0], titles[1]

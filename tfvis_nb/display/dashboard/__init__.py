@@ -1,0 +1,1 @@
+"""The timeline with tabs of tables and charts beside it."""

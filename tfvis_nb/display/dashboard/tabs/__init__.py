@@ -1,0 +1,80 @@
+"""What the tabs of a dashboard hold, as plain data: charts, tables with definitions, findings.
+
+The front end draws it without knowing what it is about; `tfvis_nb.display.dashboard.tabs.blocks` says
+what there is to draw. Tabs are made one by one, as each takes some time.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+TABS: Mapping[str, str] = {
+    "Findings": "findings",
+    "Breakdown": "breakdown",
+    "Ops": "ops",
+    "Transfers": "transfers",
+    "Memory": "memory",
+    "Critical path": "critical_path",
+    "Gaps": "gaps",
+    "Steps": "steps",
+}
+"""Title of a tab to the module that has its ``blocks(trace)``; in this order."""
+
+COMPARISON = "Compare"
+"""The tab of two traces."""
+
+
+def tab_names(against: Trace | None = None) -> list[str]:
+    """Return the titles of the tabs, in their order; the last one only where there is another trace.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.dashboard.tabs import tab_names
+    >>> tab_names()[:2]
+    ['Findings', 'Breakdown']
+    """
+    return [*TABS, *([] if against is None else [COMPARISON])]
+
+
+def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]:
+    """Compute what one tab holds.
+
+    Parameters
+    ----------
+    trace
+        As the timeline beside it shows it: times are counted from its first event.
+    name
+        One of `tab_names`.
+    against
+        Another trace, to compare the first one with.
+
+    Returns
+    -------
+    dict
+        ``title`` (str) and ``blocks`` (a list of what `tfvis_nb.display.dashboard.tabs.blocks` makes); of
+        nothing but what JSON can hold, and no infinite or undefined numbers.
+
+    Raises
+    ------
+    KeyError
+        If there is no such tab.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.dashboard.tabs import tab
+    >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": ["MatMul"]})
+    >>> [block["kind"] for block in tab(Trace(table), "Steps")["blocks"]]
+    ['chart', 'table', 'table', 'table']
+    """
+    if name == COMPARISON and against is not None:
+        from tfvis_nb.display.dashboard.tabs import compare as comparison
+
+        return {"title": name, "blocks": comparison.blocks(trace, against)}
+    module = importlib.import_module(f"tfvis_nb.display.dashboard.tabs.{TABS[name]}")
+    return {"title": name, "blocks": module.blocks(trace)}

@@ -1,0 +1,133 @@
+"""The tab that says where the time of the steps went, and how busy the devices were."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.communication import efficiency
+from tfvis_nb.analysis.steps import breakdown, utilisation
+from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
+from tfvis_nb.display.dashboard.tabs.wording import activity_label, named
+from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_CHART = (
+    "Each moment of a step belongs to one activity: of those that happen at once to the first of device "
+    "compute, copies from the device, between devices, input, communication, launching, copies to the "
+    "device, compiling, host compute, runtime and preprocessing."
+)
+
+
+def blocks(trace: Trace) -> list[dict[str, Any]]:
+    """Return charts of the breakdown and of utilisation, and the figures of both."""
+    return [
+        chart(trace, "breakdown", _CHART),
+        chart(trace, "utilisation", f"For each device the sum over all steps of {_of('busy_ns')}"),
+        _parts(trace),
+        _devices(trace),
+        _steps(trace),
+        _overlap(trace),
+    ]
+
+
+def _of(name: str) -> str:
+    return f"{name} ({utilisation.FIGURES[name].rstrip('.')}) / {'step_ns'}."
+
+
+def _parts(trace: Trace) -> dict[str, Any]:
+    """All steps together: one row for each activity that took time."""
+    title = "All steps together"
+    found = trace.breakdown
+    columns = [
+        Column("part", "Activity", "text", "What happened; each activity says what time counts as it."),
+        Column("total_ns", "Time", "ns", "Its time, added up over all steps and tasks, in ns."),
+        Column("share", "Share", "share", "Its time / the time of all steps of all tasks, from 0 to 1."),
+    ]
+    if why_not(found):
+        empty = pd.DataFrame({column.name: [] for column in columns})
+        return table(title, empty, columns, reason=why_not(found))
+    whole = found[found["device"].astype(str) == ""]
+    total = int(whole["step_ns"].sum())
+    sums = {part: int(whole[part].fillna(0).sum()) for part in PARTS}
+    parts = sorted((part for part in PARTS if sums[part] > 0), key=lambda part: -sums[part])
+    rows = pd.DataFrame(
+        {
+            "part": [activity_label(part) for part in parts],
+            "total_ns": [sums[part] for part in parts],
+            "share": [sums[part] / total for part in parts],
+        }
+    )
+    return table(title, rows, columns, hints=[breakdown.FIGURES[part] for part in parts])
+
+
+def _devices(trace: Trace) -> dict[str, Any]:
+    title = "Devices, step by step"
+    found = trace.utilisation
+    columns = [
+        *step_key(trace),
+        key("device", "Device"),
+        *figures(
+            utilisation.FIGURES,
+            ("utilisation", "Utilisation", "share"),
+            ("busy_ns", "Busy", "ns"),
+            ("idle_ns", "Idle", "ns"),
+            ("parallelism", "At once", "ratio"),
+            ("queueing_mean_ns", "Mean wait", "ns"),
+        ),
+    ]
+    rows = named(found)
+    zoom = [] if why_not(found) else Places(trace).of_steps(found["step"].head(MOST_ROWS))
+    return table(title, rows, columns, zoom=zoom, reason=why_not(found))
+
+
+def _steps(trace: Trace) -> dict[str, Any]:
+    """One row a step and task, with the parts that any of them has."""
+    title = "Step by step"
+    found = trace.breakdown
+    whole = found[found["device"].astype(str) == ""]
+    order = "first"
+    if len(whole) > MOST_ROWS:
+        whole, order = whole.sort_values("step_ns", ascending=False, kind="stable"), "longest"
+    shown = [part for part in PARTS if whole[part].fillna(0).any()]
+    several = len(set(whole["task"])) > 1
+    columns = [
+        key("step", "Step", "number"),
+        *([key("task", "Task")] if several else []),
+        *figures(
+            breakdown.FIGURES,
+            ("step_ns", "Whole", "ns"),
+            *((part, activity_label(part), "ns") for part in shown),
+        ),
+    ]
+    zoom = [] if why_not(found) else Places(trace).of_steps(whole["step"].head(MOST_ROWS))
+    definition = "The parts of a row add up to the step, to the nanosecond."
+    rows = named(whole)
+    return table(title, rows, columns, definition=definition, zoom=zoom, reason=why_not(found), order=order)
+
+
+def _overlap(trace: Trace) -> dict[str, Any]:
+    """How well communication hides behind computing."""
+    found = efficiency.scheduling_efficiency(trace)
+    columns = [
+        *step_key(trace),
+        key("task", "Task"),
+        *figures(
+            efficiency.FIGURES,
+            ("efficiency", "Efficiency", "ratio"),
+            ("possible_speedup", "Possible gain", "share"),
+            ("makespan_ns", "U: step", "ns"),
+            ("communication_ns", "M: communication", "ns"),
+            ("computation_ns", "P: computing", "ns"),
+            ("bounded", "Bounded", "text"),
+        ),
+    ]
+    rows = named(found).assign(bounded=np.where(found["bounded"], "yes", "no"))
+    zoom = [] if why_not(found) else Places(trace).of_steps(found["step"].head(MOST_ROWS))
+    return table("Overlap of communication and computing", rows, columns, zoom=zoom, reason=why_not(found))

@@ -1,0 +1,102 @@
+"""The tab that says what took longer than in another trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfvis_nb.analysis.steps import compare
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.labels import lane_label, printable
+from tfvis_nb.display.comparison import tabs
+from tfvis_nb.display.comparison.side import compared
+from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, figures, key, table
+from tfvis_nb.display.dashboard.tabs.wording import activity_label
+from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_LONGEST = 24
+"""Of a title in a column's head."""
+
+
+def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:
+    """Return what differs as a whole, by activity and by op type; `against` is A, `trace` is B."""
+    whole = tabs.whole(compared(against, None), compared(trace, None), _called(trace, against))
+    return [whole, _activities(trace, against), _ops(trace, against)]
+
+
+def _called(trace: Trace, against: Trace) -> tuple[str, str]:
+    """Return the heads of both traces' columns: A and B, as where two timelines are compared, and titles."""
+    titles = [printable(" ".join(each.title.split()), _LONGEST) for each in (against, trace)]
+    first, second = (
+        f"{letter}, {what}" + (f": {title}" if title else "")
+        for letter, what, title in zip("AB", ("against", "this"), titles, strict=True)
+    )
+    return first, second
+
+
+def _definition(trace: Trace, against: Trace) -> str:
+    first, second = (each.title or "a trace without title" for each in (against, trace))
+    return f"A is {first}, B is {second}, which the timeline shows."
+
+
+def _activities(trace: Trace, against: Trace) -> dict[str, Any]:
+    found = compare.compare_activities(against, trace)
+    first, second = _called(trace, against)
+    columns = [
+        Column("activity", "Activity", "text", "What happened, as in the breakdown."),
+        key("task", "Task"),
+        *figures(
+            compare.FIGURES,
+            ("difference_ns", "Longer by", "ns"),
+            ("a_ns", first, "ns"),
+            ("b_ns", second, "ns"),
+            ("ratio", "B / A", "ratio"),
+        ),
+    ]
+    rows = found.assign(
+        activity=[activity_label(name) for name in found["activity"]],
+        task=[lane_label(task, "", "") or "local" for task in found["task"]],
+    )
+    return table(
+        "Activities",
+        rows,
+        columns,
+        definition=_definition(trace, against),
+        reason=why_not(found),
+    )
+
+
+def _ops(trace: Trace, against: Trace) -> dict[str, Any]:
+    found = compare.compare(against, trace, by="op")
+    first, second = _called(trace, against)
+    columns = [
+        key("op", "Op", "name"),
+        Column("kind", "Kind", "text", "What the events are; those of one kind are compared."),
+        *figures(
+            compare.FIGURES,
+            ("change", "Change", "text"),
+            ("step_difference_ns", "A step longer by", "ns"),
+            ("self_a_ns", first, "ns"),
+            ("self_b_ns", second, "ns"),
+            ("count_a", "Count A", "count"),
+            ("count_b", "Count B", "count"),
+            ("mean_a_ns", "Mean A", "ns"),
+            ("mean_b_ns", "Mean B", "ns"),
+        ),
+    ]
+    found = found[found["side"].astype(str) != "repeated"]
+    rows = found.head(MOST_ROWS)
+    zoom = [] if why_not(found) else Places(trace).of_events(rows["longest_b"])
+    return table(
+        "Op types",
+        rows,
+        columns,
+        definition=f"{_definition(trace, against)} The largest differences of a step first.",
+        zoom=zoom,
+        light="op",
+        reason=why_not(found),
+        of=len(found),
+        order="largest",
+    )

@@ -1,0 +1,151 @@
+"""The tab of critical paths: what the steps waited for, in sum and piece by piece."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from tfvis_nb.analysis.critical_path import critical_path, slack
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, figures, key, step_key, table
+from tfvis_nb.display.dashboard.tabs.wording import activity_label, placed
+from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_WHAT = Column("category", "What", "text", "What the step waited for; each says what time counts as it.")
+
+
+def blocks(trace: Trace) -> list[dict[str, Any]]:
+    """Return what the paths are made of, the ops on them, their longest pieces, and who had time left."""
+    return [_lengths(trace), _ops(trace), _pieces(trace), _slack(trace)]
+
+
+def _lengths(trace: Trace) -> dict[str, Any]:
+    """All steps together, by what was waited for."""
+    found = trace.critical_path
+    columns = [
+        _WHAT,
+        *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns"), ("share", "Share", "share")),
+    ]
+    sums = found.groupby("category", observed=True)["duration_ns"].sum().sort_values(ascending=False)
+    names = [str(name) for name in sums.index]
+    rows = pd.DataFrame(
+        {
+            "category": [_label(name) for name in names],
+            "duration_ns": sums.to_numpy(),
+            "share": sums.to_numpy() / max(int(sums.sum()), 1),
+        }
+    )
+    return table(
+        "What the steps waited for",
+        rows,
+        columns,
+        definition="From the event that ends a step back in time, always to what had released an event last; "
+        "what takes time here makes the step longer.",
+        hints=[critical_path.FIGURES[name] for name in names],
+        reason=why_not(found),
+    )
+
+
+def _ops(trace: Trace) -> dict[str, Any]:
+    """The op types that the paths go through."""
+    found = trace.critical_path
+    columns = [
+        key("op", "Op", "name"),
+        _WHAT,
+        *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns"), ("share", "Share", "share")),
+        Column("pieces", "Pieces", "count", "Of how many pieces of paths this is the sum."),
+    ]
+    total = max(int(found["duration_ns"].sum()), 1)
+    of_event = found.assign(op=trace.events["op"].take(found["event"].to_numpy()).array)
+    # Who waits has not done anything yet: its waiting is listed, but not as its work.
+    grouped = of_event.groupby(["op", "category"], observed=True)["duration_ns"].agg(["sum", "size"])
+    sums = grouped.reset_index().sort_values("sum", ascending=False, kind="stable")
+    rows = pd.DataFrame(
+        {
+            "op": sums["op"].astype(str),
+            "category": [_label(str(name)) for name in sums["category"]],
+            "duration_ns": sums["sum"],
+            "share": sums["sum"] / total,
+            "pieces": sums["size"],
+        }
+    )
+    return table("By op type on the path", rows, columns, light="op", reason=why_not(found), order="largest")
+
+
+def _pieces(trace: Trace) -> dict[str, Any]:
+    found = trace.critical_path
+    rows = found.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
+    columns = [
+        key("name", "Node", "name"),
+        _WHAT,
+        *step_key(trace),
+        *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns")),
+        Column("start_ns", "At", "time", "When the piece begins, from the trace's first event, in ns."),
+        Column("place", "Where", "text", "The lane of what ran, or of what did not run yet."),
+    ]
+    zoom = []
+    if not why_not(found):
+        places = Places(trace)
+        zoom = places.of_ranges(
+            rows["start_ns"].to_numpy(),
+            (rows["start_ns"] + rows["duration_ns"]).to_numpy(),
+            rows["event"].to_numpy(),
+        )
+        rows = rows.assign(
+            start_ns=rows["start_ns"] - places.origin,
+            name=trace.events["name"].take(rows["event"].to_numpy()).astype(str).to_numpy(),
+            place=placed(trace, rows["event"].to_numpy()),
+            category=[_label(str(name)) for name in rows["category"]],
+        )
+    else:
+        rows = rows.assign(name="", place="")
+    return table(
+        "The longest pieces",
+        rows,
+        columns,
+        zoom=zoom,
+        light="name",
+        reason=why_not(found),
+        of=len(found),
+        order="longest",
+    )
+
+
+def _slack(trace: Trace) -> dict[str, Any]:
+    """Ops of devices and hosts with time left: what a faster one would not help."""
+    found = slack.slack(trace)
+    columns = [
+        key("op", "Op", "name"),
+        *figures(slack.FIGURES, ("slack_ns", "Least slack", "ns")),
+        Column("mean_ns", "Mean slack", "ns", "Mean of slack_ns over the events of the op type, in ns."),
+        Column("total_ns", "Time", "ns", "Sum of the durations of these events, in ns."),
+        Column("count", "Count", "count", "Number of these events."),
+    ]
+    rows = found.assign(
+        op=trace.events["op"].take(found["event"].to_numpy()).array,
+        duration=trace.events["duration_ns"].take(found["event"].to_numpy()).to_numpy(),
+    )
+    grouped = rows.groupby("op", observed=True).agg(
+        slack_ns=("slack_ns", "min"),
+        mean_ns=("slack_ns", "mean"),
+        total_ns=("duration", "sum"),
+        count=("event", "size"),
+    )
+    rows = grouped.reset_index().sort_values(["slack_ns", "total_ns"], ascending=[True, False])
+    return table(
+        "Slack by op type",
+        rows.astype({"op": "str"}),
+        columns,
+        definition="Ops without slack decide how long the step takes.",
+        light="op",
+        reason=why_not(found),
+    )
+
+
+def _label(category: str) -> str:
+    # Nothing hides the pipeline's work where a step waited for it.
+    return "Preprocessing" if category == "preprocessing" else activity_label(category)

@@ -1,0 +1,53 @@
+"""The tab of findings: what made the steps slow, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfvis_nb.analysis.findings.looked_for import looked_for
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.labels import printable
+from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_MOST_EVENTS = 100
+"""Events of a finding that are selected in the timeline."""
+_LONGEST = 2000
+_WORDS = ("title", "text", "advice")
+
+
+def blocks(trace: Trace) -> list[dict[str, Any]]:
+    """Return one block, of all findings."""
+    found = trace.findings
+    reason = why_not(found)
+    block: dict[str, Any] = {
+        "kind": "findings",
+        "items": [],
+        "cannot_say": reason,
+        "looked_for": [] if reason or len(found) else _sentences(trace),
+    }
+    if reason:
+        return [block]
+    places = Places(trace).of_ranges(found["start_ns"].to_numpy(), found["end_ns"].to_numpy())
+    words = [[printable(str(text), _LONGEST) for text in found[name]] for name in _WORDS]
+    block["items"] = [
+        dict(zip(_WORDS, texts, strict=True)) | {"share": share, "zoom": _with_events(place, events)}
+        for *texts, share, place, events in zip(
+            *words, found["share"].tolist(), places, found["events"], strict=True
+        )
+    ]
+    return [block]
+
+
+def _sentences(trace: Trace) -> list[str]:
+    """Say how much of each thing there is, where none is a finding."""
+    texts = [printable(str(text), _LONGEST) for text in looked_for(trace)["text"]]
+    return [f"{text[:1].upper()}{text[1:]}." for text in texts]
+
+
+def _with_events(place: dict[str, Any] | None, events: list[int]) -> dict[str, Any] | None:
+    if place is None or not events:
+        return place
+    return place | {"events": [int(event) for event in events[:_MOST_EVENTS]]}

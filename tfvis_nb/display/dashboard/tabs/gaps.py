@@ -1,0 +1,141 @@
+"""The tab of gaps: why devices had nothing to do, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from tfvis_nb.analysis.idle import gaps, launch_bound
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, figures, key, step_key, table
+from tfvis_nb.display.dashboard.tabs.wording import activity_label, named
+from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_CAUSE = Column("cause", "Cause", "text", "Why the device did nothing; each cause says what counts as it.")
+
+
+def blocks(trace: Trace) -> list[dict[str, Any]]:
+    """Return the causes of idle time, stretches bound by launching, and the longest gaps, which are wide."""
+    return [_causes(trace), _stretches(trace), _longest(trace)]
+
+
+def _causes(trace: Trace) -> dict[str, Any]:
+    """All steps together, by device and cause."""
+    found = trace.gaps
+    columns = [
+        _CAUSE,
+        key("device", "Device"),
+        Column("duration_ns", "Idle", "ns", "Sum of the parts of gaps that have this cause, in ns."),
+        Column("share", "Of idle", "share", "Idle for this cause / idle in all of the device's gaps."),
+        Column("count", "Gaps", "count", "In how many gaps it was a cause."),
+    ]
+    where = ["task", "device"]
+    grouped = found.groupby([*where, "cause"], observed=True)["duration_ns"].agg(["sum", "size"])
+    sums = grouped.reset_index().sort_values("sum", ascending=False, kind="stable")
+    # A device together, the one that was idle longest first.
+    whole = sums.groupby(where, observed=True)["sum"].transform("sum")
+    sums = sums.assign(whole=whole).sort_values("whole", ascending=False, kind="stable")
+    causes = [str(cause) for cause in sums["cause"]]
+    rows = named(sums).assign(
+        cause=[activity_label(cause) for cause in causes],
+        duration_ns=sums["sum"],
+        share=sums["sum"] / sums["whole"],
+        count=sums["size"],
+    )
+    hints = [gaps.FIGURES[cause] for cause in causes]
+    return table(
+        "Why devices had nothing to do",
+        rows,
+        columns,
+        definition="The parts of a device add up to the time in which it did nothing, to the nanosecond. "
+        "A click shows the longest part that has the cause.",
+        zoom=[] if why_not(found) else _longest_parts(trace, sums.head(MOST_ROWS)),
+        hints=hints,
+        reason=why_not(found),
+    )
+
+
+def _longest_parts(trace: Trace, sums: pd.DataFrame) -> list[dict[str, Any] | None]:
+    """Return where the longest part is that has each row's cause, on the lanes of its device."""
+    keys = ["task", "device", "cause"]
+    parts = trace.gaps.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates(keys)
+    parts = parts.astype(dict.fromkeys(keys, "str"))
+    parts = sums[keys].astype("str").merge(parts, on=keys, how="left", validate="one_to_one")
+    starts = parts["start_ns"].to_numpy()
+    ends = starts + parts["duration_ns"].to_numpy()
+    return Places(trace).of_devices(parts["task"], parts["device"], starts, ends)
+
+
+def _longest(trace: Trace) -> dict[str, Any]:
+    """The longest gaps, each with the cause that had most of it."""
+    found = trace.gaps
+    columns = [
+        key("device", "Device"),
+        *step_key(trace),
+        *figures(gaps.FIGURES, ("gap_ns", "Gap", "ns")),
+        Column("start_ns", "At", "time", "When the gap begins, from the trace's first event, in ns."),
+        Column("cause", "Mostly", "text", "The cause that has the largest part of the gap."),
+        Column("share", "Part", "share", "The part of the gap that has this cause."),
+        Column("name", "Meanwhile", "name", "The node that took most of the time of this cause."),
+    ]
+    main = found.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates("gap")
+    order = main.sort_values("gap_ns", ascending=False, kind="stable").head(MOST_ROWS)
+    starts = found.groupby("gap")["start_ns"].min().reindex(order["gap"]).to_numpy()
+    zoom: list[dict[str, Any] | None] = []
+    rows = named(order).assign(name="", share=order["duration_ns"] / order["gap_ns"])
+    if not why_not(found):
+        places = Places(trace)
+        zoom = places.of_devices(order["task"], order["device"], starts, starts + order["gap_ns"].to_numpy())
+        event = order["cause_event"].to_numpy()
+        names = trace.events["name"].take(event.clip(0)).astype(str).to_numpy()
+        rows = rows.assign(
+            start_ns=starts - places.origin,
+            cause=[activity_label(str(cause)) for cause in order["cause"]],
+            name=pd.Series(names, index=rows.index).where(event >= 0, ""),
+        )
+    return table(
+        "The longest gaps",
+        rows,
+        columns,
+        definition="A click shows the gap on the device's lanes.",
+        zoom=zoom,
+        light="name",
+        reason=why_not(found),
+        of=len(main),
+        order="longest",
+    )
+
+
+def _stretches(trace: Trace) -> dict[str, Any]:
+    found = launch_bound.launch_stretches(trace)
+    columns = [
+        key("device", "Device"),
+        *step_key(trace),
+        *figures(
+            launch_bound.FIGURES,
+            ("duration_ns", "Stretch", "ns"),
+            ("late_ns", "Waiting", "ns"),
+            ("share", "Share", "share"),
+            ("late", "Late launches", "count"),
+            ("ops", "Ops", "name"),
+        ),
+    ]
+    rows = found.head(MOST_ROWS)
+    ends = (rows["start_ns"] + rows["duration_ns"]).to_numpy()
+    zoom = []
+    if not why_not(found):
+        zoom = Places(trace).of_devices(rows["task"], rows["device"], rows["start_ns"].to_numpy(), ends)
+    return table(
+        "Stretches that waited for launches",
+        named(rows),
+        columns,
+        definition="Where the device waited for late launches more than half of the time.",
+        zoom=zoom,
+        reason=why_not(found),
+        of=len(found),
+        order="longest",
+    )

@@ -1,0 +1,126 @@
+"""The tab of memory: how much was given out over time, and what it was used for at the peak."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfvis_nb.analysis.memory import curve as memory
+from tfvis_nb.analysis.memory import lifetimes as tensor_lifetimes
+from tfvis_nb.analysis.memory import usage
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
+from tfvis_nb.display.dashboard.tabs.wording import named
+from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_ALLOCATOR = Column("allocator", "Allocator", "text", "Who gave the memory out: of a GPU or of the host.")
+
+_NO_OP = "(no op known)"
+"""Of buffers that no op of the trace has allocated, as those of a host's staging memory."""
+
+
+def blocks(trace: Trace) -> list[dict[str, Any]]:
+    """Return the curve, the peaks, and the buffers that were alive at them."""
+    return [
+        chart(trace, "memory", memory.FIGURES["bytes"]),
+        _peaks(trace),
+        _by_op(trace),
+        _buffers(trace),
+    ]
+
+
+def _peaks(trace: Trace) -> dict[str, Any]:
+    found = memory.memory_peaks(trace)
+    columns = [
+        _ALLOCATOR,
+        # Of a profile a curve spans all steps; its peak lies in one.
+        *(figures(memory.FIGURES, ("at_step", "Step", "number")) if step_key(trace) else ()),
+        key("task", "Task"),
+        *figures(
+            memory.FIGURES,
+            ("peak_bytes", "Peak", "bytes"),
+            ("at_ns", "At", "time"),
+            ("alive", "Buffers then", "count"),
+            ("in_use_bytes", "Said by allocator", "bytes"),
+        ),
+    ]
+    rows = found.sort_values("peak_bytes", ascending=False, kind="stable")
+    zoom = []
+    if not why_not(found):
+        places = Places(trace)
+        zoom = places.of_steps(rows["at_step"].fillna(rows["step"]).astype("int64").head(MOST_ROWS))
+        rows = rows.assign(at_ns=rows["at_ns"] - places.origin)
+    return table("Peaks", named(rows), columns, zoom=zoom, reason=why_not(found), order="largest")
+
+
+def _by_op(trace: Trace) -> dict[str, Any]:
+    """What the memory of the highest peak of each allocator was used for."""
+    found = usage.memory_by(trace, "op")
+    columns = [
+        key("op", "Op", "name"),
+        _ALLOCATOR,
+        *figures(
+            usage.FIGURES,
+            ("bytes", "Bytes", "bytes"),
+            ("share", "Share", "share"),
+            ("count", "Buffers", "count"),
+        ),
+    ]
+    rows = found
+    if not why_not(found):
+        peaks = memory.memory_peaks(trace)
+        where = ["step", "task", "allocator"]
+        highest = peaks.sort_values("peak_bytes", ascending=False).drop_duplicates(where[1:])
+        rows = found.merge(highest[where], on=where).sort_values("bytes", ascending=False, kind="stable")
+        rows = rows.assign(op=rows["op"].astype(str).replace("", _NO_OP))
+    return table(
+        "By op at the highest peak",
+        rows,
+        columns,
+        definition="What the memory was used for when each allocator had given out most, in any step.",
+        light="op",
+        reason=why_not(found),
+        order="largest",
+    )
+
+
+def _buffers(trace: Trace) -> dict[str, Any]:
+    """What was alive at any of the peaks, the largest first."""
+    found = trace.lifetimes
+    columns = [
+        key("name", "Tensor", "name"),
+        key("op", "Op"),
+        _ALLOCATOR,
+        *step_key(trace),
+        *figures(
+            tensor_lifetimes.FIGURES,
+            ("bytes", "Size", "bytes"),
+            ("role", "Role", "text"),
+            ("from_ns", "From", "time"),
+            ("lifetime_ns", "Lived", "ns"),
+        ),
+    ]
+    reason = why_not(found)
+    rows, zoom = found, []
+    if not reason:
+        peaks = memory.memory_peaks(trace)
+        alive = memory.alive_at_peak(found, peaks) >= 0
+        rows = found[alive].sort_values("bytes", ascending=False, kind="stable")
+        places = Places(trace)
+        first = rows.head(MOST_ROWS)
+        zoom = places.of_ranges(first["from_ns"].to_numpy(), first["to_ns"].to_numpy(np.int64, na_value=0))
+        rows = rows.assign(from_ns=rows["from_ns"] - places.origin)
+    return table(
+        "Alive at a peak",
+        rows,
+        columns,
+        definition="Buffers that were allocated when their allocator had given out most in their step.",
+        zoom=zoom,
+        light="name",
+        reason=reason,
+        order="largest",
+    )

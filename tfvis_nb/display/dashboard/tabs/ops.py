@@ -1,0 +1,114 @@
+"""The tab of ops: which took the time, and in which scopes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfvis_nb.analysis.steps import cpu_placement, op_statistics, scope_tree
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, chart, figures, key, table
+from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_CHART = (
+    "Self time of each op type, as in the table: the sum of its events' durations without what lies within "
+    "them; of events at the same time each counts. The colour is the activity of the longest."
+)
+
+
+def blocks(trace: Trace) -> list[dict[str, Any]]:
+    """Return the chart of op types, and tables by op type, node and scope."""
+    return [
+        chart(trace, "top_ops", _CHART),
+        _statistics(trace, "op", "By op type"),
+        _statistics(trace, "name", "By node"),
+        _scopes(trace),
+        _on_cpu(trace),
+    ]
+
+
+def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
+    found = op_statistics.op_statistics(trace, by=by)
+    columns = [
+        key(by, "Op" if by == "op" else "Node", "name"),
+        *figures(
+            op_statistics.FIGURES,
+            ("kind", "Kind", "text"),
+            ("self_ns", "Self", "ns"),
+            ("share", "Of its side", "share"),
+            ("total_ns", "Total", "ns"),
+            ("count", "Count", "count"),
+            ("mean_ns", "Mean", "ns"),
+        ),
+    ]
+    found = found[found["side"].astype(str) != "repeated"]
+    # Every side's largest first, whichever has the more.
+    rows = found.sort_values("self_ns", ascending=False, kind="stable", na_position="last")
+    zoom = [] if why_not(found) else Places(trace).of_events(rows["longest"].head(MOST_ROWS))
+    definition = "A click shows the longest event."
+    return table(
+        title,
+        rows,
+        columns,
+        definition=definition,
+        zoom=zoom,
+        light=by,
+        reason=why_not(found),
+        order="largest",
+    )
+
+
+def _scopes(trace: Trace) -> dict[str, Any]:
+    found = scope_tree.scope_tree(trace)
+    columns = [
+        key("scope", "Scope", "name"),
+        *figures(
+            scope_tree.FIGURES,
+            ("device_ns", "Device", "ns"),
+            ("device_share", "Of device", "share"),
+            ("host_ns", "Host", "ns"),
+            ("host_share", "Of host", "share"),
+            ("network_ns", "Network", "ns"),
+            ("events", "Events", "count"),
+        ),
+    ]
+    # The whole is no scope, and single nodes have a table of their own.
+    inner = found.index.isin(found["parent"]) & (found["parent"] >= 0)
+    rows = found[inner].sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
+    reason = why_not(found) or ("" if len(rows) else "no name of a node has scopes")
+    return table("By name scope", rows, columns, light="scope", reason=reason, order="largest")
+
+
+def _on_cpu(trace: Trace) -> dict[str, Any]:
+    found = cpu_placement.cpu_amid_gpu(trace)
+    columns = [
+        key("name", "Node", "name"),
+        key("op", "Op"),
+        *figures(
+            cpu_placement.FIGURES,
+            ("where", "Where", "text"),
+            ("idle_once_ns", "GPU idle", "ns"),
+            ("total_ns", "Time", "ns"),
+            ("count", "Count", "count"),
+            ("to_host", "Copies to host", "count"),
+            ("to_host_bytes", "Bytes to host", "bytes"),
+            ("to_device", "Copies to GPU", "count"),
+            ("to_device_bytes", "Bytes to GPU", "bytes"),
+        ),
+    ]
+    rows = found.head(MOST_ROWS)
+    zoom = [] if why_not(found) else Places(trace).of_events(rows["longest"])
+    return table(
+        "On a CPU amid a GPU's work",
+        rows,
+        columns,
+        definition="Ops between the first and the last kernel of a step that a CPU ran, or that took copies "
+        "to or from the host.",
+        zoom=zoom,
+        light="name",
+        reason=why_not(found),
+        of=len(found),
+        order="longest",
+    )

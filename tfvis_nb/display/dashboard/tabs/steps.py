@@ -1,0 +1,110 @@
+"""The tab of steps: how long each took, what the slow ones did, and which task the others waited for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfvis_nb.analysis.communication import stragglers
+from tfvis_nb.analysis.steps import slow_steps
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, chart, figures, key, table
+from tfvis_nb.display.dashboard.tabs.wording import activity_label, named
+from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_CHART = "Latest end minus earliest start of each step's events; the dashed line is the median."
+
+
+def blocks(trace: Trace) -> list[dict[str, Any]]:
+    """Return the chart of steps, each step's figures, and of several tasks who came last."""
+    return [chart(trace, "steps", _CHART), _table(trace), _against_median(trace), _late_tasks(trace)]
+
+
+def _table(trace: Trace) -> dict[str, Any]:
+    steps = trace.steps[trace.steps["step"] >= 0]
+    columns = [
+        key("step", "Step", "number"),
+        Column("label", "Called", "text", "What the program or the file calls the step."),
+        Column("duration_ns", "Duration", "ns", "Latest end minus earliest start of its events, in ns."),
+        Column("ratio", "Of median", "ratio", slow_steps.FIGURES["ratio"]),
+        Column("start_ns", "Starts", "time", "Earliest start, from the trace's first event, in ns."),
+        Column("events", "Events", "count", "Number of its events."),
+    ]
+    # One median for all tables of the tab.
+    middle = steps.loc[steps["step"] == slow_steps.median_step(trace), "duration_ns"]
+    median = float(middle.iloc[0]) if len(middle) else 0.0
+    places = Places(trace) if len(steps) else None
+    rows = steps.assign(
+        ratio=steps["duration_ns"] / median if median else np.nan,
+        start_ns=steps["start_ns"] - (places.origin if places else 0),
+    )
+    order = "first"
+    if len(rows) > MOST_ROWS:
+        rows, order = rows.sort_values("duration_ns", ascending=False, kind="stable"), "longest"
+    if not rows["label"].astype(bool).any():
+        columns = [column for column in columns if column.name != "label"]
+    zoom = places.of_steps(rows["step"].head(MOST_ROWS)) if places else []
+    reason = "" if len(steps) else "no event belongs to a step"
+    return table("Step by step", rows, columns, zoom=zoom, reason=reason, order=order)
+
+
+def _against_median(trace: Trace) -> dict[str, Any]:
+    """What made each step longer or shorter than the median one, the longest first."""
+    found = slow_steps.slow_steps(trace)
+    columns = [
+        key("step", "Step", "number"),
+        *figures(
+            slow_steps.FIGURES,
+            ("excess_ns", "Longer by", "ns"),
+            ("ratio", "Of median", "ratio"),
+            ("work_ns", "Device work", "ns"),
+            ("work_ratio", "Work of median", "ratio"),
+            ("activity", "Mostly", "text"),
+            ("activity_ns", "By", "ns"),
+            ("op", "Op", "name"),
+            ("op_ns", "Op by", "ns"),
+        ),
+    ]
+    rows = found.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
+    rows = rows.assign(activity=[activity_label(name) for name in rows["activity"]])
+    zoom = [] if why_not(found) else Places(trace).of_steps(rows["step"])
+    middle = f", step {found['median_step'].iloc[0]}" if len(found) else ""
+    return table(
+        "Against the median step",
+        rows,
+        columns,
+        definition=f"Each step against the one of median duration{middle}.",
+        zoom=zoom,
+        light="op",
+        reason=why_not(found),
+        of=len(found),
+        order="longest",
+    )
+
+
+def _late_tasks(trace: Trace) -> dict[str, Any]:
+    found = stragglers.late_tasks(trace)
+    columns = [
+        key("task", "Task"),
+        *figures(
+            stragglers.FIGURES,
+            ("kind", "Where", "text"),
+            ("barriers", "Barriers", "count"),
+            ("last", "Last at", "count"),
+            ("awaited_ns", "Awaited", "ns"),
+            ("share", "Share", "share"),
+            ("waited_ns", "Waited", "ns"),
+            ("behind_mean_ns", "Mean behind", "ns"),
+        ),
+    ]
+    return table(
+        "Who the other tasks waited for",
+        named(found),
+        columns,
+        definition="Where tasks wait for one another, which of them came last, and by how much.",
+        reason=why_not(found),
+    )

@@ -1,0 +1,100 @@
+"""The tab of what moved: between tasks over the network, and between host and devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from tfvis_nb.analysis.communication import bandwidth, slowest_transfers, transfer_matrix
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, chart, figures, step_key, table
+from tfvis_nb.display.dashboard.tabs.wording import device_label
+from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+_CHART = "Each transfer and copy by its size and the time it moved; far right and low of others it was slow."
+_ENDS = [
+    Column("source", "From", "text", "The device it came from."),
+    Column("destination", "To", "text", "The device it went to."),
+]
+
+
+def blocks(trace: Trace) -> list[dict[str, Any]]:
+    """Return charts of bandwidth and of transfers, their sums by source and destination, and the slowest."""
+    return [
+        chart(trace, "bandwidth", _rates(trace)),
+        chart(trace, "transfers", _CHART),
+        _matrix(trace),
+        _slowest(trace),
+    ]
+
+
+def _rates(trace: Trace) -> str:
+    left_out = int(bandwidth.bandwidth(trace).attrs["left_out"])
+    without = f" {left_out:,} whose size or time is not recorded are left out." if left_out else ""
+    return bandwidth.FIGURES["bandwidth"] + without
+
+
+def _between(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with its ends called as in the timeline."""
+    return rows.assign(
+        **{end: [device_label(name) for name in rows[end]] for end in ("source", "destination")}
+    )
+
+
+def _matrix(trace: Trace) -> dict[str, Any]:
+    found = transfer_matrix.transfer_matrix(trace)
+    columns = [
+        *_ENDS,
+        *figures(
+            transfer_matrix.FIGURES,
+            ("bytes", "Bytes", "bytes"),
+            ("count", "Count", "count"),
+            ("busy_ns", "Moving", "ns"),
+            ("wait_ns", "Waiting", "ns"),
+            ("bandwidth", "Bandwidth", "bytes/s"),
+        ),
+    ]
+    zoom = [] if why_not(found) else Places(trace).of_events(found["largest"].head(MOST_ROWS))
+    definition = "All transfers and copies between two devices in a row; a click shows the largest one."
+    title = "From where to where"
+    return table(title, _between(found), columns, definition=definition, zoom=zoom, reason=why_not(found))
+
+
+def _slowest(trace: Trace) -> dict[str, Any]:
+    found = slowest_transfers.slowest_edges(trace)
+    columns = [
+        Column("tensor", "Tensor", "name", "What moved: the tensor received, or the node whose copy it was."),
+        *step_key(trace),
+        *_ENDS,
+        *figures(
+            slowest_transfers.FIGURES,
+            ("bytes", "Size", "bytes"),
+            ("wait_ns", "Waited", "ns"),
+            ("transfer_ns", "Moved", "ns"),
+            ("bandwidth", "Bandwidth", "bytes/s"),
+        ),
+        Column("consumer_name", "For", "name", slowest_transfers.FIGURES["consumer"]),
+        *figures(slowest_transfers.FIGURES, ("last_input", "Last input", "text")),
+    ]
+    rows = _between(found.head(MOST_ROWS))
+    names = trace.events["name"].take(rows["event"].to_numpy()).astype(str).to_numpy()
+    tensors = rows["tensor"].fillna("").astype(str)
+    rows = rows.assign(
+        tensor=tensors.where(tensors != "", names),
+        last_input=rows["last_input"].map({True: "yes", False: "no"}),
+    )
+    zoom = Places(trace).of_events(rows["event"]) if len(rows) else []
+    return table(
+        "The slowest",
+        rows,
+        columns,
+        zoom=zoom,
+        light="tensor",
+        reason=why_not(found),
+        of=len(found),
+        order="slowest",
+    )

@@ -1,0 +1,172 @@
+"""The tabs of a dashboard in a notebook cell: computed on a thread after the cell, pushed one by one."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import anywidget
+import traitlets
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display import bokehjs
+from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.comm_thread import answer_on_own_thread
+from tfvis_nb.display.dashboard.tabs import tab, tab_names
+from tfvis_nb.display.pages.page import bundle, bundle_path
+from tfvis_nb.display.refusals import refusal_of
+
+HEIGHT = 440
+
+PATIENCE_S = 1.5
+EVENTS_PER_S = 100_000
+"""A timeline is surely drawn after so long, and so many events a second."""
+FIRST_S = 3.0
+"""For so long others wait for the first tab."""
+
+
+class PanelsWidget(anywidget.AnyWidget):
+    """Charts and tables of a trace in tabs, linked with a timeline.
+
+    Parameters
+    ----------
+    trace
+        As the timeline shows it.
+    against
+        Another trace, to compare it with.
+    link
+        What the timeline has as its ``_link``.
+    height
+        In CSS pixels, 160 to 4000; also an attribute that can be set later.
+
+    Raises
+    ------
+    ValueError
+        If the height is none.
+    FileNotFoundError
+        If this is a checkout of the source whose front end is not built.
+    """
+
+    if bundle_path("tabs.js").is_file():
+        # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
+        _esm = bundle_path("tabs.js")
+
+    height = traitlets.Int(HEIGHT).tag(sync=True)
+    _titles = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    _link = traitlets.Unicode().tag(sync=True)
+    _bokeh = traitlets.Unicode().tag(sync=True)
+    _errors = traitlets.Dict().tag(sync=True, echo_update=False)
+
+    def __init__(
+        self, trace: Trace, *, link: str, against: Trace | None = None, height: int = HEIGHT
+    ) -> None:
+        # First of all what `close` needs, which is called for a widget that could not be made, too.
+        self._closing = threading.Event()
+        self._wanted = threading.Event()
+        self._first_made = threading.Event()
+        if not hasattr(type(self), "_esm"):
+            bundle("tabs.js")
+        timeline_options.checked("height", height)
+        self._trace = trace
+        self._against = against
+        self._starting = threading.Lock()
+        self._computing = threading.Lock()
+        self._worker: threading.Thread | None = None
+        self._made: dict[str, dict[str, Any]] = {}
+        titles = self._names()
+        # One trait a tab: what has been pushed of the others is not sent again.
+        texts = {_trait(place): traitlets.Unicode("").tag(sync=True) for place in range(len(titles))}
+        self.add_traits(**texts)
+        super().__init__(height=height, _titles=titles, _link=link, _bokeh=bokehjs.version())
+        answer_on_own_thread(self.comm)
+        self.on_msg(self._answer)
+
+    def start(self) -> None:
+        """Begin to compute the tabs, unless that has begun; returns at once."""
+        self._wanted.set()
+        self.start_first()
+
+    def start_first(self) -> None:
+        """Begin to compute the first tab, and the others when `start` is called; returns at once."""
+        with self._starting:
+            if self._worker is None and not self._closing.is_set():
+                # A daemon: nobody waits for a chart to end a process.
+                self._worker = threading.Thread(target=self._push, name="tfvis-nb dashboard", daemon=True)
+                self._worker.start()
+
+    def wait_for_first(self) -> None:
+        """Return when the first tab is computed, or `FIRST_S` later; at once where nothing computes it."""
+        if self._worker is not None:
+            self._first_made.wait(FIRST_S)
+
+    def start_later(self) -> None:
+        """Begin to compute the tabs when no view has asked for it some time from now; returns at once.
+
+        A view asks when the timeline is drawn. But a kernel that is busy may not hear it, and the tabs
+        are not to wait for the end of all cells.
+        """
+        patience = PATIENCE_S + len(self._trace.events) / EVENTS_PER_S
+        timer = threading.Timer(patience, self.start)
+        timer.daemon = True
+        timer.start()
+
+    def tabs(self) -> list[dict[str, Any]]:
+        """Compute what has not been computed, and return all tabs."""
+        return [self._tab(title) for title in self._titles]
+
+    def close(self) -> None:
+        """Remove the tabs from the notebook; what is not computed yet will not be."""
+        self._closing.set()
+        self._wanted.set()
+        self._first_made.set()
+        super().close()
+
+    def _names(self) -> list[str]:
+        """Return the titles of the tabs."""
+        return tab_names(self._against)
+
+    def _compute(self, title: str) -> dict[str, Any]:
+        """Return what a tab holds."""
+        return tab(self._trace, title, self._against)
+
+    def _tab(self, title: str) -> dict[str, Any]:
+        # One at a time: two threads would compute the same tables for both.
+        with self._computing:
+            if title not in self._made:
+                self._made[title] = self._compute(title)
+            return self._made[title]
+
+    def _push(self, place: int = 0) -> None:
+        """Compute one tab after the other, from the one at `place` on."""
+        if self._closing.is_set() or place == len(self._titles):
+            return
+        try:
+            self.set_trait(_trait(place), json.dumps(self._tab(self._titles[place]), allow_nan=False))
+        except BaseException as error:  # noqa: BLE001 - the user waits in the browser
+            refusal = refusal_of(error, f"the tab {self._titles[place]}")
+            self._errors = {**self._errors, str(place): refusal.sentence}
+        finally:
+            self._first_made.set()
+            # The other tabs can do without this one.
+            self._wanted.wait()
+            self._push(place + 1)
+
+    def _answer(self, _: Any, content: Any, __: Any) -> None:
+        """Answer a message of the front end; in Jupyter Lab, on a thread of its own."""
+        kind = content.get("kind") if isinstance(content, dict) else None
+        if kind == "start":
+            self.start()
+        elif kind == bokehjs.ASKED:
+            bokehjs.answer(self, content)
+
+    @traitlets.validate("height")
+    def _check_height(self, proposal: Any) -> Any:
+        try:
+            return timeline_options.checked("height", proposal["value"])
+        except ValueError as error:
+            raise traitlets.TraitError(str(error)) from error
+
+
+def _trait(place: int) -> str:
+    return f"_tab_{place}"

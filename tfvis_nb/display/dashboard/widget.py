@@ -1,0 +1,199 @@
+"""The dashboard: a timeline, and under it charts and tables that move with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, overload
+
+import ipywidgets
+import pandas as pd
+
+from tfvis_nb.core.labels import one_line
+from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
+from tfvis_nb.display.pages.dashboard import dashboard_page
+from tfvis_nb.display.pages.findings_html import findings_html
+from tfvis_nb.display.pages.page import MAX_BYTES, write_text
+from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.timeline.linked import LinkedTimeline
+
+_QUICK = 200_000
+"""Up to this many events findings take a moment."""
+
+
+class Dashboard(ipywidgets.VBox):
+    """A trace as a timeline with its analyses: breakdown, ops, transfers, memory, steps.
+
+    Charts and tables are linked with the timeline, also while the kernel is busy: a click on a row
+    shows it in the timeline, charts along the run's time show what the timeline shows.
+
+    Parameters
+    ----------
+    trace
+        What to show.
+    against
+        Another trace: a tab says what took longer than in it.
+    selection, title, **options
+        As of `tfvis_nb.show_timeline`.
+
+    Attributes
+    ----------
+    timeline
+        The `TimelineWidget`; its Export menu writes the whole dashboard as HTML.
+    panels
+        The tabs; ``panels.height`` is theirs in CSS pixels.
+    """
+
+    # `close` is called for a widget that could not be made, too.
+    _parts: tuple[Any, ...] = ()
+
+    def __init__(
+        self,
+        trace: Trace,
+        *,
+        against: Trace | None = None,
+        selection: Any = None,
+        title: str | None = None,
+        **options: Any,
+    ) -> None:
+        self.timeline = LinkedTimeline(trace, selection=selection, title=title, **options)
+        self.timeline.page = self.to_html
+        self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
+        # What is seen at once comes before what is seen after a click; each would take the other's time.
+        self.timeline.before_details = self.panels.wait_for_first
+        self._parts = (self.timeline, self.panels)
+        super().__init__(self._parts)
+
+    @property
+    def trace(self) -> Trace:
+        """The trace that is shown."""
+        return self.timeline.trace
+
+    @property
+    def selection(self) -> pd.DataFrame:
+        """What is selected, as of `TimelineWidget.selection`; settable."""
+        return self.timeline.selection
+
+    @selection.setter
+    def selection(self, value: Any) -> None:
+        self.timeline.selection = value
+
+    @overload
+    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
+    @overload
+    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
+    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
+        """Write timeline, charts and tables as one HTML file that opens offline.
+
+        Parameters
+        ----------
+        path
+            Where to write; None to get the text instead.
+        title
+            Of the page; the timeline's own unless given.
+        **options
+            ``max_bytes``, the size that the page may have, 50 MB unless given; None for any size.
+
+        Returns
+        -------
+        pathlib.Path or str
+            The path written, or the text.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an option is unknown or has a value it cannot have, or the page would be
+            larger than ``max_bytes``.
+        OSError
+            If the file cannot be written.
+        """
+        refuse_unknown(options, ["max_bytes"])
+        check_title(title)
+        path = path if path is None else writable(path)
+        text = dashboard_page(
+            self.timeline.shown,
+            self.panels.tabs(),
+            max_bytes=options.get("max_bytes", MAX_BYTES),
+            **self.timeline.as_now(title),
+        )
+        return text if path is None else write_text(path, text)
+
+    def close(self) -> None:
+        """Remove the dashboard from the notebook and free what it holds for it."""
+        # The box goes first: it would look for what is no longer in it.
+        super().close()
+        for part in self._parts:
+            part.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {one_line(self.trace, self.timeline.title)}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundled: Any = super()._repr_mimebundle_(**kwargs)
+        after_cell(self.panels.start_first)
+        self.timeline.send_details_soon()
+        after_cell(self.panels.start_later)
+        data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
+        shown = self.timeline.shown
+        # Findings of a large trace would keep the cell for a second; its first tab has them at once.
+        below = findings_html(shown) if len(shown.events) <= _QUICK else ""
+        still = static_html(self.trace, title=self.timeline.title, below=below)
+        return {**data, "text/html": still}, metadata
+
+
+def show_dashboard(
+    source: Any,
+    *,
+    against: Any = None,
+    selection: Any = None,
+    title: str | None = None,
+    **options: Any,
+) -> Dashboard:
+    """Show a trace as a timeline with its analyses; in a notebook, as the last expression of a cell.
+
+    Under the timeline are tabs with charts and tables of where the time went. They come one after
+    the other, computed beside whatever the notebook runs next.
+
+    Parameters
+    ----------
+    source
+        A `Trace`, or anything `tfvis_nb.read_trace` reads.
+    against
+        Another one: a tab says what took longer than in it.
+    selection, title, **options
+        As of `tfvis_nb.show_timeline`.
+
+    Returns
+    -------
+    Dashboard
+        With ``timeline``, ``selection`` and ``to_html``.
+
+    Raises
+    ------
+    TypeError, ValueError, FileNotFoundError
+        As of `tfvis_nb.show_timeline`.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> from tfvis_nb import events
+    >>> table = events.build({"start_ns": [5], "duration_ns": [2000], "kind": ["op"]})
+    >>> tv.show_dashboard(tv.Trace(table, title="mlp"))
+    <Dashboard mlp: 1 event, 1 device, 1 step, 2.00 \u00b5s>
+    """
+    refuse_unknown(options, [*timeline_options.DEFAULTS, "against", "selection", "title"])
+    check_title(title)
+    other = None if against is None else _trace(against)
+    return Dashboard(_trace(source), against=other, selection=selection, title=title, **options)
+
+
+def _trace(source: Any) -> Trace:
+    if isinstance(source, Trace):
+        return source
+    from tfvis_nb.reading import read_trace
+
+    return read_trace(source)

@@ -1,0 +1,154 @@
+"""A trace as arrays that never change, laid out by slot: what a large timeline is answered from.
+
+A *slot* is one row of one lane. The events of a slot do not overlap, so that their
+starts and their ends are both in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.large.row_packing import pack_rows
+from tfvis_nb.display.wire.categories import categorise
+from tfvis_nb.display.wire.drawn import op_table, origin_ns, step_table, waits
+from tfvis_nb.display.wire.lane_order import LaneOrder
+from tfvis_nb.display.wire.string_table import number_texts
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where every event of a trace is drawn.
+
+    Parameters
+    ----------
+    trace, lanes
+        The trace, and its lanes in display order.
+    origin
+        Epoch nanoseconds that times count from.
+    lane_rows
+        Rows of each lane; int64.
+    slot_lane, slot_row
+        Lane of each slot and its row in it; int64.
+    bounds
+        The events of slot s are at places ``bounds[s]`` to ``bounds[s + 1]`` of the next three; int64.
+    event
+        Event ids, ordered by slot and start; int64.
+    start, end
+        Nanoseconds from the origin, in the same order; int64.
+    row
+        Row of each event in its lane, by event id; int32.
+    """
+
+    trace: Trace
+    lanes: LaneOrder
+    origin: int
+    lane_rows: np.ndarray
+    slot_lane: np.ndarray
+    slot_row: np.ndarray
+    bounds: np.ndarray
+    event: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    row: np.ndarray
+
+    @cached_property
+    def name(self) -> np.ndarray:
+        """Number of each event's name in `names`, by event id; uint32."""
+        return self._numbered[0]
+
+    @cached_property
+    def names(self) -> pa.Array:
+        """The distinct names."""
+        return self._numbered[1]
+
+    @cached_property
+    def _numbered(self) -> tuple[np.ndarray, pa.Array]:
+        (numbers,), distinct = number_texts([self.trace.events["name"]])
+        return numbers, distinct
+
+    @cached_property
+    def ops(self) -> list[str]:
+        """The distinct op types."""
+        return self._ops[0]
+
+    @cached_property
+    def op(self) -> np.ndarray:
+        """Place of each event's op type in `ops`, by event id."""
+        return self._ops[1]
+
+    @cached_property
+    def _ops(self) -> tuple[list[str], np.ndarray]:
+        return op_table(self.trace.events)
+
+    @cached_property
+    def category(self) -> np.ndarray:
+        """Category number of each event, by event id; uint8."""
+        return categorise(self.trace.events)
+
+    @cached_property
+    def steps(self) -> list[dict[str, object]]:
+        """The steps, as the front end shows them."""
+        return self._steps[0]
+
+    @cached_property
+    def step(self) -> np.ndarray:
+        """Place of each event's step in `steps`, by event id."""
+        return self._steps[1]
+
+    @cached_property
+    def _steps(self) -> tuple[list[dict[str, object]], np.ndarray]:
+        return step_table(self.trace.events, self.origin, self.trace.step_labels)
+
+    @cached_property
+    def wait(self) -> np.ndarray:
+        """Nanoseconds each event waited at its head, by event id; int64."""
+        return waits(self.trace)
+
+
+def lay_out(trace: Trace, lanes: LaneOrder) -> Layout:
+    """Pack a trace's lanes into rows and order its events by them.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.wire.lane_order import order_lanes
+    >>> from tfvis_nb.display.large.layout import lay_out
+    >>> trace = Trace(events.build({"start_ns": [3, 4, 9], "duration_ns": [5, 6, 1], "kind": ["op"] * 3}))
+    >>> lay_out(trace, order_lanes(trace.events)).row.tolist()
+    [0, 1, 0]
+    """
+    order = lanes.rows
+    origin = origin_ns(trace.events)
+    start = trace.events["start_ns"].to_numpy()[order] - origin
+    duration = trace.events["duration_ns"].to_numpy()[order]
+    counts = np.bincount(lanes.of_event, minlength=len(lanes.table))
+    packed = pack_rows(start, duration, counts)
+    row = np.empty(len(order), "i4")
+    row[order] = packed
+
+    heads = np.cumsum(counts) - counts
+    lane_rows = np.maximum.reduceat(packed, heads).astype("i8") + 1 if len(heads) else heads
+    lane_slots = np.cumsum(lane_rows) - lane_rows
+    slot = np.repeat(lane_slots, counts) + packed
+    slots = int(lane_rows.sum())
+    # Sorting numbers of two bytes takes one pass over them.
+    by_slot = np.argsort(slot.astype("u2") if slots <= 2**16 else slot, kind="stable")
+    first = start[by_slot]
+    return Layout(
+        trace=trace,
+        lanes=lanes,
+        origin=origin,
+        lane_rows=lane_rows,
+        slot_lane=np.repeat(np.arange(len(lane_rows)), lane_rows),
+        slot_row=np.arange(slots) - np.repeat(lane_slots, lane_rows),
+        bounds=np.concatenate([[0], np.cumsum(np.bincount(slot, minlength=slots))]),
+        event=order[by_slot],
+        start=first,
+        end=first + duration[by_slot],
+        row=row,
+    )

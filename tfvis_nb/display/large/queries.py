@@ -1,0 +1,164 @@
+"""Answers what the front end asks of a trace too large to hold: parts of the run, events, searches, totals.
+
+Nothing here changes after it was made, as a notebook may ask from two threads at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.display.large.layout import Layout
+from tfvis_nb.display.large.level_of_detail import (
+    Entries,
+    coarsest_needed,
+    everything,
+    joined,
+    merge,
+    overlapping,
+)
+from tfvis_nb.display.large.range_statistics import range_statistics
+from tfvis_nb.display.large.search import Found, find
+from tfvis_nb.display.timeline.subset import edges_in_steps, part_of
+from tfvis_nb.display.wire.details import details
+from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.entries import lit_entries, outline_bytes, part_bytes
+from tfvis_nb.display.wire.memory import memory_bytes
+
+OUTLINE_BUCKETS = 2**15
+"""An outline has at least this many buckets of time, unless that makes too many entries."""
+MOST_ENTRIES = 120_000
+"""Of an outline or a part."""
+MOST_EXACT = 60_000
+"""A part of at most so many events is sent without merging."""
+MOST_LISTED = 200
+"""Events whose facts one answer holds."""
+
+Answer = tuple[dict[str, Any], list[bytes]]
+
+
+class Windows:
+    """A trace, merged to an outline and ready to be asked.
+
+    Parameters
+    ----------
+    layout
+        The trace.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        every = everything(layout)
+        span = int(layout.end.max()) if len(layout.end) else 0
+        finest = max((span // OUTLINE_BUCKETS).bit_length() - 1, 0)
+        self._shift = coarsest_needed(layout, every, finest, MOST_ENTRIES)
+        self.outline: Entries = merge(layout, every, self._shift)
+        self._found: tuple[tuple[str, int | None], Found] | None = None
+        self._edges: tuple[int, pd.DataFrame] | None = None
+
+    def outline_bytes(self, title: str, rest: str) -> bytes:
+        """Write the outline; see `tfvis_nb.display.wire.entries.outline_bytes`."""
+        return outline_bytes(self._layout, self.outline, title=title, shift=self._shift, rest=rest)
+
+    def answer(self, question: Mapping[str, Any]) -> Answer:
+        """Answer one question: JSON, and the bytes that go with it.
+
+        Raises
+        ------
+        ValueError
+            If there is no such question, or it asks for what the trace has not.
+        """
+        kind = question.get("kind")
+        if kind == "window":
+            return self._window(question)
+        if kind == "events":
+            return self._events(question)
+        if kind == "search":
+            found = self._search(str(question["text"]), question.get("step"))
+            ids = found.events.astype("u4").tobytes()
+            lit = lit_entries(self.outline, found.hits).tobytes()
+            return {"count": len(found.events)}, [ids, lit]
+        if kind == "memory":
+            return {}, [memory_bytes(self._layout.trace)]
+        if kind == "statistics":
+            keys = ("start", "end", "lanes", "step", "by")
+            return range_statistics(self._layout, *(question[key] for key in keys)), []
+        raise ValueError(f"there is no question {kind!r}")
+
+    def _window(self, question: Mapping[str, Any]) -> Answer:
+        layout = self._layout
+        start, end = int(question["start"]), int(question["end"])
+        wide, near = overlapping(layout, self.outline, start, end)
+        shift = max(int(question["bucket"]).bit_length() - 1, 0)
+        shift = 0 if near.events <= MOST_EXACT else coarsest_needed(layout, near, shift, MOST_ENTRIES)
+        parts = [merge(layout, near, shift)]
+        # What the outline has merged with events of the part, and lies beside it.
+        for low, high in ((wide.low, near.low), (near.high, wide.high)):
+            beside = type(wide)(low, high)
+            if beside.events:
+                parts.append(merge(layout, beside, coarsest_needed(layout, beside, shift, MOST_ENTRIES // 8)))
+        text = str(question.get("text", ""))
+        hits = self._search(text, question.get("step")).hits if text else None
+        part = part_bytes(layout, joined(parts), start=start, end=end, shift=shift, hits=hits)
+        return {}, [part]
+
+    def _search(self, text: str, step: int | None) -> Found:
+        last = self._found
+        if last is not None and last[0] == (text, step):
+            return last[1]
+        found = find(self._layout, text, step)
+        # One assignment: whoever reads it meanwhile has the old answer or the new one, each whole.
+        self._found = ((text, step), found)
+        return found
+
+    def _events(self, question: Mapping[str, Any]) -> Answer:
+        """Answer with all about some events, and around a single one the events that its edges lead to."""
+        layout = self._layout
+        trace = layout.trace
+        asked = np.array(question["events"][:MOST_LISTED], "i8")
+        if len(asked) == 0 or asked.min() < 0 or asked.max() >= len(trace.events):
+            raise ValueError(f"there are no events {asked.tolist()}; the trace has {len(trace.events)}")
+        edges = self._edges_of(int(asked[0])) if len(asked) == 1 else _NO_EDGES
+        ends = edges[["source", "target"]].to_numpy("i8").ravel()
+        others = np.setdiff1d(ends, asked)
+        # The nearest, as an op that everything waits for has a hundred thousand.
+        nearest = others[np.argsort(np.abs(others - asked[0]), kind="stable")][:MOST_LISTED]
+        ids = np.union1d(asked, nearest)
+        part = part_of(trace, ids, edges)
+        numbers: dict[str, Any] = {
+            "events": ids.tolist(),
+            "rows": layout.row[ids].tolist(),
+            "lanes": layout.lanes.of_event[ids].tolist(),
+            "names": layout.name[ids].tolist(),
+            "steps": layout.step[ids].tolist(),
+            "ops": layout.op[ids].tolist(),
+        }
+        if len(asked) == 1:
+            same = layout.name == layout.name[asked[0]]
+            numbers["same"] = {
+                "count": int(same.sum()),
+                "total": int(trace.events["duration_ns"].to_numpy()[same].sum()),
+            }
+        return numbers, [drawn(part), details(part, waits=False)]
+
+    def _edges_of(self, event: int) -> pd.DataFrame:
+        """The edges at one event, whose other ends are in its step."""
+        trace = self._layout.trace
+        step = int(trace.events["step"].iloc[event])
+        known = self._edges
+        if known is None or known[0] != step:
+            known = self._edges = (step, edges_in_steps(trace, np.array([step])))
+        edges = known[1]
+        return edges[(edges["source"] == event) | (edges["target"] == event)]
+
+
+_NO_EDGES = pd.DataFrame(
+    {
+        "source": pd.Series(dtype="i8"),
+        "target": pd.Series(dtype="i8"),
+        "kind": pd.Categorical([], categories=["data"]),
+    }
+)

@@ -1,0 +1,109 @@
+"""Totals of the events in a range of time, as the front end makes them where it holds every event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfvis_nb.display.large.layout import Layout
+from tfvis_nb.display.wire.categories import CATEGORIES
+
+MOST_ROWS = 200
+
+
+def range_statistics(
+    layout: Layout, start: float, end: float, lanes: list[int] | None, step: int | None, by: str
+) -> dict[str, Any]:
+    """Sum up the events that overlap a range, or lie in it when they have no length.
+
+    Parameters
+    ----------
+    layout
+        The trace.
+    start, end
+        Nanoseconds from the origin.
+    lanes, step
+        Places of lanes and number of a step; None for all.
+    by
+        ``"op"`` or ``"name"``.
+
+    Returns
+    -------
+    dict
+        ``count``, ``total``, ``busy`` (the union), ``distinct``, and ``rows``: the `MOST_ROWS` with the
+        largest totals, each with label, category, count, total, mean, min, max and longest, an event id.
+        Rows are by label and category: an op on the host and its kernels are never added up.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.wire.lane_order import order_lanes
+    >>> from tfvis_nb.display.large.layout import lay_out
+    >>> from tfvis_nb.display.large.range_statistics import range_statistics
+    >>> columns = {"start_ns": [0, 2], "duration_ns": [10, 20], "op": ["A", "A"], "kind": ["op"] * 2}
+    >>> trace = Trace(events.build(columns))
+    >>> answer = range_statistics(lay_out(trace, order_lanes(trace.events)), 0, 15, None, None, "op")
+    >>> answer["busy"], [(row["label"], row["total"], row["longest"]) for row in answer["rows"]]
+    (15.0, [('A', 30, 1)])
+    """
+    events = layout.trace.events
+    starts = events["start_ns"].to_numpy() - layout.origin
+    durations = events["duration_ns"].to_numpy()
+    ends = starts + durations
+    inside = np.where(durations > 0, (ends > start) & (starts < end), (starts >= start) & (starts <= end))
+    if lanes is not None:
+        wanted = np.zeros(len(layout.lane_rows), "?")
+        wanted[lanes] = True
+        inside &= wanted[layout.lanes.of_event]
+    if step is not None:
+        inside &= events["step"].to_numpy() == step
+    chosen = np.flatnonzero(inside)
+    duration = durations[chosen]
+    left = np.maximum(starts[chosen], start)
+    right = np.minimum(ends[chosen], end)
+    # Events come by start, so a union needs only the latest end so far.
+    reached = np.maximum.accumulate(right)
+    before = np.concatenate([[-np.inf], reached[:-1]]) if len(right) else right
+    label = (layout.op if by == "op" else layout.name)[chosen].astype("i8")
+    key = label * len(CATEGORIES) + layout.category[chosen]
+    return {
+        "count": len(chosen),
+        "total": int(duration.sum()),
+        "busy": float(np.maximum(right - np.maximum(left, before), 0).sum()),
+        **_rows(layout, key, chosen, duration, by),
+    }
+
+
+def _rows(
+    layout: Layout, key: np.ndarray, chosen: np.ndarray, duration: np.ndarray, by: str
+) -> dict[str, Any]:
+    labels = layout.ops if by == "op" else layout.names
+    size = len(labels) * len(CATEGORIES)
+    count = np.bincount(key, minlength=size)
+    total = np.zeros(size, "i8")
+    np.add.at(total, key, duration)
+    least = np.full(size, np.iinfo("i8").max)
+    np.minimum.at(least, key, duration)
+    most = np.full(size, -1)
+    np.maximum.at(most, key, duration)
+    longest = np.zeros(size, "i8")
+    as_long = np.flatnonzero(duration == most[key])[::-1]
+    # Of several the first stays, written last.
+    longest[key[as_long]] = chosen[as_long]
+    occurring = np.flatnonzero(count)
+    largest = occurring[np.argsort(-total[occurring], kind="stable")][:MOST_ROWS]
+    rows = [
+        {
+            "label": str(labels[place // len(CATEGORIES)]),
+            "category": place % len(CATEGORIES),
+            "count": int(count[place]),
+            "total": int(total[place]),
+            "mean": float(total[place] / count[place]),
+            "min": int(least[place]),
+            "max": int(most[place]),
+            "longest": int(longest[place]),
+        }
+        for place in largest.tolist()
+    ]
+    return {"distinct": len(occurring), "rows": rows}

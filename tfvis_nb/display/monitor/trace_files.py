@@ -1,0 +1,97 @@
+"""What somebody who looks at a session asks of the traces in it: a timeline, a file, a copy of everything.
+
+Nothing is held: the traces of a long job are many, and their file is the place for them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.pages.dashboard import html_dashboard
+from tfvis_nb.display.pages.page import file_stem, html_page
+from tfvis_nb.display.timeline.delivery import MOST_HELD
+from tfvis_nb.display.timeline.gap_compression import closer
+from tfvis_nb.display.wire.details import details
+from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.session.session import SavedSession
+from tfvis_nb.writing.chrome_trace import chrome_trace_text
+
+FORMATS = ("html", "dashboard", "json", "parquet")
+
+MOST_COPIED = 256_000_000
+"""Bytes of a session that a browser is made to hold at once, to save a copy of it."""
+
+
+def packed(session: SavedSession, trace: object) -> tuple[str, bytes, bytes]:
+    """Return a trace's title, what is drawn of it and its details, both whole.
+
+    Raises
+    ------
+    ValueError
+        If there is no such trace, it is damaged, or it is larger than a browser is made to hold.
+    """
+    found = _read(session, trace)
+    if len(found.events) > MOST_HELD:
+        raise ValueError(
+            f"this trace has {len(found.events):,} events, more than are sent in one piece;"
+            f" {_in_python(session, trace)} shows it"
+        )
+    shown = closer(found)
+    return found.title, drawn(shown, title=found.title), details(shown)
+
+
+def file_of(session: SavedSession, trace: object, form: object) -> tuple[str, bytes]:
+    """Return a trace as a file of one of `FORMATS`: its name and content.
+
+    Raises
+    ------
+    ValueError
+        If there is no such format or trace, or the page would be too large.
+    """
+    if form not in FORMATS:
+        raise ValueError(f"there is no format {str(form)[:60]!r}; the formats are {', '.join(FORMATS)}")
+    found = _read(session, trace)
+    stem = file_stem(f"{session.path.stem}-{found.title}")
+    if form == "dashboard":
+        return f"{stem}-dashboard.html", html_dashboard(found).encode()
+    name = f"{stem}.{form}"
+    if form == "html":
+        return name, html_page(found).encode()
+    if form == "json":
+        return name, chrome_trace_text(found).encode()
+    with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
+        return name, found.to_parquet(Path(folder) / "trace.parquet").read_bytes()
+
+
+def copy_of(session: SavedSession) -> tuple[str, bytes]:
+    """Return a copy of a session, whole as of now, as a file: its name and content.
+
+    Raises
+    ------
+    ValueError
+        If it is larger than `MOST_COPIED`; the message says which call makes such a copy.
+    """
+    wal = Path(f"{session.path}-wal")
+    size = session.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)
+    if size > MOST_COPIED:
+        raise ValueError(
+            f"this session has {size / 1e6:,.0f} MB, more than a browser is made to hold; in Python,"
+            f" tfvis_nb.open_session({str(session.path)!r}).save('copy.tfvis') saves it"
+        )
+    with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
+        return session.path.name, session.save(Path(folder) / "copy.tfvis").read_bytes()
+
+
+def _read(session: SavedSession, trace: object) -> Trace:
+    if isinstance(trace, bool) or not isinstance(trace, int):
+        raise ValueError(f"a trace is named by its number, not by {str(trace)[:60]!r}")  # noqa: TRY004 - of a message
+    try:
+        return session.read(trace)
+    except (KeyError, OverflowError):
+        raise ValueError(f"there is no trace {trace}; it may have been deleted since") from None
+
+
+def _in_python(session: SavedSession, trace: object) -> str:
+    return f"tfvis_nb.show_timeline(tfvis_nb.open_session({str(session.path)!r}).read({trace}))"

@@ -1,0 +1,230 @@
+"""The monitor in a notebook cell: what a session counts and keeps as it goes on, and what it is asked for."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+import weakref
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from tfvis_nb.core.options import refuse_unknown
+from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.comm_thread import answer_on_own_thread
+from tfvis_nb.display.monitor import trace_files
+from tfvis_nb.display.monitor.static_html import monitor_html, monitor_line
+from tfvis_nb.display.pages.page import bundle, bundle_path
+from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.session.commands import obey
+from tfvis_nb.session.session import SavedSession
+from tfvis_nb.session.snapshot import SessionWatch
+
+LOOK_S = 1.0
+"""How often to look whether the session has changed."""
+
+BYTES_PER_S = 100_000
+"""A long state is sent less often: it may have a long way to go."""
+
+SEEN_S = 150.0
+"""How long after a view's last sign the pushing goes on; browsers let hidden pages work once a minute."""
+
+HEIGHT = 560
+
+_open: weakref.WeakSet[MonitorWidget] = weakref.WeakSet()
+
+
+class MonitorWidget(anywidget.AnyWidget):
+    """A session as it goes on: its signatures with their counts, its traces, and orders for more.
+
+    Made by `monitor`, which describes it, or by `SavedSession.monitor`.
+
+    Parameters
+    ----------
+    session
+        What to show; its file need not be there yet.
+    height
+        In CSS pixels, 160 to 4000.
+
+    Raises
+    ------
+    ValueError
+        If the height is none.
+    FileNotFoundError
+        If this is a checkout of the source whose front end is not built.
+    """
+
+    if bundle_path("monitor.js").is_file():
+        # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
+        _esm = bundle_path("monitor.js")
+
+    height = traitlets.Int(HEIGHT).tag(sync=True)
+    _state = traitlets.Unicode("").tag(sync=True, echo_update=False)
+
+    def __init__(self, session: SavedSession, *, height: int = HEIGHT) -> None:
+        # First of all what `close` needs, which is called for a widget that could not be made, too.
+        self.session = session
+        self._looking = threading.RLock()
+        self._closing = threading.Event()
+        if not hasattr(type(self), "_esm"):
+            bundle("monitor.js")
+        timeline_options.checked("height", height)
+        self._watch = SessionWatch(session)
+        self._switching = threading.Lock()
+        self._pusher: threading.Thread | None = None
+        self._until = -math.inf
+        super().__init__(height=height, _state=self._read() or "")
+        answer_on_own_thread(self.comm)
+        self.on_msg(self._answer)
+        _open.add(self)
+
+    def close(self) -> None:
+        """Remove the monitor from the notebook and look at the file no more; a job records on."""
+        self._closing.set()
+        _open.discard(self)
+        super().close()
+        with self._looking:
+            # Of a TraceSession, too: its own `close` would end the recording.
+            SavedSession.close(self.session)
+
+    def _read(self) -> str | None:
+        state = self._watch.changed()
+        return None if state is None else json.dumps(state, allow_nan=False)
+
+    def _look(self) -> None:
+        """Push the state, if it has changed."""
+        with self._looking:
+            # A closed widget has nobody to tell, and would open the file again.
+            state = None if self._closing.is_set() else self._read()
+            if state is not None:
+                self._state = state
+
+    def _push_until(self, until: float) -> None:
+        """Look at the session again and again, from now on until a time of ``time.monotonic``."""
+        with self._switching:
+            self._until = until
+            if self._pusher is None and not self._closing.is_set():
+                # A daemon: a monitor that is still shown keeps no process from its end.
+                self._pusher = threading.Thread(target=self._push, name="tfvis-nb monitor", daemon=True)
+                self._pusher.start()
+
+    def _push(self) -> None:
+        while not self._closing.wait(max(LOOK_S, len(self._state) / BYTES_PER_S)):
+            with self._switching:
+                if time.monotonic() > self._until:
+                    self._pusher = None
+                    return
+            self._look()
+
+    def _answer(self, _: Any, content: Any, __: Any) -> None:
+        """Answer a message of the front end; in Jupyter Lab, on a thread of its own."""
+        kind = content.get("kind") if isinstance(content, dict) else None
+        if kind not in ("watch", "command", "open", "download", "save"):
+            return
+        answer_message(self, content, lambda: self._send_reply(kind, content))
+
+    def _send_reply(self, kind: str, content: dict[str, Any]) -> None:
+        found, buffers = self._reply(kind, content)
+        self.send({"kind": kind, "id": content.get("id"), **found}, buffers=buffers)
+
+    def _reply(self, kind: str, content: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        if kind == "watch":
+            self._seen()
+            return {}, []
+        if kind == "command":
+            obey(self.session, content.get("command", {}))
+            self._look()
+            return {}, []
+        if kind == "open":
+            title, *parts = trace_files.packed(self.session, content.get("trace"))
+            return {"title": title}, parts
+        if kind == "download":
+            name, data = trace_files.file_of(self.session, content.get("trace"), content.get("format"))
+        else:
+            name, data = trace_files.copy_of(self.session)
+        return {"name": name}, [data]
+
+    def _seen(self) -> None:
+        """A view says that it is there."""
+        # While a cell runs, it can say so only where messages come on a thread of their own. There, silence
+        # tells that the page was closed; a Jupyter server would store all that is sent to it.
+        apart = threading.current_thread() is not threading.main_thread()
+        self._look()
+        self._push_until(time.monotonic() + SEEN_S if apart else math.inf)
+
+    @traitlets.validate("height")
+    def _check_height(self, proposal: Any) -> Any:
+        try:
+            return timeline_options.checked("height", proposal["value"])
+        except ValueError as error:
+            raise traitlets.TraitError(str(error)) from error
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {monitor_line(json.loads(self._state))}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        self._look()
+        bundled: Any = super()._repr_mimebundle_(**kwargs)
+        self._push_until(math.inf)
+        data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
+        return {**data, "text/html": monitor_html(json.loads(self._state))}, metadata
+
+
+def monitor(path: str | Path, **options: Any) -> MonitorWidget:
+    """Show the session in a file as it goes on; in a notebook, as the last expression of a cell.
+
+    It lists what the job runs, with counts and times that grow, and the traces that it keeps:
+    to be opened in place, downloaded or deleted. What is to be traced is ordered there, too. The
+    job may run in this notebook, in another one or in a script on this machine, and the file
+    need not be there yet.
+
+    Parameters
+    ----------
+    path
+        The file that a `tfvis_nb.TraceSession` writes, wrote or is going to write.
+    **options
+        ``height`` in CSS pixels, 160 to 4000, 560 unless given; also an attribute to be set later.
+
+    Returns
+    -------
+    MonitorWidget
+        With the `SavedSession` as ``session``. For a file that has one in this notebook, that one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is unknown or has a value it cannot have.
+
+    Examples
+    --------
+    >>> import tfvis_nb as tv
+    >>> shown = tv.monitor("no-such-run.tfvis")
+    >>> shown
+    <MonitorWidget there is no file no-such-run.tfvis yet; it comes when the job begins to record>
+    >>> shown.close()
+    """
+    session = SavedSession(path)
+    for shown in list(_open):
+        if shown.session.path == session.path:
+            return _with_options(shown, options)
+    return monitor_of(session, **options)
+
+
+def monitor_of(session: SavedSession, **options: Any) -> MonitorWidget:
+    """Return the monitor of a session: the one that it has, so that a cell run again makes no second one."""
+    refuse_unknown(options, ["height"])
+    for shown in list(_open):
+        if shown.session is session:
+            return _with_options(shown, options)
+    return MonitorWidget(session, **options)
+
+
+def _with_options(shown: MonitorWidget, options: dict[str, Any]) -> MonitorWidget:
+    refuse_unknown(options, ["height"])
+    for name, value in options.items():
+        setattr(shown, name, timeline_options.checked(name, value))
+    return shown

@@ -1,0 +1,85 @@
+"""The exported comparison: two timelines and what differs, as one HTML file that opens offline."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tfvis_nb.core.labels import one_line, printable
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.pages.dashboard import PANES
+from tfvis_nb.display.pages.page import bundle, packed_parts
+from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.pages.template import framed
+
+
+def comparison_page(
+    traces: Sequence[Trace],
+    sides: Sequence[dict[str, Any]],
+    tabs: Sequence[dict[str, Any]],
+    *,
+    title: str,
+    scale: dict[str, Any],
+    max_bytes: int | None = None,
+) -> str:
+    """Write two timelines and the tabs under them as one HTML text.
+
+    Parameters
+    ----------
+    traces
+        As the two timelines show them.
+    sides
+        Of each `tfvis_nb.display.timeline.linked.LinkedTimeline.as_now`.
+    tabs
+        As `tfvis_nb.display.comparison.tabs.tab` makes them.
+    title
+        Of the page.
+    scale
+        Of both: ``extent``, the time that they show at least, in ns, and ``memory``, as of
+        `tfvis_nb.display.comparison.side.highest_memory`.
+    max_bytes
+        Of the page; None for any size.
+
+    Raises
+    ------
+    tfvis_nb.display.pages.page.PageTooLargeError
+        If the page would be larger than `max_bytes`; it is a ValueError.
+    FileNotFoundError
+        If the front end is missing.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.pages.comparison import comparison_page
+    >>> trace = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]}))
+    >>> sides = [{"title": name, "options": {}} for name in "AB"]
+    >>> page = comparison_page([trace, trace], sides, [], title="before and after", scale={"extent": 2})
+    >>> all(f'id="tfvis-{part}"' in page for part in ("drawn-0", "details-1", "tabs"))
+    True
+    """
+    packed = json.dumps(list(tabs), allow_nan=False)
+    parts = {"tabs": gzip.compress(packed.encode(), mtime=0)}
+    for number, (trace, side) in enumerate(zip(traces, sides, strict=True)):
+        size = sum(map(len, parts.values())) * 4 // 3
+        made = packed_parts(
+            trace,
+            side["title"],
+            drawn=side.get("drawn"),
+            details=side.get("details"),
+            beside=size,
+            max_bytes=max_bytes,
+        )
+        parts |= {f"{name}-{number}": data for name, data in made.items()}
+    titled = [(trace, side["title"]) for trace, side in zip(traces, sides, strict=True)]
+    return framed(
+        what="comparison",
+        title=printable(title, 200) or "Comparison",
+        summary=" beside ".join(one_line(trace, name) for trace, name in titled),
+        fallback="".join(static_html(trace, title=name) for trace, name in titled),
+        parts=parts,
+        options={**scale, "sides": [side["options"] for side in sides]},
+        code=bundle("comparison.js"),
+        style=PANES,
+    )

@@ -1,0 +1,264 @@
+"""The exported page: a timeline as one HTML file that opens offline, from disk or in a sandboxed frame."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfvis_nb.core.labels import duration_label, one_line, printable
+from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.options import DEFAULTS, checked_options
+from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.pages.template import framed
+from tfvis_nb.display.timeline.gap_compression import closer, shown_range
+from tfvis_nb.display.timeline.selection import checked_range, selection_of
+from tfvis_nb.display.timeline.subset import in_range, keep_memory, keep_waits, part_of
+from tfvis_nb.display.wire.details import details as write_details
+from tfvis_nb.display.wire.drawn import drawn as write_drawn
+from tfvis_nb.display.wire.lane_order import MOST_LANES, order_lanes
+
+_STATIC = Path(__file__).parents[2] / "static"
+
+MAX_BYTES = 50_000_000
+"""A larger page is not written unless it is asked for: browsers take long over it, and mail refuses it."""
+
+_SAMPLES = 3
+_SAMPLE = 8_000
+"""Events that are packed, at each of some places, to estimate the rest."""
+_SURELY = 1.5
+"""An estimate is trusted when it is so many times over the limit."""
+
+
+class PageTooLargeError(ValueError):
+    """Raised instead of writing a page that is larger than ``max_bytes``."""
+
+
+def html_page(
+    trace: Trace,
+    title: str | None = None,
+    *,
+    selection: Any = None,
+    time_range: tuple[int, int] | None = None,
+    max_bytes: int | None = MAX_BYTES,
+    **options: Any,
+) -> str:
+    """Write a trace's timeline as one HTML text.
+
+    Parameters
+    ----------
+    trace
+        What to show.
+    title
+        Of the page; the trace's own unless given.
+    selection
+        What is selected at first: rows of ``trace.events``, a mask over them, event
+        ids, or a tuple ``(start_ns, end_ns)`` in epoch nanoseconds.
+    time_range
+        ``(start_ns, end_ns)`` in epoch nanoseconds: only events that overlap it are
+        written, and the page says which part of the whole they are.
+    max_bytes
+        Of the page; None for any size.
+    **options
+        As of `tfvis_nb.show_timeline`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is unknown or has a value it cannot have.
+        Also when nothing overlaps `time_range`.
+    PageTooLargeError
+        If the page would be larger than `max_bytes`; it is a ValueError.
+    FileNotFoundError
+        If this is a checkout of the source whose front end is not built.
+    """
+    refuse_unknown(options, [*DEFAULTS, "selection", "title", "time_range", "max_bytes"])
+    check_title(title)
+    if time_range is not None:
+        trace = in_time_range(trace, time_range)
+    shown = closer(trace)
+    if isinstance(selection, tuple):
+        chosen = selection_of(shown.events, shown_range(trace, shown, selection))
+    else:
+        chosen = selection_of(trace.events, selection)
+    return page_text(shown, title=title, selection=chosen, max_bytes=max_bytes, **options)
+
+
+def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
+    """Return the part of a trace that overlaps ``(start_ns, end_ns)``, with a note that says so.
+
+    Raises
+    ------
+    ValueError
+        If the range is none, or nothing overlaps it.
+    """
+    ids = in_range(trace, *checked_range(trace.events, time_range))
+    if not len(ids):
+        raise ValueError(f"no event overlaps the time range {time_range!r}")
+    part = part_of(trace, ids)
+    keep_memory(trace, part, ids)
+    keep_waits(trace, part, ids)
+    whole, origin = len(trace.events), int(trace.events["start_ns"].iloc[0])
+    ends = " to ".join(duration_label(max(end - origin, 0)) for end in time_range)
+    part.notes = [f"{len(ids):,} of {whole:,} events: those that overlap {ends} of the run", *part.notes]
+    return part
+
+
+def page_text(
+    trace: Trace,
+    *,
+    title: str | None = None,
+    selection: dict[str, Any] | None = None,
+    drawn: bytes | None = None,
+    details: bytes | None = None,
+    max_bytes: int | None = None,
+    **options: Any,
+) -> str:
+    """Fill in the page; `selection` as the front end holds it, the bytes where they are made already."""
+    title = trace.title if title is None else title
+    values = {**checked_options(options), "selection": selection}
+    parts = packed_parts(trace, title, drawn=drawn, details=details, max_bytes=max_bytes)
+    return framed(
+        what="timeline",
+        title=printable(title, 200) or "Timeline",
+        summary=one_line(trace, title),
+        fallback=static_html(trace, title=title),
+        parts=parts,
+        options=values,
+        code=bundle("page.js"),
+    )
+
+
+def packed_parts(
+    trace: Trace,
+    title: str,
+    *,
+    drawn: bytes | None = None,
+    details: bytes | None = None,
+    beside: int = 0,
+    max_bytes: int | None = None,
+) -> dict[str, bytes]:
+    """Return what a page holds of a trace, by name; what is packed already is taken as it is.
+
+    Raises
+    ------
+    TypeError
+        If `max_bytes` is no number.
+    ValueError
+        If the trace has more than `MOST_LANES` lanes.
+    PageTooLargeError
+        If with `beside` more bytes the page would be larger than `max_bytes`.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.pages.page import packed_parts
+    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})
+    >>> list(packed_parts(Trace(table), ""))
+    ['drawn', 'details']
+    """
+    if max_bytes is not None and (
+        isinstance(max_bytes, bool) or not isinstance(max_bytes, int | float | np.number)
+    ):
+        raise TypeError(f"max_bytes is {max_bytes!r}; it is a number of bytes, or None for any size")
+    # Before all that grows with the lanes.
+    lanes = order_lanes(trace.events, at_most=MOST_LANES)
+    if max_bytes is not None and (estimate := estimated_bytes(trace)) > max_bytes * _SURELY:
+        raise _too_large(trace, estimate, max_bytes)
+    parts = {
+        "drawn": write_drawn(trace, lanes, title=title) if drawn is None else drawn,
+        "details": write_details(trace, lanes) if details is None else details,
+    }
+    size = _in_base64(*parts.values()) + beside
+    if max_bytes is not None and size > max_bytes:
+        raise _too_large(trace, size, max_bytes)
+    return parts
+
+
+def estimated_bytes(trace: Trace) -> int:
+    """Estimate the size of a page from some of its events: packing all takes a while, to find it too large.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.pages.page import estimated_bytes
+    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})
+    >>> 500 < estimated_bytes(Trace(table)) < 5000
+    True
+    """
+    count = len(trace.events)
+    if count <= _SAMPLES * _SAMPLE:
+        return _in_base64(write_drawn(trace), write_details(trace))
+    size = 0
+    for start in np.linspace(0, count - _SAMPLE, _SAMPLES).astype("i8").tolist():
+        nested = None if trace.nested is None else trace.nested.slice(start, _SAMPLE)
+        rows = trace.events.iloc[start : start + _SAMPLE].reset_index(drop=True)
+        sample = Trace(rows, nested=nested)
+        size += _in_base64(write_drawn(sample), write_details(sample))
+    return size * count // (_SAMPLES * _SAMPLE)
+
+
+def _in_base64(*parts: bytes) -> int:
+    return sum(len(part) for part in parts) * 4 // 3
+
+
+def _too_large(trace: Trace, size: int, most: int) -> PageTooLargeError:
+    start = int(trace.events["start_ns"].iloc[0])
+    span = int((trace.events["start_ns"] + trace.events["duration_ns"]).max()) - start
+    part = start + span * most // size
+    return PageTooLargeError(
+        f"the page of {len(trace.events):,} events would have about {_size(size)}, over the limit of "
+        f"{_size(most)}; write a part of the run, such as time_range=({start}, {part}), or all of it "
+        "with max_bytes=None"
+    )
+
+
+def _size(count: float) -> str:
+    for unit, much in (("MB", 1_000_000), ("kB", 1_000)):
+        if count >= much:
+            return f"{count / much:,.0f} {unit}"
+    return "1 byte" if count == 1 else f"{count:,.0f} bytes"
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write UTF-8 whatever the platform's own encoding is, and return the path."""
+    path = Path(path)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def bundle_path(name: str) -> Path:
+    """Where the bundle ``widget.js`` or ``page.js`` is, or is to be."""
+    return _STATIC / name
+
+
+def bundle(name: str) -> str:
+    """Read a bundle.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the front end was not built, with the command that builds it.
+    """
+    path = bundle_path(name)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"the front end is not built: {path} is missing. "
+            "In a checkout of the source run `npm ci && npm run build`; an installed package brings it along."
+        )
+    return path.read_text(encoding="utf-8")
+
+
+def file_stem(title: str) -> str:
+    """Make a title into a file's name that every platform takes.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.pages.page import file_stem
+    >>> file_stem("step 3: a/b")
+    'step-3-a-b'
+    """
+    return re.sub(r"[^\w.-]+", "-", title)[:80].strip("-.") or "timeline"

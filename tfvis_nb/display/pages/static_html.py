@@ -1,0 +1,83 @@
+"""What stands in for the timeline where no script runs: GitHub, nbviewer, mail, a page with scripts off."""
+
+from __future__ import annotations
+
+import base64
+import html
+
+from tfvis_nb.core.labels import duration_label, one_line, printable
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.pages.static_svg import picture
+
+_MOST_OPS = 10
+_MOST_LETTERS = 60
+
+
+def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> str:
+    """Write a still picture of a trace and a table of its longest ops, in under 20 kB of plain HTML.
+
+    Only elements that sites keep when they clean a notebook are used: no script,
+    no style sheet, and the picture as an image. What is to stand below the picture
+    is given as HTML.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.core.trace import Trace
+    >>> from tfvis_nb.display.pages.static_html import static_html
+    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})
+    >>> static_html(Trace(table, title="a < b"))[:24]
+    '<p><b>a &lt; b: 1 event,'
+    """
+    heading = html.escape(one_line(trace, title))
+    parts = [f"<p><b>{heading}</b></p>"]
+    if len(trace.events):
+        image = base64.b64encode(picture(trace).encode()).decode("ascii")
+        source = f"data:image/svg+xml;base64,{image}"
+        parts.append(f'<p><img alt="Activity of each lane: {heading}" src="{source}"></p>')
+        parts += [below] if below else []
+        parts.append(_longest_ops(trace))
+    if trace.notes:
+        parts.append(f"<p>{html.escape(printable(trace.notes[0], 300))}{_more(len(trace.notes) - 1)}</p>")
+    return "\n".join(parts)
+
+
+def chart_html(title: str) -> str:
+    """Say in plain HTML which chart stands here, where it is not drawn.
+
+    Examples
+    --------
+    >>> from tfvis_nb.display.pages.static_html import chart_html
+    >>> chart_html("a < b")
+    '<p><b>a &lt; b</b></p><p>Run the notebook to see this chart.</p>'
+    """
+    return f"<p><b>{html.escape(printable(title, 200))}</b></p><p>Run the notebook to see this chart.</p>"
+
+
+def _longest_ops(trace: Trace) -> str:
+    """Tabulate the op types with the most time in all."""
+    events = trace.events
+    keys = [events["kind"], events["op"]]
+    grouped = events.groupby(keys, observed=True).agg(
+        count_=("duration_ns", "size"), total=("duration_ns", "sum")
+    )
+    top = grouped.sort_values("total", ascending=False, kind="stable").head(_MOST_OPS)
+    columns = (
+        top.index.get_level_values("op"),
+        top.index.get_level_values("kind"),
+        top["count_"],
+        top["total"],
+    )
+    rows = "".join(
+        f"<tr><td>{html.escape(printable(str(op), _MOST_LETTERS))}</td><td>{html.escape(str(kind))}</td>"
+        f'<td align="right">{count:,}</td><td align="right">{duration_label(total)}</td>'
+        f'<td align="right">{duration_label(total / count)}</td></tr>'
+        for op, kind, count, total in zip(*(column.tolist() for column in columns), strict=True)
+    )
+    head = "".join(f"<th>{name}</th>" for name in ("op", "kind", "count", "total", "mean"))
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return table + _more(len(grouped) - len(top))
+
+
+def _more(count: int) -> str:
+    return f" <i>({count:,} more)</i>" if count > 0 else ""

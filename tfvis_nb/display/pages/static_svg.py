@@ -1,0 +1,118 @@
+"""A still picture of a trace: one strip of activity per lane, as SVG without script."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+
+from tfvis_nb.core.labels import duration_label, lane_label, printable
+from tfvis_nb.core.palette import COLOURS
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.wire.categories import CATEGORIES, categorise
+from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.lane_order import LaneOrder, order_lanes
+
+_WIDTH, _LABELS, _ROW, _LEVELS = 760, 200, 16, 6
+_MOST_LANES = 24
+_MOST_BYTES = 10_000
+_MOST_LETTERS = 34
+
+
+def picture(trace: Trace) -> str:
+    """Draw when each lane was busy.
+
+    Parameters
+    ----------
+    trace
+        Any trace; at most 24 of its lanes are drawn.
+
+    Returns
+    -------
+    str
+        An SVG element of about 10 kB at most, coarser the more lanes there are.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.core.trace import Trace
+    >>> from tfvis_nb.display.pages.static_svg import picture
+    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "lane": ["ops"], "kind": ["op"]})
+    >>> picture(Trace(table))[:4]
+    '<svg'
+    """
+    lanes = order_lanes(trace.events)
+    shown = min(len(lanes.table), _MOST_LANES)
+    colours = _lane_colours(trace, lanes)
+    bins = _WIDTH - _LABELS
+    while True:
+        levels = _levels(trace, lanes, shown, bins)
+        strips = "".join(_strip(levels[lane], lane, colours[lane]) for lane in range(shown))
+        if len(strips) <= _MOST_BYTES or bins <= 16:
+            break
+        bins //= 2
+    labels = "".join(_label(lanes, lane) for lane in range(shown))
+    hidden = len(lanes.table) - shown
+    height = _ROW * (shown + 1) + 6
+    events = trace.events
+    span = int((events["start_ns"] + events["duration_ns"]).max()) - origin_ns(events) if len(events) else 0
+    foot = f"0 to {duration_label(span)}" + (f"; {hidden} more lanes are not drawn" if hidden else "")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+        f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="11" fill="#1f2430">'
+        f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>{labels}{strips}'
+        f'<text x="{_LABELS}" y="{height - 6}" fill="#6b7280">{foot}</text></svg>'
+    )
+
+
+def _levels(trace: Trace, lanes: LaneOrder, shown: int, bins: int) -> np.ndarray:
+    """How busy each of the first `shown` lanes is in `bins` equal parts of the trace, 0 to `_LEVELS`."""
+    events = trace.events
+    start = (events["start_ns"].to_numpy() - origin_ns(events)).astype("f8")
+    end = start + events["duration_ns"].to_numpy()
+    part = max(float(end.max()) if len(end) else 0.0, 1.0) / bins
+    first = np.minimum((start / part).astype("i8"), bins - 1)
+    last = np.minimum((end / part).astype("i8"), bins - 1)
+    drawn = lanes.of_event < shown
+    lane, start, end, first, last = (column[drawn] for column in (lanes.of_event, start, end, first, last))
+    busy = np.zeros((shown, bins + 1))
+    # Whole parts between the first and the last are added as steps up and down, summed up below.
+    steps = np.zeros((shown, bins + 1))
+    inner = last > first
+    np.add.at(busy, (lane, first), np.where(inner, (first + 1) * part, end) - start)
+    np.add.at(busy, (lane[inner], last[inner]), (end - last * part)[inner])
+    np.add.at(steps, (lane[inner], first[inner] + 1), part)
+    np.add.at(steps, (lane[inner], last[inner]), -part)
+    share = (busy + np.cumsum(steps, axis=1))[:, :bins] / part
+    level = np.ceil(np.clip(share, 0, 1) * _LEVELS).astype("i8")
+    # What happened at all is seen, however short it was.
+    np.maximum.at(level, (lane, first), 1)
+    return level
+
+
+def _strip(levels: np.ndarray, lane: int, colour: str) -> str:
+    """One filled path for the runs of equal level."""
+    width = (_WIDTH - _LABELS) / len(levels)
+    ends = np.flatnonzero(np.diff(levels, append=-1)) + 1
+    base = _ROW * (lane + 1) - 1
+    pieces = []
+    start = 0
+    for end in ends.tolist():
+        if levels[start]:
+            high = round((_ROW - 3) * int(levels[start]) / _LEVELS)
+            pieces.append(f"M{_LABELS + start * width:g} {base}v-{high}h{(end - start) * width:g}v{high}")
+        start = end
+    return f'<path fill="{colour}" d="{"".join(pieces)}"/>'
+
+
+def _label(lanes: LaneOrder, lane: int) -> str:
+    row = lanes.table.iloc[lane]
+    text = lane_label(row["task"], row["device"], row["lane"])
+    return f'<text x="4" y="{_ROW * (lane + 1) - 4}">{html.escape(printable(text, _MOST_LETTERS))}</text>'
+
+
+def _lane_colours(trace: Trace, lanes: LaneOrder) -> list[str]:
+    """The colour of the category that fills most of each lane's time."""
+    time = np.zeros((len(lanes.table), len(CATEGORIES)))
+    np.add.at(time, (lanes.of_event, categorise(trace.events)), trace.events["duration_ns"].to_numpy() + 1)
+    return [COLOURS[CATEGORIES[category]] for category in time.argmax(axis=1)]

@@ -1,0 +1,1 @@
+"""The timeline as a widget."""

@@ -1,0 +1,91 @@
+"""Recordings that lie too far apart for one axis are drawn closer together.
+
+The front end counts nanoseconds in float64, exactly up to 2**53: some hundred
+days. A step of last year beside one of today, or one whose file tells no date
+and so begins in 1970, needs more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tfvis_nb.clocks.shift import records_moved
+from tfvis_nb.core.trace import Trace
+
+LONGEST_NS = 2**52
+"""The longest time that is drawn as it was."""
+
+_HOUR_NS = 3600 * 10**9
+_SECOND_NS = 10**9
+_TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
+
+
+def closer(trace: Trace) -> Trace:
+    """Return a trace whose axis can be drawn: this one, or with its long pauses cut to a second each.
+
+    Only a trace that spans more than `LONGEST_NS` is changed, and only where nothing ran for an hour.
+    Its rows keep their numbers and their order, and a note says what was done.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.timeline.gap_compression import closer
+    >>> year = 365 * 24 * 3600 * 10**9
+    >>> trace = Trace(events.build({"start_ns": [5, year], "duration_ns": [10, 10], "kind": ["op"] * 2}))
+    >>> shown = closer(trace)
+    >>> shown.events["start_ns"].tolist(), shown.notes
+    ([5, 1000000015], ['1 pause of more than an hour between recordings is drawn as one second'])
+    """
+    events = trace.events
+    start = events["start_ns"].to_numpy()
+    ends = np.maximum.accumulate(start + events["duration_ns"].to_numpy())
+    if not len(start) or int(ends[-1]) - int(start[0]) <= LONGEST_NS:
+        return trace
+    pause = np.diff(start, prepend=start[0])
+    pause[1:] = start[1:] - ends[:-1]
+    is_long = pause > _HOUR_NS
+    cut = np.cumsum(np.where(is_long, pause - _SECOND_NS, 0))
+    moved = {name: events[name] - cut for name in _TIMES}
+    count = int(is_long.sum())
+    pauses = (
+        "1 pause of more than an hour between recordings is"
+        if count == 1
+        else (f"{count} pauses of more than an hour between recordings are")
+    )
+    return Trace(
+        events.assign(**moved),
+        nested=records_moved(trace.nested, cut),
+        graphs=trace.graphs,
+        notes=[*trace.notes, f"{pauses} drawn as one second"],
+        title=trace.title,
+        step_labels=trace.step_labels,
+        clock_bounds=trace.clock_bounds,
+    )
+
+
+def shown_range(trace: Trace, shown: Trace, selection: Any) -> Any:
+    """Return a selection with a range of time put where `closer` has moved it; any other as it is.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.timeline.gap_compression import closer, shown_range
+    >>> year = 365 * 24 * 3600 * 10**9
+    >>> trace = Trace(events.build({"start_ns": [5, year], "duration_ns": [10, 10], "kind": ["op"] * 2}))
+    >>> shown_range(trace, closer(trace), (year, year + 4))
+    (1000000015, 1000000019)
+    """
+    if shown is trace or not isinstance(selection, tuple):
+        return selection
+    start = trace.events["start_ns"].to_numpy()
+    moved = shown.events["start_ns"].to_numpy()
+
+    def place(time: int) -> int:
+        before = max(int(np.searchsorted(start, time, "right")) - 1, 0)
+        here = int(time - start[before] + moved[before])
+        # A time within a pause is at the latest where the next recording begins.
+        return min(here, int(moved[before + 1])) if before + 1 < len(moved) else here
+
+    return tuple(place(time) for time in selection)

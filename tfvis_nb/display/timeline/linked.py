@@ -1,0 +1,84 @@
+"""A timeline that is part of something larger: a dashboard, a comparison."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import traitlets
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.pages.page import file_stem
+from tfvis_nb.display.timeline.widget import TimelineWidget
+
+
+class LinkedTimeline(TimelineWidget):
+    """A timeline with a link of its own, whose page is that of the whole it is a part of.
+
+    Attributes
+    ----------
+    page
+        Writes that page; to be set.
+    before_details
+        What is to be done before what the details show is found, such as waiting for something more urgent;
+        to be set.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.timeline.linked import LinkedTimeline
+    >>> trace = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]}))
+    >>> one, other = LinkedTimeline(trace), LinkedTimeline(trace)
+    >>> len(one.link), one.link == other.link
+    (32, False)
+    """
+
+    page: Callable[[], str]
+    before_details: Callable[[], object] | None = None
+
+    @traitlets.default("_link")
+    def _new_link(self) -> str:
+        return uuid.uuid4().hex
+
+    @property
+    def link(self) -> str:
+        """What it is linked by with what stands beside it."""
+        return self._link
+
+    @property
+    def shown(self) -> Trace:
+        """The trace with the times that are drawn."""
+        return self._shown
+
+    @property
+    def title(self) -> str:
+        """What stands in its toolbar."""
+        return self._title
+
+    def as_now(self, title: str | None) -> dict[str, Any]:
+        """Return what a page of the whole needs of the timeline, as it is set and selected now."""
+        values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
+        packed = self._delivery.packed if title in (None, self._title) else {}
+        return {
+            "title": self._title if title is None else title,
+            "options": values | {"selection": self._selection},
+            **packed,
+        }
+
+    def send_details_soon(self) -> None:
+        """Send what the details show after the cell: a kernel busy with the next ones could not be asked."""
+        if not self._details and not self._delivery.rest:
+            after_cell(self._send_details)
+
+    def _send_details(self) -> None:
+        if self.before_details is not None:
+            self.before_details()
+        super()._send_details()
+
+    def _exported(self, form: Any) -> tuple[str, str]:
+        if form == "html":
+            return f"{file_stem(self._title)}.html", self.page()
+        return super()._exported(form)

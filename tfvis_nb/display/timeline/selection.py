@@ -1,0 +1,205 @@
+"""A timeline's selection, between what the front end holds and what Python users work with.
+
+The front end (``Selection`` in ``js/model/types.ts``) holds ``None``, ``{"events": [event ids]}``
+or a range ``{"start", "end", "lanes", "step"}`` in nanoseconds from the trace's
+earliest start. Python users get and give rows of ``trace.events``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.lane_order import LaneOrder
+from tfvis_nb.events import COLUMNS
+
+Selection = dict[str, Any]
+
+ACCEPTED = (
+    "rows of trace.events or trace.transfers, a boolean mask over trace.events, a list of event ids, "
+    "a tuple (start_ns, end_ns) in epoch nanoseconds, or None"
+)
+
+
+def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection | None) -> pd.DataFrame:
+    """Look up the rows that a selection of the front end stands for.
+
+    Parameters
+    ----------
+    events
+        The trace's event table.
+    lanes
+        Its lanes in display order; a range counts lanes by their place there.
+    selection
+        As the front end holds it, checked by `checked_selection`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Rows of `events`, with their event ids as index. For a range, the rows that
+        overlap it, and its ends in epoch nanoseconds as ``attrs["range_ns"]``.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.display.wire.lane_order import order_lanes
+    >>> from tfvis_nb.display.timeline.selection import selected_rows
+    >>> table = events.build({"start_ns": [100, 200], "duration_ns": [20, 20]})
+    >>> everywhere = {"start": 110, "end": 150, "lanes": None, "step": None}
+    >>> selected_rows(table, order_lanes(table), everywhere).index.tolist()
+    [1]
+    """
+    if selection is None:
+        return events.iloc[:0]
+    if "events" in selection:
+        return events.take(selection["events"])
+    origin = origin_ns(events)
+    first, last = selection["start"], selection["end"]
+    start = events["start_ns"].to_numpy() - origin
+    end = start + events["duration_ns"].to_numpy()
+    # An event without length belongs to the range it begins in.
+    inside = (start < last) & ((end > first) | ((end == start) & (start == first)))
+    if selection["lanes"] is not None:
+        inside &= np.isin(lanes.of_event, selection["lanes"])
+    if selection["step"] is not None:
+        inside &= events["step"].to_numpy() == selection["step"]
+    rows = events.take(np.flatnonzero(inside))
+    rows.attrs["range_ns"] = (origin + int(first), origin + int(last))
+    return rows
+
+
+def checked_selection(events: pd.DataFrame, lanes: LaneOrder, selection: Any) -> Selection | None:
+    """Return what the front end sent as a selection, or raise ValueError when it is none of this trace."""
+    if selection is None:
+        return None
+    if isinstance(selection, dict) and set(selection) == {"events"}:
+        return {"events": _checked_ids(events, selection["events"])}
+    if isinstance(selection, dict) and set(selection) == {"start", "end", "lanes", "step"}:
+        times = (selection["start"], selection["end"])
+        finite = all(isinstance(time, int | float) and np.isfinite(time) for time in times)
+        if not finite or times[0] > times[1]:
+            raise ValueError(f"a range of time cannot be from {times[0]!r} to {times[1]!r}")
+        chosen = selection["lanes"]
+        if chosen is not None and not set(chosen) <= set(range(len(lanes.table))):
+            raise ValueError(f"lanes {chosen!r} are not all among the trace's {len(lanes.table)}")
+        return selection
+    raise ValueError(f"{selection!r} is not a selection")
+
+
+def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
+    """Turn what a Python user selects into what the front end holds.
+
+    Parameters
+    ----------
+    events
+        The trace's event table.
+    value
+        Rows of `events`, or of a table that names them in a column ``event``, such as
+        ``trace.transfers``; a boolean mask over `events`; event ids (a list, array or
+        index); a tuple ``(start_ns, end_ns)`` in epoch nanoseconds; or None.
+
+    Raises
+    ------
+    ValueError
+        If `value` is nothing of the kind, or not of this trace.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.display.timeline.selection import selection_of
+    >>> table = events.build({"start_ns": [100, 200], "duration_ns": [20, 20], "op": ["a", "b"]})
+    >>> selection_of(table, table["op"] == "b")
+    {'events': [1]}
+    >>> selection_of(table, (150, 210))
+    {'start': 50, 'end': 110, 'lanes': None, 'step': None}
+    """
+    if value is None:
+        return None
+    if isinstance(value, tuple):
+        return _range(events, value)
+    if isinstance(value, pd.DataFrame):
+        ids = _ids_of_rows(events, value)
+    elif isinstance(value, pd.Series | np.ndarray | pd.api.extensions.ExtensionArray) and _is_boolean(value):
+        ids = _masked(events, value)
+    elif isinstance(value, pd.Series) and value.name in COLUMNS:
+        raise ValueError(f"these are values of the column {value.name!r}, not events; give {ACCEPTED}")
+    elif isinstance(value, list | pd.Series | pd.Index | np.ndarray | pd.api.extensions.ExtensionArray):
+        ids = _checked_ids(events, value)
+    else:
+        raise ValueError(f"cannot select {type(value).__name__} {value!r}; give {ACCEPTED}")
+    return {"events": ids} if ids else None
+
+
+def _ids_of_rows(events: pd.DataFrame, table: pd.DataFrame) -> list[int]:
+    """Return the ids of the events that a table's rows stand for; ValueError if it is not of these."""
+    known = [name for name in table.columns if name in COLUMNS]
+    by_column = "event" in table.columns
+    if not by_column and (not known or "events" in table.columns):
+        names = ", ".join(map(str, table.columns[:6]))
+        raise ValueError(f"cannot select a table of {names or 'no columns'}; give {ACCEPTED}")
+    ids = _checked_ids(events, table["event"] if by_column else table.index)
+    # The start tells alone; a table without it, such as trace.edges, must agree in what it has.
+    compared = ["start_ns"] if "start_ns" in known else [] if by_column else known
+    for name in compared:
+        given, recorded = table[name], events[name].take(ids)
+        if name != "start_ns":
+            given, recorded = given.astype(str), recorded.astype(str)
+        if not np.array_equal(given.to_numpy(), recorded.to_numpy()):
+            raise ValueError(
+                f"these rows are not of this trace: its events of that number have another {name}; "
+                f"give {ACCEPTED}"
+            )
+    return ids
+
+
+def _is_boolean(value: Any) -> bool:
+    return bool(pd.api.types.is_bool_dtype(value.dtype))
+
+
+def _masked(events: pd.DataFrame, mask: Any) -> list[int]:
+    if len(mask) != len(events):
+        raise ValueError(f"the mask has {len(mask)} entries for {len(events)} events")
+    if isinstance(mask, pd.Series) and not mask.index.equals(events.index):
+        if not mask.index.sort_values().equals(events.index):
+            raise ValueError("the mask's index is not that of trace.events")
+        mask = mask.reindex(events.index)
+    chosen: list[int] = np.flatnonzero(pd.array(mask, dtype="boolean").fillna(value=False)).tolist()
+    return chosen
+
+
+def _checked_ids(events: pd.DataFrame, values: Any) -> list[int]:
+    array = np.asarray(values)
+    if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
+        raise ValueError(f"event ids are whole numbers in one list, not {values!r}")
+    outside = array[(array < 0) | (array >= len(events))]
+    if len(outside):
+        raise ValueError(f"there is no event {outside[0]}; the trace has {len(events)}, numbered from 0")
+    ids: list[int] = array.tolist()
+    return ids
+
+
+def _range(events: pd.DataFrame, ends: tuple[Any, ...]) -> Selection:
+    start, end = checked_range(events, ends)
+    origin = origin_ns(events)
+    return {"start": start - origin, "end": end - origin, "lanes": None, "step": None}
+
+
+def checked_range(events: pd.DataFrame, ends: Any) -> tuple[int, int]:
+    """Return the ends of a range of time in epoch nanoseconds, or raise ValueError if it is not one."""
+    pair = ends if isinstance(ends, tuple) else ()
+    if len(pair) != 2 or any(isinstance(end, bool) or not isinstance(end, int | np.integer) for end in pair):
+        raise ValueError(f"a range is a tuple (start_ns, end_ns) of two whole numbers, not {ends!r}")
+    start, end = int(ends[0]), int(ends[1])
+    if start > end:
+        raise ValueError(f"the range ends at {end}, before it starts at {start}")
+    origin = origin_ns(events)
+    last = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 0
+    if end < origin or start > last:
+        raise ValueError(
+            f"the range {start} to {end} lies outside of the trace, which is from {origin} to {last}; "
+            "times are epoch nanoseconds, as in the column start_ns"
+        )
+    return start, end

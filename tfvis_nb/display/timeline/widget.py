@@ -1,0 +1,279 @@
+"""The timeline in a notebook cell: one anywidget that holds a trace's bytes, options and selection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, overload
+
+import anywidget
+import pandas as pd
+import traitlets
+
+from tfvis_nb.core.labels import one_line
+from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.comm_thread import answer_on_own_thread
+from tfvis_nb.display.pages.page import (
+    MAX_BYTES,
+    bundle,
+    bundle_path,
+    file_stem,
+    html_page,
+    page_text,
+    write_text,
+)
+from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.display.timeline.delivery import Delivery
+from tfvis_nb.display.timeline.gap_compression import closer, shown_range
+from tfvis_nb.display.timeline.selection import checked_selection, selected_rows, selection_of
+from tfvis_nb.display.wire.lane_order import MOST_LANES, order_lanes
+from tfvis_nb.writing.chrome_trace import chrome_trace_text
+from tfvis_nb.writing.csv import rows_csv
+
+
+class TimelineWidget(anywidget.AnyWidget):
+    """A trace as a timeline that zooms, searches and selects.
+
+    Parameters
+    ----------
+    trace
+        What to show.
+    selection
+        What is selected at first; see `selection`.
+    title
+        Shown in the toolbar instead of the trace's own title.
+    **options
+        ``height`` in CSS pixels (160 to 4000, 560 unless given); ``group_by``
+        (``"device"``, ``"kind"`` or ``"none"``); ``color_by`` (``"kind"``, ``"op"`` or
+        ``"device"``); ``lane_filter``, a text that the lanes shown contain. Each is
+        also an attribute that follows the toolbar and can be set later.
+
+    Raises
+    ------
+    TypeError
+        If an option is unknown, or the title no text.
+    ValueError
+        If an option or the selection has a value it cannot have.
+    FileNotFoundError
+        If this is a checkout of the source whose front end is not built.
+    """
+
+    if bundle_path("widget.js").is_file():
+        # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
+        _esm = bundle_path("widget.js")
+
+    height = traitlets.Int(timeline_options.DEFAULTS["height"]).tag(sync=True)
+    group_by = traitlets.Unicode(timeline_options.DEFAULTS["group_by"]).tag(sync=True)
+    color_by = traitlets.Unicode(timeline_options.DEFAULTS["color_by"]).tag(sync=True)
+    lane_filter = traitlets.Unicode(timeline_options.DEFAULTS["lane_filter"]).tag(sync=True)
+    _selection = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
+    _drawn = traitlets.Bytes().tag(sync=True, echo_update=False)
+    _details = traitlets.Bytes().tag(sync=True, echo_update=False)
+    _link = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(
+        self, trace: Trace, *, selection: Any = None, title: str | None = None, **options: Any
+    ) -> None:
+        if not hasattr(type(self), "_esm"):
+            bundle("widget.js")
+        values = timeline_options.checked_options(options)
+        check_title(title)
+        self._trace = trace
+        self._title = trace.title if title is None else title
+        self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
+        self._shown = closer(trace)
+        self._delivery = Delivery(self._shown, self._lanes, self._title)
+        super().__init__(
+            **values,
+            _selection=self._selection_of(selection),
+            _drawn=self._delivery.first,
+        )
+        answer_on_own_thread(self.comm)
+        self.on_msg(self._answer)
+
+    @property
+    def trace(self) -> Trace:
+        """The trace that is shown."""
+        return self._trace
+
+    @property
+    def selection(self) -> pd.DataFrame:
+        """The selected rows of ``trace.events``; those that overlap it when a range of time is selected.
+
+        Set it to rows of ``trace.events`` or ``trace.transfers``, a boolean mask over
+        ``trace.events``, a list of event ids, a tuple ``(start_ns, end_ns)`` in epoch
+        nanoseconds, or None.
+        """
+        rows = selected_rows(self._shown.events, self._lanes, self._selection)
+        return rows if self._shown is self._trace else self._trace.events.loc[rows.index]
+
+    @selection.setter
+    def selection(self, value: Any) -> None:
+        self.set_trait("_selection", self._selection_of(value))
+
+    def _selection_of(self, value: Any) -> dict[str, Any] | None:
+        """Put what the user names in the front end's terms."""
+        if isinstance(value, tuple):
+            return selection_of(self._shown.events, shown_range(self._trace, self._shown, value))
+        return selection_of(self._trace.events, value)
+
+    def on_selection(self, callback: Callable[[pd.DataFrame], object]) -> None:
+        """Call `callback` with the selected rows when the selection changes, by a click or from Python."""
+        self.observe(lambda _: callback(self.selection), names="_selection")
+
+    @overload
+    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
+    @overload
+    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
+    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
+        """Write the timeline as one HTML file that opens offline, as it is set and selected now.
+
+        Parameters
+        ----------
+        path
+            Where to write; None to get the text instead.
+        title
+            Of the page; the widget's own unless given.
+        **options
+            ``time_range`` and ``max_bytes``, as of `tfvis_nb.Trace.to_html`. A selection
+            of events outside of the time range is not kept.
+
+        Returns
+        -------
+        pathlib.Path or str
+            The path written, or the text.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an option is unknown or has a value it cannot have, or the page would be
+            larger than ``max_bytes``.
+        OSError
+            If the file cannot be written.
+        """
+        refuse_unknown(options, ["time_range", "max_bytes"])
+        check_title(title)
+        path = path if path is None else writable(path)
+        title = self._title if title is None else title
+        values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
+        max_bytes = options.get("max_bytes", MAX_BYTES)
+        time_range = options.get("time_range")
+        if time_range is not None:
+            text = html_page(self._trace, title, time_range=time_range, max_bytes=max_bytes, **values)
+        else:
+            text = page_text(
+                self._shown,
+                title=title,
+                **(self._delivery.packed if title == self._title else {}),
+                selection=self._selection,
+                max_bytes=max_bytes,
+                **values,
+            )
+        return text if path is None else write_text(path, text)
+
+    def close(self) -> None:
+        """Remove the timeline from the notebook and free what it holds for it."""
+        super().close()
+        self._drawn = b""
+        self._details = b""
+
+    @traitlets.validate(*timeline_options.DEFAULTS)
+    def _check_option(self, proposal: Any) -> Any:
+        try:
+            return timeline_options.checked(proposal["trait"].name, proposal["value"])
+        except ValueError as error:
+            raise traitlets.TraitError(str(error)) from error
+
+    @traitlets.validate("_selection")
+    def _check_selection(self, proposal: Any) -> Any:
+        try:
+            return checked_selection(self._shown.events, self._lanes, proposal["value"])
+        except ValueError as error:
+            # Only this kind of error makes traitlets take back what the front end sent.
+            raise traitlets.TraitError(str(error)) from error
+
+    def _send_details(self) -> None:
+        # A closed widget has nothing drawn, and nobody to tell.
+        if self._drawn:
+            self._details = self._delivery.details()
+
+    def _answer(self, _: Any, content: Any, __: Any) -> None:
+        """Answer a message of the front end; on a notebook's second thread, perhaps."""
+        kind = content.get("kind") if isinstance(content, dict) else None
+        if kind in ("details", "export", "rest", "ask"):
+            answer_message(self, content, lambda: self._reply(kind, content))
+
+    def _reply(self, kind: str, content: dict[str, Any]) -> None:
+        said = {"kind": kind, "id": content.get("id")}
+        if kind == "details":
+            if not self._details:
+                self._send_details()
+        elif kind == "export":
+            name, text = self._exported(content.get("format"))
+            self.send({**said, "name": name}, buffers=[text.encode()])
+        elif kind == "rest":
+            for chunk, data in self._delivery.chunks(content["part"]):
+                self.send({**said, **chunk}, buffers=[data])
+        else:
+            answer, buffers = self._delivery.answer(content["question"])
+            self.send({**said, "answer": answer}, buffers=buffers)
+
+    def _exported(self, form: Any) -> tuple[str, str]:
+        stem = file_stem(self._title)
+        if form == "html":
+            return f"{stem}.html", self.to_html()
+        if form == "json":
+            return f"{stem}.json", chrome_trace_text(self._trace)
+        if form == "csv":
+            return f"{stem}.csv", rows_csv(self.selection)
+        raise ValueError(f"cannot export {json.dumps(form)}; the formats are html, json and csv")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {one_line(self._trace, self._title)}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundled: Any = super()._repr_mimebundle_(**kwargs)
+        if not self._details and not self._delivery.rest:
+            # Pushed rather than asked for: a kernel busy with the next cells answers nothing. But after the
+            # cell: it takes longer to find them than to draw.
+            after_cell(self._send_details)
+        data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
+        return {**data, "text/html": static_html(self._trace, title=self._title)}, metadata
+
+
+def show_timeline(
+    source: Any, *, selection: Any = None, title: str | None = None, **options: Any
+) -> TimelineWidget:
+    """Show a trace as a timeline; in a notebook, as the last expression of a cell.
+
+    Parameters
+    ----------
+    source
+        A `Trace`, or anything `tfvis_nb.read_trace` reads: a path, bytes, a
+        ``RunMetadata`` or ``StepStats``, or an iterable of those, one per step.
+    selection, title, **options
+        As of `TimelineWidget`.
+
+    Returns
+    -------
+    TimelineWidget
+        With ``selection``, ``to_html`` and the options as attributes.
+
+    Raises
+    ------
+    TypeError, ValueError, FileNotFoundError
+        As of `TimelineWidget`, and whatever reading `source` raises.
+    """
+    refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title"])
+    check_title(title)
+    if not isinstance(source, Trace):
+        from tfvis_nb.reading import read_trace
+
+        source = read_trace(source)
+    return TimelineWidget(source, selection=selection, title=title, **options)

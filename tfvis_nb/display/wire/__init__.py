@@ -1,0 +1,1 @@
+"""What the front end is sent, in one compact container."""

@@ -1,0 +1,79 @@
+"""What a bar's hue says: each event's category, from its kind and op type."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.dataflow.horovod_phases import DEVICE
+from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE
+from tfvis_nb.core.categories import containing, is_kind, spread
+
+CATEGORIES = (
+    "op",
+    "kernel",
+    "h2d",
+    "d2h",
+    "d2d",
+    "memset",
+    "transfer",
+    "collective",
+    "input",
+    "sync",
+    "host",
+)
+"""Every category; the front end's palette is keyed by these words."""
+
+_OF_KIND = {
+    "op": "op",
+    "kernel": "kernel",
+    "memcpy": "d2d",
+    "memset": "memset",
+    "transfer": "transfer",
+    "collective": "collective",
+    "sync": "sync",
+    "host": "host",
+}
+
+_BETWEEN_RANKS = re.compile(r"(?:^|_)(?:ALLREDUCE|ALLGATHER|BCAST|BROADCAST|ALLTOALL|REDUCESCATTER|ADASUM)$")
+"""What Horovod's timeline calls communicating: ``ALLREDUCE``, ``NCCL_ALLREDUCE``, ``GLOO_BCAST``."""
+
+
+def categorise(events: pd.DataFrame) -> np.ndarray:
+    """Give each event its place in `CATEGORIES`.
+
+    Parameters
+    ----------
+    events
+        An event table; its ``kind``, ``op``, ``lane`` and ``device`` columns are used.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint8, one entry per event.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.display.wire.categories import CATEGORIES, categorise
+    >>> table = events.build({"start_ns": [0, 1], "duration_ns": [1, 1], "kind": ["op", "memcpy"],
+    ...                       "op": ["IteratorGetNext", "MemcpyH2D"]})
+    >>> [CATEGORIES[number] for number in categorise(table)]
+    ['input', 'h2d']
+    """
+    number = {category: np.uint8(position) for position, category in enumerate(CATEGORIES)}
+    category = spread(events["kind"], lambda kind: number[_OF_KIND.get(kind, "host")]).astype("u1")
+    is_copy = is_kind(events, "memcpy")
+    for pattern, name in ((HOST_TO_DEVICE, "h2d"), (DEVICE_TO_HOST, "d2h")):
+        # Some sources name the direction in the op type, some only in the lane.
+        named = containing(events["op"], pattern) | containing(events["lane"], pattern)
+        category[is_copy & named] = number[name]
+    on_host = is_kind(events, "op") | is_kind(events, "host")
+    is_input = containing(events["op"], INPUT_WAIT) | containing(events["op"], PIPELINE)
+    category[on_host & is_input] = number["input"]
+    # Rows of kind host that repeat the ranks' collectives: in no sum, but to the eye they communicate.
+    repeats = is_kind(events, "host") & containing(events["device"], DEVICE)
+    category[repeats & containing(events["op"], _BETWEEN_RANKS)] = number["collective"]
+    return category

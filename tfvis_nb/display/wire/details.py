@@ -1,0 +1,223 @@
+"""The second byte string the front end gets: what the details panel shows of an event.
+
+``js/model/wire/details.ts`` reads it, after the first picture is drawn. Its rows are
+ordered by lane, as those of `tfvis_nb.display.wire.drawn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tfvis_nb.analysis.dataflow.edges import KINDS as EDGE_KINDS
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.wire.container import Column, pack
+from tfvis_nb.display.wire.drawn import VERSION
+from tfvis_nb.display.wire.lane_order import LaneOrder, order_lanes
+from tfvis_nb.display.wire.lane_times import optional_column, signed_column
+from tfvis_nb.display.wire.memory import memory_tracks, name_columns
+from tfvis_nb.display.wire.nested import NestedRows, nested_rows, shape_texts
+from tfvis_nb.display.wire.string_table import number_texts, stored_texts
+from tfvis_nb.display.wire.waiting import waiting
+
+_NONE = 65535
+_OWN_NAME = "\N{SUBSTITUTE}"
+
+# In the order of their numbers, from 1.
+# fmt: off
+_DATA_TYPE_NAMES = (
+    "float32", "float64", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool",
+    "qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "float16",
+    "resource", "variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e4m3b11fnuz", "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2", "float4_e2m1fn",
+)
+# fmt: on
+
+DATA_TYPES = dict(enumerate(_DATA_TYPE_NAMES, start=1)) | {
+    number + 100: f"{name} ref" for number, name in enumerate(_DATA_TYPE_NAMES, start=1)
+}
+"""TensorFlow's ``DataType`` number to name; numbers over 100 are references to a variable of that type."""
+
+
+def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True) -> bytes:
+    """Write what the timeline's details panel shows of a trace.
+
+    Parameters
+    ----------
+    trace
+        Any trace, also one without events, nested records or edges.
+    lanes
+        Its lanes in display order, when they are known already.
+    waits
+        Whether to add what steps and devices waited for. It takes the whole of them to tell.
+
+    Returns
+    -------
+    bytes
+        A compressed container (see `tfvis_nb.display.wire.container`).
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.core.trace import Trace
+    >>> from tfvis_nb.display.wire.details import details
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [20], "name": ["a"], "kind": ["op"]})
+    >>> details(Trace(table))[:2].hex()
+    '1f8b'
+    """
+    rows = (lanes or order_lanes(trace.events)).rows
+    events = trace.events.take(rows)
+    start = events["start_ns"].to_numpy()
+    end = start + events["duration_ns"].to_numpy()
+    columns = {
+        "queued": _optional(events["scheduled_ns"], lambda known: start - known),
+        "compute_after": _optional(events["compute_start_ns"], lambda known: known - start),
+        "compute_left": _optional(events["compute_end_ns"], lambda known: end - known),
+        "bytes": _optional(events["bytes"]),
+    }
+    if events["thread"].notna().any():
+        columns["thread"] = _optional(events["thread"])
+    devices, columns["source"], columns["destination"] = _devices(events)
+    tasks, arrived = _arrivals(trace, rows)
+    columns |= arrived
+    columns |= _edges(trace, rows)
+    waited, more = waiting(trace, rows) if waits else ({}, {})
+    columns |= more
+
+    nested = None if trace.nested is None else trace.nested.take(pa.array(rows))
+    outputs = nested_rows(nested, "outputs", len(events))
+    allocators, memory = _memory(nested, len(events))
+    shapes = shape_texts(outputs.fields["shape"]) if "shape" in outputs.fields else outputs.texts("shape")
+    own_name, labels = _labels(events)
+    tracks, allocated, held = memory_tracks(trace) if waits else ([], {}, events["tensor"].iloc[:0])
+    (tensor, label, shape, name), texts = number_texts([events["tensor"], labels, shapes, held])
+    columns["tensor"] = Column(tensor, "delta-shuffle")
+    columns["detail"] = Column(label, "delta-shuffle")
+    columns |= allocated | name_columns(tracks, name)
+    columns |= _outputs(outputs) | {"output_shape": Column(shape)} | memory | stored_texts(texts)
+    header = {
+        "version": VERSION,
+        "count": len(events),
+        "devices": devices,
+        **({"tasks": tasks} if tasks else {}),
+        "allocators": allocators,
+        "dtypes": {str(number): name for number, name in DATA_TYPES.items()},
+        "own_name": own_name,
+        "tracks": tracks,
+        **waited,
+    }
+    return pack(header, columns)
+
+
+def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | None = None) -> Column:
+    """Store whole numbers of which some are not recorded; times as distances, which are small."""
+    whole = values.to_numpy("i8", na_value=0)
+    return optional_column(whole if relative is None else relative(whole), values.notna().to_numpy())
+
+
+def _labels(events: pd.DataFrame) -> tuple[str, pa.Array]:
+    """Take an executor row's own name out of its label, ``name = op(inputs)``: it is sent already.
+
+    Returns
+    -------
+    tuple
+        What stands for the name in the labels, empty when nothing can, and the labels.
+    """
+    (name, label), distinct = number_texts([events["name"], events["detail"]])
+    texts = distinct.to_pylist()
+    # Steps repeat one another, so that each pair is looked at once.
+    pairs, pair = np.unique(name.astype("u8") << 32 | label, return_inverse=True)
+    labels = [texts[int(number)] for number in pairs & 0xFFFFFFFF]
+    if any(_OWN_NAME in text for text in labels):
+        return "", distinct.take(pa.array(label))
+    for place, number in enumerate(pairs >> 32):
+        own = texts[int(number)]
+        before, found, after = labels[place].partition(f"{own} = ")
+        # Only memory sizes in brackets come before the name.
+        if own and found and (not before or before.endswith("] ")):
+            labels[place] = f"{before}{_OWN_NAME} = {after}"
+    return _OWN_NAME, pa.array(labels, pa.large_string()).take(pa.array(pair))
+
+
+def _devices(events: pd.DataFrame) -> tuple[list[str], Column, Column]:
+    texts = [events[name].cat for name in ("source", "destination")]
+    devices = sorted({str(value) for text in texts for value in text.categories} - {""})
+    if len(devices) >= _NONE:
+        raise ValueError(f"{len(devices)} devices; a timeline can show {_NONE - 1}")
+    place = {device: position for position, device in enumerate(devices)}
+    columns = []
+    for text in texts:
+        numbers = np.array([place.get(str(value), _NONE) for value in text.categories] + [_NONE], "u2")
+        columns.append(Column(numbers[text.codes.to_numpy()]))
+    return devices, columns[0], columns[1]
+
+
+def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, Column]]:
+    """Store for each rank's row of a collective which task came last to it, and how long after the first."""
+    if not (trace.events["kind"] == "collective").any() or trace.arrivals.empty:
+        return [], {}
+    known = trace.arrivals[trace.arrivals["spread_ns"].notna()]
+    event = known["event"].to_numpy()
+    tasks = [str(task) for task in known["last"].cat.categories]
+    last = np.full(len(rows), _NONE, "u2")
+    last[event] = known["last"].cat.codes.to_numpy()
+    spread = np.zeros(len(rows), "i8")
+    spread[event] = known["spread_ns"].to_numpy("i8")
+    told = np.isin(np.arange(len(rows)), event)
+    return tasks, {"last": Column(last[rows]), "spread": optional_column(spread[rows], told[rows])}
+
+
+def _edges(trace: Trace, rows: np.ndarray) -> dict[str, Column]:
+    """Store each row's incoming edges: those of row i are edge_offsets[i] to edge_offsets[i + 1].
+
+    Both ends are rows of the wire, and a source is stored as its distance to the
+    target: consumers of one lane mostly follow their producers in step.
+    """
+    edges = trace.edges
+    row = np.empty(len(rows), "i8")
+    row[rows] = np.arange(len(rows))
+    source, target = (row[edges[name].to_numpy("i8")] for name in ("source", "target"))
+    kinds = np.array([EDGE_KINDS.index(kind) for kind in edges["kind"].cat.categories], "u1")
+    order = np.lexsort((source, target))
+    counts = np.bincount(target, minlength=len(rows))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype("u4")
+    return {
+        "edge_offsets": Column(offsets, "delta-shuffle"),
+        "edge_distance": signed_column((target - source)[order]),
+        "edge_kind": Column(kinds[edges["kind"].cat.codes.to_numpy()[order]]),
+    }
+
+
+def _outputs(rows: NestedRows) -> dict[str, Column]:
+    return {
+        "output_offsets": Column(rows.offsets, "delta-shuffle"),
+        "output_slot": Column(_narrow(rows.whole("slot"))),
+        "output_dtype": Column(_narrow(rows.whole("dtype"))),
+        "output_bytes": Column(rows.whole("requested_bytes").astype("f8")),
+    }
+
+
+def _memory(nested: pa.Table | None, events: int) -> tuple[list[str], dict[str, Column]]:
+    rows = nested_rows(nested, "memory", events)
+    names = rows.texts("allocator").dictionary_encode()
+    columns = {
+        "memory_offsets": Column(rows.offsets, "delta-shuffle"),
+        "memory_allocator": Column(names.indices.to_numpy(zero_copy_only=False).astype("u2")),
+    }
+    for stored in ("total", "peak", "live"):
+        columns[f"memory_{stored}"] = Column(rows.whole(f"{stored}_bytes").astype("f8"))
+    for name in ("temp_bytes", "persistent_bytes"):
+        if nested is not None and name in nested.column_names:
+            values = nested[name].to_pandas().to_numpy("f8", na_value=np.nan)
+            if not np.isnan(values).all():
+                columns[name] = Column(values)
+    return names.dictionary.to_pylist(), columns
+
+
+def _narrow(numbers: np.ndarray) -> np.ndarray:
+    """Store small numbers in as few bytes as the largest needs."""
+    largest = int(numbers.max()) if len(numbers) else 0
+    return numbers.astype("u1" if largest < 2**8 else "u2" if largest < 2**16 else "u4")

@@ -1,0 +1,159 @@
+"""The first of the two byte strings the front end gets: all it needs to draw.
+
+``js/model/wire/read_drawn.ts`` reads it. Times are nanoseconds from ``origin_ns``, the
+earliest start of the trace. The column ``lane`` has the lane of each event, in
+the order of ``trace.events``; all other columns are ordered by lane, where
+neighbours are alike and so compress to half of what they take by time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.events.device_work import device_work
+from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.wire.categories import CATEGORIES, categorise
+from tfvis_nb.display.wire.container import Column, pack
+from tfvis_nb.display.wire.lane_order import MOST_LANES, LaneOrder, distinct_places, order_lanes
+from tfvis_nb.display.wire.lane_times import lane_times, length_column, signed_column
+from tfvis_nb.display.wire.scoped_names import scoped_names
+
+VERSION = 1
+
+_DRAWN = ["step", "device", "lane", "kind", "name", "op", "start_ns", "duration_ns"]
+
+
+def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = None) -> bytes:
+    """Write what the timeline draws of a trace.
+
+    Parameters
+    ----------
+    trace
+        Any trace, also one without events.
+    lanes
+        Its lanes in display order, when they are known already.
+    title
+        To show instead of the trace's own.
+
+    Returns
+    -------
+    bytes
+        A compressed container (see `tfvis_nb.display.wire.container`).
+
+    Examples
+    --------
+    >>> import gzip, json
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.core.trace import Trace
+    >>> from tfvis_nb.display.wire.drawn import drawn
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [20], "name": ["a"], "kind": ["op"]})
+    >>> raw = gzip.decompress(drawn(Trace(table)))
+    >>> header = json.loads(raw[8:8 + int.from_bytes(raw[4:8], "little")])
+    >>> header["count"], header["origin_ns"], header["span_ns"]
+    (1, '1000', 20)
+    """
+    lanes = lanes or order_lanes(trace.events, at_most=MOST_LANES)
+    rows = lanes.rows
+    # Labels are the most of a table's bytes, and not drawn.
+    events = trace.events[_DRAWN].take(rows)
+    origin = origin_ns(trace.events)
+    start = events["start_ns"].to_numpy() - origin
+    duration = events["duration_ns"].to_numpy()
+    steps, step = step_table(events, origin, trace.step_labels)
+    ops, op = op_table(events)
+    wait = waits(trace)[rows]
+    times = lane_times(start, duration, lanes.table["events"].to_numpy())
+
+    columns = {
+        "lane": Column(lanes.of_event.astype("u2")),
+        "gap": signed_column(times.gap),
+        "duration": length_column(times.duration),
+        "op": number_column(op, len(ops)),
+        "category": Column(categorise(events)),
+        **scoped_names(events["name"]),
+    }
+    if len(steps) > 1:
+        columns["step"] = number_column(step, len(steps))
+    if wait.any():
+        columns["wait"] = length_column(wait)
+    described = lanes.table[["task", "device", "lane", "kind", "events"]]
+    header = {
+        "version": VERSION,
+        "title": trace.title if title is None else title,
+        "count": len(events),
+        "origin_ns": str(origin),
+        "span_ns": int((start + duration).max()) if len(events) else 0,
+        "lanes": described.assign(first=times.first, unit=times.unit).to_dict("records"),
+        "steps": steps,
+        "notes": trace.notes,
+        "clocks": to_json(trace.clock_bounds),
+        "categories": CATEGORIES,
+        "ops": ops,
+    }
+    return pack(header, columns)
+
+
+def origin_ns(events: pd.DataFrame) -> int:
+    """Epoch nanoseconds that the front end counts from: the earliest start, 0 without events."""
+    return int(events["start_ns"].iloc[0]) if len(events) else 0
+
+
+def step_table(
+    events: pd.DataFrame, origin: int, labels: Mapping[int, str]
+) -> tuple[list[dict[str, object]], np.ndarray]:
+    """Describe each step, and give each event the position of its step in that list.
+
+    Where there are kernels, ``device`` is how long the step's busiest device ran them
+    (see `tfvis_nb.analysis.events.device_work`).
+    """
+    steps, position = distinct_places(events["step"].to_numpy())
+    start = events["start_ns"].to_numpy() - origin
+    end = start + events["duration_ns"].to_numpy()
+    first = np.full(len(steps), np.iinfo("i8").max)
+    last = np.zeros(len(steps), "i8")
+    np.minimum.at(first, position, start)
+    np.maximum.at(last, position, end)
+    counts = np.bincount(position, minlength=len(steps))
+    described = [
+        {"step": int(s), "start": int(a), "end": int(b), "events": int(n), "label": labels.get(int(s), "")}
+        for s, a, b, n in zip(steps, first, last, counts, strict=True)
+    ]
+    work = device_work(events, position, len(steps))
+    if work is not None:
+        for step, device in zip(described, work, strict=True):
+            step["device"] = int(device)
+    return described, position
+
+
+def op_table(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
+    """Give the op types that occur, and for each event the place of its own."""
+    column = events["op"].cat.remove_unused_categories().cat
+    ops = [str(op) for op in column.categories]
+    codes = column.codes.to_numpy()
+    if len(codes) and codes.min() < 0:
+        return ["", *ops], codes + 1
+    return ops, codes
+
+
+def waits(trace: Trace) -> np.ndarray:
+    """Nanoseconds at the head of each event that it waited for its peers: transfers, collectives of ranks."""
+    wait = np.zeros(len(trace.events), "i8")
+    kinds = trace.events["kind"]
+    for kind, waiting in (("transfer", "transfers"), ("collective", "arrivals")):
+        if not (kinds == kind).any():
+            continue
+        table = getattr(trace, waiting)
+        events = table["event"].to_numpy()
+        # Before a copy lies queueing, which is outside of its bar.
+        inside = (kinds == kind).to_numpy()[events] & table["wait_ns"].notna().to_numpy()
+        wait[events[inside]] = table["wait_ns"].to_numpy("i8", na_value=0)[inside]
+    return np.clip(wait, 0, trace.events["duration_ns"].to_numpy())
+
+
+def number_column(numbers: np.ndarray, count: int) -> Column:
+    """Store places in a list of `count` entries in two bytes where they fit."""
+    return Column(numbers.astype("u2" if count <= 2**16 else "u4"))

@@ -1,0 +1,194 @@
+"""Which lane each event is drawn in, and the order of the lanes from top to bottom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.events.lanes import natural
+
+_JOBS = ("ps", "worker", "chief", "master", "evaluator")
+# The thread of the program itself comes before the pools that work for it.
+_LANES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        "ops",
+        "Steps",
+        "XLA Modules",
+        "XLA Ops",
+        "Async XLA Ops",
+        "(?:python3?|main)(?:/.*)?",
+        "stream:.*",
+        "memcpy H2D",
+        "memcpy D2H",
+        "memcpy D2D",
+        "memcpy P2P",
+        "memcpy.*",
+        "memset",
+        "negotiate",
+        "rank ready",
+        "collective",
+        "activities",
+        "cycles",
+        "recv",
+        "sync",
+    )
+)
+# What CUPTI keeps of its own threads says nothing of the step.
+_LAST = "Host Threads/"
+MOST_LANES = 2**16
+"""Of a timeline: the front end holds the lane of an event in two bytes."""
+
+
+Key = tuple[int, list[tuple[int, int, str]]]
+
+
+@dataclass(frozen=True)
+class LaneOrder:
+    """The lanes of a trace in display order.
+
+    Parameters
+    ----------
+    table
+        One row per lane: task, device, lane, kind (that of most of its events) and events (their number).
+    of_event
+        For each event the row of `table` it belongs to; int64.
+    """
+
+    table: pd.DataFrame
+    of_event: np.ndarray
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Event ids ordered by lane, within a lane by id: the order of the wire's rows; int64."""
+        return np.argsort(self.of_event, kind="stable")
+
+
+class _Coded(NamedTuple):
+    """A text of each lane: its place among all texts."""
+
+    codes: np.ndarray
+    words: np.ndarray
+
+    def ranks(self, key: Callable[[str], Key]) -> np.ndarray:
+        """Return numbers of the lanes that are in the order of a key, which is made once for each text."""
+        used, where = np.unique(self.codes, return_inverse=True)
+        keys = [key(word) for word in self.words[used]]
+        ranks = np.zeros(len(keys), "i8")
+        for before, after in pairwise(sorted(range(len(keys)), key=keys.__getitem__)):
+            ranks[after] = ranks[before] + (keys[before] != keys[after])
+        return ranks[where]
+
+
+def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrder:
+    """Find the lanes of an event table and put them in display order.
+
+    Parameter servers come first, then workers by number, other jobs, and last what
+    runs without a cluster; within a task accelerators come before CPUs; within a
+    device ops, kernels, copies, collectives, what was received, and the rest.
+
+    Parameters
+    ----------
+    events
+        An event table.
+    at_most
+        So many lanes, if given.
+
+    Raises
+    ------
+    ValueError
+        If there are more.
+
+    Examples
+    --------
+    >>> from tfvis_nb import events
+    >>> from tfvis_nb.display.wire.lane_order import order_lanes
+    >>> table = events.build({"start_ns": [0, 1], "duration_ns": [1, 1],
+    ...                       "lane": ["recv", "stream:13"]})
+    >>> order_lanes(table).table["lane"].tolist()
+    ['stream:13', 'recv']
+    """
+    columns = [events[name].cat for name in ("task", "device", "lane", "kind")]
+    tasks, devices, lanes, kinds = ([str(value) for value in column.categories] for column in columns)
+    # One number per (task, device, lane); code -1, a missing value, becomes 0 and reads as the empty text.
+    task, device, lane, kind = (column.codes.to_numpy().astype("i8") + 1 for column in columns)
+    packed = (task * (len(devices) + 1) + device) * (len(lanes) + 1) + lane
+    distinct, of_event = distinct_places(packed)
+    if at_most is not None and len(distinct) > at_most:
+        raise ValueError(
+            f"the trace has {len(distinct):,} lanes; a timeline shows {at_most:,} at most:"
+            " show a part of the run, or tasks apart"
+        )
+    counts = np.bincount(of_event * (len(kinds) + 1) + kind, minlength=len(distinct) * (len(kinds) + 1))
+    by_kind = counts.reshape(len(distinct), len(kinds) + 1)
+
+    rest, lane_code = np.divmod(distinct, len(lanes) + 1)
+    coded = [
+        _Coded(code, np.array(["", *words], object))
+        for code, words in zip(
+            (*np.divmod(rest, len(devices) + 1), lane_code), (tasks, devices, lanes), strict=True
+        )
+    ]
+    keys = (_task_key, _device_key, _lane_key)
+    # The last key is the first to sort by.
+    order = np.lexsort([column.ranks(key) for column, key in zip(coded, keys, strict=True)][::-1])
+    place = np.empty(len(order), "i8")
+    place[order] = np.arange(len(order))
+    table = pd.DataFrame(
+        {
+            name: pd.array(column.words[column.codes[order]], dtype="str")
+            for name, column in zip(("task", "device", "lane"), coded, strict=True)
+        }
+    )
+    table["kind"] = pd.array(np.array(["", *kinds], object)[by_kind[order].argmax(axis=1)], dtype="str")
+    table["events"] = by_kind[order].sum(axis=1)
+    return LaneOrder(table, place[of_event])
+
+
+def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct numbers in order, and for each number its place among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.display.wire.lane_order import distinct_places
+    >>> [array.tolist() for array in distinct_places(np.array([7, 5, 7]))]
+    [[5, 7], [1, 0, 1]]
+    """
+    # Ten million numbers that lie close together need no sorting.
+    least = int(numbers.min()) if len(numbers) else 0
+    if not len(numbers) or int(numbers.max()) - least > len(numbers):
+        return np.unique(numbers, return_inverse=True)
+    shifted = numbers - least
+    occurs = np.bincount(shifted) > 0
+    return np.flatnonzero(occurs) + least, (np.cumsum(occurs) - 1)[shifted]
+
+
+def _task_key(task: str) -> Key:
+    job = task.partition("/job:")[2].partition("/")[0]
+    if job in _JOBS:
+        return _JOBS.index(job), natural(task)
+    return len(_JOBS) + (1 if job in ("", "localhost") else 0), natural(task)
+
+
+def _device_key(device: str) -> Key:
+    kind = device.rpartition("/device:")[2].partition(":")[0].upper()
+    if not device:
+        return 3, []
+    if kind == "HOROVOD":
+        # What its ops did, in detail.
+        return 2, natural(device)
+    return (1 if "CPU" in kind or "HOST" in kind else 0), natural(device)
+
+
+def _lane_key(lane: str) -> Key:
+    for rank, pattern in enumerate(_LANES):
+        if pattern.fullmatch(lane):
+            return rank, natural(lane)
+    return len(_LANES) + lane.startswith(_LAST), natural(lane)

@@ -1,0 +1,105 @@
+"""Starts and durations lane by lane, each as little as it takes to know them exactly.
+
+In a lane an event mostly begins soon after the one before it ended, and GPU
+tracers record whole microseconds. So a start is stored as the gap to the end
+before it, in the largest unit that all times of the lane are multiples of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tfvis_nb.display.wire.container import Column
+
+
+@dataclass(frozen=True)
+class LaneTimes:
+    """The times of events that are ordered by lane, then by event id.
+
+    Parameters
+    ----------
+    first
+        Start of each lane's first event, nanoseconds from the origin; int64.
+    unit
+        Nanoseconds in one unit of each lane; int64, at least 1.
+    gap
+        For each event ``start - end of the one before`` in units; 0 for the first of a lane; int64.
+    duration
+        In units; int64.
+    """
+
+    first: np.ndarray
+    unit: np.ndarray
+    gap: np.ndarray
+    duration: np.ndarray
+
+
+def lane_times(start: np.ndarray, duration: np.ndarray, counts: np.ndarray) -> LaneTimes:
+    """Take apart the times of events.
+
+    Parameters
+    ----------
+    start, duration
+        Nanoseconds; int64, ordered by lane.
+    counts
+        Events of each lane, none of them 0; int64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.display.wire.lane_times import lane_times
+    >>> times = lane_times(np.array([5, 2005, 7]), np.array([1000, 3000, 4]), np.array([2, 1]))
+    >>> times.unit.tolist(), times.gap.tolist(), times.duration.tolist()
+    ([1000, 4], [0, 1, 0], [1, 3, 1])
+    """
+    heads = np.cumsum(counts) - counts
+    first = start[heads]
+    relative = start - np.repeat(first, counts)
+    common = np.gcd(relative, duration)
+    unit = np.gcd.reduceat(common, heads) if len(heads) else common
+    unit[unit == 0] = 1
+    each = np.repeat(unit, counts)
+    begin, length = relative // each, duration // each
+    before = np.concatenate([[0], (begin + length)[:-1]])
+    before[heads] = 0
+    return LaneTimes(first, unit, begin - before, length)
+
+
+def signed_column(values: np.ndarray) -> Column:
+    """Store whole numbers of either sign as uint32: 0, -1, 1, -2 as 0, 1, 2, 3. Large ones go as float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.display.wire.lane_times import signed_column
+    >>> signed_column(np.array([0, -1, 3])).values.tolist()
+    [0, 1, 6]
+    """
+    folded = (values << 1) ^ (values >> 63)
+    if len(values) and (int(folded.max()) >= 2**32 or int(folded.min()) < 0):
+        return Column(values.astype("f8"))
+    return Column(folded.astype("u4"))
+
+
+def optional_column(values: np.ndarray, known: np.ndarray) -> Column:
+    """Store whole numbers, 0 for a missing one, else one more than `signed_column`. Large ones go as float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.display.wire.lane_times import optional_column
+    >>> optional_column(np.array([0, 9, 3]), np.array([True, False, True])).values.tolist()
+    [1, 0, 7]
+    """
+    folded = np.where(known, ((values << 1) ^ (values >> 63)) + 1, 0)
+    if len(values) and (int(folded.max()) >= 2**32 or int(folded.min()) < 0):
+        return Column(np.where(known, values.astype("f8"), np.nan))
+    return Column(folded.astype("u4"))
+
+
+def length_column(values: np.ndarray) -> Column:
+    """Store whole numbers from 0 as uint32, or as float64 where that is too small."""
+    fits = not len(values) or int(values.max()) < 2**32
+    return Column(values.astype("u4" if fits else "f8"))

@@ -1,0 +1,184 @@
+"""What the timeline shows of memory: for each allocator how much it had given out, and its buffers.
+
+``js/model/wire/memory.ts`` reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.wire.container import Column, pack
+from tfvis_nb.display.wire.drawn import VERSION, origin_ns
+from tfvis_nb.display.wire.lane_times import length_column
+from tfvis_nb.display.wire.string_table import number_texts, stored_texts
+
+MOST = 200_000
+"""Of more buffers the largest are sent; of a curve that changes more than twice as often, the peaks."""
+
+_MICROSECOND = 1000
+_OF_GPU = re.compile(r"^GPU_(\d+)_")
+_OF_TPU = re.compile(r"^device (\d+)$")
+
+
+def memory_tracks(trace: Trace) -> tuple[list[dict[str, Any]], dict[str, Column], pd.Series]:
+    """Write what the timeline shows of memory.
+
+    Returns
+    -------
+    tuple
+        The tracks, one for each allocator of a task, none where memory is not known: ``task``, ``allocator``,
+        ``device`` (of its lanes, ``""`` where it has none), ``peak`` (bytes), ``at`` and ``first`` (when
+        the peak and when anything is allocated first, nanoseconds from the origin), ``unit`` (nanoseconds, of
+        the times in its columns), and ``buffers``, how many buffers are sent. Their columns. The name of
+        what is in each buffer, track by track.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.wire.memory import memory_tracks
+    >>> table = events.build({"start_ns": [1000], "duration_ns": [9000], "kind": ["op"], "name": ["a"]})
+    >>> records = [{"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -64}]
+    >>> nested = pa.table({"memory": [[{"allocator": "cpu", "records": records}]]})
+    >>> (track,), columns, names = memory_tracks(Trace(table, nested=nested))
+    >>> track["allocator"], track["peak"], track["at"], columns["track_0_level"].values.tolist()
+    ('cpu', 64, 1000, [64, 0])
+    """
+    curve, buffers = trace.memory, _ended(trace)
+    if curve.empty:
+        return [], {}, buffers["name"]
+    origin = origin_ns(trace.events)
+    keys = ["task", "allocator"]
+    told = dict(list(curve[curve["step"] < 0].groupby(keys, observed=True)))
+    owned = dict(list(buffers.groupby(keys, observed=True)))
+    tracks: list[dict[str, Any]] = []
+    columns: dict[str, Column] = {}
+    names = []
+    for number, where in enumerate(sorted({*told, *owned})):
+        mine = owned.get(where, buffers.iloc[:0])
+        time, level = _told(told[where], mine, origin) if where in told else _added_up(mine)
+        few = mine if len(mine) <= MOST else mine.nlargest(MOST, "bytes").sort_index()
+        start = few["from_ns"].to_numpy()
+        peak = int(np.argmax(level))
+        at, most = int(time[peak]) - origin, int(level[peak])
+        # An allocator that only freed what was there before has a curve, but no buffers.
+        first = min([time[0], *start[:1]])
+        time, level = _reduced(time, level)
+        gap, start_gap = np.diff(time, prepend=first), np.diff(start, prepend=first)
+        length = (few["to_ns"] - few["from_ns"]).to_numpy()
+        unit = int(np.gcd.reduce(np.concatenate([gap, start_gap, length]))) or 1
+        task, allocator = map(str, where)
+        tracks.append(
+            {
+                "task": task,
+                "allocator": allocator,
+                "device": _device(trace, task, allocator),
+                "peak": most,
+                "at": at,
+                "first": int(first) - origin,
+                "unit": unit,
+                "buffers": len(few),
+            }
+        )
+        made = {
+            "gap": length_column(gap // unit),
+            # Neighbours differ by the sizes of buffers, which repeat.
+            "level": Column(level.astype("u4"), "delta-shuffle")
+            if level.max() < 2**32
+            else length_column(level),
+            "start_gap": length_column(start_gap // unit),
+            "length": length_column(length // unit),
+            "bytes": length_column(few["bytes"].to_numpy()),
+            # Of what is not in the trace 0, of all others one more than their ids.
+            "event": Column((few["event"].to_numpy() + 1).astype("u4"), "delta-shuffle"),
+        }
+        columns |= {f"track_{number}_{name}": column for name, column in made.items()}
+        names.append(few["name"])
+    # A part of a trace may hold the end of a curve, all of whose buffers were freed before.
+    return tracks, columns, pd.concat([buffers["name"].iloc[:0], *names])
+
+
+def memory_bytes(trace: Trace) -> bytes:
+    """Write `memory_tracks` as a container of its own, for a front end that does not hold the details.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.wire.memory import memory_bytes
+    >>> table = events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})
+    >>> memory_bytes(Trace(table))[:2].hex()
+    '1f8b'
+    """
+    tracks, columns, held = memory_tracks(trace)
+    (names,), texts = number_texts([held])
+    header = {"version": VERSION, "tracks": tracks}
+    return pack(header, {**columns, **name_columns(tracks, names), **stored_texts(texts)})
+
+
+def name_columns(tracks: list[dict[str, Any]], names: np.ndarray) -> dict[str, Column]:
+    """Write the numbers of the names of the buffers, in the order of `memory_tracks`, track by track."""
+    ends = np.cumsum([track["buffers"] for track in tracks])
+    parts = np.split(names, ends[:-1]) if tracks else []
+    return {f"track_{number}_name": Column(part, "delta-shuffle") for number, part in enumerate(parts)}
+
+
+def _ended(trace: Trace) -> pd.DataFrame:
+    """Let buffers that nothing freed end behind everything else of their step or, in a profile, of all.
+
+    They last for whole microseconds, as all others of a step do.
+    """
+    buffers = trace.lifetimes[["step", "task", "allocator", "event", "name", "bytes", "from_ns", "to_ns"]]
+    steps = trace.steps.set_index("step")["end_ns"]
+    latest = buffers[["from_ns", "to_ns"]].astype("Int64").max(axis=1)
+    last = latest.groupby(buffers["step"]).max()
+    end = pd.concat([last, steps], axis=1).max(axis=1)
+    end[-1] = end.max()
+    longest = (buffers["step"].map(end) - buffers["from_ns"]) // _MICROSECOND * _MICROSECOND + _MICROSECOND
+    until = buffers["to_ns"].fillna(buffers["from_ns"] + longest).astype("int64")
+    return buffers.assign(to_ns=until)
+
+
+Curve = tuple[np.ndarray, np.ndarray]
+"""Times, and what is given out from each of them on."""
+
+
+def _told(curve: pd.DataFrame, buffers: pd.DataFrame, origin: int) -> Curve:
+    """Take what an allocator said; before its first word it had given out what that was about less."""
+    time, level = curve["time_ns"].to_numpy(), curve["bytes"].to_numpy()
+    new = buffers.loc[buffers["from_ns"] == time[0], "bytes"].sum()
+    if time[0] <= origin:
+        return time, level
+    return np.concatenate([[origin], time]), np.concatenate([[max(level[0] - new, 0)], level])
+
+
+def _added_up(buffers: pd.DataFrame) -> Curve:
+    """Add up the buffers of all steps, also of steps at the same time."""
+    time = np.concatenate([buffers["from_ns"], buffers["to_ns"]])
+    size = buffers["bytes"].to_numpy()
+    order = np.argsort(time, kind="stable")
+    time, level = time[order], np.cumsum(np.concatenate([size, -size])[order])
+    last = np.append(np.diff(time) != 0, True)
+    return time[last], level[last]
+
+
+def _reduced(time: np.ndarray, level: np.ndarray) -> Curve:
+    """Leave of a long curve the highest of each part of the time."""
+    if len(time) <= 2 * MOST:
+        return time, level
+    part = (time - time[0]) * (2 * MOST / (int(time[-1] - time[0]) + 1))
+    heads = np.flatnonzero(np.diff(part.astype("i8"), prepend=-1))
+    return time[heads], np.maximum.reduceat(level, heads)
+
+
+def _device(trace: Trace, task: str, allocator: str) -> str:
+    """Return the device whose memory an allocator gives out: by its number, else the first CPU."""
+    gpu, tpu = _OF_GPU.match(allocator), _OF_TPU.match(allocator)
+    wanted = f"GPU:{gpu[1]}" if gpu else f"TPU:{tpu[1]}" if tpu else "CPU:0"
+    lanes = trace.lanes
+    devices = lanes.loc[lanes["task"] == task, "device"].astype(str).unique()
+    return min((device for device in devices if device.endswith(f"device:{wanted}")), default="")

@@ -1,0 +1,81 @@
+"""Lists of records in `Trace.nested`, taken apart into flat columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+@dataclass(frozen=True)
+class NestedRows:
+    """One nested column of a trace, its lists laid end to end.
+
+    Parameters
+    ----------
+    offsets
+        The records of event i are rows ``offsets[i]`` to ``offsets[i + 1]``; uint32, one more than events.
+    fields
+        Field name to one value per record; without any record, the fields may be missing.
+    """
+
+    offsets: np.ndarray
+    fields: dict[str, pa.Array]
+
+    def whole(self, name: str) -> np.ndarray:
+        """One field's values as int64; 0 where missing."""
+        if name not in self.fields:
+            return np.zeros(int(self.offsets[-1]), "i8")
+        values = pc.fill_null(self.fields[name].cast(pa.int64()), 0)
+        numbers: np.ndarray = values.to_numpy(zero_copy_only=False)
+        return numbers
+
+    def texts(self, name: str) -> pa.Array:
+        """One field's values as text; empty where missing."""
+        if name not in self.fields:
+            return pa.array([""] * int(self.offsets[-1]), pa.string())
+        return pc.fill_null(self.fields[name].cast(pa.string()), "")
+
+
+def nested_rows(nested: pa.Table | None, column: str, events: int) -> NestedRows:
+    """Take apart one column of a trace's nested table; no records where it has no such column.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb.display.wire.nested import nested_rows
+    >>> outputs = pa.table({"outputs": [None, [{"slot": 3}, {"slot": 4}]]})
+    >>> rows = nested_rows(outputs, "outputs", 2)
+    >>> rows.offsets.tolist(), rows.whole("slot").tolist()
+    ([0, 0, 2], [3, 4])
+    """
+    if nested is None or column not in nested.column_names:
+        return NestedRows(np.zeros(events + 1, "u4"), {})
+    values = nested[column]
+    lists = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    records = pc.list_flatten(lists)
+    names = [field.name for field in records.type]
+    fields = dict(zip(names, records.flatten(), strict=True))
+    return NestedRows(np.concatenate([[0], np.cumsum(lengths)]).astype("u4"), fields)
+
+
+def shape_texts(shapes: pa.Array) -> pa.Array:
+    """Write shapes as text: ``[32, 784]``, ``[?, 3]`` with a dimension unknown, ``?`` for a shape unknown.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tfvis_nb.display.wire.nested import shape_texts
+    >>> shape_texts(pa.array([[32, -1], [], None], pa.list_(pa.int64()))).to_pylist()
+    ['[32, ?]', '[]', '?']
+    """
+    sizes = pc.list_flatten(shapes)
+    written = pc.if_else(pc.less(sizes, 0), "?", sizes.cast(pa.string()))
+    lengths = pc.fill_null(pc.list_value_length(shapes), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype("i4")
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), written), ", ")
+    texts = pc.binary_join_element_wise("[", joined, "]", "")
+    return pc.if_else(shapes.is_null(), "?", texts)

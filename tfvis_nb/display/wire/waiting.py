@@ -1,0 +1,95 @@
+"""What the front end gets of critical paths, slack and idle devices, as a part of an event's details.
+
+``js/model/wire/waiting.ts`` reads it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.critical_path.backtrack import WAITS
+from tfvis_nb.analysis.critical_path.critical_path import FIGURES as PATHS
+from tfvis_nb.analysis.idle.gaps import CAUSES
+from tfvis_nb.analysis.idle.gaps import FIGURES as GAPS
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.wire.container import Column
+from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.lane_times import length_column, optional_column, signed_column
+
+
+def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, Column]]:
+    """Store the paths of all steps, the slack of events, and why devices were idle.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    rows
+        The event ids in the order of the wire (int64).
+
+    Returns
+    -------
+    tuple
+        What the header of the details gets, and their columns. The header has each kind of piece with its
+        definition; kinds of a path from ``path_runs`` on are waits. Pieces of paths, and of idle time device
+        by device, come in the order of time: ``..._gap`` is the time since the piece before in
+        ns, ``..._row`` the distance of its event's row to that of the piece before. An event that is not
+        here has row -1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.display.wire.waiting import waiting
+    >>> table = events.build({"start_ns": [5], "duration_ns": [20], "kind": ["op"]})
+    >>> header, columns = waiting(Trace(table), np.array([0]))
+    >>> header["path"][0][0], columns["path_length"].values.tolist()
+    ('host compute', [20])
+    """
+    row = np.empty(len(rows), np.int64)
+    row[rows] = np.arange(len(rows))
+    path, gaps, spare = trace.critical_path, trace.gaps, trace.slack
+    header: dict[str, Any] = {}
+    columns: dict[str, Column] = {}
+    if not path.empty:
+        columns |= _pieces("path", path, row, origin_ns(trace.events))
+        used, codes = np.unique(path["category"].cat.codes.to_numpy(), return_inverse=True)
+        names = [str(path["category"].cat.categories[number]) for number in used]
+        header["path"] = [[name.replace("_", " "), PATHS[name]] for name in names]
+        header["path_runs"] = sum(name not in WAITS for name in names)
+        columns["path_kind"] = Column(codes.astype("u1"))
+    if not gaps.empty:
+        place = gaps.groupby(["task", "device"], observed=True, sort=False).ngroup().to_numpy()
+        order = np.lexsort((gaps["start_ns"], place))
+        gaps, place = gaps.take(order), place[order]
+        first = gaps.drop_duplicates(["task", "device"])
+        header["idle_places"] = first[["task", "device"]].astype(str).to_numpy().tolist()
+        header["idle"] = [[cause, GAPS[cause]] for cause in CAUSES]
+        columns |= _pieces(
+            "idle", gaps.rename(columns={"cause_event": "event"}), row, origin_ns(trace.events)
+        )
+        columns["idle_place"] = Column(np.unique(place, return_inverse=True)[1].astype("u2"))
+        columns["idle_kind"] = Column(gaps["cause"].cat.codes.to_numpy().astype("u1"))
+    if not spare.empty:
+        known = np.zeros(len(rows), bool)
+        known[spare["event"]] = True
+        values = np.zeros(len(rows), np.int64)
+        values[spare["event"]] = spare["slack_ns"]
+        columns["slack"] = optional_column(values[rows], known[rows])
+    return header, columns
+
+
+def _pieces(name: str, pieces: pd.DataFrame, row: np.ndarray, origin: int) -> dict[str, Column]:
+    start = pieces["start_ns"].to_numpy(np.int64) - origin
+    length = pieces["duration_ns"].to_numpy(np.int64)
+    before = np.append(0, (start + length)[:-1])
+    event = pieces["event"].to_numpy(np.int64)
+    places = np.where(event >= 0, row[event], -1)
+    return {
+        f"{name}_gap": signed_column(start - before),
+        f"{name}_length": length_column(length),
+        f"{name}_row": signed_column(np.diff(places, prepend=0)),
+    }
