@@ -11,9 +11,9 @@ import tfvis_nb as tv
 from tests.stored_writer import METADATA
 from tfvis_nb.session.commands import obey
 from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.session.snapshot import session_state
-from tfvis_nb.stored.entries import Recording, Signature
 
 PAGE = 4096
 

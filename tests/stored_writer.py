@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tests.real_traces import DATA
 from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.schema import EVERY
 from tfvis_nb.session.file.writer import Writer
-from tfvis_nb.stored.entries import Recording, Signature
 
 METADATA = (DATA / "local_mlp_step1.pb").read_bytes()
 MESSAGES = (METADATA, (DATA / "dist_inproc_ps_2workers_step0.pb").read_bytes())

@@ -24,8 +24,8 @@ from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.horovod.timeline import LANES
 from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
-from tfvis_nb.stored.entries import Recording, Signature
 
 HOROVOD = f"{RANKS[0]}/device:Horovod"
 PAIRS = {

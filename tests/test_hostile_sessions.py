@@ -14,13 +14,13 @@ import pytest
 import tfvis_nb as tv
 from tests.session_mutants import mutants, sample, use
 from tests.stored_writer import METADATA
-from tfvis_nb.session import write_ahead_log
+from tfvis_nb.session.file import write_ahead_log
 from tfvis_nb.session.file import writer as writers
 from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.errors import DamagedSessionError, damage_named
+from tfvis_nb.session.file.write_ahead_log import HeldError
 from tfvis_nb.session.file.writer import Writer
-from tfvis_nb.stored.entries import Recording, Signature
-from tfvis_nb.stored.write_ahead_log import HeldError
 
 
 @pytest.fixture

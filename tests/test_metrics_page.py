@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -15,15 +16,20 @@ from tfvis_nb.analysis.metrics import MODULES, definitions
 
 PAGE = (Path(__file__).parents[1] / "docs" / "metrics.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL))
-NAMES = [module.name for module in pkgutil.iter_modules(analysis.__path__)]
-WITH_LIMITS = [name for name in NAMES if name.startswith("findings_of_") or name == "slow_steps"]
+NAMES = [
+    module.name.removeprefix(f"{analysis.__name__}.")
+    for module in pkgutil.walk_packages(analysis.__path__, f"{analysis.__name__}.")
+]
+WITH_LIMITS = [
+    *(name for name in NAMES if name.startswith("findings.") and name != "findings.looked_for"),
+    "steps.slow_steps",
+]
 ROW = re.compile(r"^\| `([^`]+)` \| (.+) \|$", re.MULTILINE)
 
 
 def test_every_module_with_figures_is_one_of_the_analyses() -> None:
     modules = {name: importlib.import_module(f"{analysis.__name__}.{name}") for name in NAMES}
-    assert {name for name, module in modules.items() if hasattr(module, "FIGURES")} == set(MODULES)
-    assert len(MODULES) == len(set(MODULES))
+    assert {name for name, module in modules.items() if hasattr(module, "FIGURES")} == set(MODULES.values())
 
 
 def test_every_analysis_has_a_section() -> None:
@@ -42,9 +48,13 @@ _PARAMETER = {"trace.events": "events", "trace.arrivals": "arrived"}
 """What a parameter is called that takes a table of a trace."""
 
 
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"{analysis.__name__}.{MODULES[name]}")
+
+
 def _function(called: str) -> inspect.Signature:
     module, _, name = called.partition(".")
-    return inspect.signature(getattr(importlib.import_module(f"{analysis.__name__}.{module}"), name))
+    return inspect.signature(getattr(_module(module), name))
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -60,7 +70,7 @@ def test_the_functions_of_a_section_are_called_so(module: str) -> None:
 
 def test_functions_of_other_names_or_of_something_else_than_a_trace_are_listed() -> None:
     row = next(line for line in PAGE.splitlines() if line.startswith("| `tfvis_nb.analysis.NAME`"))
-    modules = {name: importlib.import_module(f"{analysis.__name__}.{name}") for name in MODULES}
+    modules = {name: _module(name) for name in MODULES}
     other = {name for name, module in modules.items() if not hasattr(module, name)}
     listed = re.findall(r"`(\w+)\.(\w+)`", row.partition("Other names: ")[2])
     assert {name for name, _ in listed} == other

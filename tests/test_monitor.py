@@ -23,8 +23,8 @@ from tfvis_nb.display.monitor import trace_files
 from tfvis_nb.display.monitor import widget as monitor
 from tfvis_nb.display.pages.page import bundle
 from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
-from tfvis_nb.stored.entries import Recording, Signature
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 HOSTILE = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e&amp;"

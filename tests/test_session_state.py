@@ -18,9 +18,9 @@ from tfvis_nb.display.monitor.static_html import monitor_line
 from tfvis_nb.session import snapshot as states
 from tfvis_nb.session.commands import MOST_RUNS, obey
 from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.session.snapshot import SessionWatch, session_state
-from tfvis_nb.stored.entries import Recording, Signature
 
 START_NS = 1_700_000_000_000_000_000
 START_MS = 1_700_000_000_000.0

@@ -26,8 +26,8 @@ ONE_EVENT = b'{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":
 def analyses() -> list[Callable[..., Any]]:
     """Return every public function of the analyses that asks for nothing but a trace."""
     found: list[Callable[..., Any]] = []
-    for name in MODULES:
-        module = importlib.import_module(f"tfvis_nb.analysis.{name}")
+    for path in MODULES.values():
+        module = importlib.import_module(f"tfvis_nb.analysis.{path}")
         for called, function in inspect.getmembers(module, inspect.isfunction):
             first, *others = inspect.signature(function).parameters.values()
             own = function.__module__ == module.__name__ and not called.startswith("_")

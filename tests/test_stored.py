@@ -20,9 +20,9 @@ import tfvis_nb as tv
 from tests.store_load import load
 from tests.stored_writer import METADATA
 from tfvis_nb.session.file.counters import SLOTS, Counts, read_ledger
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import MORE, Writer
 from tfvis_nb.session.snapshot import session_state
-from tfvis_nb.stored.entries import Recording, Signature
 
 
 @pytest.fixture

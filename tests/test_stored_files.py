@@ -24,10 +24,10 @@ from tests.stored_writer import METADATA
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.creation import making_files
 from tfvis_nb.session.file.database import Transaction
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.errors import DamagedSessionError, in_words
 from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.session.snapshot import SessionWatch
-from tfvis_nb.stored.entries import Recording, Signature
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from tests.real_traces import DATA
 from tfvis_nb.compat.import_tftracer import converted
 from tfvis_nb.compat.merge_sessions import add_session
 from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
-from tfvis_nb.stored.entries import Recording, Signature
 
 METADATA = (DATA / "local_mlp_step1.pb").read_bytes()
 EVENTS = tv.read_trace(METADATA).events

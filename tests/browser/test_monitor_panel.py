@@ -16,8 +16,8 @@ from tests.serving.conftest import METADATA
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.session import snapshot as states
 from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
-from tfvis_nb.stored.entries import Recording, Signature
 
 MS = 1_000_000
 RUNS = {"init": (1, 90 * MS), "train": (4000, 8000 * MS), "evaluate": (20, 200 * MS)}

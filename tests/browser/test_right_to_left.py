@@ -9,8 +9,8 @@ from tests.browser.timeline import OpenExported
 from tests.serving.conftest import METADATA
 from tfvis_nb import Trace, events
 from tfvis_nb.serving import MonitorServer
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
-from tfvis_nb.stored.entries import Recording, Signature
 
 SHALOM = "\u05e9\u05dc\u05d5\u05dd"
 TURNING = "a\u202egpj.exe"

@@ -23,8 +23,8 @@ from tests.hostile_names import HOSTILE
 from tests.serving.client import ask
 from tests.serving.conftest import METADATA, write_session
 from tfvis_nb.serving import MonitorServer
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
-from tfvis_nb.stored.entries import Recording, Signature
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60_000

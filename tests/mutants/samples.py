@@ -95,8 +95,8 @@ def _of_our_own(sample: Callable[[str], Sample]) -> list[Sample]:
 def session_files() -> dict[str, bytes]:
     """Return the files of a session of two jobs, one of which was killed, by what follows its name."""
     from tfvis_nb.session.file.counters import Counts
+    from tfvis_nb.session.file.entries import Recording, Signature
     from tfvis_nb.session.file.writer import Writer
-    from tfvis_nb.stored.entries import Recording, Signature
 
     by_name = {one.name: one for one in samples() if one.form == PROTOBUF}
     runs = (by_name["run_meta.v3"].data, by_name["run_meta.v1"].data)

@@ -10,8 +10,8 @@ import pytest
 from tests.real_traces import DATA
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
-from tfvis_nb.stored.entries import Recording, Signature
 
 METADATA = (DATA / "local_mlp_step1.pb").read_bytes()
 

@@ -5,34 +5,34 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 
-MODULES: tuple[str, ...] = (
-    "breakdown",
-    "utilisation",
-    "communication",
-    "efficiency",
-    "arrivals",
-    "op_statistics",
-    "scope_tree",
-    "launch_bound",
-    "launch_gaps",
-    "placement",
-    "critical_path",
-    "slack",
-    "gaps",
-    "memory",
-    "memory_use",
-    "tensor_lifetimes",
-    "transfers",
-    "transfer_matrix",
-    "bandwidth",
-    "slowest_edges",
-    "stragglers",
-    "slow_steps",
-    "compare",
-    "findings",
-    "looked_for",
-)
-"""The analyses, by the name of their module; each has ``FIGURES``, figure to definition."""
+MODULES: dict[str, str] = {
+    "breakdown": "steps.breakdown",
+    "utilisation": "steps.utilisation",
+    "communication": "communication.communication",
+    "efficiency": "communication.efficiency",
+    "arrivals": "communication.collective_arrivals",
+    "op_statistics": "steps.op_statistics",
+    "scope_tree": "steps.scope_tree",
+    "launch_bound": "idle.launch_bound",
+    "launch_gaps": "idle.launch_gaps",
+    "placement": "steps.cpu_placement",
+    "critical_path": "critical_path.critical_path",
+    "slack": "critical_path.slack",
+    "gaps": "idle.gaps",
+    "memory": "memory.curve",
+    "memory_use": "memory.usage",
+    "tensor_lifetimes": "memory.lifetimes",
+    "transfers": "communication.transfers",
+    "transfer_matrix": "communication.transfer_matrix",
+    "bandwidth": "communication.bandwidth",
+    "slowest_edges": "communication.slowest_transfers",
+    "stragglers": "communication.stragglers",
+    "slow_steps": "steps.slow_steps",
+    "compare": "steps.compare",
+    "findings": "findings.findings",
+    "looked_for": "findings.looked_for",
+}
+"""The analyses: the name of each in docs/metrics.md, and its module, which has ``FIGURES``."""
 
 
 def definitions(module: str) -> Mapping[str, str]:
@@ -56,5 +56,5 @@ def definitions(module: str) -> Mapping[str, str]:
     """
     if module not in MODULES:
         raise KeyError(f"there is no analysis {module!r}; there are {', '.join(MODULES)}")
-    figures: Mapping[str, str] = importlib.import_module(f"tfvis_nb.analysis.{module}").FIGURES
+    figures: Mapping[str, str] = importlib.import_module(f"tfvis_nb.analysis.{MODULES[module]}").FIGURES
     return figures

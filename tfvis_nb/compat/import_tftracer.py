@@ -17,8 +17,8 @@ from tfvis_nb.reading.stepstats.wire_check import Data
 from tfvis_nb.recording.sessions.runs import label_of
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import Transaction, connect
+from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
-from tfvis_nb.stored.entries import Recording, Signature
 
 _QUARTER_US = 15 * 60 * 1_000_000
 """Of what time zones are whole multiples."""

@@ -59,7 +59,7 @@ def add_session(session: SavedSession, source: str | Path) -> int:
     >>> from tfvis_nb.session import open_session
     >>> from tfvis_nb.compat.merge_sessions import add_session
     >>> from tfvis_nb.session.file.counters import Counts
-    >>> from tfvis_nb.stored.entries import Signature
+    >>> from tfvis_nb.session.file.entries import Signature
     >>> from tfvis_nb.session.file.writer import Writer
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     paths = [Path(folder) / name for name in ("one.tfvis", "two.tfvis")]

@@ -99,14 +99,14 @@ class Trace:
 
     @cached_property
     def transfers(self) -> pd.DataFrame:
-        """One row per RecvTensor, RecvBuf or copy; see `tfvis_nb.analysis.communication.transfers.transfers`."""
+        """One row per RecvTensor, RecvBuf or copy: `tfvis_nb.analysis.communication.transfers`."""
         from tfvis_nb.analysis.communication.transfers import transfers
 
         return transfers(self.events)
 
     @cached_property
     def arrivals(self) -> pd.DataFrame:
-        """One row per rank and collective; see `tfvis_nb.analysis.communication.collective_arrivals.arrivals`."""
+        """One row per rank and collective: `tfvis_nb.analysis.communication.collective_arrivals`."""
         from tfvis_nb.analysis.communication.collective_arrivals import arrivals
 
         return arrivals(self.events)

@@ -72,11 +72,11 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per barrier and task, as of `tfvis_nb.analysis.communication.barriers.met`: ``step`` and ``barrier``
-        (int64), ``kind`` (category), ``name`` and ``op`` (str), ``task`` (category), ``event`` and
-        ``arrived_ns`` (int64); and ``behind_ns``, ``wait_ns``, ``late_ns`` (int64), ``last`` and ``certain``
-        (bool), as in `FIGURES`. Ordered by step and barrier, the last task of each barrier at its end.
-        `cannot_say` where tasks meet nowhere.
+        One row per barrier and task, as of `tfvis_nb.analysis.communication.barriers.met`: ``step`` and
+        ``barrier`` (int64), ``kind`` (category), ``name`` and ``op`` (str), ``task`` (category),
+        ``event`` and ``arrived_ns`` (int64); and ``behind_ns``, ``wait_ns``, ``late_ns`` (int64),
+        ``last`` and ``certain`` (bool), as in `FIGURES`. Ordered by step and barrier, the last task of
+        each barrier at its end. `cannot_say` where tasks meet nowhere.
 
     Notes
     -----

@@ -63,7 +63,8 @@ class Walks:
         What they waited for, ordered by when they went on.
     activity
         What each event and those that it lies within on its thread are to the step: the highest place
-        in `tfvis_nb.analysis.events.activity.ACTIVITIES` (int64). What only wraps others on a thread is runtime.
+        in `tfvis_nb.analysis.events.activity.ACTIVITIES` (int64).
+        What only wraps others on a thread is runtime.
     """
 
     def __init__(self, trace: Trace) -> None:

@@ -82,8 +82,8 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
         ``duration_ns`` (int64; the pieces of a step cover it from its begin to its end exactly),
         ``category`` (category of `CATEGORIES`), ``event`` (int64 id of what ran, or, in the pieces from
         ``transfer_wait`` on, of what did not run yet) and ``by`` (category of
-        `tfvis_nb.analysis.critical_path.dependency_table.KINDS`: how the path goes from here to what comes after, NaN at
-        its end). `cannot_say` where no event belongs to a step.
+        `tfvis_nb.analysis.critical_path.dependency_table.KINDS`: how the path goes from here to what
+        comes after, NaN at its end). `cannot_say` where no event belongs to a step.
 
     Raises
     ------
@@ -92,9 +92,10 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
 
     Notes
     -----
-    What releases an event is said by `tfvis_nb.analysis.critical_path.dependencies.releases`. A walk back to the last
-    arrival is how Pipit and Holistic Trace Analysis find the path, and is the longest path when each
-    event starts as soon as it can. Here every wait between two events has a name of its own.
+    What releases an event is said by `tfvis_nb.analysis.critical_path.dependencies.releases`.
+    A walk back to the last arrival is how Pipit and Holistic Trace Analysis find the path, and is the
+    longest path when each event starts as soon as it can. Here every wait between two events has a name
+    of its own.
 
     Examples
     --------

@@ -21,7 +21,8 @@ def last_arrivals(trace: Trace, times: Times) -> Releases:
     Parameters
     ----------
     trace, times
-        Any trace, and its times; `tfvis_nb.analysis.communication.collective_arrivals.arrivals` says how long each waited.
+        Any trace, and its times;
+        `tfvis_nb.analysis.communication.collective_arrivals.arrivals` says how long each waited.
     """
     arrived = trace.arrivals
     event, group = (arrived[name].to_numpy(np.int64) for name in ("event", "collective"))
@@ -73,7 +74,8 @@ def channels(trace: Trace, times: Times) -> Releases:
     Parameters
     ----------
     trace, times
-        Any trace, and its times; `tfvis_nb.analysis.communication.transfers.transfers` says how long each waited.
+        Any trace, and its times; `tfvis_nb.analysis.communication.transfers.transfers` says how long each
+        waited.
     """
     moved = trace.transfers
     moved = moved[(moved["kind"] == "transfer").to_numpy()]

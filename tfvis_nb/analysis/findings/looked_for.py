@@ -44,9 +44,10 @@ def looked_for(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per kind of `tfvis_nb.analysis.findings.findings.findings`, what a device does first, then the nearest
-        to its limit, what is not known last: ``kind`` (str), ``share`` and ``limit`` (float64) as `FIGURES`
-        says, and ``text`` (str), sentences without the last full stop. `cannot_say` as of the findings.
+        One row per kind of `tfvis_nb.analysis.findings.findings.findings`, what a device does first, then the
+        nearest to its limit, what is not known last: ``kind`` (str), ``share`` and ``limit`` (float64)
+        as `FIGURES` says, and ``text`` (str), sentences without the last full stop. `cannot_say` as of
+        the findings.
 
     Examples
     --------

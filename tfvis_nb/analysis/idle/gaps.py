@@ -92,8 +92,8 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     """Return when each device had nothing to do, and why.
 
     What ended a gap had waited for something: walking back from its start as along a critical path,
-    `tfvis_nb.analysis.critical_path.backtrack.Walks.back`, tells what happened during the gap. After the last event of a
-    device that walk begins at the end of the step.
+    `tfvis_nb.analysis.critical_path.backtrack.Walks.back`, tells what happened during the gap. After the
+    last event of a device that walk begins at the end of the step.
 
     Parameters
     ----------
@@ -111,13 +111,15 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
 
     Notes
     -----
-    A device is idle when nothing keeps it busy as `tfvis_nb.analysis.steps.utilisation.utilisation` has it, so
-    all durations of a step and device add up to its ``idle_ns``. Holistic Trace Analysis tells causes of
-    gaps apart by whether a kernel was launched before the one ahead of it ended
-    (``hta/analyzers/breakdown_analysis.py``), as ``late launch`` and ``kernel gap`` here.
+    A device is idle when nothing keeps it busy as
+    `tfvis_nb.analysis.steps.utilisation.utilisation` has it, so all durations of a step and device add
+    up to its ``idle_ns``. Holistic Trace Analysis tells causes of gaps apart by whether a kernel was
+    launched before the one ahead of it ended (``hta/analyzers/breakdown_analysis.py``), as ``late
+    launch`` and ``kernel gap`` here.
 
-    At a collective a rank waits until the last one has come, as `tfvis_nb.analysis.communication.collective_arrivals.arrivals` has
-    it; that is ``recv wait`` and its event the rank's own collective, what follows ``recv transfer``.
+    At a collective a rank waits until the last one has come, as
+    `tfvis_nb.analysis.communication.collective_arrivals.arrivals` has it; that is ``recv wait`` and its
+    event the rank's own collective, what follows ``recv transfer``.
 
     Examples
     --------

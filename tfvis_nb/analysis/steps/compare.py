@@ -86,8 +86,8 @@ def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (No
     a, b
         Two traces, or one and the same.
     by
-        One of `tfvis_nb.analysis.steps.op_statistics.GROUPINGS`: ``op`` type, ``name`` of the node, ``scope`` or
-        ``device``.
+        One of `tfvis_nb.analysis.steps.op_statistics.GROUPINGS`: ``op`` type, ``name`` of the node, ``scope``
+        or ``device``.
     steps
         Which steps of both: a number, several, or None for all events, those of no step too. Two steps of
         one trace are compared by ``compare(trace, trace, steps=(7, 13))``.

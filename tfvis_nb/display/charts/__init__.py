@@ -80,7 +80,7 @@ class Charts:
         return transfers_chart(self._trace)
 
     def bandwidth(self) -> figure:
-        """How many bytes a second moved at each moment; see `tfvis_nb.analysis.communication.bandwidth.bandwidth`."""
+        """How many bytes a second moved at each moment: `tfvis_nb.analysis.communication.bandwidth`."""
         from tfvis_nb.display.charts.bandwidth import bandwidth_chart
 
         self._check("bandwidth")

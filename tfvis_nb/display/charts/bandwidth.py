@@ -27,8 +27,8 @@ _OTHERS = ("op", "collective", "input", "allocator")
 def bandwidth_chart(trace: Trace) -> figure:
     """Return how many bytes a second moved over time, a line for each direction.
 
-    What is drawn is `tfvis_nb.analysis.communication.bandwidth.binned_bandwidth`, of `PARTS` equal parts of the time until
-    nothing moves any more. A direction is an op type: ``RecvTensor``, ``MemcpyH2D``.
+    What is drawn is `tfvis_nb.analysis.communication.bandwidth.binned_bandwidth`, of `PARTS` equal parts
+    of the time until nothing moves any more. A direction is an op type: ``RecvTensor``, ``MemcpyH2D``.
 
     Parameters
     ----------

@@ -34,7 +34,8 @@ class Delivery:
     Attributes
     ----------
     first
-        What is drawn at first; a container as of `tfvis_nb.display.wire.drawn` or `tfvis_nb.display.wire.entries`.
+        What is drawn at first; a container as of `tfvis_nb.display.wire.drawn` or
+        `tfvis_nb.display.wire.entries`.
     rest
         How the front end gets what `first` lacks: ``""`` (nothing), ``"chunks"`` or ``"windows"``.
     """

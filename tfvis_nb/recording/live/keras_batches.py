@@ -15,7 +15,7 @@ from tfvis_nb.recording.profiler import keras_phases, lock
 from tfvis_nb.recording.profiler.capture import Profile
 from tfvis_nb.recording.profiler.keras_steps import PHASES
 from tfvis_nb.recording.profiler.profiles import finish_devices
-from tfvis_nb.stored.entries import Recording, Signature
+from tfvis_nb.session.file.entries import Recording, Signature
 
 if TYPE_CHECKING:
     from tfvis_nb.recording.live.trace_session import TraceSession

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import PATIENCE_S
+from tfvis_nb.session.file.entries import Orders, Recording, Signature
 from tfvis_nb.session.file.errors import in_words
 from tfvis_nb.session.file.schema import EVERY
+from tfvis_nb.session.file.write_ahead_log import is_held
 from tfvis_nb.session.file.writer import RUN_S, Writer
-from tfvis_nb.stored.entries import Orders, Recording, Signature
-from tfvis_nb.stored.write_ahead_log import is_held
 
 LOOK_NS = 100_000_000
 """How often to look for orders of other processes; only when something runs."""

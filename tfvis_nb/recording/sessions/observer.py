@@ -11,7 +11,7 @@ from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.sessions.callables import CallableTracer
 from tfvis_nb.recording.sessions.runs import SessionTracer, label_of, session_module
-from tfvis_nb.stored.entries import Recording, Signature
+from tfvis_nb.session.file.entries import Recording, Signature
 
 REMEMBERED = 10_000
 """Of how many runs the signature is known by their tensors; a program may make new ones all the time."""

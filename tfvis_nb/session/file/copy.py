@@ -8,8 +8,8 @@ from pathlib import Path
 from tfvis_nb.session.file.connection import Guarded, opened
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import PATIENCE_S, Transaction, make_private
+from tfvis_nb.session.file.run_counts import save_counts
 from tfvis_nb.session.file.schema import check_schema
-from tfvis_nb.stored.counted import save_counts
 
 
 def write_copy(connection: Guarded, counted: Mapping[int, Mapping[int, Counts]], path: Path) -> None:

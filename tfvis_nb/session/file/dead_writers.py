@@ -15,7 +15,7 @@ from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import Counts, abandoned, ledger_path, read_ledger
 from tfvis_nb.session.file.database import Transaction
 from tfvis_nb.session.file.rows import checked, count, text, whole
-from tfvis_nb.stored.counted import end_writer, save_counts
+from tfvis_nb.session.file.run_counts import end_writer, save_counts
 
 OPENED_WITHIN_NS = 60_000_000_000
 """How long a process may take from its entry in the file to its ledger beside it."""

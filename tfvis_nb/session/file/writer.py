@@ -19,12 +19,12 @@ from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import SLOTS, Counts, Ledger, ledger_path
 from tfvis_nb.session.file.creation import making_files
 from tfvis_nb.session.file.database import PATIENCE_S, Transaction, connect
+from tfvis_nb.session.file.entries import Orders, Recording, Signature
 from tfvis_nb.session.file.errors import damage_named, deleted
 from tfvis_nb.session.file.rows import checked, count, factor, rule, whole, whole_or_none
+from tfvis_nb.session.file.run_counts import end_writer, save_counts
 from tfvis_nb.session.file.schema import check_schema
-from tfvis_nb.stored.counted import end_writer, save_counts
-from tfvis_nb.stored.entries import Orders, Recording, Signature
-from tfvis_nb.stored.write_ahead_log import CHECKPOINT_S, HeldError, WriteAheadLog, is_held
+from tfvis_nb.session.file.write_ahead_log import CHECKPOINT_S, HeldError, WriteAheadLog, is_held
 
 MORE = "runs of more signatures"
 """Stands for all that a process ran after its first `SLOTS`."""

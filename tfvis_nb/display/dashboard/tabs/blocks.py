@@ -105,8 +105,8 @@ def table(
     columns
         What is shown of them.
     zoom
-        For each row where it is in the timeline (see `tfvis_nb.display.dashboard.tabs.zoom_targets`); nowhere where
-        nothing is given.
+        For each row where it is in the timeline (see `tfvis_nb.display.dashboard.tabs.zoom_targets`);
+        nowhere where nothing is given.
     light
         The column with what the timeline can light: an op type, a node or a scope.
     hints
