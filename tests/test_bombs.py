@@ -20,6 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tfvis_nb as tv
+from tests.protobuf_bytes import field
+from tests.test_event_files import record
 from tests.test_reading_sources import one_op
 from tfvis_nb.session.compression import packed, unpacked
 
@@ -117,6 +119,44 @@ def test_a_graph_in_the_metadata_of_a_table(tmp_path: Path) -> None:
     head["graphs"] = [[base64.b64encode(zlib.compress(bytes(1 << 28), 9)).decode()]]
     pq.write_table(table.replace_schema_metadata({b"tfvis_nb": json.dumps(head).encode()}), path)
     assert "max_unpacked_bytes" in refused(path)
+
+
+def rows(count: int, row: bytes = b"\x12\x00") -> bytes:
+    return field(1, field(1, field(1, b"/cpu:0") + row * count))
+
+
+def profile(plane: bytes) -> bytes:
+    return field(1, field(2, b"/host:CPU") + plane)
+
+
+CROWDS: dict[str, Callable[[int], bytes]] = {
+    "rows": rows,
+    "outputs": lambda count: rows(1, field(2, b"\x3a\x00" * count)),
+    "names of threads": lambda count: rows(count, b"\x1a\x00"),
+    "devices": lambda count: field(1, b"\x0a\x00" * count),
+    "steps": lambda count: b"\x0a\x00" * count,
+    "events": lambda count: profile(field(3, b"\x22\x00" * count)),
+    "stats": lambda count: profile(field(3, field(4, b"\x22\x00" * count))),
+    "lines": lambda count: profile(b"\x1a\x00" * count),
+}
+
+
+@pytest.mark.parametrize("kind", CROWDS)
+def test_very_many_empty_records_are_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "step.pb"
+    path.write_bytes(CROWDS[kind](10_000_000))
+    assert "records in 20," in refused(path)
+
+
+def test_as_many_records_as_a_trace_has_are_read() -> None:
+    row = field(2, field(1, b"a") + b"\x10\x01\x28\x01" + field(8, b"a = NoOp()"))
+    assert len(tv.read_trace(rows(60_000, row)).events) == 60_000
+
+
+def test_a_file_of_very_many_empty_runs(tmp_path: Path) -> None:
+    path = tmp_path / "events.out.tfevents"
+    path.write_bytes(record(field(3, b"brain.Event:2")) + record(field(8, field(1, b"a"))) * 50_001)
+    assert "runs" in refused(path)
 
 
 @pytest.mark.parametrize("name", BOMBS)

@@ -6,11 +6,15 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from typing import NamedTuple
 
-from tfvis_nb.core.errors import EmptyTraceError
+from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.decode import decode
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.stepstats.wire_check import Data
+
+MOST = 50_000
+"""Runs in a file; a session of a long job keeps some thousand."""
 
 
 class Part(NamedTuple):
@@ -44,10 +48,12 @@ def read_parts(
     EmptyTraceError
         When none holds events.
     """
-    steps = []
+    steps: list[RecordedStep] = []
     empty = 0
     named: dict[int, str] = {}
     for part, name in zip(parts, chain(labels, repeat("")), strict=False):
+        if len(steps) + empty >= MOST:
+            raise TraceFormatError(f"{part.label}: the file holds more than {MOST:,} runs; split it")
         try:
             steps.append(decode(part.data, part.label, part.message))
             named[len(steps) - 1] = name

@@ -19,6 +19,7 @@ from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.sources.unrecognised import READABLE
 from tfvis_nb.reading.stepstats import schema, wire_check
 from tfvis_nb.reading.stepstats.aggregates import same_times, without_repeats
+from tfvis_nb.reading.stepstats.crowding import check_crowded
 from tfvis_nb.reading.stepstats.duplicates import doubled
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, text
 from tfvis_nb.reading.stepstats.wire_check import Data
@@ -38,6 +39,7 @@ _SMALL = 1 << 18
 
 _LARGE = 1 << 22
 _WORKERS = 2
+_MOST_GRAPHS = 100_000
 
 _Map = Callable[[Callable[[list[int]], "pa.RecordBatch"], list[list[int]]], Iterable["pa.RecordBatch"]]
 _Batches = Iterable[tuple[list[int], "pa.RecordBatch"]]
@@ -63,8 +65,11 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
     """
     message = message or kind_of(data)
     try:
+        check_crowded(data, message, label)
         entries, graphs = _split(data, message)
         step = _decode_entries(data, entries, graphs)
+    except TraceFormatError:
+        raise
     except (wire_check.DamageError, ValueError) as error:
         said = damaged_message(data, f"a binary {message}", message, error)
         raise TraceFormatError(f"{label}: {said}") from None
@@ -133,6 +138,8 @@ def _split(data: Data, message: str) -> tuple[list[_Entry], list[bytes]]:
             steps.append((part.start, part.end))
         elif part.number == 3:
             graphs.append(bytes(data[part.start : part.end]))
+            if len(graphs) > _MOST_GRAPHS:
+                raise wire_check.DamageError(part.position, f"more than {_MOST_GRAPHS:,} graphs", message)
     return _entries(data, steps), graphs
 
 

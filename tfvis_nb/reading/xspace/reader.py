@@ -14,6 +14,7 @@ from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats import wire_check
+from tfvis_nb.reading.stepstats.crowding import check_crowded
 from tfvis_nb.reading.stepstats.duplicates import doubled_planes
 from tfvis_nb.reading.stepstats.wire_check import Data
 from tfvis_nb.reading.xspace import schema
@@ -88,10 +89,13 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         When there are no events.
     """
     try:
+        check_crowded(data, "XSpace", label)
         found = planes(data)
         parts, notes = _parts(data, found)
         names = hostnames(data)
         window = _window(found)
+    except TraceFormatError:
+        raise
     except (wire_check.DamageError, ValueError) as error:
         what = "an XSpace of the TensorFlow or JAX profiler"
         said = damaged_message(data, what, "XSpace", error, schema.WHOLE)

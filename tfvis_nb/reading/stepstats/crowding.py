@@ -1,0 +1,134 @@
+"""Files of very many tiny records: refused before memory is spent on each of them.
+
+An empty row takes two bytes in a file and some hundred in a table. Counting records takes a tenth of
+the time and memory of decoding them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.stepstats.schema import Field, register
+from tfvis_nb.reading.stepstats.wire_check import Data
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SMALL = 1 << 20
+"""Bytes; no file that is smaller can fill a memory."""
+
+_ROOM = 1 << 29
+"""Bytes that the records of any file may take."""
+
+_TIMES = 24
+"""How many times its own size the records of a larger file may take; those of traces take 12 at most."""
+
+_LARGEST = (1 << 31) - 1
+
+_MESSAGES: dict[str, tuple[Field, ...]] = {
+    # A message needs a field; none has one of this number.
+    "Record": (("none", 500, "bool"),),
+    "Node": (("memory", 6, "*Record"), ("output", 7, "*Record")),
+    "Device": (("node_stats", 2, "*Node"), ("thread_names", 3, "*Record")),
+    "StepStats": (("dev_stats", 1, "*Device"),),
+    "RunMetadata": (("step_stats", 1, "*StepStats"),),
+    "Line": (("events", 4, "*Event"),),
+    "Event": (("stats", 4, "*Record"),),
+    "Plane": (
+        ("lines", 3, "*Line"),
+        ("event_metadata", 4, "*Record"),
+        ("stat_metadata", 5, "*Record"),
+        ("stats", 6, "*Record"),
+    ),
+    "XSpace": (("planes", 1, "*Plane"),),
+}
+"""The records of traces, without what is in them."""
+
+_COSTS: Mapping[str, int] = {
+    "node_stats": 450,
+    "dev_stats": 2000,
+    "step_stats": 500,
+    "thread_names": 200,
+    "output": 130,
+    "memory": 90,
+    "events": 250,
+    "lines": 1000,
+    "planes": 2000,
+    "event_metadata": 200,
+    "stat_metadata": 200,
+}
+"""Bytes that reading takes for a record, measured."""
+
+_OTHER = 60
+"""The same for stats."""
+
+
+@cache
+def _handler(message: str) -> Any:
+    from ptars import HandlerPool
+
+    descriptor = register("tfvis_nb.crowding", _MESSAGES, {})[message]
+    return HandlerPool([descriptor.file]).get_for_message(descriptor)
+
+
+def check_crowded(data: Data, message: str, label: str) -> None:
+    r"""Refuse data whose records would take far more memory than a trace of its size.
+
+    Parameters
+    ----------
+    data
+        A serialised `message`.
+    message
+        ``RunMetadata``, ``StepStats`` or ``XSpace``.
+    label
+        What errors call it.
+
+    Raises
+    ------
+    TraceFormatError
+        When there are too many.
+    ValueError
+        When `data` is damaged.
+
+    Examples
+    --------
+    >>> from tfvis_nb.reading.stepstats.crowding import check_crowded
+    >>> check_crowded(b"\x0a\x00" * 600_000, "StepStats", "step.pb")
+    Traceback (most recent call last):
+    ...
+    tfvis_nb.core.errors.TraceFormatError: step.pb: 600,000 records in 1,200,000 bytes, ...
+    """
+    import pyarrow as pa
+
+    if not SMALL <= len(data) <= _LARGEST:
+        return
+    offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
+    one = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
+    batch = _handler(message).array_to_record_batch(one)
+    counts = [
+        count
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        for count in _counts(name, column)
+    ]
+    taken = sum(count * _COSTS.get(name, _OTHER) for name, count in counts)
+    if taken > max(_ROOM, _TIMES * len(data)):
+        records = sum(count for _, count in counts)
+        raise TraceFormatError(
+            f"{label}: {records:,} records in {len(data):,} bytes, which would take {taken / 1e9:,.1f} GB of "
+            "memory; no trace has so many so small: the file is crafted or damaged"
+        )
+
+
+def _counts(name: str, column: pa.Array) -> Iterator[tuple[str, int]]:
+    """Yield how many records there are of each kind."""
+    import pyarrow as pa
+
+    if pa.types.is_list(column.type):
+        yield name, len(column.values)
+        for number, inner in enumerate(column.values.type):
+            yield from _counts(inner.name, column.values.field(number))
