@@ -72,6 +72,10 @@ CRAFTED = {
     "another column": ("ALTER TABLE rules ADD COLUMN more AS (signature + 1)",),
     "a virtual table": ("CREATE VIRTUAL TABLE more USING fts3(words)",),
     "no table": ("DROP TABLE rules",),
+    "a name that is no text": (
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_schema SET name = CAST(x'72e5' AS TEXT), sql = 'CREATE' WHERE name = 'rules'",
+    ),
     "a statement that is none": (
         "PRAGMA writable_schema = ON",
         "UPDATE sqlite_schema SET sql = 'CREATE TABLE rules(' WHERE name = 'rules'",

@@ -94,6 +94,9 @@ def primary(error: Exception) -> int | None:
 
 def is_damage(error: Exception) -> bool:
     """Whether SQLite has found the file damaged, or to be no database."""
+    # Python raises this in place of SQLite's error, where that names something of the file.
+    if isinstance(error, UnicodeDecodeError):
+        return True
     return primary(error) in _DAMAGE or getattr(error, "sqlite_errorcode", None) == _CUT_SHORT
 
 
@@ -125,7 +128,7 @@ def damage_named(path: Path) -> Iterator[None]:
         if str(path) in str(error):
             raise
         raise DamagedSessionError(f"{path}: {error}") from None
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         if not is_damage(error):
             raise
         raise DamagedSessionError(in_words(error, path)) from None

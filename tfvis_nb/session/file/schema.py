@@ -106,7 +106,7 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         found = connection.execute(f"{_SCHEMA} LIMIT ?", (len(_own()) + 1,)).fetchall()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         if not is_damage(error):
             raise
         if _begins_as_database(path):
