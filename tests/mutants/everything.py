@@ -58,7 +58,15 @@ def analyses() -> tuple[Analysis, ...]:
             if set(needed) <= {"trace", "events", "a", "b", "bin_ns"}:
                 option = next((one for one in ("by", "between") if one in parameters), "")
                 values = _values(module, parameters[option].default) if option else ()
-                found.append(Analysis(f"{info.name.rpartition('.')[2]}.{name}", call, needed, option, values))
+                found.append(
+                    Analysis(
+                        f"{info.name.removeprefix(f'{analysis.__name__}.')}.{name}",
+                        call,
+                        needed,
+                        option,
+                        values,
+                    )
+                )
     return tuple(found)
 
 
