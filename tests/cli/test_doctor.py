@@ -103,11 +103,11 @@ def test_a_gpu_that_works() -> None:
             {"kernels": 0, "log": "E cupti_tracer: odd"},
             "GPU profiling",
             "E cupti_tracer: odd",
-            "recording.probe",
+            "recording.gpu.probe",
         ),
-        ({"events": 0, "log": "a\nb: broken\n"}, "recording", "exit code 0: b: broken", "recording.probe"),
-        ({"events": 0, "code": -11}, "recording", "ended by signal 11", "recording.probe"),
-        ({"events": 0, "code": None}, "recording", "did not end in time", "recording.probe"),
+        ({"events": 0, "log": "a\nb: broken\n"}, "recording", "exit code 0: b: broken", "recording.gpu.probe"),
+        ({"events": 0, "code": -11}, "recording", "ended by signal 11", "recording.gpu.probe"),
+        ({"events": 0, "code": None}, "recording", "did not end in time", "recording.gpu.probe"),
     ],
 )
 def test_what_is_lacking(changes: dict[str, object], about: str, said: str, mend: str) -> None:
