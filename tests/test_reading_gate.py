@@ -160,3 +160,12 @@ def test_a_damaged_graph_costs_itself(data: Path) -> None:
     trace.graphs[0].append(b"\x0a\xff")
     assert trace.critical_path.equals(whole.critical_path)
     assert sum("damaged partition graphs" in note for note in trace.notes) == 1
+
+
+@pytest.mark.parametrize(("start", "scheduled"), [(2**62, -(2**63)), (2**61, -(2**63)), (5, -(2**63))])
+def test_times_whose_difference_would_not_fit(start: int, scheduled: int) -> None:
+    arguments = {"name": "a", "op": "A", "step": 0, "start_ns": str(start), "duration_ns": 1}
+    bar = BAR | {"cat": "op", "args": arguments | {"scheduled_ns": str(scheduled)}}
+    file = {"otherData": {"writer": "tfvis_nb"}, "traceEvents": [bar]}
+    with pytest.raises(tv.TraceFormatError):
+        tv.read_trace(json.dumps(file).encode())

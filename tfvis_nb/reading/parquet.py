@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
@@ -33,6 +34,7 @@ KEY = b"tfvis_nb"
 VERSION = 1
 _MAGIC = b"PAR1"
 _NESTED = "nested."
+_LAST_STEP = 2**31 - 1
 _WIDTH = 8
 """Bytes of a number, or of what says where a text is."""
 
@@ -97,6 +99,8 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
     try:
         file = pq.ParquetFile(io.BytesIO(data))
         allowance.take(_size(file.metadata), label)
+        # As dictionaries: a long text that many rows have takes its size once.
+        file = pq.ParquetFile(io.BytesIO(data), read_dictionary=_texts(file.schema_arrow))
         table = file.read()
     except (pa.ArrowException, OSError) as error:
         # The last bytes of a Parquet file are the same as the first.
@@ -118,13 +122,13 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
     try:
         unpacked = partial(_unpacked, label=label, allowance=allowance)
         return Trace(
-            _events(table, head["categories"]),
+            _events(table, head["categories"], label, allowance),
             nested=_nested(table) if head["nested"] else None,
             graphs=[[unpacked(graph) for graph in step] for step in head["graphs"]],
-            notes=head["notes"],
+            notes=_notes(head["notes"]),
             sources=[unpacked(source) for source in head["sources"]],
             title=head["title"],
-            step_labels={int(step): str(label) for step, label in head["step_labels"]},
+            step_labels={_step(step): str(label) for step, label in head["step_labels"]},
             # Files written before clocks were kept have none.
             clock_bounds=from_json(head.get("clocks")),
         )
@@ -132,6 +136,22 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
         raise
     except (KeyError, TypeError, ValueError) as error:
         raise TraceFormatError(f"{label}: a damaged table of Trace.to_parquet: {error!r}") from None
+
+
+def _texts(schema: pa.Schema) -> list[str]:
+    return [name for name, dtype in event_table.COLUMNS.items() if dtype == "str" and name in schema.names]
+
+
+def _notes(notes: Any) -> list[str]:
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise TypeError("notes that are no list of texts")
+    return notes
+
+
+def _step(number: Any) -> int:
+    if not isinstance(number, int) or not abs(number) <= _LAST_STEP:
+        raise TypeError("the label of no step")
+    return number
 
 
 def _size(metadata: Any) -> int:
@@ -144,24 +164,48 @@ def _unpacked(text: str, label: str, allowance: Allowance) -> bytes:
     return inflate(base64.b64decode(text), f"{label}: a graph in it", allowance)
 
 
-def _events(table: pa.Table, categories: dict[str, list[str]]) -> pd.DataFrame:
+def _events(
+    table: pa.Table, categories: dict[str, list[str]], label: str, allowance: Allowance
+) -> pd.DataFrame:
     columns: dict[str, Any] = {}
     for name, dtype in event_table.COLUMNS.items():
+        if table.column_names.count(name) != 1:
+            raise ValueError(f"{table.column_names.count(name)} columns {name!r}")
         column = table[name].combine_chunks()
         if dtype == "category":
-            texts = pd.Series(column.cast("string").to_pandas(), dtype=object)
-            words = pd.Index(categories[name], dtype=event_table.TEXT)
-            columns[name] = pd.Categorical(texts, categories=words)
+            columns[name] = _categorical(column, categories[name])
         elif dtype == "Int64":
             known = column.is_valid().to_numpy(zero_copy_only=False)
             columns[name] = pd.arrays.IntegerArray(
                 column.fill_null(0).to_numpy(zero_copy_only=False).copy(), ~known
             )
         elif dtype == "str":
+            allowance.take(_letters(column), label)
             columns[name] = column.cast("large_string")
         else:
             columns[name] = column.to_numpy(zero_copy_only=False)
     return event_table.build(columns, rows=table.num_rows)
+
+
+def _categorical(column: pa.Array, words: list[str]) -> Any:
+    encoded = column if hasattr(column, "indices") else column.dictionary_encode()
+    index = pd.Index(words, dtype=event_table.TEXT)
+    texts = pd.Series(encoded.dictionary.cast("string").to_pandas(), dtype=object)
+    # The last place is that of rows without a text.
+    places = np.append(index.get_indexer(texts), -1)
+    if (places[:-1] < 0).any():
+        raise ValueError("a text that is none of the categories of its column")
+    codes = places[encoded.indices.fill_null(len(texts)).to_numpy()]
+    return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(index))
+
+
+def _letters(column: pa.Array) -> int:
+    """Return how many bytes the texts of a column take one by one."""
+    import pyarrow.compute as pc
+
+    if not hasattr(column, "indices"):
+        return int(column.nbytes)
+    return pc.sum(pc.binary_length(column.dictionary).cast("int64").take(column.indices)).as_py() or 0
 
 
 def _nested(table: pa.Table) -> pa.Table:
