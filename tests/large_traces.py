@@ -9,8 +9,8 @@ import pandas as pd
 
 from tests.wire_reader import read_container, signed
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large.layout import Layout, lay_out
-from tfvis_nb.display.wire.lane_order import order_lanes
 
 
 def made_up(count: int, lanes: int, seed: int, longest: int = 3000) -> Trace:

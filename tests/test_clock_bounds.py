@@ -14,13 +14,13 @@ import tfvis_nb as tv
 from tests.test_clock_alignment import WORKERS
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.clock_bounds import combined, from_json
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.queries import Windows
 from tfvis_nb.display.pages.page import in_time_range
 from tfvis_nb.display.timeline.gap_compression import closer
 from tfvis_nb.display.wire.drawn import drawn
-from tfvis_nb.display.wire.lane_order import order_lanes
 from tfvis_nb.reading.concat import joined
 from tfvis_nb.recording.assemble import on_the_clock, whole_steps
 from tfvis_nb.recording.merge import merged

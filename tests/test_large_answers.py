@@ -13,12 +13,12 @@ from tests.large_traces import decoded, layout_of, made_up
 from tests.real_traces import DATA
 from tests.wire_reader import read_container, texts
 from tfvis_nb import Trace, read_trace
+from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large import queries
 from tfvis_nb.display.large.queries import Windows
 from tfvis_nb.display.large.range_statistics import range_statistics
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.wire.categories import categorise
-from tfvis_nb.display.wire.lane_order import order_lanes
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, trace: Trace, **limits: int) -> Windows:

@@ -14,11 +14,11 @@ import pytest
 from tests.hostile_names import hostile_trace
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.dashboard.tabs import COMPARISON, TABS, tab, tab_names
 from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, UNITS, Column, key, table
 from tfvis_nb.display.dashboard.tabs.wording import activity_label, named
 from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
-from tfvis_nb.display.wire.lane_order import order_lanes
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 
 import tfvis_nb as tv
 from tfvis_nb import events
+from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.timeline.selection import checked_selection, selected_rows, selection_of
-from tfvis_nb.display.wire.lane_order import order_lanes
 
 ORIGIN = 1_700_000_000_000_000_000
 TABLE = events.build(

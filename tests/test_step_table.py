@@ -13,9 +13,9 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
+from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.wire.drawn import drawn, step_table
-from tfvis_nb.display.wire.lane_order import order_lanes
 
 KINDS = ("kernel", "kernel", "op", "memcpy", "collective", "host")
 Row = tuple[int, int, int, str, str, str]

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.real_traces import DATA, name_of, step_stats_files
 from tests.wire_reader import optional, read_container, read_drawn, signed, texts, wire_rows
 from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
-from tfvis_nb.display.wire.lane_order import order_lanes
 
 # The reader here is slow, and the largest files add nothing but length.
 RECORDED = [path for path in step_stats_files() if path.stat().st_size < 1_000_000]

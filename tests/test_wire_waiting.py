@@ -13,12 +13,12 @@ from tests.real_traces import DATA
 from tests.wire_reader import optional, read_container, signed
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.critical_path.backtrack import WAITS
+from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.search import find
 from tfvis_nb.display.pages.page import in_time_range
 from tfvis_nb.display.timeline.subset import keep_waits, part_of
 from tfvis_nb.display.wire.details import details
-from tfvis_nb.display.wire.lane_order import order_lanes
 
 SMALL = [
     "gpu_tf221_mlp.pb.xz",

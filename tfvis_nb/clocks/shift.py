@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb.analysis.dataflow.nested_lists import exploded, numbers
+from tfvis_nb.core.nested_lists import exploded, numbers
 
 
 def records_moved(nested: pa.Table | None, back_ns: np.ndarray) -> pa.Table | None:

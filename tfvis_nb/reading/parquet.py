@@ -21,8 +21,8 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import from_json, to_json
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.nested_columns import checked_nested
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.nested_types import checked_nested
 from tfvis_nb.reading.sources.damage import ends_early
 from tfvis_nb.reading.sources.unpacking import Allowance, inflate
 from tfvis_nb.reading.stepstats.wire_check import Data

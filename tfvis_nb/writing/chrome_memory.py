@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.analysis.dataflow.nested_lists import exploded, numbers, words
+from tfvis_nb.core.nested_lists import exploded, numbers, words
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.writing.chrome_rows import ChromeRows
 

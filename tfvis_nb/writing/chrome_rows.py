@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.display.wire.lane_order import order_lanes
+from tfvis_nb.analysis.events.lane_order import order_lanes
 
 _LARGEST = (1 << 31) - 1
 

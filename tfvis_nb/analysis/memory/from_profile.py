@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb.analysis.dataflow.nested_lists import coded
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
+from tfvis_nb.core.nested_lists import coded
 from tfvis_nb.events import MOST_IN_ALL
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from tfvis_nb.analysis.dataflow.nested_lists import exploded, numbers, words
+from tfvis_nb.core.nested_lists import exploded, numbers, words
 from tfvis_nb.events import MOST_IN_ALL
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.dataflow.nested_lists import coded
 from tfvis_nb.analysis.memory.from_profile import memory_events, profiled_allocations
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, recorded_allocations
 from tfvis_nb.analysis.memory.output_buffers import output_buffers
 from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.nested_lists import coded
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.dataflow.nested_lists import exploded, numbers, words
+from tfvis_nb.core.nested_lists import exploded, numbers, words
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

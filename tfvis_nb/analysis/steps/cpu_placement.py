@@ -11,7 +11,6 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
 from tfvis_nb.analysis.communication.communication import CALLS
-from tfvis_nb.analysis.dataflow.nested_lists import exploded, numbers, words
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators
 from tfvis_nb.analysis.events.location import SIDES, sides
 from tfvis_nb.analysis.steps.op_statistics import of_steps
@@ -19,6 +18,7 @@ from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, is_kind, spread
 from tfvis_nb.core.coverage import covered
 from tfvis_nb.core.intervals import union
+from tfvis_nb.core.nested_lists import exploded, numbers, words
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

@@ -12,11 +12,11 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.large.row_packing import pack_rows
 from tfvis_nb.display.wire.categories import categorise
 from tfvis_nb.display.wire.drawn import op_table, origin_ns, step_table, waits
-from tfvis_nb.display.wire.lane_order import LaneOrder
 from tfvis_nb.display.wire.string_table import number_texts
 
 
@@ -116,7 +116,7 @@ def lay_out(trace: Trace, lanes: LaneOrder) -> Layout:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.wire.lane_order import order_lanes
+    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
     >>> from tfvis_nb.display.large.layout import lay_out
     >>> trace = Trace(events.build({"start_ns": [3, 4, 9], "duration_ns": [5, 6, 1], "kind": ["op"] * 3}))
     >>> lay_out(trace, order_lanes(trace.events)).row.tolist()

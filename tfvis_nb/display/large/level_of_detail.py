@@ -78,7 +78,7 @@ def merge(layout: Layout, runs: Runs, shift: int) -> Entries:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.wire.lane_order import order_lanes
+    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
     >>> from tfvis_nb.display.large.layout import lay_out
     >>> from tfvis_nb.display.large.level_of_detail import everything, merge
     >>> columns = {"start_ns": [0, 2, 9, 40], "duration_ns": [1, 3, 20, 1], "kind": ["op"] * 4}

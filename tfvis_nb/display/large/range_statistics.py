@@ -38,7 +38,7 @@ def range_statistics(
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.wire.lane_order import order_lanes
+    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
     >>> from tfvis_nb.display.large.layout import lay_out
     >>> from tfvis_nb.display.large.range_statistics import range_statistics
     >>> columns = {"start_ns": [0, 2], "duration_ns": [10, 20], "op": ["A", "A"], "kind": ["op"] * 2}

@@ -53,7 +53,7 @@ def find(layout: Layout, text: str, step: int | None) -> Found:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.wire.lane_order import order_lanes
+    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
     >>> from tfvis_nb.display.large.layout import lay_out
     >>> from tfvis_nb.display.large.search import find
     >>> columns = {"start_ns": [0, 2], "duration_ns": [10, 900], "name": ["a/b", "c"], "kind": ["op"] * 2}

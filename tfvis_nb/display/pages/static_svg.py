@@ -6,12 +6,12 @@ import html
 
 import numpy as np
 
+from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.core.labels import duration_label, lane_label, printable
 from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.display.wire.drawn import origin_ns
-from tfvis_nb.display.wire.lane_order import LaneOrder, order_lanes
 
 _WIDTH, _LABELS, _ROW, _LEVELS = 760, 200, 16, 6
 _MOST_LANES = 24

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.queries import Answer, Windows
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
-from tfvis_nb.display.wire.lane_order import LaneOrder
 
 WHOLE_BYTES = 4_000_000
 """What is drawn is part of the widget's state when it is no larger: some notebooks save that state."""
@@ -74,7 +74,7 @@ class Delivery:
         --------
         >>> from tfvis_nb import Trace, events
         >>> from tfvis_nb.display.timeline.delivery import Delivery
-        >>> from tfvis_nb.display.wire.lane_order import order_lanes
+        >>> from tfvis_nb.analysis.events.lane_order import order_lanes
         >>> trace = Trace(events.build({"start_ns": [1], "duration_ns": [2], "kind": ["op"]}))
         >>> delivery = Delivery(trace, order_lanes(trace.events), "")
         >>> [said for said, _ in delivery.chunks("details")]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.display.wire.drawn import origin_ns
-from tfvis_nb.display.wire.lane_order import LaneOrder
 from tfvis_nb.events import COLUMNS
 
 Selection = dict[str, Any]
@@ -45,7 +45,7 @@ def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection |
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb.display.wire.lane_order import order_lanes
+    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
     >>> from tfvis_nb.display.timeline.selection import selected_rows
     >>> table = events.build({"start_ns": [100, 200], "duration_ns": [20, 20]})
     >>> everywhere = {"start": 110, "end": 150, "lanes": None, "step": None}

@@ -13,10 +13,10 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.dataflow.edges import KINDS as EDGE_KINDS
+from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import Column, pack
 from tfvis_nb.display.wire.drawn import VERSION
-from tfvis_nb.display.wire.lane_order import LaneOrder, order_lanes
 from tfvis_nb.display.wire.lane_times import optional_column, signed_column
 from tfvis_nb.display.wire.memory import memory_tracks, name_columns
 from tfvis_nb.display.wire.nested import NestedRows, nested_rows, shape_texts

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.device_work import device_work
+from tfvis_nb.analysis.events.lane_order import MOST_LANES, LaneOrder, distinct_places, order_lanes
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.display.wire.container import Column, pack
-from tfvis_nb.display.wire.lane_order import MOST_LANES, LaneOrder, distinct_places, order_lanes
 from tfvis_nb.display.wire.lane_times import lane_times, length_column, signed_column
 from tfvis_nb.display.wire.scoped_names import scoped_names
 

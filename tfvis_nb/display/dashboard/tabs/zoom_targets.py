@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.display.wire.lane_order import order_lanes
+from tfvis_nb.analysis.events.lane_order import order_lanes
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

@@ -16,7 +16,7 @@ def exploded(lists: pa.Array) -> tuple[np.ndarray, pa.Array]:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from tfvis_nb.analysis.dataflow.nested_lists import exploded
+    >>> from tfvis_nb.core.nested_lists import exploded
     >>> which, items = exploded(pa.array([[7, 8], None, [9]]))
     >>> which.tolist(), items.to_pylist()
     ([0, 0, 2], [7, 8, 9])
@@ -31,7 +31,7 @@ def numbers(structs: pa.Array, name: str) -> np.ndarray:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from tfvis_nb.analysis.dataflow.nested_lists import numbers
+    >>> from tfvis_nb.core.nested_lists import numbers
     >>> structs = pa.array([{"slot": 3}, {"slot": None}])
     >>> numbers(structs, "slot").tolist(), numbers(structs, "ptr").tolist()
     ([3, 0], [0, 0])
@@ -48,7 +48,7 @@ def words(structs: pa.Array, name: str) -> pd.Categorical:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from tfvis_nb.analysis.dataflow.nested_lists import words
+    >>> from tfvis_nb.core.nested_lists import words
     >>> words(pa.array([{"allocator": "cpu"}, {"allocator": None}]), "allocator").tolist()
     ['cpu', '']
     """
@@ -64,7 +64,7 @@ def coded(codes: np.ndarray, texts: list[str]) -> pd.Categorical:
     Examples
     --------
     >>> import numpy as np
-    >>> from tfvis_nb.analysis.dataflow.nested_lists import coded
+    >>> from tfvis_nb.core.nested_lists import coded
     >>> coded(np.array([1, 0, 1]), ["cpu", "GPU_0_bfc"]).tolist()
     ['GPU_0_bfc', 'cpu', 'GPU_0_bfc']
     """

@@ -108,7 +108,7 @@ def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrde
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb.display.wire.lane_order import order_lanes
+    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
     >>> table = events.build({"start_ns": [0, 1], "duration_ns": [1, 1],
     ...                       "lane": ["recv", "stream:13"]})
     >>> order_lanes(table).table["lane"].tolist()
@@ -157,7 +157,7 @@ def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Examples
     --------
     >>> import numpy as np
-    >>> from tfvis_nb.display.wire.lane_order import distinct_places
+    >>> from tfvis_nb.analysis.events.lane_order import distinct_places
     >>> [array.tolist() for array in distinct_places(np.array([7, 5, 7]))]
     [[5, 7], [1, 0, 1]]
     """

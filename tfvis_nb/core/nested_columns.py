@@ -29,7 +29,7 @@ def checked_nested(table: pa.Table) -> pa.Table:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from tfvis_nb.reading.nested_types import checked_nested
+    >>> from tfvis_nb.core.nested_columns import checked_nested
     >>> checked_nested(pa.table({"launch": [1, None]})).num_rows
     2
     >>> checked_nested(pa.table({"launch": ["a"]}))
