@@ -22,7 +22,8 @@ from tfvis_nb.display.pages.page import in_time_range
 from tfvis_nb.display.timeline.gap_compression import closer
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.concat import joined
-from tfvis_nb.recording.assemble import on_the_clock, whole_steps
+from tfvis_nb.reading.xspace.epoch import on_the_clock
+from tfvis_nb.recording.assemble import whole_steps
 from tfvis_nb.recording.merge import merged
 
 FIRST, SECOND, THIRD = (f"/job:worker/replica:0/task:{number}" for number in range(3))

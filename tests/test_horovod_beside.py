@@ -19,8 +19,8 @@ from tests.wire_reader import read_drawn
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.communication.collective_arrivals import late_ranks
 from tfvis_nb.analysis.communication.communication import communication
-from tfvis_nb.analysis.dataflow.horovod_phases import horovod_device
 from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.core.devices import horovod_device
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.horovod.timeline import LANES
 from tfvis_nb.session.file.counters import Counts

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from tfvis_nb import Trace, events
-from tfvis_nb.recording.assemble import EPOCH_TAKEN, on_the_clock, whole_steps
+from tfvis_nb.reading.xspace.epoch import EPOCH_TAKEN, NO_EPOCH, on_the_clock
+from tfvis_nb.recording.assemble import whole_steps
 from tfvis_nb.recording.merge import merged
 from tfvis_nb.recording.recorded_trace import title_of
 
@@ -122,8 +123,6 @@ def test_where_no_step_is_known_everything_is_shown() -> None:
 
 
 def test_a_profile_that_does_not_know_its_epoch_gets_the_recorders() -> None:
-    from tfvis_nb.reading.xspace.table import NO_EPOCH
-
     profile = trace(
         [
             {"name": "op", "start_ns": 5, "scheduled_ns": 3},

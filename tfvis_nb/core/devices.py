@@ -22,6 +22,12 @@ _GPU_CONTEXT = re.compile(
 )
 _HOST = re.compile(_TASK + r"?/host:CPU")
 
+HOROVOD_OF_NO_TASK = "Horovod"
+"""The device of a Horovod timeline of which no task is known."""
+
+HOROVOD = re.compile(r"(?:^|/device:)Horovod$")
+"""Matches the devices of Horovod timelines, and no others."""
+
 
 class Place(NamedTuple):
     """Where the rows of one device string belong.
@@ -66,6 +72,18 @@ def task_of(device: str) -> str:
     """
     match = re.match(_TASK, device)
     return match["task"] if match else ""
+
+
+def horovod_device(task: str) -> str:
+    """Return the device that has the rows of Horovod's timeline of a task.
+
+    Examples
+    --------
+    >>> from tfvis_nb.core.devices import horovod_device
+    >>> horovod_device("/job:worker/replica:0/task:0"), horovod_device("")
+    ('/job:worker/replica:0/task:0/device:Horovod', 'Horovod')
+    """
+    return f"{task}/device:Horovod" if task else HOROVOD_OF_NO_TASK
 
 
 def place(device: str) -> Place:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tfvis_nb.analysis.dataflow.recorded_links import LINKING
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
     Fits = Callable[[pa.DataType], bool]
+
+LINKS = ("launch", "produced", "consumed")
+"""Nested columns whose equal numbers link events; see `tfvis_nb.analysis.dataflow.recorded_links`."""
+LINKING = (*LINKS, "instance")
+"""The same, and the number that a collective has on all ranks."""
 
 
 def checked_nested(table: pa.Table) -> pa.Table:

@@ -51,11 +51,18 @@ class Trace:
         its times as they stand in the table may be ahead of the first task's; infinite where nothing
         bounds them. The first entry is that first task, with (0, 0).
 
+    Attributes
+    ----------
+    profiles
+        The serialised ``XSpace`` of each profile, where the recorder kept it; not a parameter.
+
     Raises
     ------
     TypeError, ValueError
         If a part is not what it has to be, or does not fit the event table.
     """
+
+    profiles: Sequence[bytes] = ()
 
     def __init__(
         self,

@@ -9,21 +9,13 @@ import pandas as pd
 
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import EmptyTraceError, read_trace
-from tfvis_nb.reading.xspace.table import NO_EPOCH, OF_NO_STEP
+from tfvis_nb.reading.xspace.epoch import on_the_clock
+from tfvis_nb.reading.xspace.table import OF_NO_STEP
 from tfvis_nb.recording.merge import merged
 from tfvis_nb.recording.profiler.capture import XSpace
 from tfvis_nb.recording.profiler.function_graphs import graphs_of_steps
 from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.sessions.runs import Run
-
-EARLIEST_NS = 10**17
-"""In 1973. Times before are not counted from the epoch but from the start of the profile."""
-
-EPOCH_TAKEN = (
-    "this TensorFlow does not say when a profile started: its times may be some 50 us off those of sessions"
-)
-
-TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 
 
 def assembled(runs: Sequence[Run], profiles: ProfileTracer, *, steps: bool) -> Trace | None:
@@ -63,31 +55,6 @@ def _profile(profile: XSpace, graphs: Sequence[bytes]) -> Trace | None:
     if graphs:
         trace.graphs = graphs_of_steps(trace.events, graphs)
     return trace
-
-
-def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
-    """Count the times of a trace from the epoch, if they are counted from its own start.
-
-    Parameters
-    ----------
-    trace
-        A profile.
-    epoch_ns
-        When it started.
-    """
-    table = trace.events
-    if not len(table) or int(table["start_ns"].max()) >= EARLIEST_NS:
-        return trace
-    return Trace(
-        table.assign(**{name: table[name] + epoch_ns for name in TIMES}),
-        nested=trace.nested,
-        graphs=trace.graphs,
-        notes=[EPOCH_TAKEN if note == NO_EPOCH else note for note in trace.notes],
-        sources=trace.sources,
-        title=trace.title,
-        step_labels=trace.step_labels,
-        clock_bounds=trace.clock_bounds,
-    )
 
 
 def whole_steps(trace: Trace) -> Trace:

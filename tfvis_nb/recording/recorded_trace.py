@@ -39,7 +39,7 @@ class RecordedTrace(Trace):
     def __init__(self) -> None:
         # The Trace's own __init__ is for `fill`: there is no event table yet.
         self._missing = "is there when the `with tfvis_nb.trace()` block has ended"
-        self.profiles: list[bytes] = []
+        self.profiles = []
 
     @property
     def ready(self) -> bool:

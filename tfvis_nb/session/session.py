@@ -118,7 +118,7 @@ class SavedSession:
             If it is no number.
         """
         from tfvis_nb.reading import read_trace
-        from tfvis_nb.recording.assemble import on_the_clock
+        from tfvis_nb.reading.xspace.epoch import on_the_clock
 
         query = (
             "SELECT data, size, format, epoch_ns, label, run, note FROM traces"

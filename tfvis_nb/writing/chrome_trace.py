@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.critical_path.device import STREAM
-from tfvis_nb.analysis.dataflow.recorded_links import LINKING, link_numbers
+from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
 from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.nested_columns import LINKING
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.writing.chrome_memory import memory_counters
 from tfvis_nb.writing.chrome_rows import ChromeRows, place_rows

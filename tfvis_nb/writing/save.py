@@ -8,7 +8,6 @@ from pathlib import Path
 from tfvis_nb.core.options import near
 from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.recording.recorded_trace import RecordedTrace
 
 SUFFIXES = {
     ".html": "the timeline, in one page that opens offline",
@@ -95,14 +94,13 @@ def save(trace: Trace, path: Path) -> list[Path]:
 
 
 def _save_messages(trace: Trace, path: Path) -> list[Path]:
-    profiles = trace.profiles if isinstance(trace, RecordedTrace) else []
-    if not trace.sources and not profiles:
+    if not trace.sources and not trace.profiles:
         raise ValueError(
             f"cannot write {str(path)!r}: only a trace recorded here has TensorFlow's messages to write"
         )
     stem = path.name[: -len(path.suffix)].removesuffix(PROFILE)
     written = _numbered(path.with_name(stem), ".step", path.suffix, trace.sources)
-    return written + _numbered(path.with_name(stem), ".part", PROFILE + path.suffix, profiles)
+    return written + _numbered(path.with_name(stem), ".part", PROFILE + path.suffix, trace.profiles)
 
 
 def _numbered(base: Path, number: str, suffix: str, messages: Sequence[bytes]) -> list[Path]:

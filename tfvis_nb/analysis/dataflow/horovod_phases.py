@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.core.categories import containing
-
-UNKNOWN_RANK = "Horovod"
-"""The device of a Horovod timeline of which no task is known."""
-
-DEVICE = re.compile(r"(?:^|/device:)Horovod$")
-"""Matches the devices of such rows, and no others."""
+from tfvis_nb.core.devices import HOROVOD
 
 LAUNCHED, AWAITED = 0, 1
 """What an edge is: an op handed over its tensor, or a phase could not begin without it."""
-
-
-def horovod_device(task: str) -> str:
-    """Return the device that has the rows of Horovod's timeline of a task.
-
-    Examples
-    --------
-    >>> from tfvis_nb.analysis.dataflow.horovod_phases import horovod_device
-    >>> horovod_device("/job:worker/replica:0/task:0"), horovod_device("")
-    ('/job:worker/replica:0/task:0/device:Horovod', 'Horovod')
-    """
-    return f"{task}/device:Horovod" if task else UNKNOWN_RANK
 
 
 def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -52,7 +33,8 @@ def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarra
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.dataflow.horovod_phases import horovod_device, phase_edges
+    >>> from tfvis_nb.analysis.dataflow.horovod_phases import phase_edges
+    >>> from tfvis_nb.core.devices import horovod_device
     >>> task = "/job:worker/replica:0/task:0"
     >>> table = events.build({
     ...     "start_ns": [0, 10], "duration_ns": [100, 80], "kind": ["collective", "sync"],
@@ -63,7 +45,7 @@ def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarra
     [[0], [1], [0]]
     """
     none = np.zeros(0, np.int64)
-    is_phase = containing(events["device"], DEVICE)
+    is_phase = containing(events["device"], HOROVOD)
     if not is_phase.any():
         return none, none, none
     lane = events["lane"].astype(object).to_numpy()

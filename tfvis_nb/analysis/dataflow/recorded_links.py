@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.core.nested_columns import LINKS
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from tfvis_nb.core.trace import Trace
-
-LINKS = ("launch", "produced", "consumed")
-"""Nested columns whose equal numbers link events; see `recorded_links`."""
-LINKING = (*LINKS, "instance")
-"""The same, and the number that a collective has on all ranks."""
 
 
 def recorded_links(trace: Trace) -> pd.DataFrame:

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.communication.communication import WAITING
-from tfvis_nb.analysis.dataflow.horovod_phases import DEVICE as HOROVOD
 from tfvis_nb.core.categories import beginning, containing, is_kind, spread
+from tfvis_nb.core.devices import HOROVOD
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

@@ -42,9 +42,6 @@ _LANES = tuple(
 )
 # What CUPTI keeps of its own threads says nothing of the step.
 _LAST = "Host Threads/"
-MOST_LANES = 2**16
-"""Of a timeline: the front end holds the lane of an event in two bytes."""
-
 
 Key = tuple[int, list[tuple[int, int, str]]]
 

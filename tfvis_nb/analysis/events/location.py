@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.dataflow.horovod_phases import DEVICE as HOROVOD
 from tfvis_nb.analysis.events.activity import accelerators, repeats
 from tfvis_nb.core.categories import beginning, containing, is_kind
+from tfvis_nb.core.devices import HOROVOD
 
 SIDES = ("device", "host", "network", "repeated")
 """Every side; see `sides`."""

@@ -11,13 +11,13 @@ from tfvis_nb.analysis._validate import checked
 from tfvis_nb.analysis.critical_path.backtrack import WAITS, Pieces
 from tfvis_nb.analysis.critical_path.critical_path import final_events
 from tfvis_nb.analysis.critical_path.dependencies import LONG_SLEEP
-from tfvis_nb.analysis.dataflow.horovod_phases import DEVICE as HOROVOD
 from tfvis_nb.analysis.events.activity import ACTIVITIES, COPY_DONE, NUMBER, accelerators
 from tfvis_nb.analysis.events.step_devices import StepDevices
 from tfvis_nb.analysis.steps.utilisation import ran_on_device
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, containing
 from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.intervals import union
 
 if TYPE_CHECKING:

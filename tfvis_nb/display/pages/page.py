@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.analysis.events.lane_order import MOST_LANES, order_lanes
+from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.labels import duration_label, one_line, printable
 from tfvis_nb.core.options import check_title, refuse_unknown
 from tfvis_nb.core.trace import Trace
@@ -19,6 +19,7 @@ from tfvis_nb.display.timeline.gap_compression import closer, shown_range
 from tfvis_nb.display.timeline.selection import checked_range, selection_of
 from tfvis_nb.display.timeline.subset import in_range, keep_memory, keep_waits, part_of
 from tfvis_nb.display.wire.details import details as write_details
+from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.display.wire.drawn import drawn as write_drawn
 
 _STATIC = Path(__file__).parents[2] / "static"

@@ -11,7 +11,7 @@ import anywidget
 import pandas as pd
 import traitlets
 
-from tfvis_nb.analysis.events.lane_order import MOST_LANES, order_lanes
+from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, refuse_unknown
 from tfvis_nb.core.output_path import writable
@@ -33,6 +33,7 @@ from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.timeline.gap_compression import closer, shown_range
 from tfvis_nb.display.timeline.selection import checked_selection, selected_rows, selection_of
+from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
 

@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.dataflow.horovod_phases import DEVICE
 from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE
 from tfvis_nb.core.categories import containing, is_kind, spread
+from tfvis_nb.core.devices import HOROVOD
 
 CATEGORIES = (
     "op",
@@ -74,6 +74,6 @@ def categorise(events: pd.DataFrame) -> np.ndarray:
     is_input = containing(events["op"], INPUT_WAIT) | containing(events["op"], PIPELINE)
     category[on_host & is_input] = number["input"]
     # Rows of kind host that repeat the ranks' collectives: in no sum, but to the eye they communicate.
-    repeats = is_kind(events, "host") & containing(events["device"], DEVICE)
+    repeats = is_kind(events, "host") & containing(events["device"], HOROVOD)
     category[repeats & containing(events["op"], _BETWEEN_RANKS)] = number["collective"]
     return category

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.device_work import device_work
-from tfvis_nb.analysis.events.lane_order import MOST_LANES, LaneOrder, distinct_places, order_lanes
+from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, order_lanes
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
@@ -23,6 +23,9 @@ from tfvis_nb.display.wire.lane_times import lane_times, length_column, signed_c
 from tfvis_nb.display.wire.scoped_names import scoped_names
 
 VERSION = 1
+
+MOST_LANES = 2**16
+"""Of a timeline: the front end holds the lane of an event in two bytes."""
 
 _DRAWN = ["step", "device", "lane", "kind", "name", "op", "start_ns", "duration_ns"]
 

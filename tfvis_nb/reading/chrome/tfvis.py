@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis.dataflow.recorded_links import LINKING
 from tfvis_nb.core.clock_bounds import from_json
+from tfvis_nb.core.nested_columns import LINKING
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.chrome.slices import Bars, Columns

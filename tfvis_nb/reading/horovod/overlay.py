@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis.dataflow.horovod_phases import UNKNOWN_RANK, horovod_device
+from tfvis_nb.core.devices import HOROVOD_OF_NO_TASK, horovod_device
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.table import EPOCH
 from tfvis_nb.reading.concat import laid_together
@@ -44,7 +44,7 @@ def is_horovod_timeline(trace: Trace) -> bool:
     events = trace.events
     return bool(
         len(events)
-        and set(events["device"].unique()) == {UNKNOWN_RANK}
+        and set(events["device"].unique()) == {HOROVOD_OF_NO_TASK}
         and set(events["task"].unique()) == {""}
         and set(events["lane"].unique()) <= set(LANES)
     )

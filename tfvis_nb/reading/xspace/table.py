@@ -14,6 +14,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.columns import Vocabulary, nullable
 from tfvis_nb.reading.stepstats.timestamps import ABSURD
 from tfvis_nb.reading.xspace.eager import name_eager_ops
+from tfvis_nb.reading.xspace.epoch import EARLIEST_NS, NO_EPOCH
 from tfvis_nb.reading.xspace.events import Line
 from tfvis_nb.reading.xspace.lanes import thread_lanes
 from tfvis_nb.reading.xspace.links import Links
@@ -26,12 +27,8 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 16
 
-NO_EPOCH = "times count from the start of the profile: this file does not say when that was"
 OF_NO_STEP = "events are of no step"
-"""Notes, which a recorder that knows better takes back."""
-
-_EPOCH = 100_000_000_000_000_000
-"""1973 in epoch ns: a profile's own clock begins near 0."""
+"""A note, which a recorder that knows better takes back."""
 
 
 @dataclass
@@ -133,7 +130,7 @@ def _usable(start: np.ndarray, duration: np.ndarray, notes: list[str]) -> np.nda
 def _times(
     links: Links, start: np.ndarray, duration: np.ndarray, order: np.ndarray, began: int, notes: list[str]
 ) -> dict[str, Any]:
-    absolute = int(start.min()) > _EPOCH
+    absolute = int(start.min()) > EARLIEST_NS
     base = 0 if absolute else began
     if not base and not absolute:
         notes.append(NO_EPOCH)

@@ -1,0 +1,42 @@
+"""Times of a profile whose file does not say when it started, counted from the epoch."""
+
+from __future__ import annotations
+
+from tfvis_nb.core.trace import Trace
+
+EARLIEST_NS = 10**17
+"""In 1973. Times before are not counted from the epoch but from the start of the profile."""
+
+NO_EPOCH = "times count from the start of the profile: this file does not say when that was"
+"""A note, which `on_the_clock` replaces."""
+
+EPOCH_TAKEN = (
+    "this TensorFlow does not say when a profile started: its times may be some 50 us off those of sessions"
+)
+
+_TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
+
+
+def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
+    """Count the times of a trace from the epoch, if they are counted from its own start.
+
+    Parameters
+    ----------
+    trace
+        A profile.
+    epoch_ns
+        When it started.
+    """
+    table = trace.events
+    if not len(table) or int(table["start_ns"].max()) >= EARLIEST_NS:
+        return trace
+    return Trace(
+        table.assign(**{name: table[name] + epoch_ns for name in _TIMES}),
+        nested=trace.nested,
+        graphs=trace.graphs,
+        notes=[EPOCH_TAKEN if note == NO_EPOCH else note for note in trace.notes],
+        sources=trace.sources,
+        title=trace.title,
+        step_labels=trace.step_labels,
+        clock_bounds=trace.clock_bounds,
+    )
