@@ -50,6 +50,7 @@ lint: $(INSTALLED) $(VIEW)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 	npx --no-install tsc --noEmit
 	npx --no-install biome check --error-on-warnings .
 
