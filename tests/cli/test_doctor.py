@@ -105,7 +105,12 @@ def test_a_gpu_that_works() -> None:
             "E cupti_tracer: odd",
             "recording.gpu.probe",
         ),
-        ({"events": 0, "log": "a\nb: broken\n"}, "recording", "exit code 0: b: broken", "recording.gpu.probe"),
+        (
+            {"events": 0, "log": "a\nb: broken\n"},
+            "recording",
+            "exit code 0: b: broken",
+            "recording.gpu.probe",
+        ),
         ({"events": 0, "code": -11}, "recording", "ended by signal 11", "recording.gpu.probe"),
         ({"events": 0, "code": None}, "recording", "did not end in time", "recording.gpu.probe"),
     ],
