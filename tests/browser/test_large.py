@@ -41,7 +41,7 @@ table = events.build({{
     "bytes": number,
 }})
 trace = tv.Trace(table, title="large")
-windows.OUTLINE_BUCKETS, windows.MOST_ENTRIES, windows.MOST_EXACT = 64, 800, 300
+queries.OUTLINE_BUCKETS, queries.MOST_ENTRIES, queries.MOST_EXACT = 64, 800, 300
 """
 IN_CHUNKS = "delivery.WHOLE_BYTES, delivery.CHUNK_BYTES = 2000, 20_000"
 IN_WINDOWS = "delivery.MOST_HELD = 5000"

@@ -144,7 +144,7 @@ def test_the_notebook_shows_it_too(notebook: OpenNotebook, trace: Trace) -> None
 
 
 def test_of_a_trace_too_large_to_hold_the_kernel_is_asked(notebook: OpenNotebook, trace: Trace) -> None:
-    book = notebook([f"from tfvis_nb.display import delivery\ndelivery.MOST_HELD = 10\n{SHOW}"])
+    book = notebook([f"from tfvis_nb.display.timeline import delivery\ndelivery.MOST_HELD = 10\n{SHOW}"])
     book.run_all()
     timeline = book.timeline(0)
     label(timeline, "mklcpu").click()

@@ -64,7 +64,7 @@ def test_the_library_beside_tensorflow(machine: Path) -> None:
     (folder / "empty.c").write_text("int nothing;")
     library = folder / "libcupti.so.98"
     subprocess.run(["cc", "-shared", "-o", library, folder / "empty.c"], check=True)
-    code = f"import sys; sys.path.insert(0, {str(machine)!r})\nfrom tfvis_nb.recording import cupti\n"
+    code = f"import sys; sys.path.insert(0, {str(machine)!r})\nfrom tfvis_nb.recording.gpu import cupti\n"
     code += "print(*cupti.library('98'))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(library)
