@@ -141,14 +141,15 @@ def test_the_cookie_is_for_the_page_alone(server: MonitorServer) -> None:
         assert ask(server, "/", token="", Cookie=wrong).status == 401
 
 
-def test_nothing_of_one_start_is_good_for_the_next(path: Path) -> None:
-    server = MonitorServer(path, token=TOKEN)
-    with server:
+def test_a_page_outlives_a_start_with_the_same_token_alone(path: Path) -> None:
+    with MonitorServer(path, token=TOKEN) as server:
         entered = enter(server)
-    with server:
-        assert ask(server, "/api/state", token=key_of(entered)).status == 403
-        assert ask(server, "/", token="", Cookie=cookie_of(entered)).status == 401
-        assert ask(server, "/api/state", token=TOKEN).status == 200
+    with MonitorServer(path, port=server.port, token=TOKEN) as again:
+        assert ask(again, "/api/state", token=key_of(entered)).status == 200
+        assert ask(again, "/", token="", Cookie=cookie_of(entered)).status == 200
+    with MonitorServer(path, port=server.port) as other:
+        assert ask(other, "/api/state", token=key_of(entered)).status == 403
+        assert ask(other, "/", token="", Cookie=cookie_of(entered)).status == 401
 
 
 def test_a_link_on_another_page_is_followed(server: MonitorServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 import ipaddress
 import re
@@ -107,8 +108,13 @@ class Access:
         # Cookies belong to a host, not to a port: the name tells servers apart. Whoever else serves on this
         # host is sent the value, so it opens the page, but nothing of the session: that takes the key.
         self._cookie_name = f"tfvis-nb-{port}"
-        self._cookie = secrets.token_urlsafe(32)
-        self.key = secrets.token_urlsafe(32)
+        # Made from the token: an open page goes on when the server starts again with the same one.
+        self._cookie = self._derived(f"cookie {port}")
+        self.key = self._derived(f"key {port}")
+
+    def _derived(self, purpose: str) -> str:
+        digest = hmac.digest(self._token, purpose.encode(), "sha256")
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
     def check_place(self, request: HTTPServerRequest) -> None:
         """Refuse what another site's page asks, or a page under a name that is not this machine's.
