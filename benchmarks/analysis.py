@@ -24,6 +24,7 @@ from tfvis_nb.analysis.communication.slowest_transfers import slowest_edges
 from tfvis_nb.analysis.communication.stragglers import stragglers
 from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
 from tfvis_nb.analysis.critical_path.critical_path import path_lengths
+from tfvis_nb.analysis.events.activity import activity
 from tfvis_nb.analysis.idle.launch_bound import launch_bound, launch_stretches
 from tfvis_nb.analysis.idle.launch_gaps import launch_gaps
 from tfvis_nb.analysis.memory.curve import memory_peaks
@@ -36,7 +37,7 @@ from tfvis_nb.analysis.steps.slow_steps import slow_steps
 from tfvis_nb.display.dashboard.tabs import tab, tab_names
 
 ANALYSES: dict[str, Callable[[Trace], object]] = {
-    "activities": lambda trace: trace.activity,
+    "activities": activity,
     "steps": lambda trace: trace.steps,
     "breakdown": lambda trace: trace.breakdown,
     "utilisation": lambda trace: trace.utilisation,

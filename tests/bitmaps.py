@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from tfvis_nb import Trace
-from tfvis_nb.analysis.events.activity import ACTIVITIES, BY_TIME
+from tfvis_nb.analysis.events.activity import ACTIVITIES, BY_TIME, activity
 
 Interval = tuple[int, int]
 
@@ -44,7 +44,7 @@ def counted(trace: Trace) -> Iterator[tuple[int, int, Interval]]:
         end = start + duration
         if step >= 0:
             yield event, step, (start, end)
-        elif ACTIVITIES[trace.activity[event]] in BY_TIME:
+        elif ACTIVITIES[activity(trace)[event]] in BY_TIME:
             for place, (number, (first, last)) in enumerate(steps):
                 until = min([last, *(later[1][0] for later in steps[place + 1 : place + 2])])
                 if max(start, first) < min(end, until):

@@ -181,7 +181,7 @@ def test_a_step_has_no_activity_twice_by_its_markers(name: str) -> None:
     label = trace.events["name"].isin({text.rsplit(" ", 1)[0] for text in trace.step_labels.values()})
     marked = (label & (trace.events["kind"] == "host") & (trace.events["step"] >= 0)).to_numpy()
     assert marked.sum() >= len(trace.step_labels)
-    assert set(trace.activity[marked]) == {NUMBER["none"]}
+    assert set(activity(trace)[marked]) == {NUMBER["none"]}
 
 
 @pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")

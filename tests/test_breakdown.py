@@ -14,7 +14,7 @@ import tfvis_nb as tv
 from tests.bitmaps import counted, painted, windows
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.events.activity import ACTIVITIES
+from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.metrics import MODULES, definitions
 from tfvis_nb.analysis.steps.breakdown import FIGURES, PARTS, activity_times, breakdown
 from tfvis_nb.analysis.unavailable import why_not
@@ -54,7 +54,7 @@ def expected(trace: Trace) -> dict[tuple[int, str, str], list[int]]:
     for event, step, interval in counted(trace):
         for where in {"", device[event]}:
             place = layers.setdefault((step, task[event], where), {})
-            place.setdefault(int(trace.activity[event]), []).append(interval)
+            place.setdefault(int(activity(trace)[event]), []).append(interval)
     window = windows(trace)
     return {
         key: painted(window[key[0]], [found.get(number, []) for number in range(1, len(ACTIVITIES))]).tolist()

@@ -16,6 +16,7 @@ from tfvis_nb.analysis.communication.communication import communication
 from tfvis_nb.analysis.communication.efficiency import scheduling_efficiency
 from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
 from tfvis_nb.analysis.events.activity import ACTIVITIES
+from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.idle.launch_bound import PARTS as LAUNCH_PARTS
 from tfvis_nb.analysis.idle.launch_bound import launch_bound
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
@@ -144,7 +145,7 @@ def test_causes_of_gaps_are_the_idle_time(trace: Trace) -> None:
     # A CPU beside an accelerator has no gaps.
     of_gpu = idle.index.get_level_values("device").astype(str).str.contains(":GPU:")
     assert set(idle[of_gpu & (idle > 0)].index) <= set(own.index)
-    here = trace.step_devices
+    here = step_devices(trace)
     if here is not None:
         ran = ran_on_device(trace, here)
         numbers = here.table.reset_index(names="place")

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.events.activity import ACTIVITIES
+from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.compare import compare_activities
 from tfvis_nb.analysis.steps.slow_steps import SLOW, median_step, slow_steps
 from tfvis_nb.analysis.unavailable import why_not
@@ -45,12 +46,12 @@ def trace_of(rows: list[dict[str, Any]]) -> Trace:
 
 def own_times(trace: Trace, step: int) -> dict[tuple[str, str], int]:
     """Return the self time of each op type and kind in a step, of what works."""
-    own, is_known = trace.self_times
+    own, is_known = self_times_of(trace)
     repeated = sides(trace.events) == SIDES.index("repeated")
     found: dict[tuple[str, str], int] = {}
     rows: list[dict[Any, Any]] = trace.events.to_dict("records")
     for event, row in enumerate(rows):
-        works = ACTIVITIES[trace.activity[event]] not in ("none", "runtime")
+        works = ACTIVITIES[activity(trace)[event]] not in ("none", "runtime")
         if row["step"] == step and works and is_known[event] and not repeated[event]:
             key = row["op"], row["kind"]
             found[key] = found.get(key, 0) + int(own[event])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 
 import tfvis_nb as tv
 from tfvis_nb import events
+from tfvis_nb.analysis.events.activity import activity
 
 
 def table() -> pd.DataFrame:
@@ -42,6 +44,13 @@ def test_derived_tables_are_made_once() -> None:
     assert trace.lanes is trace.lanes
     assert trace.edges is trace.edges
     assert trace.transfers is trace.transfers
+
+
+def test_a_trace_with_kept_results_is_pickled() -> None:
+    trace = tv.Trace(table())
+    found = activity(trace)
+    assert activity(trace) is found
+    assert activity(pickle.loads(pickle.dumps(trace))).tolist() == found.tolist()
 
 
 def test_an_empty_trace_has_empty_tables() -> None:

@@ -14,7 +14,7 @@ import tfvis_nb as tv
 from tests.bitmaps import counted, painted, windows
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.events.activity import ACTIVITIES
+from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.steps.utilisation import FIGURES, utilisation
 from tfvis_nb.analysis.unavailable import why_not
 
@@ -46,11 +46,11 @@ def expected(trace: Trace) -> dict[tuple[int, str], dict[str, float | None]]:
     for event, step, (start, end) in counted(trace):
         row = rows[event]
         mine = found.setdefault((step, row["device"]), [])
-        activity = ACTIVITIES[trace.activity[event]]
+        doing = ACTIVITIES[activity(trace)[event]]
         if "GPU" in row["device"]:
-            ran = activity in ON_GPU and row["lane"] not in ("ops", "collective", "recv")
+            ran = doing in ON_GPU and row["lane"] not in ("ops", "collective", "recv")
         else:
-            ran = activity in ON_CPU or (activity == "preprocessing" and row["kind"] == "op")
+            ran = doing in ON_CPU or (doing == "preprocessing" and row["kind"] == "op")
         if ran:
             mine.append((row, start, end))
     told = {}

@@ -5,12 +5,11 @@ Everything else in the package takes a `Trace` or returns one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
@@ -20,9 +19,9 @@ from tfvis_nb.core.options import check_title
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tfvis_nb.analysis.critical_path.backtrack import Walks
-    from tfvis_nb.analysis.events.step_devices import StepDevices
     from tfvis_nb.display.charts import Charts
+
+_Result = TypeVar("_Result")
 
 
 class Trace:
@@ -119,30 +118,6 @@ class Trace:
         return arrivals(self.events)
 
     @cached_property
-    def activity(self) -> np.ndarray:
-        """What each event is to its step, uint8; see `tfvis_nb.analysis.events.activity.activity`."""
-        from tfvis_nb.analysis.events.activity import activity
-
-        return activity(self)
-
-    @cached_property
-    def step_devices(self) -> StepDevices | None:
-        """What is on which device in which step; see `tfvis_nb.analysis.events.step_devices.step_devices`."""
-        from tfvis_nb.analysis.events.step_devices import step_devices
-
-        return step_devices(self)
-
-    @cached_property
-    def self_times(self) -> tuple[np.ndarray, np.ndarray]:
-        """How long each event ran by itself (int64 ns), and where that is known (bool).
-
-        See `tfvis_nb.analysis.events.nesting.self_times`.
-        """
-        from tfvis_nb.analysis.events.nesting import self_times
-
-        return self_times(self.events)
-
-    @cached_property
     def breakdown(self) -> pd.DataFrame:
         """Where the time of each step went; see `tfvis_nb.analysis.steps.breakdown.breakdown`."""
         from tfvis_nb.analysis.steps.breakdown import breakdown
@@ -190,13 +165,6 @@ class Trace:
         from tfvis_nb.display.charts import Charts
 
         return Charts(self)
-
-    @cached_property
-    def walks(self) -> Walks:
-        """What every event had to wait for; see `tfvis_nb.analysis.critical_path.backtrack.Walks`."""
-        from tfvis_nb.analysis.critical_path.backtrack import Walks
-
-        return Walks(self)
 
     @cached_property
     def critical_path(self) -> pd.DataFrame:
@@ -352,3 +320,31 @@ class Trace:
         from tfvis_nb.display.pages.static_html import static_html
 
         return static_html(self)
+
+
+def per_trace(function: Callable[[Trace], _Result]) -> Callable[[Trace], _Result]:
+    """Make a function of a trace compute its result once for each trace, which keeps it.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.core.trace import per_trace
+    >>> @per_trace
+    ... def names(trace):
+    ...     return trace.events["name"].tolist()
+    >>> trace = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"], "name": ["a"]}))
+    >>> names(trace), names(trace) is names(trace)
+    (['a'], True)
+    """
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def kept(trace: Trace) -> _Result:
+        # By vars, as a recording that is not filled yet has no attributes; by name, as traces are pickled.
+        results = vars(trace).setdefault("_cache", {})
+        if name not in results:
+            results[name] = function(trace)
+        result: _Result = results[name]
+        return result
+
+    return kept

@@ -8,8 +8,9 @@ import numpy as np
 
 from tfvis_nb.analysis.critical_path.dependencies import releases
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, KINDS, Times
-from tfvis_nb.analysis.events.activity import NUMBER
+from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.search_sorted import last_fitting
+from tfvis_nb.core.trace import per_trace
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -70,7 +71,7 @@ class Walks:
     def __init__(self, trace: Trace) -> None:
         self.times = Times(trace)
         self.releases = releases(trace, self.times)
-        self.activity = _within(self.times, trace.activity)
+        self.activity = _within(self.times, activity(trace))
         target = self.releases.target
         self._order = np.argsort(target.astype(np.int32), kind="stable")
         self._first = np.searchsorted(target[self._order], np.arange(len(trace.events) + 1))
@@ -207,3 +208,9 @@ def _within(times: Times, activity: np.ndarray) -> np.ndarray:
         over[inner] = over[outer]
         inner = inner[over[inner] >= 0]
     return found
+
+
+@per_trace
+def walks_of(trace: Trace) -> Walks:
+    """Return what every event of a trace had to wait for."""
+    return Walks(trace)

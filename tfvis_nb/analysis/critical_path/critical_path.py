@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.critical_path.backtrack import WAITS, Pieces
+from tfvis_nb.analysis.critical_path.backtrack import WAITS, Pieces, walks_of
 from tfvis_nb.analysis.critical_path.dependency_table import KINDS
 from tfvis_nb.analysis.events.activity import ACTIVITIES
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
@@ -115,7 +115,7 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     if steps.empty:
         return cannot_say(_COLUMNS, "no event belongs to a step")
     number, first, last = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
-    walks = trace.walks
+    walks = walks_of(trace)
     pieces = walks.back(final_events(trace, number), last, first)
     # Walks go back in time.
     pieces = Pieces(*(column[np.lexsort((pieces.start, pieces.walk))] for column in pieces))
@@ -202,7 +202,7 @@ def final_events(trace: Trace, steps: np.ndarray) -> np.ndarray:
 
     Rows that repeat others are it only where a step has no other.
     """
-    times = trace.walks.times
+    times = walks_of(trace).times
     rows = np.flatnonzero(times.step >= 0)
     rows = rows[np.lexsort((rows, times.end[rows], times.counts[rows], times.step[rows]))]
     return rows[np.searchsorted(times.step[rows], steps, "right") - 1]

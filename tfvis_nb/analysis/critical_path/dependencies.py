@@ -20,6 +20,7 @@ from tfvis_nb.analysis.critical_path.threads import calls, executor_turns, threa
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.dataflow.graph_inputs import graph_inputs
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
+from tfvis_nb.analysis.events.activity import activity
 from tfvis_nb.core.categories import is_kind
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def releases(trace: Trace, times: Times) -> Releases:
         device_data(times, stream, launch, of_kind("data", "transfer")),
         *thread_order(times),
         executor_turns(times),
-        *calls(times, given, taken, trace.activity),
+        *calls(times, given, taken, activity(trace)),
         *awaited(times),
         copies_of_received(trace, times, launch[1]),
         channels(trace, times),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tfvis_nb.analysis.events.activity import NUMBER, accelerators
+from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.nesting import nests, parents
 from tfvis_nb.core.categories import is_kind, spread
 from tfvis_nb.core.search_sorted import last_fitting
@@ -131,7 +131,7 @@ class Times:
         self.device = on_accelerator & ~self.executor & ~host & ~sync & ~self.received
         with_executor = np.zeros(len(events["task"].cat.categories) + 1, bool)
         with_executor[self.task[self.executor]] = True
-        idle = trace.activity == NUMBER["none"]
+        idle = activity(trace) == NUMBER["none"]
         self.counts = ~(host & (with_executor[self.task] | (idle & on_accelerator)))
         self.counts &= ~sync | on_accelerator
         self.thread = nests(events) & self.counts

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis.critical_path.backtrack import walks_of
 from tfvis_nb.analysis.critical_path.dependency_table import Releases
 from tfvis_nb.analysis.unavailable import cannot_say
 
@@ -58,7 +59,7 @@ def slack(trace: Trace) -> pd.DataFrame:
     """
     if not (trace.edges["kind"] == "data").any():
         return cannot_say(_COLUMNS, "the trace does not say what each op used")
-    times, table = trace.walks.times, trace.walks.releases
+    times, table = walks_of(trace).times, walks_of(trace).releases
     rows = np.flatnonzero(times.counts & (times.step >= 0))
     limit = times.end.copy()
     # The last that counts: a row that repeats others may end later.

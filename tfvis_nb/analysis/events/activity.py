@@ -14,6 +14,7 @@ import pandas as pd
 from tfvis_nb.analysis.communication.communication import WAITING
 from tfvis_nb.core.categories import beginning, containing, is_kind, spread
 from tfvis_nb.core.devices import HOROVOD
+from tfvis_nb.core.trace import per_trace
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -82,6 +83,7 @@ _WRAPPER = re.compile(
 _NUMBER = re.compile(r" \d+$")
 
 
+@per_trace
 def activity(trace: Trace) -> np.ndarray:
     """Return for each event its place in `ACTIVITIES`.
 
@@ -232,7 +234,7 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     inside = np.flatnonzero(step >= 0)
     steps = trace.steps[trace.steps["step"] >= 0].sort_values("start_ns", kind="stable")
     loose = np.flatnonzero(step < 0)
-    by_time = np.isin(trace.activity[loose], [NUMBER[name] for name in BY_TIME])
+    by_time = np.isin(activity(trace)[loose], [NUMBER[name] for name in BY_TIME])
     loose = loose[by_time & (end > start)[loose]]
     first = steps["start_ns"].to_numpy(np.int64)
     last = np.minimum(steps["end_ns"].to_numpy(np.int64), np.append(first[1:], np.iinfo(np.int64).max))

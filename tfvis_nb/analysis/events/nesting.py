@@ -10,6 +10,7 @@ import pandas as pd
 from tfvis_nb.analysis.communication.communication import CALLS
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.core.categories import beginning, is_kind
+from tfvis_nb.core.trace import Trace, per_trace
 
 _ROUNDS = 32
 """Rounds in which all rows look for what they lie within at once."""
@@ -118,6 +119,12 @@ def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[n
         start = _column(events, "start_ns")[inner]
         own -= busy(parent[inner], start, start + duration[inner], len(events))
     return own, ~(is_kind(events, "op") & ~nests(events) & beginning(events["op"], CALLS))
+
+
+@per_trace
+def self_times_of(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `self_times` of all events of a trace."""
+    return self_times(trace.events)
 
 
 def _column(events: pd.DataFrame, name: str) -> np.ndarray:

@@ -10,6 +10,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.events.activity import accelerators, during_steps
 from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.trace import per_trace
 from tfvis_nb.reading.sources.files import natural
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class StepDevices(NamedTuple):
     end: np.ndarray
 
 
+@per_trace
 def step_devices(trace: Trace) -> StepDevices | None:
     """Find the devices of each task in each step; None where no event belongs to a step.
 

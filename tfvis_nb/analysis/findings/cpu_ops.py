@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.activity import NUMBER
+from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.finding import Finding, percent, span, step_range, step_times
 from tfvis_nb.analysis.steps.cpu_placement import cpu_amid_gpu
 from tfvis_nb.analysis.unavailable import why_not
@@ -100,7 +100,7 @@ def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     end = start + events["duration_ns"].to_numpy(np.int64)
     source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
     launch = (edges["kind"] == "launch").to_numpy()
-    to_host = trace.activity == NUMBER["d2h"]
+    to_host = activity(trace) == NUMBER["d2h"]
     made = launch & to_host[target] & (start[target] < end[source])
     brought = ~launch & to_host[source]
     keys = ["task", "name"]

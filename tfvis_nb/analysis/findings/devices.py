@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.activity import NUMBER
+from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.finding import Finding, percent, span, step_range, task_name, whole_tasks
 from tfvis_nb.analysis.idle.launch_bound import launch_bound, launch_stretches
 from tfvis_nb.analysis.unavailable import why_not
@@ -149,7 +149,7 @@ def copies(trace: Trace) -> list[Finding]:
     worst = own.iloc[place]
     start, end = step_range(trace, int(worst["step"]))
     moved = trace.transfers
-    between = np.isin(trace.activity[moved["event"].to_numpy()], [NUMBER["h2d"], NUMBER["d2h"]])
+    between = np.isin(activity(trace)[moved["event"].to_numpy()], [NUMBER["h2d"], NUMBER["d2h"]])
     moved = moved[between & (moved["step"] == worst["step"]).to_numpy()]
     return [
         Finding(

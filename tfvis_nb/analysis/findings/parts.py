@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.activity import NUMBER, during_steps
+from tfvis_nb.analysis.events.activity import NUMBER, activity, during_steps
+from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings.finding import (
     Finding,
     of_task,
@@ -152,9 +153,9 @@ def _slowest_of_pipeline(trace: Trace, task: str) -> str:
 
     What runs or awaits other stages does not count; where there is nothing else, only what awaits them.
     """
-    own, known = trace.self_times
+    own, known = self_times_of(trace)
     event = np.unique(during_steps(trace)[0])
-    chosen = event[(known & (trace.activity == NUMBER["preprocessing"]) & of_task(trace, task))[event]]
+    chosen = event[(known & (activity(trace) == NUMBER["preprocessing"]) & of_task(trace, task))[event]]
     rows = trace.events.iloc[chosen]
     op = rows["op"].astype(object).fillna("")
     called = op.where(op != "", rows["name"]).astype(str)
@@ -209,7 +210,7 @@ def _longest(trace: Trace, active: str, spent: Spent) -> tuple[list[int], int, i
     events = trace.events
     start, end = step_range(trace, spent.step)
     begins: pd.Series = events["start_ns"]
-    mask = (trace.activity == NUMBER[active]) & of_task(trace, spent.task)
+    mask = (activity(trace) == NUMBER[active]) & of_task(trace, spent.task)
     mask &= ((begins < end) & (begins + events["duration_ns"] > start)).to_numpy()
     rows = np.flatnonzero(mask)
     order = np.argsort(-events["duration_ns"].to_numpy()[rows], kind="stable")

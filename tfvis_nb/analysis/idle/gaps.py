@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.critical_path.backtrack import WAITS, Pieces
+from tfvis_nb.analysis.critical_path.backtrack import WAITS, Pieces, walks_of
 from tfvis_nb.analysis.critical_path.critical_path import final_events
 from tfvis_nb.analysis.critical_path.dependencies import LONG_SLEEP
-from tfvis_nb.analysis.events.activity import ACTIVITIES, COPY_DONE, NUMBER, accelerators
-from tfvis_nb.analysis.events.step_devices import StepDevices
+from tfvis_nb.analysis.events.activity import ACTIVITIES, COPY_DONE, NUMBER, accelerators, activity
+from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.steps.utilisation import ran_on_device
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, containing
@@ -136,12 +136,12 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     >>> idle_gaps(Trace(table))[["duration_ns", "cause", "cause_event", "gap_ns"]].values.tolist()
     [[50, 'input', 0, 70], [20, 'late launch', 2, 70]]
     """
-    here = trace.step_devices
+    here = step_devices(trace)
     shown = np.zeros(0, bool) if here is None else _shown(trace, here)
     if here is None or not shown.any():
         return cannot_say(_COLUMNS, "what a device did is known of no step")
     idle = _idle(trace, here, shown)
-    pieces = trace.walks.back(idle.event, idle.end, idle.start)
+    pieces = walks_of(trace).back(idle.event, idle.end, idle.start)
     pieces, cause = _with_waits(trace, here, idle, pieces, _causes(trace, here, idle, pieces))
     # Pieces of one cause, one behind the other, are one row; the longest of them names the event.
     new = np.append(True, (pieces.walk[1:] != pieces.walk[:-1]) | (cause[1:] != cause[:-1]))[: len(cause)]
@@ -198,7 +198,7 @@ def _idle(trace: Trace, here: StepDevices, shown: np.ndarray) -> _Idle:
 
 def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: Pieces) -> np.ndarray:
     """Return the place in `CAUSES` of each piece."""
-    walks = trace.walks
+    walks = walks_of(trace)
     times, event = walks.times, pieces.event
     on_device = times.device[event]
     of_activity = np.array([_CAUSE[_OF_ACTIVITY.get(name, "unknown")] for name in ACTIVITIES])
@@ -224,7 +224,7 @@ def _with_waits(
     trace: Trace, here: StepDevices, idle: _Idle, pieces: Pieces, cause: np.ndarray
 ) -> tuple[Pieces, np.ndarray]:
     """Cut pieces where the last rank came to a collective: until then those before it waited."""
-    times, arrived = trace.walks.times, trace.arrivals
+    times, arrived = walks_of(trace).times, trace.arrivals
     waited = arrived["wait_ns"].to_numpy(np.int64, na_value=0)
     if not waited.any():
         return pieces, cause
@@ -269,7 +269,7 @@ def _silent(trace: Trace, here: StepDevices, place: np.ndarray, pieces: Pieces) 
     silent = np.zeros(len(place), bool)
     if not len(long):
         return silent
-    rows = np.flatnonzero((~trace.walks.times.device & (trace.activity != NUMBER["none"]))[here.event])
+    rows = np.flatnonzero((~walks_of(trace).times.device & (activity(trace) != NUMBER["none"]))[here.event])
     active = union(here.whole[here.place[rows]], here.start[rows], here.end[rows])
     worked = covered(active, here.whole[place[long]], pieces.start[long], pieces.end[long])
     silent[long] = 2 * worked < (pieces.end - pieces.start)[long]

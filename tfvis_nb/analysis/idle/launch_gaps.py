@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.events.activity import NUMBER, accelerators
+from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.location import SIDES, sides
-from tfvis_nb.analysis.events.step_devices import StepDevices
+from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.coverage import covered
 from tfvis_nb.core.intervals import Segments, union
@@ -167,12 +167,12 @@ def on_devices(trace: Trace) -> OnDevices | None:
     >>> on_devices(Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))) is None
     True
     """
-    here = trace.step_devices
+    here = step_devices(trace)
     if here is None:
         return None
     events = trace.events
     runs = accelerators(events) & (sides(events) == SIDES.index("device"))
-    rows = np.flatnonzero((runs & (trace.activity != NUMBER["none"]))[here.event])
+    rows = np.flatnonzero((runs & (activity(trace) != NUMBER["none"]))[here.event])
     if not len(rows):
         return None
     scheduled = events["scheduled_ns"]
@@ -197,5 +197,5 @@ def on_devices(trace: Trace) -> OnDevices | None:
 
 def _launching(trace: Trace, here: StepDevices) -> Segments:
     """Return when each task of each step was launching; its group is the place of the task as a whole."""
-    rows = np.flatnonzero((trace.activity == NUMBER["launch"])[here.event])
+    rows = np.flatnonzero((activity(trace) == NUMBER["launch"])[here.event])
     return union(here.whole[here.place[rows]], here.start[rows], here.end[rows])

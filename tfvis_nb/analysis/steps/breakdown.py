@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER
+from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
+from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.intervals import Segments, highest, lengths, tiled
 
@@ -165,10 +166,10 @@ class _Swept(NamedTuple):
 
 def _sweep(trace: Trace) -> _Swept | None:
     """Give each moment of each step to one activity, for each task and each device; None without steps."""
-    here = trace.step_devices
+    here = step_devices(trace)
     if here is None:
         return None
-    on_device = highest(here.place, here.start, here.end, trace.activity[here.event])
+    on_device = highest(here.place, here.start, here.end, activity(trace)[here.event])
     # What a task does is what its devices do: their segments are fewer than the events.
     on_task = highest(here.whole[on_device.group], on_device.start, on_device.end, on_device.level)
     both = Segments(*(np.concatenate(pair) for pair in zip(on_device, on_task, strict=True)))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
 from tfvis_nb.analysis.communication.communication import CALLS
-from tfvis_nb.analysis.events.activity import NUMBER, accelerators
+from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.location import SIDES, sides
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -155,7 +155,7 @@ def _worked(trace: Trace, amid: np.ndarray) -> tuple[np.ndarray, pd.DataFrame]:
     events, edges = trace.events, trace.edges
     source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
     launch = (edges["kind"] == "launch").to_numpy()
-    copies = {name: trace.activity == NUMBER[short] for name, short in zip(_DIRECTIONS, _SHORT, strict=True)}
+    copies = {name: activity(trace) == NUMBER[short] for name, short in zip(_DIRECTIONS, _SHORT, strict=True)}
     ran = sides(events) == SIDES.index("device")
 
     def marked(rows: np.ndarray) -> np.ndarray:
@@ -171,7 +171,7 @@ def _worked(trace: Trace, amid: np.ndarray) -> tuple[np.ndarray, pd.DataFrame]:
     in_host, recorded = _made_in_host_memory(trace)
     host = on_gpu & ~launched & np.where(recorded, in_host, brought | taken)
     where = np.full(len(events), -1)
-    where[asked & ~on_gpu & (trace.activity == NUMBER["host_compute"])] = WHERE.index("CPU")
+    where[asked & ~on_gpu & (activity(trace) == NUMBER["host_compute"])] = WHERE.index("CPU")
     where[host] = WHERE.index("host memory")
     own = marked(source[launch & (copies["to_host"] | copies["to_device"])[target]])
     where[on_gpu & ~host & launched & (own | brought)] = WHERE.index("GPU")
@@ -247,7 +247,7 @@ def _table(trace: Trace, where: np.ndarray, copies: pd.DataFrame, group: np.ndar
     copy, op = copies["copy"].to_numpy(), copies["op"].to_numpy()
     size = events["bytes"].iloc[copy].to_numpy(np.int64, na_value=0)
     for name, short in zip(_DIRECTIONS, _SHORT, strict=True):
-        there = trace.activity[copy] == NUMBER[short]
+        there = activity(trace)[copy] == NUMBER[short]
         place = of_event[op[there]]
         table[name] = np.bincount(place, minlength=nodes)
         table[f"{name}_bytes"] = added_up(place, size[there])

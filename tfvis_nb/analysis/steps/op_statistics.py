@@ -11,6 +11,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import checked
 from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import spread
 
@@ -104,7 +105,7 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
     if not len(rows):
         return cannot_say(columns, "the trace has no events")
     events = trace.events
-    own, known = trace.self_times
+    own, known = self_times_of(trace)
     labelled = events["name" if by == "scope" else by]
     label, labels = _labels(labelled if steps is None else labelled.iloc[rows], by)
     kind = spread(events["kind"], lambda word: event_table.KINDS.index(word) if word else 0).astype(np.int64)

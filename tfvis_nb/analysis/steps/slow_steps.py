@@ -10,9 +10,10 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.events.activity import NUMBER
+from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import spread
@@ -189,10 +190,10 @@ def _add_activity(table: pd.DataFrame, trace: Trace, base: int) -> None:
 def _add_op(table: pd.DataFrame, trace: Trace, base: int) -> None:
     """Add the op type whose self times differ most, without what repeats or only wraps others."""
     events = trace.events
-    own, known = trace.self_times
+    own, known = self_times_of(trace)
     place = _places(table, trace)
     works = known & (sides(events) != SIDES.index("repeated"))
-    works &= ~np.isin(trace.activity, [NUMBER[name] for name in _WRAPPING])
+    works &= ~np.isin(activity(trace), [NUMBER[name] for name in _WRAPPING])
     chosen = np.flatnonzero(works & (place < len(table)))
     kind = spread(events["kind"], lambda word: event_table.KINDS.index(word) if word else 0).astype(np.int64)
     words = [*(str(word) for word in events["op"].cat.categories), ""]

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.events.activity import NUMBER, accelerators
-from tfvis_nb.analysis.events.step_devices import StepDevices
+from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
+from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind, spread
 from tfvis_nb.core.intervals import lengths, union
@@ -88,7 +88,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     >>> found.loc["GPU:0", ["busy_ns", "idle_ns", "parallelism", "queueing_ns", "hta_kernel_ns"]].tolist()
     [40.0, 60.0, 1.5, 10.0, 40.0]
     """
-    here = trace.step_devices
+    here = step_devices(trace)
     rows = np.flatnonzero(here.table["device"] != "") if here is not None else np.zeros(0, np.int64)
     if here is None or not len(rows):
         return cannot_say(_COLUMNS, "no event of a step is on a device")
@@ -150,11 +150,11 @@ def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
     events = trace.events
     executor = spread(events["lane"], lambda lane: lane in _EXECUTOR_LANES)
     # An op that the input pipeline runs keeps a CPU busy, its bookkeeping does not.
-    pipeline = is_kind(events, "op") & (trace.activity == NUMBER["preprocessing"])
+    pipeline = is_kind(events, "op") & (activity(trace) == NUMBER["preprocessing"])
     mask: np.ndarray = np.where(
         accelerators(events),
-        _one_of(trace.activity, _ON_ACCELERATOR) & ~executor,
-        _one_of(trace.activity, _ON_HOST) | pipeline,
+        _one_of(activity(trace), _ON_ACCELERATOR) & ~executor,
+        _one_of(activity(trace), _ON_HOST) | pipeline,
     )[here.event]
     return mask
 
