@@ -2,6 +2,7 @@
 #
 #   make demo    trace a training step and write demo.html, which opens offline
 #   make test    every check there is: linters, types, unit tests, browser tests, notebooks
+#   make test-all  the same with every trace of ../shared/traces, where that is, instead of a sample
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
 #   make dev     JupyterLab with the view built again, and reloaded, on every change
@@ -23,16 +24,17 @@ DEV_INSTALLED := $(VENV)/installed-dev
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test bench lint dev clean
+.PHONY: demo test test-all bench lint dev clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED) $(VIEW)
 	$(PY) notebooks/demo.py
 
 # Two processes: one for what is seen in a browser or a notebook, the other for the rest.
-test: lint
+test-all: TRACES := --all-traces
+test test-all: lint
 	npx --no-install vitest run
-	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --nbmake --nbmake-timeout=300 tests tfvis_nb $(wildcard notebooks/*.ipynb)
+	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --nbmake --nbmake-timeout=300 tests tfvis_nb $(wildcard notebooks/*.ipynb) $(TRACES)
 
 # TensorFlow's start-up messages would bury the tables.
 bench: export TF_CPP_MIN_LOG_LEVEL := 3
