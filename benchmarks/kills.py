@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.table import Row, show
-from tests.kills import KINDS, Killed, killed
+from tests.support.kills import KINDS, Killed, killed
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from benchmarks.table import Row, show
-from tests.session_mutants import mutants, sample, use
+from tests.support.session_mutants import mutants, sample, use
 
 
 def main() -> int:

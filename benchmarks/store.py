@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.table import Row, show
-from tests.store_load import Done, load
+from tests.support.store_load import Done, load
 
 
 def rows(done: Done) -> list[Row]:

@@ -1,12 +1,12 @@
-"""What XProf says of the profiles that the tests read, for `tests/test_xprof_agreement.py`.
+"""What XProf says of the profiles that the tests read, for `tests/analysis/test_xprof_agreement.py`.
 
 XProf has dependencies of its own, so it runs in an environment of its own::
 
     python -m venv /tmp/xprof && /tmp/xprof/bin/pip install xprof
     /tmp/xprof/bin/python benchmarks/xprof_figures.py
 
-writes ``tests/xprof_figures.json`` anew: for each profile its step breakdown, and the kernels and ops
-that took most time. Times are those of XProf, in milliseconds and microseconds.
+writes ``tests/analysis/xprof_figures.json`` anew: for each profile its step breakdown, and the kernels
+and ops that took most time. Times are those of XProf, in milliseconds and microseconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parents[1]
-TARGET = HERE / "tests" / "xprof_figures.json"
+TARGET = HERE / "tests" / "analysis" / "xprof_figures.json"
 
 PROFILES = (
     "data/cpu_jax.xplane.pb",

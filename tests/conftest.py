@@ -47,7 +47,7 @@ def _parameters(item: pytest.Item) -> list[object]:
 
 @pytest.hookimpl(optionalhook=True)  # where pytest-xdist is installed
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    from tests.two_processes import BrowserApart
+    from tests.support.two_processes import BrowserApart
 
     return BrowserApart(config, log)
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import grimp
 
-from tests.acyclic_layers import module_circle
+from tests.support.acyclic_layers import module_circle
 
 
 def graph_of(imports: list[tuple[str, str]]) -> grimp.ImportGraph:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, ViewportSize, expect
 
 from tests.browser.timeline import OpenExported, Timeline
-from tests.made_steps import GPU, built, kernel, op
+from tests.support.made_steps import GPU, built, kernel, op
 from tfvis_nb import Trace
 
 US = 1000

@@ -7,8 +7,8 @@ from pathlib import Path
 from playwright.sync_api import Locator, expect
 
 from tests.browser.timeline import OpenExported, Timeline
-from tests.made_steps import GPU, built, kernel, op
 from tests.real_traces import DATA
+from tests.support.made_steps import GPU, built, kernel, op
 from tfvis_nb import Trace, read_trace
 
 US = 1000

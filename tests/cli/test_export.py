@@ -15,7 +15,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb
-from tests.test_reading_sources import one_op
+from tests.reading.test_sources import one_op
 from tfvis_nb.cli import main
 from tfvis_nb.cli.lane_filter import _is_called
 from tfvis_nb.cli.traces import time_range

@@ -25,9 +25,9 @@ pytestmark = [
 ]
 
 LIGHT = [
-    "test_arrivals.py",
-    "test_pickles.py",
-    "test_reading_dialects.py",
+    "analysis/test_collective_arrivals.py",
+    "reading/test_pickles.py",
+    "reading/test_dialects.py",
     "recording/test_sessions.py",
     "recording/test_failing_batches.py",
     *(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kills import KINDS, killed
+from tests.support.kills import KINDS, killed
 
 pytestmark = pytest.mark.tensorflow
 

@@ -158,7 +158,9 @@ def test_a_job_in_another_process(tmp_path: Path) -> None:
     with MonitorServer(path) as server:
         assert ask(server, "/api/state").json["waiting"]
         job = subprocess.Popen(
-            [sys.executable, "-m", "tests.stored_writer", path, "4"], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "tests.support.stored_writer", path, "4"],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         counts, until = [], time.monotonic() + 60
         while job.poll() is None and time.monotonic() < until:

@@ -1,0 +1,131 @@
+"""What is found in every real trace: what is known of them and nothing that the figures do not bear out."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.reading.test_collection import EMPTY, FILES, REFUSED, expected
+from tests.real_traces import SHARED, name_of
+from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.unavailable import why_not
+
+COMMUNICATION = "communication: not hidden"
+CPU_OPS = "cpu ops: interrupt the GPU"
+COPIES = "copies: not hidden"
+INPUT_ONCE = "input: The first step waits"
+INPUT_OF_ONE = "input: The step waits"
+LAUNCHES = "launches: GPU:0 waits"
+
+FOUND = {
+    # Input, once or at every step.
+    "h200/input_bound_tf2_gpu.xplane.pb": ["input: Steps wait for"],
+    "cpu/local_conv_tfdata_step0.pb": [INPUT_OF_ONE],
+    "cpu/xspace_tf2_tffunction_train_cpu.xplane.pb": [INPUT_ONCE],
+    "hvd/estimator_tf115_dnn_train_step0.pb": ["input: The step waits a little"],
+    "*tf2_host.trace.json": [INPUT_OF_ONE],
+    "third-party/sagemaker-debugger/utils_*.trace.json": [INPUT_OF_ONE],
+    "cpu/xspace_keras_fit_cpu.xplane.pb": ["slow steps: Step 5 takes longer", INPUT_ONCE],
+    "cpu_tf221_keras_fit.xplane.pb.xz": ["slow steps: Step 5 takes longer", INPUT_ONCE],
+    # Steps.
+    "h200/mlp_60steps.tar.xz": ["slow steps: 13, 33 and 53 do more"],
+    "h200/jax_train_gpu.xplane.pb": ["compiling: The first step"],
+    # Devices.
+    "h200/deep4000.pb.xz": [LAUNCHES],
+    "h200/inception_step1.pb.xz": [LAUNCHES],
+    "h200/inception_tf2_60steps_gpu.xplane.pb.xz": [LAUNCHES],
+    "h200/lstm_while_v2_step0.pb": [LAUNCHES],
+    "*mixed_sparse_embedding_step?.pb": [CPU_OPS],
+    "gpu_tf221_mixed.pb.xz": [CPU_OPS],
+    "*two_logical_gpus_step?.pb": [COPIES],
+    "gpu_tf2??_two_logical.pb.xz": [COPIES],
+    # Tasks. Of one rank alone, and of equal ones, the time at collectives.
+    "h200/straggler_ps_3gpuworkers_step0.pb": ["late task: Worker 2"],
+    "h200/mwms_straggler_worker?.xplane.pb": [COMMUNICATION],
+    "gpu_tf221_worker?.xplane.pb.xz": [COMMUNICATION],
+    "*dist_ps_2gpuworkers_step?.*": [COMMUNICATION],
+    "gpu_tf2??_dist.pb.xz": [COMMUNICATION],
+    "cpu/dist_inproc_collective_reduce.pb": [COMMUNICATION],
+    "cpu/dist_inproc_monitored_refvar_while_step0.pb": [COMMUNICATION],
+    "cpu_tf221_collective.pb.xz": [COMMUNICATION],
+    "cpu_tf221_dist_while.pb.xz": [COMMUNICATION],
+    "cpu_tf1*.pb.xz": [COMMUNICATION],
+    "horovod_rank0_step3.pb.xz": [COMMUNICATION],
+    "timeline_tf115_distributed.json": [COMMUNICATION],
+    "hvd/hvd*_rank0_step[1-9]*.pb": [COMMUNICATION],
+    "hvd/hvd_rank1_step?.pb": [COMMUNICATION],
+    "hvd/hvd115_rank1_step3.pb": [COMMUNICATION],
+    "hvd/hvd_collectives_rank1_step?.pb": [COMMUNICATION],
+    "hvd/hvd_rank0_init4.pb": [COMMUNICATION],
+    "hvd/tf1*_dist_worker1_step3.pb": [COMMUNICATION],
+    "hvd/tf115_distsync_worker0_step3.pb": [COMMUNICATION],
+    "kineto_rank0.json.xz": [COMMUNICATION],
+    "third-party/kineto/sampled_rank-0.json.gz": [COMMUNICATION],
+    "third-party/tf-encrypted/single_host_timeline_client.json": [COMMUNICATION],
+}
+"""Trace to what is found in it, the most costly first: kind and words of the title. Nothing in any other."""
+
+TOGETHER = {
+    "h200/mwms_straggler_worker{}.xplane.pb": ["late task: Worker 1", COMMUNICATION],
+    "hvd/hvd_straggler_rank{}_step3.pb": ["late task: Worker 1"],
+    "hvd/hvd_straggler_rank{}_step2.pb": ["late task: Worker 1"],
+    "hvd/hvd115_straggler_rank{}_step3.pb": ["late task: Worker 1"],
+    "hvd/hvd_rank{}_step3.pb": [COMMUNICATION],
+    "hvd/hvd115_rank{}_step3.pb": [COMMUNICATION],
+    "hvd/hvd_collectives_rank{}_step1.pb": ["late task: Worker 0", COMMUNICATION],
+    "hvd/tf115_distsync_worker{}_step3.pb": [],
+}
+"""The same of what several tasks of one run recorded, read together."""
+
+TRACES = [path for path in FILES if not expected(path, REFUSED) and not expected(path, EMPTY)]
+
+
+def _check(trace: tv.Trace, subjects: list[str]) -> None:
+    """Findings are those, and each has its evidence in the trace."""
+    table = findings(trace)
+    said = [f"{kind}: {title}" for kind, title in zip(table["kind"], table["title"], strict=True)]
+    assert len(said) == len(subjects), said
+    for subject, one in zip(subjects, said, strict=True):
+        kind, _, words = subject.partition(": ")
+        assert one.startswith(f"{kind}: "), said
+        assert words in one, said
+    if why_not(table):
+        assert not (trace.events["step"] >= 0).any()
+        return
+    assert table["share"].between(0, 1).all()
+    assert table["title"].is_unique
+    first, last = trace.events["start_ns"].min(), trace.steps["end_ns"].max()
+    for row in table.to_dict("records"):
+        assert first <= row["start_ns"] < row["end_ns"] <= last
+        assert all(0 <= event < len(trace.events) for event in row["events"])
+        assert row["text"].endswith(".")
+        assert row["advice"].endswith(".")
+        assert row["step"] in set(trace.steps["step"])
+
+
+@pytest.mark.parametrize("path", TRACES, ids=name_of)
+def test_what_is_found_in_a_trace(path: Path) -> None:
+    matching = [pattern for pattern in FOUND if fnmatchcase(name_of(path), pattern)]
+    assert len(matching) < 2
+    _check(tv.read_trace(path), FOUND[matching[0]] if matching else [])
+
+
+@pytest.mark.parametrize(
+    ("names", "subjects"),
+    [
+        pytest.param(names, subjects, id=pattern, marks=pytest.mark.collection(*names))
+        for pattern, subjects in TOGETHER.items()
+        for names in [[pattern.format(number) for number in (0, 1)]]
+    ],
+)
+def test_what_is_found_in_the_traces_of_several_tasks(names: list[str], subjects: list[str]) -> None:
+    _check(tv.read_trace([SHARED / name for name in names]), subjects)
+
+
+@pytest.mark.collection("INDEX.md")
+def test_every_trace_of_which_something_is_told_is_there() -> None:
+    names = [name_of(path) for path in TRACES]
+    assert [pattern for pattern in FOUND if not any(fnmatchcase(name, pattern) for name in names)] == []

@@ -1,0 +1,264 @@
+"""Why devices were idle: causes of gaps made by hand, and that they add up to what devices were idle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.real_traces import name_of, step_stats_files, xspace_files
+from tests.support.made_steps import CPU, GPU, ROW, TASK, any_trace, built, kernel, op
+from tfvis_nb import Trace
+from tfvis_nb.analysis.idle.gaps import CAUSES
+from tfvis_nb.analysis.steps.utilisation import utilisation
+from tfvis_nb.analysis.unavailable import why_not
+
+KEY = ["step", "task", "device"]
+
+
+def check_sums(trace: Trace) -> None:
+    """The causes of a device add up to what it was idle, and of a gap to its length."""
+    gaps = trace.gaps
+    if gaps.empty:
+        return
+    assert (gaps["duration_ns"] > 0).all()
+    assert (gaps["gap_ns"].diff().dropna() <= 0).all()
+    by_gap = gaps.groupby("gap")
+    assert (by_gap["duration_ns"].sum() == by_gap["gap_ns"].first()).all()
+    start = gaps["start_ns"].to_numpy()
+    end = start + gaps["duration_ns"].to_numpy()
+    same = gaps["gap"].to_numpy()[1:] == gaps["gap"].to_numpy()[:-1]
+    assert np.array_equal(start[1:][same], end[:-1][same])
+    found = gaps.groupby(KEY, observed=True)["duration_ns"].sum()
+    idle = utilisation(trace).set_index(KEY)["idle_ns"]
+    assert (idle.reindex(found.index) == found).all()
+    # An accelerator without gaps was busy all the time, or is not known.
+    others = idle[~idle.index.isin(found.index)].dropna()
+    assert (others[["GPU" in device for _, _, device in others.index]] == 0).all()
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(ROW, min_size=1, max_size=14))
+def test_gaps_of_anything_add_up(rows: list[dict[str, Any]]) -> None:
+    check_sums(any_trace(rows))
+
+
+@pytest.mark.parametrize("path", [*step_stats_files(), *xspace_files()], ids=name_of)
+def test_gaps_of_real_traces_add_up(path: Path) -> None:
+    check_sums(tv.read_trace(path))
+
+
+def told(trace: Trace, device: str = GPU) -> list[tuple[int, str, str]]:
+    """Of each part of a device's gaps, by time, how long it is, its cause, and the name of the event."""
+    gaps = trace.gaps.sort_values("start_ns")
+    gaps = gaps[gaps["device"] == device]
+    names = trace.events["name"].iloc[gaps["cause_event"]]
+    return [
+        (int(length), str(cause), str(name))
+        for length, cause, name in zip(gaps["duration_ns"], gaps["cause"], names, strict=True)
+    ]
+
+
+def test_input_launches_and_the_device_itself() -> None:
+    trace = built(
+        [
+            op("next", 0, 50, op="IteratorGetNext"),
+            op("a", 55, 30, "next", device=GPU),
+            op("b", 85, 30, "a", device=GPU),
+            kernel("a", 70, 40, 60),
+            kernel("b", 113, 20, 90),
+            op("after", 115, 40, "b"),
+        ]
+    )
+    assert told(trace) == [
+        (50, "input", "next"),
+        (20, "late launch", "a"),
+        (3, "kernel gap", "b"),
+        (22, "host", "after"),
+    ]
+
+
+def test_receiving_tells_waiting_from_moving() -> None:
+    ps = "/job:ps/replica:0/task:0"
+    tensor = {"kind": "transfer", "lane": "recv", "op": "RecvTensor", "tensor": "edge_1_w", "device": GPU}
+    tensor |= {"source": f"{ps}/device:CPU:0", "destination": GPU}
+    trace = built(
+        [
+            op("w", 0, 40, task=ps, device=f"{ps}/device:CPU:0"),
+            {"name": "w", "start_ns": 45, "duration_ns": 30, **tensor},
+            op("use", 80, 10, "w_S1", device=GPU),
+            kernel("use", 90, 10, 85),
+        ]
+    )
+    assert told(trace) == [(45, "recv wait", "w"), (30, "recv transfer", "w"), (15, "late launch", "use")]
+    # The ps has no accelerator: its CPU computes.
+    assert told(trace, f"{ps}/device:CPU:0") == [(60, "dependency on another device", "w")]
+
+
+def rank(number: int, start: int, end: int, **more: Any) -> dict[str, Any]:
+    """A rank's part in the collective `sum`."""
+    task = TASK.format(number)
+    row = {"name": "sum", "op": "CollectiveReduceV2", "kind": "collective", "lane": "collective_ops/1"}
+    row |= {"task": task, "device": f"{task}/device:CPU:0"}
+    return {**row, "start_ns": start, "duration_ns": end - start, **more}
+
+
+def test_at_a_collective_waiting_for_a_later_rank_is_no_transfer() -> None:
+    thread = {"kind": "host", "lane": "collective_ops/1", "device": CPU}
+    first = [
+        kernel("k", 0, 10, 0),
+        rank(0, 10, 90),
+        {"name": "Loop", **thread, "start_ns": 15, "duration_ns": 70},
+        {"name": "use", "op": "launch", **thread, "start_ns": 90, "duration_ns": 5, "launch": 1},
+        kernel("use", 95, 10, 90, launch=1),
+    ]
+    launched = (5, "late launch", "use")
+    assert told(built(first)) == [(80, "recv transfer", "Loop"), launched]
+    waited = [(50, "recv wait", "sum"), (30, "recv transfer", "Loop"), launched]
+    assert told(built([*first, rank(1, 60, 90)])) == waited
+    # Ranks that ended before another began have no common clock.
+    assert told(built([*first, rank(1, 95, 99)]))[0] == (80, "recv transfer", "Loop")
+
+
+def test_what_the_last_rank_did_is_waiting_only_while_another_is_at_the_collective() -> None:
+    other = TASK.format(1)
+    horovod = {"op": "HorovodAllreduce", "lane": "collective"}
+    trace = built(
+        [
+            op("slow", 0, 60, task=other, device=f"{other}/device:CPU:0"),
+            rank(0, 20, 90, detail="sum = HorovodAllreduce()", **horovod),
+            rank(1, 60, 90, detail="sum = HorovodAllreduce(slow)", **horovod),
+            op("use", 90, 10, "sum"),
+            kernel("use", 100, 10, 95),
+        ]
+    )
+    assert told(trace) == [
+        (20, "dependency on another device", "slow"),
+        (40, "recv wait", "sum"),
+        (30, "recv transfer", "sum"),
+        (5, "host", "use"),
+        (5, "late launch", "use"),
+    ]
+    named = trace.gaps[trace.gaps["cause"] == "recv wait"]["cause_event"]
+    assert set(trace.events["task"].iloc[named]) == {TASK.format(0)}
+
+
+def test_other_devices_and_what_is_not_known() -> None:
+    other = TASK.format(0) + "/device:GPU:1"
+    trace = built(
+        [
+            op("a", 10, 20, device=other),
+            op("b", 30, 20, "a", device=GPU),
+            kernel("a", 20, 60, 15, device=other, lane="stream:2"),
+            kernel("b", 85, 15, 40),
+        ]
+    )
+    assert told(trace) == [
+        (5, "late launch", "a"),
+        (65, "dependency on another device", "a"),
+        (5, "kernel gap", "b"),
+    ]
+    lost = built([kernel("k", 0, 10, 0), kernel("x", 50, 10, 0, lane="stream:7")])
+    assert [cause for _, cause, _ in told(lost)] == ["unknown"]
+
+
+def test_a_host_of_which_nothing_is_recorded_for_long_is_not_late() -> None:
+    late = 1_000_000
+    rows = [
+        op("a", 0, 100, device=GPU),
+        op("b", late, 50, "a", device=GPU),
+        kernel("a", 50, 100, 40),
+        kernel("b", late + 30, 10, late + 20),
+    ]
+    assert told(built(rows))[1][1:] == ("unknown", "b")
+    working = op("c", 100, late - 200, device=CPU)
+    assert told(built([*rows, working]))[1][1:] == ("late launch", "b")
+
+
+def test_a_device_that_waits_for_its_own_copy() -> None:
+    tpu = {"kind": "kernel", "lane": "XLA Ops", "device": TASK.format(0) + "/device:TPU:0"}
+    trace = built(
+        [
+            {**tpu, "name": "fusion.1", "op": "fusion", "start_ns": 0, "duration_ns": 10},
+            {**tpu, "name": "copy-done.1", "op": "copy-done", "start_ns": 10, "duration_ns": 70},
+            {**tpu, "name": "fusion.2", "op": "fusion", "start_ns": 80, "duration_ns": 10},
+        ]
+    )
+    assert told(trace, tpu["device"]) == [(70, "copy", "copy-done.1")]
+
+
+@pytest.mark.collection("third-party/xprof/bert_8gpu_tf24.xplane.pb.xz")
+def test_a_thread_that_was_woken_is_not_what_was_done_before(shared: Path) -> None:
+    gaps = tv.read_trace(shared / "third-party/xprof/bert_8gpu_tf24.xplane.pb.xz").gaps
+    longest = gaps[gaps["gap_ns"] > 600_000_000]
+    sums = longest.groupby(["device", "cause"], observed=True)["duration_ns"].sum()
+    for device in longest["device"].unique():
+        assert 620_000_000 < sums[device, "unknown"] < 630_000_000
+
+
+def test_without_rows_of_a_device_nothing_is_said() -> None:
+    trace = built([op("a", 0, 10, device=GPU), op("b", 20, 10, "a", device=GPU)])
+    assert "known" in why_not(trace.gaps)
+    assert "known" in why_not(built([op("a", 0, 10, step=-1)]).gaps)
+
+
+def test_a_task_on_a_cpu_waits_for_its_ops() -> None:
+    trace = built([op("a", 0, 10), op("b", 30, 20, "a", scheduled_ns=10)])
+    assert told(trace, CPU) == [(20, "host", "b")]
+
+
+def causes(trace: Trace, task: str = "") -> dict[str, float]:
+    """The share of each cause in the idle time of a task's devices."""
+    gaps = trace.gaps[trace.gaps["task"].str.endswith(task)]
+    sums = gaps.groupby("cause", observed=False)["duration_ns"].sum()
+    assert set(sums.index) == set(CAUSES)
+    return {str(cause): float(share) for cause, share in (sums / sums.sum()).items()}
+
+
+@pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")
+def test_known_to_be_input_bound(shared: Path) -> None:
+    trace = tv.read_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb")
+    assert causes(trace)["input"] > 0.6
+    longest = trace.gaps.iloc[0]
+    assert longest["cause"] == "input"
+    assert trace.events["op"].iloc[longest["cause_event"]].startswith("Iterator")
+
+
+@pytest.mark.collection("h200/deep4000.pb.xz")
+def test_known_to_be_launch_bound(shared: Path) -> None:
+    assert causes(tv.read_trace(shared / "h200/deep4000.pb.xz"))["late launch"] > 0.8
+
+
+@pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
+def test_everybody_waits_for_the_known_straggler(shared: Path) -> None:
+    trace = tv.read_trace(shared / "h200/straggler_ps_3gpuworkers_step0.pb")
+    assert causes(trace, "ps/replica:0/task:0")["recv wait"] > 0.9
+    for worker in ("worker/replica:0/task:0", "worker/replica:0/task:1"):
+        assert causes(trace, worker)["dependency on another device"] > 0.8
+    # Whom they wait for is the third worker, which itself receives for most of the step.
+    gaps = trace.gaps[trace.gaps["cause"].isin(["recv wait", "dependency on another device"])]
+    to = trace.events["task"].iloc[gaps["cause_event"]].astype(str).str.endswith("worker/replica:0/task:2")
+    assert gaps["duration_ns"][to.to_numpy()].sum() > 0.9 * gaps["duration_ns"].sum()
+    assert causes(trace, "worker/replica:0/task:2")["recv transfer"] > 0.7
+
+
+@pytest.mark.collection("h200/mwms_straggler_worker0.xplane.pb")
+def test_the_faster_worker_waits_at_its_collectives(shared: Path) -> None:
+    paths = [shared / f"h200/mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)]
+    trace = tv.read_trace(paths)
+    gaps = trace.gaps[trace.gaps["cause"] == "recv wait"]
+    assert (trace.events["kind"].iloc[gaps["cause_event"]] == "collective").all()
+    waited = gaps.groupby(gaps["task"].astype(str).str[-1])["duration_ns"].sum()
+    # Nearly all that it waits at them: the device is busy for little of it.
+    by_rank = trace.arrivals.groupby(trace.arrivals["task"].astype(str).str[-1])["wait_ns"].sum()
+    assert list(waited.index) == ["0"]
+    assert by_rank["1"] == 0
+    assert 0.95 * by_rank["0"] < waited["0"] <= by_rank["0"]
+    alone = tv.read_trace(paths[0]).gaps
+    assert "recv wait" not in set(alone["cause"].astype(str))
+    assert alone["cause"].value_counts()["recv transfer"] > 0

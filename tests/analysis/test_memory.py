@@ -1,0 +1,201 @@
+"""Memory of real traces: by an obvious reader, by TensorFlow's own figures, and what holds of every trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import tfvis_nb as tv
+from tests.real_traces import DATA, name_of, xspace_files
+from tests.support import memory_oracle, oracle, xspace_oracle
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis.memory.curve import FIGURES, WHERE, memory_peaks
+from tfvis_nb.analysis.memory.lifetimes import ROLES
+from tfvis_nb.analysis.memory.usage import BY, alive_at, memory_by
+from tfvis_nb.analysis.metrics import MODULES, definitions
+from tfvis_nb.analysis.unavailable import why_not
+
+XSPACES = xspace_files()
+MIB = 2**20
+
+
+def curves(trace: tv.Trace) -> dict[memory_oracle.Where, memory_oracle.Curve]:
+    found: dict[memory_oracle.Where, memory_oracle.Curve] = {}
+    for step, task, allocator, time, size in trace.memory.itertuples(index=False):
+        found.setdefault((step, task, allocator), []).append((time, size))
+    return found
+
+
+def holds(trace: tv.Trace) -> None:
+    """Check what is so whatever was recorded."""
+    buffers, peaks = trace.lifetimes, memory_peaks(trace)
+    assert (why_not(trace.memory) == "") == (len(trace.memory) > 0)
+    assert set(buffers["role"]) <= set(ROLES)
+    assert (buffers["bytes"] > 0).all()
+    assert (buffers["lifetime_ns"].fillna(0) >= 0).all()
+    assert (buffers["event"] >= 0).all()
+    found = curves(trace)
+    kept = buffers[buffers["to_ns"].isna()].groupby(list(WHERE), observed=True)["bytes"].sum()
+    assert len(peaks) == len(found)
+    for peak in peaks.to_dict("records"):
+        where = peak["step"], peak["task"], peak["allocator"]
+        levels = [level for _, level in found[where]]
+        assert min(levels) >= 0
+        highest = max(levels)
+        assert peak["peak_bytes"] == highest
+        assert peak["at_ns"] == next(time for time, level in found[where] if level == highest)
+        if peak["step"] < 0:
+            continue
+        assert peak["alive_bytes"] == peak["peak_bytes"]
+        assert levels[-1] == kept.get(where, 0)
+        assert pd.isna(peak["in_use_bytes"]) or peak["in_use_bytes"] > 0
+        alive = alive_at(trace, peak["at_ns"], step=where[0], task=where[1], allocator=where[2])
+        assert len(alive) == peak["alive"]
+        assert alive["bytes"].sum() == peak["peak_bytes"]
+        assert alive["bytes"].is_monotonic_decreasing
+    for by in BY:
+        table = memory_by(trace, by)
+        sums = table.groupby(list(WHERE), observed=True)[["bytes", "count", "share"]].sum()
+        known = peaks[peaks["alive"].fillna(0) > 0].set_index(list(WHERE))
+        assert sums["bytes"].to_dict() == known["alive_bytes"].to_dict()
+        assert sums["count"].to_dict() == known["alive"].to_dict()
+        assert np.allclose(sums["share"], 1)
+
+
+@pytest.mark.tensorflow
+def test_curves_of_every_step(step_stats_path: Path) -> None:
+    rows, _, _ = oracle.read([oracle.load(step_stats_path)])
+    trace = tv.read_trace(step_stats_path)
+    assert curves(trace) == memory_oracle.of_steps(rows)
+    holds(trace)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("path", XSPACES, ids=[name_of(path) for path in XSPACES])
+def test_curves_of_every_profile(path: Path) -> None:
+    trace = tv.read_trace(path)
+    got = {(where[0], "", where[2]): curve for where, curve in curves(trace).items()}
+    expected = memory_oracle.of_profile(xspace_oracle.load(path))
+    if expected:
+        # The clock of a profile that begins at 0 is moved to when it was recorded.
+        first = min(curve[0][0] for curve in expected.values())
+        moved = min(curve[0][0] for curve in got.values()) - first
+        expected = {
+            where: [(time + moved, level) for time, level in curve] for where, curve in expected.items()
+        }
+    assert got == expected
+    holds(trace)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("name", "allocator", "peak", "theirs"),
+    [
+        pytest.param("local_mlp_step1.pb", "mklcpu", 1327108, 3193236, id="cpu"),
+        pytest.param("gpu_tf221_mlp.pb.xz", "GPU_0_bfc", 10379264, 22020172, id="gpu"),
+    ],
+)
+def test_timeline_py_counts_what_is_handed_on_twice(
+    name: str, allocator: str, peak: int, theirs: int
+) -> None:
+    from tensorflow.python.client.timeline import Timeline
+
+    analysis = Timeline(oracle.load(DATA / name)).analyze_step_stats(show_memory=True)
+    assert analysis.allocator_maximums[allocator].num_bytes == theirs
+    peaks = memory_peaks(tv.read_trace(DATA / name)).set_index("allocator")["peak_bytes"]
+    assert peaks[allocator] == peak
+
+
+def test_tensors_of_a_small_step(data: Path) -> None:
+    trace = tv.read_trace(data / "local_mlp_step1.pb")
+    table = trace.lifetimes[["name", "role", "bytes", "lifetime_ns"]].head(5).astype(object)
+    loss = "SparseSoftmaxCrossEntropyWithLogits/SparseSoftmaxCrossEntropyWithLogits"
+    assert table.to_numpy().tolist() == [
+        ["Relu", "output", 524288, 3941000],
+        ["logits", "output", 20480, 1867000],
+        [loss, "temporary", 2048, 152000],
+        [loss, "output", 2048, 1677000],
+        ["gradients/Mean_grad/Shape", "output", 4, 37000],
+    ]
+    aliases = trace.lifetimes.set_index("name")["aliases"]
+    assert aliases["gradients/logits_grad/MatMul"] == "gradients/Relu_grad/ReluGrad"
+    assert aliases["logits"].split(", ")[0] == f"{loss}:1"
+    # The loss is fetched and the bias corrections stay with the optimizer: nothing frees them in the step.
+    outlived = trace.lifetimes.loc[trace.lifetimes["to_ns"].isna(), "name"]
+    assert outlived.tolist() == ["Mean", "Adam/mul", "Adam/mul_1"]
+    by_op = memory_by(trace, "op")[["op", "bytes", "count"]].astype(object)
+    assert by_op.to_numpy().tolist() == [["_MklMatMul", 1327104, 2], ["Mean", 4, 1]]
+    with pytest.raises(ValueError, match="by is 'ops'; did you mean 'op'"):
+        memory_by(trace, "ops")
+
+
+def test_what_a_step_without_records_says(data: Path) -> None:
+    for name in ("cpu_jax.xplane.pb", "run_meta.v0"):
+        trace = tv.read_trace(data / name)
+        tables = [
+            trace.memory,
+            trace.lifetimes,
+            memory_peaks(trace),
+            memory_by(trace),
+            alive_at(trace, 0, allocator="cpu"),
+        ]
+        assert ["records of allocations" in why_not(table) for table in tables] == [True] * 5
+        assert [len(table) for table in tables] == [0] * 5
+
+
+def test_absurd_sizes_are_left_out_of_sums() -> None:
+    largest = 2**63 - 1
+    records = [
+        {"micros": 1, "bytes": 64},
+        *({"micros": 2, "bytes": size} for size in (largest, -largest - 1, 2**61, 2**61, 2**61)),
+        {"micros": 5, "bytes": -64},
+    ]
+    table = events.build({"start_ns": [1000], "duration_ns": [9000], "kind": ["op"]})
+    use = {"allocator": "cpu", "in_use_bytes": largest, "records": records}
+    trace = tv.Trace(table, nested=pa.table({"memory": [[use]]}))
+    assert trace.memory[["time_ns", "bytes"]].to_numpy().tolist() == [[1000, 64], [5000, 0]]
+    assert memory_peaks(trace)["in_use_bytes"].isna().all()
+
+
+def test_an_allocator_that_says_absurd_amounts() -> None:
+    columns = {
+        "start_ns": [1, 2, 3, 4],
+        "duration_ns": [0] * 4,
+        "kind": ["host"] * 4,
+        "op": ["MemoryAllocation"] * 4,
+        "bytes": [8] * 4,
+        "detail": ["allocator_name=GPU_0_bfc"] * 4,
+    }
+    in_use = pa.array([8, 2**63 - 1, -(2**63), 16], pa.int64())
+    trace = tv.Trace(events.build(columns), nested=pa.table({"in_use_bytes": in_use}))
+    assert trace.memory[["time_ns", "bytes"]].to_numpy().tolist() == [[1, 8], [4, 16]]
+
+
+def test_each_figure_is_defined() -> None:
+    assert {"memory", "memory_use", "tensor_lifetimes"} <= set(MODULES)
+    assert set(definitions("memory")) == set(FIGURES)
+
+
+def test_the_peak_of_a_profile_says_during_which_step_it_is_reached() -> None:
+    rows = [
+        {"start_ns": 0, "duration_ns": 20, "step": 0, "kind": "op", "op": "MatMul"},
+        {"start_ns": 30, "duration_ns": 20, "step": 1, "kind": "op", "op": "MatMul"},
+        {"start_ns": 40, "duration_ns": 0, "step": -1, "kind": "host", "op": "MemoryAllocation"},
+        {"start_ns": 70, "duration_ns": 0, "step": -1, "kind": "host", "op": "MemoryAllocation"},
+    ]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    for in_use, step in (([9, 8], [1]), ([8, 9], [pd.NA])):
+        nested = pa.table({"in_use_bytes": pa.array([None, None, *in_use], pa.int64())})
+        peaks = memory_peaks(Trace(events.build(columns), nested=nested))
+        assert peaks["step"].tolist() == [-1]
+        assert peaks["at_step"].tolist() == step
+
+
+@pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")
+def test_the_peak_of_a_real_profile_is_in_a_step(shared: Path) -> None:
+    peaks = memory_peaks(tv.read_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb"))
+    assert peaks.set_index("allocator").loc["GPU_0_bfc", "at_step"] == 1

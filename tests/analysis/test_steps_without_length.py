@@ -1,0 +1,88 @@
+"""Steps that last no time at all: shares of nothing are not known, and nothing breaks on them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.support.made_steps import ROW, any_trace
+from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.metrics import MODULES
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.display.dashboard.tabs import tab, tab_names
+
+ONE_EVENT = b'{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":0}]}'
+
+
+def analyses() -> list[Callable[..., Any]]:
+    """Return every public function of the analyses that asks for nothing but a trace."""
+    found: list[Callable[..., Any]] = []
+    for path in MODULES.values():
+        module = importlib.import_module(f"tfvis_nb.analysis.{path}")
+        for called, function in inspect.getmembers(module, inspect.isfunction):
+            first, *others = inspect.signature(function).parameters.values()
+            own = function.__module__ == module.__name__ and not called.startswith("_")
+            if own and first.name == "trace" and all(one.default is not one.empty for one in others):
+                found.append(function)
+    return found
+
+
+ANALYSES = analyses()
+
+
+def _at_once(row: dict[str, Any], last: int) -> dict[str, Any]:
+    """An event of a step up to `last` at the one moment of that step; of others as it is."""
+    if row["step"] > last:
+        return row
+    return row | {"start_ns": 40 * (row["step"] + 1), "duration_ns": 0}
+
+
+ROWS = st.lists(ROW, min_size=1, max_size=12)
+SOME = st.builds(
+    lambda rows, last: any_trace([_at_once(row, last) for row in rows]), ROWS, st.sampled_from([0, 1])
+)
+ALL = st.builds(lambda rows: any_trace([_at_once(row, 1) for row in rows]), ROWS)
+
+
+def test_there_are_analyses() -> None:
+    assert len(ANALYSES) > len(MODULES)
+
+
+@given(SOME)
+@settings(max_examples=20, deadline=None)
+def test_every_analysis_answers(trace: tv.Trace) -> None:
+    for analysis in ANALYSES:
+        answer = analysis(trace)
+        if isinstance(answer, pd.DataFrame):
+            assert bool(why_not(answer)) <= answer.empty
+
+
+@given(ALL)
+@settings(max_examples=20, deadline=None)
+def test_nothing_is_found_in_them(trace: tv.Trace) -> None:
+    table = findings(trace)
+    assert table.empty
+    assert why_not(table)
+
+
+@pytest.mark.parametrize("name", tab_names())
+@given(trace=SOME)
+@settings(max_examples=5, deadline=None)
+def test_every_tab_is_made(name: str, trace: tv.Trace) -> None:
+    json.dumps(tab(trace, name), allow_nan=False)
+
+
+def test_one_event_of_no_duration_is_a_trace() -> None:
+    trace = tv.read_trace(ONE_EVENT)
+    assert why_not(trace.findings) == "all steps last 0 ns"
+    for name in tab_names():
+        json.dumps(tab(trace, name), allow_nan=False)

@@ -1,0 +1,172 @@
+"""Figures of steps, kernels and ops beside those of XProf.
+
+What XProf said is in ``xprof_figures.json``; ``benchmarks/xprof_figures.py`` writes it anew.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tfvis_nb as tv
+from tests.real_traces import DATA, SHARED
+from tests.support import xspace_oracle
+from tfvis_nb import Trace
+
+RECORDED = json.loads((Path(__file__).parent / "xprof_figures.json").read_text(encoding="utf-8"))
+PROFILES: dict[str, dict[str, Any]] = RECORDED["profiles"]
+
+NANOSECOND = 2e-6
+"""In milliseconds: XProf counts picoseconds, here both ends of an event are cut to nanoseconds."""
+
+
+def path_of(name: str) -> Path:
+    folder, _, file = name.partition("/")
+    return (DATA if folder == "data" else SHARED) / file
+
+
+HERE = [name for name in PROFILES if path_of(name).is_file()]
+ON_CPU = [name for name in HERE if "cpu" in name and PROFILES[name]["steps"]]
+JAX_ON_CPU = [name for name in ON_CPU if "jax" in name]
+# XProf takes a step of Keras apart into three, and gives copies of JAX to the step before theirs.
+ON_GPU = [name for name in HERE if "cpu" not in name and "keras" not in name and "jax" not in name]
+# XProf names what JAX ran by the source in its HLO.
+WITH_OPS = [name for name in HERE if "jax" not in name]
+
+
+@lru_cache(maxsize=1)
+def read(name: str) -> Trace:
+    return tv.read_trace(path_of(name))
+
+
+def steps_of(name: str) -> list[tuple[dict[str, Any], int]]:
+    """Return what XProf says of each step, and the step's number here: it has the number or the name."""
+    numbers = {label: step for step, label in read(name).step_labels.items()}
+    return [
+        (row, numbers.get(row["stepnum"]) or int(row["stepnum"].split()[-1]))
+        for row in PROFILES[name]["steps"]
+    ]
+
+
+@pytest.mark.parametrize("name", ON_GPU)
+def test_a_step_on_a_gpu(name: str) -> None:
+    """Its step is from the first to the last event of a GPU, its device compute all that ran there."""
+    gpus = read(name).utilisation
+    gpus = gpus[gpus["hta_kernel_ns"].notna()]
+    assert PROFILES[name]["steps"]
+    for said, step in steps_of(name):
+        # Of several GPUs it takes the one whose step is the longest.
+        ours = gpus[gpus["step"] == step].sort_values("hta_kernel_ns").iloc[-1]
+        length, busy = behind(name, ours) if step == gpus["step"].max() else (0, 0)
+        assert said["stepTimeMs"] == pytest.approx((ours["hta_kernel_ns"] + length) / 1e6, abs=NANOSECOND)
+        assert said["deviceComputeTimeMs"] == pytest.approx((ours["busy_ns"] + busy) / 1e6, rel=1e-5)
+        assert said["otherTimeMs"] == pytest.approx(said["stepTimeMs"] - said["deviceComputeTimeMs"])
+
+
+def behind(name: str, step: pd.Series) -> tuple[int, int]:
+    """Return by how much the last step is longer and busier with copies behind it, which XProf gives it."""
+    events = read(name).events
+    mine = events[events["device"] == step["device"]]
+    end = mine["start_ns"] + mine["duration_ns"]
+    until = int(end[mine["step"] == step["step"]].max())
+    copies = mine[(mine["step"] < 0) & (mine["start_ns"] >= until)]
+    if copies.empty:
+        return 0, 0
+    return int(end[copies.index].max()) - until, int(copies["duration_ns"].sum())
+
+
+@pytest.mark.parametrize("name", [name for name in ON_CPU if name not in JAX_ON_CPU])
+def test_a_step_on_cpus_alone(name: str) -> None:
+    whole = read(name).breakdown
+    whole = whole[whole["device"] == ""].set_index("step")
+    for said, step in steps_of(name):
+        ours = whole.loc[step]
+        assert said["stepTimeMs"] == pytest.approx(ours["step_ns"] / 1e6, abs=NANOSECOND)
+        for part, names in {
+            "infeedTimeMs": ("input_ns", "h2d_ns"),
+            "hostComputeTimeMs": ("host_compute_ns", "runtime_ns", "compile_ns"),
+            "outfeedTimeMs": ("d2h_ns",),
+            "kernelLaunchTimeMs": ("launch_ns",),
+            "deviceCollectivesTimeMs": ("communication_ns",),
+        }.items():
+            assert said[part] == pytest.approx(ours[list(names)].sum() / 1e6, rel=1e-5), part
+        rest = ours[["idle_ns", "preprocessing_ns"]].sum() / 1e6
+        assert said["otherTimeMs"] == pytest.approx(rest, abs=1e-5 * said["stepTimeMs"])
+
+
+@pytest.mark.parametrize("name", JAX_ON_CPU)
+def test_a_step_of_jax_on_a_cpu(name: str) -> None:
+    """XProf has the Python thread, and from when another takes up the work to the next event on Python's.
+
+    It does not count the thunks to the step, but the moment at which their thread takes up the work. For an
+    event without length it sees the end before the start (``CmpEventBoundaries`` in ``event_span.cc``), and
+    takes it to last until something else ends.
+    """
+    trace = read(name)
+    events, steps = trace.events, trace.steps.set_index("step")
+    python = events["lane"] == events.loc[events["name"] == "train", "lane"].iloc[0]
+    rows = xspace_oracle.read(xspace_oracle.load(path_of(name)), threadpool=True)
+    taken_up = [row["start_ns"] for row in rows if row["_name"] == "ThreadpoolListener::StartRegion"]
+    for said, step in steps_of(name):
+        start, end = (
+            int(steps[column].to_numpy()[steps.index == step][0]) for column in ("start_ns", "end_ns")
+        )
+        assert said["stepTimeMs"] == pytest.approx((end - start) / 1e6, abs=NANOSECOND)
+        mine = events[python & (events["step"] == step) & (events["name"] != "train")]
+        spans = merged(mine["start_ns"].to_numpy(), (mine["start_ns"] + mine["duration_ns"]).to_numpy())
+        ends = [next((last for _, last in spans if last >= moment), moment) for moment in taken_up]
+        lasting = [pair for pair in zip(taken_up, ends, strict=True) if start <= pair[0] < end]
+        starts, stops = np.array([*spans, *lasting]).T
+        busy = sum(last - first for first, last in merged(starts, stops))
+        assert said["hostComputeTimeMs"] == pytest.approx(busy / 1e6, abs=NANOSECOND * len(mine))
+        assert said["otherTimeMs"] == pytest.approx((end - start - busy) / 1e6, abs=NANOSECOND * len(mine))
+
+
+def merged(start: np.ndarray, end: np.ndarray) -> list[tuple[int, int]]:
+    """Return the union of intervals, in order."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(zip(start.tolist(), end.tolist(), strict=True)):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_kernels(name: str) -> None:
+    said = PROFILES[name]["kernels"]
+    events = read(name).events
+    kernels = events[events["kind"] == "kernel"]
+    if said["all"]:
+        assert said["occurrences"] == len(kernels)
+        assert said["total_us"] == pytest.approx(kernels["duration_ns"].sum() / 1e3)
+    else:
+        assert said["occurrences"] < len(kernels)
+        assert said["total_us"] < kernels["duration_ns"].sum() / 1e3
+
+
+@pytest.mark.parametrize("name", WITH_OPS)
+def test_ops(name: str) -> None:
+    """The ops that took most time, on the GPUs and on the host."""
+    events = read(name).events
+    on_gpu = events["device"].astype(str).str.contains("GPU")
+    for where, rows in (("device_ops", events[on_gpu]), ("host_ops", events[~on_gpu])):
+        total = rows.groupby("name")["duration_ns"].sum()
+        for op in PROFILES[name][where]:
+            assert op["total_time"] == pytest.approx(total[op["operation"]] / 1e3, rel=1e-5), op
+
+
+def test_figures_were_recorded_of_each_kind() -> None:
+    assert RECORDED["xprof"]
+    steps = pd.concat([pd.DataFrame(profile["steps"]) for profile in PROFILES.values()])
+    assert (steps["deviceComputeTimeMs"] > 0).sum() > 50
+    assert (steps["infeedTimeMs"] > 0).any()
+    assert all(profile["kernels"]["occurrences"] for key, profile in PROFILES.items() if "gpu" in key)
+    assert all(PROFILES[name]["host_ops"] or PROFILES[name]["device_ops"] for name in WITH_OPS)

@@ -1,0 +1,58 @@
+"""The demo writes its page, and opens it or says that it did not."""
+
+from __future__ import annotations
+
+import runpy
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.tensorflow
+
+DEMO = Path(__file__).parents[2] / "notebooks" / "demo.py"
+
+
+@pytest.fixture(scope="module")
+def main() -> Callable[[], None]:
+    run: Callable[[], None] = runpy.run_path(str(DEMO))["main"]
+    return run
+
+
+@pytest.mark.parametrize(
+    ("display", "opens", "said"),
+    [
+        ("", True, "It was not opened"),
+        (":0", False, "It was not opened"),
+        (":0", True, "It opens in your browser."),
+    ],
+)
+def test_the_page_is_opened_or_said_not_to_be(
+    main: Callable[[], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    display: str,
+    opens: bool,
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.platform", "linux")
+    for name in ("CI", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DISPLAY", display)
+    opened: list[str] = []
+
+    def open_page(address: str) -> bool:
+        opened.append(address)
+        return opens
+
+    monkeypatch.setattr(webbrowser, "open", open_page)
+    main()
+    address = (tmp_path / "demo.html").as_uri()
+    assert opened == ([address] if display else [])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert lines[1].endswith(address)
+    assert lines[3].startswith(said)

@@ -1,0 +1,57 @@
+"""What the README says about nbconvert, by nbconvert itself."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^jupyter (nbconvert .*?)(?:\s+#.*)?$", README, re.MULTILINE)
+PICTURE = '<img alt="Activity of each lane'
+VIEW = "application/vnd.jupyter.widget-view+json"
+STORED = "nbconvert --to notebook --execute --inplace step.ipynb"
+PLAIN = "nbconvert --to html step.ipynb"
+
+
+def convert(command: str, folder: Path) -> None:
+    """Run a command of the README in a folder."""
+    subprocess.run([sys.executable, "-m", *shlex.split(command)], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def folder(data: Path, tmp_path: Path) -> Path:
+    path = str(data / "local_mlp_step1.pb")
+    source = f"import tfvis_nb as tv\ntv.show_timeline({path!r})"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    nbformat.write(notebook, tmp_path / "step.ipynb")
+    return tmp_path
+
+
+def page(folder: Path) -> str:
+    return (folder / "step.html").read_text(encoding="utf-8")
+
+
+def test_the_still_picture_is_in_the_page_when_the_state_was_left_out(folder: Path) -> None:
+    to_html, to_notebook, _ = COMMANDS
+    convert(to_html, folder)
+    assert PICTURE in page(folder)
+    assert VIEW not in page(folder)
+    convert(to_notebook, folder)
+    convert(PLAIN, folder)
+    assert PICTURE in page(folder)
+
+
+def test_the_still_picture_is_in_the_page_when_the_state_is_dropped(folder: Path) -> None:
+    convert(STORED, folder)
+    convert(PLAIN, folder)
+    assert PICTURE not in page(folder)
+    assert VIEW in page(folder)
+    convert(COMMANDS[2], folder)
+    assert PICTURE in page(folder)
+    assert VIEW not in page(folder)

@@ -1,0 +1,196 @@
+"""Few bytes that unpack to very many: refused early, whatever they are packed with."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+import lzma
+import subprocess
+import sys
+import tarfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tfvis_nb as tv
+from tests.protobuf_bytes import field
+from tests.reading.test_sources import one_op
+from tests.reading.test_tensorboard import record
+from tfvis_nb.session.compression import packed, unpacked
+
+GIB = 1 << 30
+_LIMIT_S = 60
+"""Far more than it takes, even where other programs keep the machine busy."""
+
+_READ = r"""
+import re, sys
+from pathlib import Path
+import tfvis_nb as tv
+try:
+    tv.read_trace(sys.argv[1])
+    said = "read"
+except tv.TraceFormatError as error:
+    said = f"{type(error).__name__}: {error}"
+print(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())[1])
+print(said)
+"""
+
+
+def refused(path: Path) -> str:
+    """What is said of a file that is refused, by a process that needs less than a gibibyte for it."""
+    done = subprocess.run(
+        [sys.executable, "-c", _READ, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=_LIMIT_S,
+        check=True,
+    )
+    peak, said = done.stdout.split("\n", 1)
+    assert int(peak) * 1024 < GIB
+    assert said.startswith("TraceFormatError: ")
+    return said
+
+
+def of_gzip() -> bytes:
+    """A gibibyte: a member of many zeros, again and again."""
+    return gzip.compress(bytes(1 << 25), 1) * 32
+
+
+def of_xz() -> bytes:
+    return lzma.compress(bytes(1 << 25), preset=0) * 32
+
+
+def tar(content: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name, data in content.items():
+            header = tarfile.TarInfo(name)
+            header.size = len(data)
+            archive.addfile(header, io.BytesIO(data))
+    return made.getvalue()
+
+
+def large_tar_xz() -> bytes:
+    header = tarfile.TarInfo("step.pb")
+    header.size = GIB
+    return lzma.compress(header.tobuf()) + of_xz()
+
+
+def nested() -> bytes:
+    """Every member unpacks to less than what any file may."""
+    member = gzip.compress(bytes(1 << 25))
+    return lzma.compress(tar({f"step{number}.pb.gz": member for number in range(60)}), preset=0)
+
+
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "step.pb.gz": of_gzip,
+    "step.pb.xz": of_xz,
+    "steps.tar.xz": large_tar_xz,
+    "many members.gz": lambda: gzip.compress(bytes(1 << 20)) * 2000,
+    "many streams.xz": lambda: lzma.compress(bytes(1 << 20), preset=0) * 2000,
+    "empty members.gz": lambda: gzip.compress(b"") * 200_000,
+    "nested.tar.xz": nested,
+}
+
+
+def test_a_table_of_one_number_again_and_again(tmp_path: Path) -> None:
+    path = tmp_path / "steps.parquet"
+    tv.read_trace(one_op()).to_parquet(path)
+    metadata = pq.read_schema(path).metadata
+    part = pa.table({"start_ns": pa.array(np.zeros(1 << 22, np.int64))}).replace_schema_metadata(metadata)
+    with pq.ParquetWriter(path, part.schema) as writer:
+        for _ in range(64):
+            writer.write_table(part)
+    assert "max_unpacked_bytes" in refused(path)
+
+
+def test_a_graph_in_the_metadata_of_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "steps.parquet"
+    tv.read_trace(one_op()).to_parquet(path)
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[b"tfvis_nb"])
+    head["graphs"] = [[base64.b64encode(zlib.compress(bytes(1 << 28), 9)).decode()]]
+    pq.write_table(table.replace_schema_metadata({b"tfvis_nb": json.dumps(head).encode()}), path)
+    assert "max_unpacked_bytes" in refused(path)
+
+
+def rows(count: int, row: bytes = b"\x12\x00") -> bytes:
+    return field(1, field(1, field(1, b"/cpu:0") + row * count))
+
+
+def profile(plane: bytes) -> bytes:
+    return field(1, field(2, b"/host:CPU") + plane)
+
+
+CROWDS: dict[str, Callable[[int], bytes]] = {
+    "rows": rows,
+    "outputs": lambda count: rows(1, field(2, b"\x3a\x00" * count)),
+    "names of threads": lambda count: rows(count, b"\x1a\x00"),
+    "devices": lambda count: field(1, b"\x0a\x00" * count),
+    "steps": lambda count: b"\x0a\x00" * count,
+    "events": lambda count: profile(field(3, b"\x22\x00" * count)),
+    "stats": lambda count: profile(field(3, field(4, b"\x22\x00" * count))),
+    "lines": lambda count: profile(b"\x1a\x00" * count),
+}
+
+
+@pytest.mark.parametrize("kind", CROWDS)
+def test_very_many_empty_records_are_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "step.pb"
+    path.write_bytes(CROWDS[kind](10_000_000))
+    assert "records in 20," in refused(path)
+
+
+def test_as_many_records_as_a_trace_has_are_read() -> None:
+    row = field(2, field(1, b"a") + b"\x10\x01\x28\x01" + field(8, b"a = NoOp()"))
+    assert len(tv.read_trace(rows(60_000, row)).events) == 60_000
+
+
+def test_a_file_of_very_many_empty_runs(tmp_path: Path) -> None:
+    path = tmp_path / "events.out.tfevents"
+    path.write_bytes(record(field(3, b"brain.Event:2")) + record(field(8, field(1, b"a"))) * 50_001)
+    assert "runs" in refused(path)
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_packed_bomb_is_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(BOMBS[name]())
+    said = refused(path)
+    assert str(path) in said
+
+
+def test_the_error_says_what_to_do_and_the_argument_does_it(tmp_path: Path) -> None:
+    path = tmp_path / "step.pb.xz"
+    # A field that no RunMetadata has, and much in it.
+    path.write_bytes(lzma.compress(one_op() + b"\xfa\x07\x80\x80\x80\x28" + bytes(80 << 20), preset=0))
+    with pytest.raises(tv.TraceFormatError, match="max_unpacked_bytes"):
+        tv.read_trace(path)
+    assert len(tv.read_trace(path, max_unpacked_bytes=1 << 27).events) == 1
+    with pytest.raises(tv.TraceFormatError, match=r"1,000,000 bytes.*max_unpacked_bytes"):
+        tv.read_trace(path, max_unpacked_bytes=10**6)
+    with pytest.raises(ValueError, match="negative"):
+        tv.read_trace(path, max_unpacked_bytes=-1)
+    with pytest.raises(TypeError, match="number of bytes"):
+        tv.read_trace(path, max_unpacked_bytes="1 GB")  # type: ignore[arg-type]
+
+
+def test_a_bomb_among_steps_costs_itself_only(tmp_path: Path) -> None:
+    (tmp_path / "a.pb.xz").write_bytes(lzma.compress(bytes(1 << 27), preset=0))
+    (tmp_path / "b.pb").write_bytes(one_op())
+    trace = tv.read_trace(tmp_path)
+    assert len(trace.events) == 1
+    assert "a.pb.xz" in trace.notes[0]
+
+
+def test_a_trace_of_a_session_claims_what_it_never_has() -> None:
+    content = packed(bytes(1 << 20))
+    with pytest.raises(tv.TraceFormatError, match="unpacks to more than"):
+        unpacked(content, (1 << 31) - 1)

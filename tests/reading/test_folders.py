@@ -1,0 +1,269 @@
+"""Folders, patterns, archives: which files are read, in which order, and what is said of the others."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.mutants.attack import outcome
+from tests.mutants.raw_bytes import mutant
+from tests.reading.test_sources import one_op
+from tests.real_traces import DATA
+from tfvis_nb.reading.sources import files
+
+GOOD = one_op()
+HOROVOD = lzma.decompress((DATA / "cpu_tf115_horovod.pb.xz").read_bytes())
+
+
+def steps(folder: Path, *names: str) -> None:
+    """Files whose one op starts at a time that tells their number."""
+    for number, name in enumerate(names):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(one_op(100 - number))
+
+
+def test_a_folder_in_the_order_of_its_numbers(tmp_path: Path) -> None:
+    steps(tmp_path, "step1.pb", "step2.pb", "step10.pb", "step20.pb")
+    for source in (tmp_path, str(tmp_path), f"{tmp_path}/step*.pb", tmp_path / "*.pb"):
+        trace = tv.read_trace(source)
+        in_order = trace.events.sort_values("step")["start_ns"].tolist()
+        assert in_order == [100_000, 99_000, 98_000, 97_000]
+        assert trace.title == "step1.pb and 3 more"
+        assert trace.notes == []
+
+
+def test_folders_below_are_read_too(tmp_path: Path) -> None:
+    steps(tmp_path, "run1/step1.pb", "run1/step2.pb", "run2/step1.pb", ".hidden/step1.pb", "run2/notes.txt")
+    assert len(tv.read_trace(tmp_path).steps) == 3
+    assert len(tv.read_trace(f"{tmp_path}/run*/step1.pb").steps) == 2
+    assert len(tv.read_trace(f"{tmp_path}/**/step2.pb").steps) == 1
+
+
+def test_what_the_system_makes_up_is_not_looked_into() -> None:
+    with pytest.raises(tv.TraceFormatError, match="the system makes this folder up"):
+        tv.read_trace("/proc/self")
+
+
+def test_below_a_folder_what_the_system_makes_up_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps(tmp_path, "step1.pb", "system/step2.pb")
+    device = tmp_path.stat().st_dev
+    stat = Path.stat
+
+    def mounted(path: Path, **options: bool) -> os.stat_result:
+        found = list(stat(path, **options))
+        # As if the folder were another file system, which /proc is of, too.
+        found[2] = device + 1 if path in (tmp_path / "system", Path("/proc")) else found[2]
+        return os.stat_result(found)
+
+    monkeypatch.setattr(Path, "stat", mounted)
+    trace = tv.read_trace(tmp_path)
+    assert len(trace.steps) == 1
+    assert trace.notes == [f"folders that the system makes up were left out: {tmp_path / 'system'}"]
+
+
+def test_pipes_are_left_out(tmp_path: Path) -> None:
+    steps(tmp_path, "step1.pb")
+    os.mkfifo(tmp_path / "pipe.pb")
+    assert len(tv.read_trace(tmp_path).steps) == 1
+
+
+def test_a_folder_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps(tmp_path, *(f"run{number}/step.pb" for number in range(5)), ".hidden/step.pb")
+    monkeypatch.setattr(files, "_MOST_SEEN", 10)
+    with pytest.raises(tv.TraceFormatError, match="more than 10 files and folders are below this; name the"):
+        tv.read_trace(tmp_path)
+    monkeypatch.setattr(files, "_MOST_SEEN", 11)
+    assert len(tv.read_trace(tmp_path).steps) == 5
+
+
+def test_files_that_are_no_traces_are_named(tmp_path: Path) -> None:
+    steps(tmp_path, "step1.pb", "step2.pb")
+    (tmp_path / "README.md").write_text("about these traces")
+    (tmp_path / "broken.pb").write_bytes(GOOD[:-3])
+    (tmp_path / "broken.pb.xz").write_bytes(b"\xfd7zXZ\x00 not xz")
+    (tmp_path / "graph.pb").write_bytes(b"")
+    (tmp_path / "keys.json").write_text('{"a": 1}')
+    cut = f"broken.pb (a binary RunMetadata that ends early, at byte {len(GOOD) - 3})"
+    xz = "broken.pb.xz (damaged xz file of 13 bytes: Corrupt input data)"
+    trace = tv.read_trace(tmp_path)
+    assert len(trace.steps) == 2
+    assert trace.notes == [
+        "1 of 3 steps hold no events and were left out: graph.pb",
+        "files that are no traces were left out: README.md, keys.json",
+        f"files that could not be read were left out: {cut}, {xz}",
+    ]
+
+
+def test_a_folder_without_traces(tmp_path: Path) -> None:
+    with pytest.raises(tv.TraceFormatError, match="without any file"):
+        tv.read_trace(tmp_path)
+    (tmp_path / "a.txt").write_text("a text")
+    (tmp_path / "b.pb").write_bytes(GOOD[:-3])
+    with pytest.raises(
+        tv.TraceFormatError, match=r"none of its 2 files is a trace; the first, .*a\.txt: this is text"
+    ):
+        tv.read_trace(tmp_path)
+
+
+def test_large_files_that_are_not_named_like_traces_are_not_read(tmp_path: Path) -> None:
+    steps(tmp_path, "step1.pb")
+    with (tmp_path / "model.ckpt.data-00000-of-00001").open("wb") as file:
+        file.truncate(1 << 40)
+    trace = tv.read_trace(tmp_path)
+    assert len(trace.steps) == 1
+    assert trace.notes == [
+        "large files that are not named like traces were left out: model.ckpt.data-00000-of-00001"
+    ]
+
+
+def test_a_pattern_that_matches_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no file matches the pattern.*\*\.pb"):
+        tv.read_trace(tmp_path / "*.pb")
+
+
+def test_a_file_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
+    steps(tmp_path, "step[1].pb")
+    assert len(tv.read_trace(tmp_path / "step[1].pb").steps) == 1
+
+
+def profile(folder: Path, run: str, *hosts: str) -> None:
+    for host, name in zip(hosts, ("cpu_jax.xplane.pb", "cpu_jax.xplane.pb"), strict=False):
+        path = folder / "plugins" / "profile" / run / f"{host}.xplane.pb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(DATA / name, path)
+
+
+def test_the_newest_profile_of_a_log_folder(tmp_path: Path) -> None:
+    expected = tv.read_trace(DATA / "cpu_jax.xplane.pb")
+    logs = tmp_path / "logs"
+    profile(logs, "2026_01_09_00_00_00", "host")
+    (logs / "plugins/profile/2026_01_09_00_00_00/host.xplane.pb").write_bytes(b"an old and broken one")
+    profile(logs, "2026_01_10_00_00_00", "host")
+    newest = logs / "plugins/profile/2026_01_10_00_00_00"
+    (newest / "host.overview_page.pb").write_bytes(b"derived of the profile")
+    beside = "files beside those of the hosts in a profile were left out: host.overview_page.pb"
+    said = "of 2 profiles the newest was read: 2026_01_10_00_00_00; left out: 2026_01_09_00_00_00"
+    for source in (logs, tmp_path, logs / "plugins", logs / "plugins/profile"):
+        trace = tv.read_trace(source)
+        assert len(trace.events) == len(expected.events)
+        assert {said, beside} <= set(trace.notes)
+    alone = tv.read_trace(newest)
+    assert len(alone.events) == len(expected.events)
+    assert beside in alone.notes
+    assert said not in alone.notes
+
+
+def test_what_lies_beside_a_profile_is_read_too(tmp_path: Path) -> None:
+    profile(tmp_path, "2026_01_09_00_00_00", "host")
+    profile(tmp_path, "2026_01_10_00_00_00", "host")
+    (tmp_path / "a_broken.pb").write_bytes(GOOD[:-3])
+    steps(tmp_path, "step1.pb", "step2.pb")
+    trace = tv.read_trace(tmp_path)
+    assert trace.steps["label"].tolist().count("step1") == 1
+    assert len(trace.events) == 2 + len(tv.read_trace(DATA / "cpu_jax.xplane.pb").events)
+    assert any(
+        note.startswith("files that could not be read were left out: a_broken.pb (") for note in trace.notes
+    )
+    assert any(note.startswith("of 2 profiles the newest was read") for note in trace.notes)
+
+
+def test_a_folder_with_profiles_and_other_traces_is_read_whole(tmp_path: Path) -> None:
+    steps(tmp_path, "step1.pb", "step2.pb")
+    for name in ("cpu_jax.xplane.pb", "gpu_tf218_function.xplane.pb.xz"):
+        shutil.copy(DATA / name, tmp_path)
+    (tmp_path / "README.md").write_text("about these traces")
+    trace = tv.read_trace(tmp_path)
+    assert trace.events.equals(tv.read_trace(f"{tmp_path}/*").events)
+    labels = trace.steps["label"].tolist()
+    assert {"step1", "step2", "train 4"} <= set(labels)
+    assert "files that are no traces were left out: README.md" in trace.notes
+
+
+def test_ranks_are_tasks_of_the_same_step(tmp_path: Path) -> None:
+    one = tv.read_trace(HOROVOD)
+    for step in (2, 10):
+        for rank in (0, 1):
+            (tmp_path / f"hvd_rank{rank}_step{step}.pb").write_bytes(HOROVOD)
+    trace = tv.read_trace(tmp_path)
+    assert trace.steps["events"].tolist() == [2 * len(one.events)] * 2
+    assert set(trace.events["task"]) == {f"/job:worker/replica:0/task:{rank}" for rank in (0, 1)}
+    assert len(trace.graphs) == 2
+    assert sum("ranks were told by the names of the files" in note for note in trace.notes) == 1
+    assert len(trace.lanes) == 2 * len(one.lanes)
+    alone = tv.read_trace(f"{tmp_path}/hvd_rank1_*.pb")
+    assert set(alone.events["task"]) == {"/job:localhost/replica:0/task:0"}
+
+
+def archive(members: dict[str, bytes], form: int = tarfile.GNU_FORMAT) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=form) as tar:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+        link = tarfile.TarInfo("link.pb")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+@pytest.mark.parametrize("pack", [bytes, lzma.compress])
+def test_archives_are_read_in_memory(form: int, pack: type[bytes], tmp_path: Path) -> None:
+    long = "x" * 90 + "/" + "y" * 90 + "step30.pb"
+    content = {"step2.pb": one_op(2), "step10.pb": lzma.compress(one_op(10)), long: one_op(30)}
+    content |= {"../../escaped.pb": one_op(1), "notes.txt": b"a text"}
+    path = tmp_path / "inside" / "steps.tar.xz"
+    path.parent.mkdir()
+    path.write_bytes(pack(archive(content, form)))
+    trace = tv.read_trace(path)
+    assert trace.events.sort_values("step")["start_ns"].tolist() == [1000, 2000, 10_000, 30_000]
+    assert trace.notes == ["files that are no traces were left out: steps.tar.xz: notes.txt"]
+    assert [found.name for found in tmp_path.rglob("*")] == ["inside", "steps.tar.xz"]
+    assert tv.read_trace(path.read_bytes()).events.equals(trace.events)
+    assert (trace.title, tv.read_trace(str(path)).title) == ("steps.tar.xz", "steps.tar.xz")
+    assert tv.read_trace(path.read_bytes()).title.endswith(" and 3 more")
+
+
+def test_damaged_archives() -> None:
+    good = archive({"a.pb": GOOD, "b.pb": GOOD})
+    with pytest.raises(tv.TraceFormatError, match="no member begins at byte 1024"):
+        tv.read_trace(good[:1024] + b"?" + good[1025:])
+    with pytest.raises(tv.TraceFormatError, match="cut off: the member at byte 1024"):
+        tv.read_trace(good[: 1024 + 512 + 5])
+    with pytest.raises(tv.TraceFormatError, match="without any file"):
+        tv.read_trace(archive({}))
+
+
+def test_a_member_that_claims_to_be_huge() -> None:
+    good = bytearray(archive({"a.pb": GOOD}))
+    good[124:136] = b"\x80" + (1 << 80).to_bytes(11, "big")
+    good[148:156] = b" " * 8
+    good[148:156] = b"%06o\0 " % sum(good[:512])
+    with pytest.raises(tv.TraceFormatError, match="cut off"):
+        tv.read_trace(bytes(good))
+
+
+def test_any_damage_to_an_archive() -> None:
+    good = archive({"a.pb": GOOD, "x" * 150: GOOD}, tarfile.PAX_FORMAT)
+    outcomes = {outcome(mutant(good, GOOD, seed)) for seed in range(300)}
+    assert outcomes <= {"a sound trace", "TraceFormatError", "EmptyTraceError"}
+
+
+@pytest.mark.collection("h200/mlp_60steps.tar.xz")
+def test_the_slow_steps_of_sixty(shared: Path) -> None:
+    trace = tv.read_trace(shared / "h200" / "mlp_60steps.tar.xz")
+    assert len(trace.steps) == 60
+    kernels = trace.events[trace.events["kind"] == "kernel"]
+    busy = kernels.groupby("step")["duration_ns"].sum()
+    assert set(busy.nlargest(3).index) == {13, 33, 53}

@@ -1,0 +1,377 @@
+"""The file of a session: several writers beside readers, copies, deletion, damage; without TensorFlow."""
+
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.support.store_load import load
+from tests.support.stored_writer import METADATA
+from tfvis_nb.session.file.counters import SLOTS, Counts, read_ledger
+from tfvis_nb.session.file.entries import Recording, Signature
+from tfvis_nb.session.file.writer import MORE, Writer
+from tfvis_nb.session.snapshot import session_state
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.tfvis"
+
+
+def recording(run: int = 1) -> Recording:
+    return Recording("run_metadata", METADATA, run, 1_700_000_000_000_000_000, 5_000)
+
+
+def filled(path: Path, traces: int = 3) -> None:
+    writer = Writer(path, keep=None)
+    number, _ = writer.add_signature(Signature("session", "train", "loss:0"))
+    for run in range(1, traces + 1):
+        writer.add_trace(number, recording(run), None)
+    writer.close({number: Counts(traces, 0, traces * 5_000, 5_000, 1, 2)})
+
+
+def test_two_writers_and_three_readers(path: Path) -> None:
+    done = load(path, rounds=12, readers=3)
+    assert done.failures == []
+    assert done.written == done.kept == done.counted > 0
+    assert done.asked == done.met >= 3 * 12
+    assert done.reads >= 3 * 12
+    assert done.damaged == 0
+    assert done.whole
+
+
+def test_ten_thousand_traces_take_no_more_than_ten(path: Path) -> None:
+    writer = Writer(path, keep=10)
+    number, slot = writer.add_signature(Signature("session", "train"))
+    sizes = []
+    tracemalloc.start()
+    for run in range(10_000):
+        writer.count(slot, Counts(run + 1))
+        writer.add_trace(number, recording(run), None)
+        if run in (1_000, 9_999):
+            wal = Path(f"{path}-wal")
+            sizes.append((tracemalloc.get_traced_memory()[0], path.stat().st_size + wal.stat().st_size))
+    tracemalloc.stop()
+    writer.close({})
+    (memory, disk), (memory_after, disk_after) = sizes
+    assert memory_after < memory + 100_000
+    # How many wait to be deleted together differs from moment to moment; they all take 84 MB.
+    assert disk_after < disk + 3_000_000
+
+
+def test_the_oldest_are_deleted_at_the_latest_when_orders_are_looked_for(path: Path) -> None:
+    writer = Writer(path, keep=2)
+    number, _ = writer.add_signature(Signature("session", "train"))
+    with tv.open_session(path) as session:
+
+        def kept() -> list[int]:
+            return session.traces["run"].tolist()
+
+        for run in range(1, 6):
+            time.sleep(0.12)
+            writer.add_trace(number, recording(run), None)
+            assert kept() == [run - 1, run][-run:]
+        for run in range(6, 9):  # one follows the other
+            writer.add_trace(number, recording(run), None)
+        assert kept()[-2:] == [7, 8]
+        writer.tidy()
+        assert kept() == [7, 8]
+        noise = random.Random(0).randbytes(600_000)
+        for run in range(9, 29):
+            writer.add_trace(number, Recording("run_metadata", noise, run, 1, 1), None)
+            assert len(kept()) <= 4
+        writer.close({})
+        assert kept() == [27, 28]
+
+
+def test_a_copy_is_the_session(path: Path, tmp_path: Path) -> None:
+    filled(path)
+    with tv.open_session(shutil.copy(path, tmp_path / "copied.tfvis")) as copied:
+        assert copied.signatures["runs"].tolist() == [3]
+        assert copied.traces["run"].tolist() == [1, 2, 3]
+        trace = copied.read(2)
+    assert trace.title == "train, run 2"
+    assert trace.events.equals(tv.read_trace(METADATA).events)
+
+
+def test_a_running_session_is_saved_whole(path: Path, tmp_path: Path) -> None:
+    writer = Writer(path, keep=None)
+    number, slot = writer.add_signature(Signature("session", "train"))
+    writer.add_trace(number, recording(), None)
+    writer.count(slot, Counts(7, 1, 70, 20, 5, 6))  # which is not in the database yet
+    with tv.open_session(path) as session:
+        saved = session.save(tmp_path / "saved.tfvis")
+        with pytest.raises(FileExistsError):
+            session.save(saved)
+    writer.close({number: Counts(8)})
+    with tv.open_session(saved) as copy:
+        row = copy.signatures.iloc[0]
+        assert (row["runs"], row["failed"], row["total_ns"], row["longest_ns"]) == (7, 1, 70, 20)
+        assert len(copy.read(1).events)
+        assert copy.processes["end"].notna().all()
+
+
+def test_deleting_makes_the_file_smaller(path: Path) -> None:
+    filled(path, traces=50)
+    size = path.stat().st_size
+    with tv.open_session(path) as session:
+        session.delete(range(1, 50))
+        session.delete(1)
+        assert session.traces.index.tolist() == [50]
+        assert len(session.read(50).events)
+        with pytest.raises(KeyError, match="no trace 1"):
+            session.read(1)
+    assert path.stat().st_size < size / 3
+
+
+def test_counts_of_a_killed_process_are_taken_in(path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from tfvis_nb.session.file.writer import *\n"
+        "writer = Writer(Path(sys.argv[1]), None)\n"
+        "number, slot = writer.add_signature(Signature('session', 'train'))\n"
+        "writer.count(slot, Counts(41, 1, 410, 20, 5, 6))\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
+    ledger = Path(f"{path}-counts1")
+    assert ledger.exists()
+    with tv.open_session(path) as session:
+        assert session.signatures[["runs", "failed"]].iloc[0].tolist() == [41, 1]
+        assert session.processes["end"].notna().all()
+    assert not ledger.exists()
+
+
+def test_a_request_is_met_once_by_each_process_that_runs_it(path: Path) -> None:
+    writers = [Writer(path, keep=None) for _ in range(2)]
+    (number,) = {writer.add_signature(Signature("session", "train"))[0] for writer in writers}
+    with tv.open_session(path) as session:
+        session.trace_next("train")
+        for writer in writers:
+            orders = writer.orders()
+            assert orders is not None
+            ((request, own),) = orders.requests[number]
+            assert own
+            writer.add_trace(number, recording(), request)
+        assert session.signatures["requested"].tolist() == [0]
+        for writer in writers:
+            writer.close({})
+        session.trace_next("train")  # nobody runs: it is for the first that will
+    writers = [Writer(path, keep=None) for _ in range(2)]
+    found = [writer.orders() for writer in writers]
+    request = found[0].requests[number][0][0] if found[0] else -1
+    assert [writer.claim(request) for writer in writers] == [True, False]
+    for writer in writers:
+        writer.close({})
+
+
+def test_signatures_beyond_the_ledger_are_counted_together(path: Path) -> None:
+    writer = Writer(path, keep=None)
+    writer._slots = SLOTS - 2
+    found = [writer.add_signature(Signature("session", str(which), str(which))) for which in range(3)]
+    writer.close({})
+    assert found[1] == found[2]
+    with tv.open_session(path) as session:
+        assert session.signatures["label"].tolist() == ["0", MORE]
+
+
+def ledger(*records: tuple[int, ...]) -> bytes:
+    numbers = b"".join(number.to_bytes(8, "little") for record in records for number in record)
+    return b"tfvis_nb counts\n".ljust(64, b"\0") + numbers
+
+
+HALF = (3, 0, 30, 9, 1, 2, 20, 2)
+
+
+def test_a_half_written_count_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "ledger"
+    file.write_bytes(ledger(HALF, (5, 1, 50, 9, 1, 2, 50, 6)))
+    assert read_ledger(file) == {1: Counts(5, 1, 50, 9, 1, 2)}
+
+
+def test_a_count_that_is_being_written_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = [ledger(HALF), ledger((3, 0, 30, 9, 1, 2, 30, 3))]
+    monkeypatch.setattr("tfvis_nb.session.file.counters.read_plain", lambda *_: contents.pop(0))
+    assert read_ledger(tmp_path / "ledger") == {0: Counts(3, 0, 30, 9, 1, 2)}
+
+
+def test_wrong_orders(path: Path) -> None:
+    filled(path)
+    with tv.open_session(path) as session:
+        with pytest.raises(ValueError, match="did you mean 'train'"):
+            session.trace_next("trian")
+        with pytest.raises(ValueError, match="no signature 9"):
+            session.trace_all(9)
+        with pytest.raises(ValueError, match="n is 0"):
+            session.trace_every(0)
+        with pytest.raises(ValueError, match="slower_than is 0"):
+            session.trace_when(slower_than=0)
+        session.trace_when(slower_than=2.5, signature="train")
+        assert session.signatures["rule"].tolist() == ["slower 2.5"]
+        session.trace_none("train")
+        assert session.signatures["rule"].tolist() == [""]
+
+
+@pytest.mark.parametrize("content", [b"", b"<!DOCTYPE html>" * 100, METADATA], ids=["empty", "page", "trace"])
+def test_other_files_are_refused(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(tv.TraceFormatError, match=r"no session|SQLite"):
+        tv.open_session(path)
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_something_else_is_refused(path: Path) -> None:
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE bookmarks(url)")
+    other.close()
+    with pytest.raises(tv.TraceFormatError, match="no session"):
+        tv.open_session(path)
+    with pytest.raises(tv.TraceFormatError, match="no session"):
+        Writer(path, None)
+
+
+def test_a_new_session_is_whole_from_the_first_moment(tmp_path: Path) -> None:
+    paths = [tmp_path / f"run{number}.tfvis" for number in range(30)]
+
+    def make() -> None:
+        for path in paths:
+            Writer(path, None).close({})
+
+    making = threading.Thread(target=make)
+    making.start()
+    for path in paths:
+        while not path.exists():
+            pass
+        with tv.open_session(path) as session:
+            assert len(session.processes) <= 1
+    making.join()
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+
+
+def test_several_processes_begin_a_session_at_once(path: Path) -> None:
+    code = "import sys; from pathlib import Path; from tfvis_nb.session.file.writer import Writer\n"
+    code += "sys.stdin.readline(); Writer(Path(sys.argv[1]), None).close({})"
+    command = [sys.executable, "-c", code, str(path)]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(4)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.close()
+    assert [process.wait(60) for process in processes] == [0] * 4
+    with tv.open_session(path) as session:
+        assert len(session.processes) == 4
+
+
+def test_a_process_that_records_several_times_is_one(path: Path) -> None:
+    for _ in range(3):
+        filled(path)
+    code = "import sys; from tests.session.test_file import *; filled(Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+    with tv.open_session(path) as session:
+        assert session.signatures["processes"].tolist() == [2]
+        assert session.signatures["runs"].tolist() == [12]
+        assert len(session.processes) == 4
+        (row,) = session_state(session)["signatures"]
+        assert row["processes"] == 2
+
+
+def test_a_session_is_made_where_files_cannot_be_linked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    filled(path)
+    with tv.open_session(path) as session:
+        assert session.traces["run"].tolist() == [1, 2, 3]
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("change", ["size = 1 << 40", "size = 5", "data = x'00'"])
+def test_a_damaged_trace_is_refused(path: Path, change: str) -> None:
+    filled(path)
+    damaged = sqlite3.connect(path)
+    damaged.execute(f"UPDATE traces SET {change}")
+    damaged.commit()
+    damaged.close()
+    with tv.open_session(path) as session, pytest.raises(tv.TraceFormatError):
+        session.read(1)
+
+
+def test_opening_needs_no_tensorflow(path: Path) -> None:
+    filled(path)
+    code = (
+        "import json, sys, tfvis_nb as tv\n"
+        "with tv.open_session(sys.argv[1]) as session: session.signatures; session.read(1)\n"
+        "print(json.dumps('tensorflow' in sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout) is False
+
+
+def test_threads_share_a_session(path: Path) -> None:
+    filled(path)
+    found = []
+    with tv.open_session(path) as session:
+        threads = [threading.Thread(target=lambda: found.append(len(session.traces))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == [3] * 8
+
+
+def test_a_copy_of_the_file_alone_is_not_running(path: Path, tmp_path: Path) -> None:
+    writer = Writer(path, keep=None)
+    number, slot = writer.add_signature(Signature("session", "train"))
+    writer.save_counts({number: Counts(4, 0, 40, 20, 5, 6)})
+    writer._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    copied = Path(shutil.copy(path, tmp_path / "copied.tfvis"))
+    writer.count(slot, Counts(5))
+    writer.close({})
+    changed = sqlite3.connect(copied)
+    changed.execute("UPDATE writers SET started_ns = started_ns - 120000000000")
+    changed.commit()
+    changed.close()
+    with tv.open_session(copied) as session:
+        assert session.processes["end"].notna().all()
+        assert session.signatures["runs"].tolist() == [4]
+
+
+@pytest.fixture
+def read_only() -> Iterator[Path]:
+    """A folder in which this process cannot write, not even as root."""
+    folder = Path(tempfile.mkdtemp())
+    filled(folder / "run.tfvis")
+    (folder / "run.tfvis").chmod(0o444)
+    folder.chmod(0o555)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    yield folder
+    os.seteuid(user)
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_a_session_is_read_in_a_read_only_folder(read_only: Path) -> None:
+    with tv.open_session(read_only / "run.tfvis") as session:
+        assert session.signatures["runs"].tolist() == [3]
+        assert len(session.read(2).events)
+    assert [file.name for file in read_only.iterdir()] == ["run.tfvis"]
+
+
+def test_nothing_is_recorded_in_a_read_only_folder(read_only: Path) -> None:
+    for name in ("run.tfvis", "new.tfvis"):
+        with pytest.raises((sqlite3.Error, OSError)):
+            Writer(read_only / name, None)

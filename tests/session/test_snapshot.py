@@ -1,0 +1,398 @@
+"""The state of a session as those who look at it all the time get it, and the commands they give."""
+
+import json
+import math
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tfvis_nb as tv
+from tests.support.stored_writer import METADATA
+from tfvis_nb.display.monitor.static_html import monitor_line
+from tfvis_nb.session import snapshot as states
+from tfvis_nb.session.commands import MOST_RUNS, obey
+from tfvis_nb.session.file.counters import Counts
+from tfvis_nb.session.file.entries import Recording, Signature
+from tfvis_nb.session.file.writer import Writer
+from tfvis_nb.session.snapshot import SessionWatch, session_state
+
+START_NS = 1_700_000_000_000_000_000
+START_MS = 1_700_000_000_000.0
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.tfvis"
+
+
+@pytest.fixture
+def session(path: Path) -> tv.SavedSession:
+    """A session whose file is not there."""
+    return tv.SavedSession(path)
+
+
+def recording(run: int = 1, data: bytes = METADATA) -> Recording:
+    return Recording("run_metadata", data, run, START_NS + run, 5_000)
+
+
+def kill_after(path: Path, work: str) -> None:
+    """Do `work` with a `writer` in a process that is then killed."""
+    code = (
+        "import os, sys; from pathlib import Path; from tfvis_nb.session.file.writer import *\n"
+        f"writer = Writer(Path(sys.argv[1]), None)\n{work}\nos.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
+
+
+def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
+    names = "\n".join(f"name{number}" for number in range(60))
+    writer = Writer(path, keep=None)
+    train, slot = writer.add_signature(Signature("session", "train", "loss:0", "apply", names, "trace: x"))
+    never, _ = writer.add_signature(Signature("session", "never", "l" * 999))
+    for run in (1, 2):
+        writer.add_trace(train, recording(run), None)
+    writer.count(slot, Counts(4, 1, 80, 30, START_NS, START_NS + 10**9))  # which is not in the database yet
+    session.trace_every(1_000_000)
+    session.trace_when(slower_than=2.5, signature=never)
+    session.trace_next("train")
+    session.trace_next()
+    state = session_state(session)
+    assert json.loads(json.dumps(state, allow_nan=False)) == state
+    first, second = state.pop("signatures")
+    newest, older = state.pop("traces")
+    (process,) = state.pop("processes")
+    assert state.pop("now_ms") > START_MS
+    assert state == {
+        "path": str(path),
+        "name": "run.tfvis",
+        "rule": "every 1000000",
+        "requested": 1,
+        "problem": "",
+        "waiting": "",
+        "signatures_total": 2,
+        "runs_total": 4,
+        "total_ns": 80,
+        "traces_total": 2,
+        "controllable": True,
+    }
+    assert first.pop("feeds") == [f"name{number}" for number in range(50)]
+    assert first == {
+        "signature": train,
+        "kind": "session",
+        "label": "train",
+        "runs": 4,
+        "failed": 1,
+        "mean_ns": 20.0,
+        "total_ns": 80,
+        "longest_ns": 30,
+        "first_ms": START_MS,
+        "last_ms": START_MS + 1000,
+        "processes": 1,
+        "traces": 2,
+        "requested": 1,
+        "rule": "",
+        "fetches": ["loss:0"],
+        "targets": ["apply"],
+        "options": "trace: x",
+        "more": 10,
+    }
+    assert [second[name] for name in ("rule", "runs", "mean_ns", "first_ms")] == ["slower 2.5", 0, None, None]
+    assert len(second["fetches"][0]) == 200
+    assert (newest["trace"], older["trace"]) == (2, 1)
+    assert newest.pop("bytes") == session.traces.loc[2, "bytes"]
+    assert newest == {
+        "trace": 2,
+        "signature": train,
+        "label": "train",
+        "process": 1,
+        "run": 2,
+        "start_ms": (START_NS + 2) / 1e6,
+        "duration_ns": 5_000,
+        "format": "run_metadata",
+    }
+    assert (process["process"], process["pid"], process["end_ms"]) == (1, os.getpid(), None)
+    writer.close({train: Counts(5)})
+    assert session_state(session)["processes"][0]["end_ms"] >= process["start_ms"]
+
+
+def test_what_is_read_again_is_what_has_changed(path: Path, session: tv.SavedSession) -> None:
+    watch = SessionWatch(session)
+    writer = Writer(path, keep=None)
+
+    def news() -> dict[str, Any]:
+        found = watch.changed()
+        assert found is not None
+        assert watch.changed() is None
+        return found
+
+    assert news()["signatures"] == []
+    number, slot = writer.add_signature(Signature("session", "train"))
+    assert [row["label"] for row in news()["signatures"]] == ["train"]
+    writer.count(slot, Counts(3, 0, 30))
+    assert news()["signatures"][0]["runs"] == 3
+    writer.add_trace(number, recording(), None)
+    writer.add_trace(number, recording(2), None)
+    assert news()["signatures"][0]["traces"] == 2
+    session.trace_all()  # by the very connection that looks
+    assert news()["rule"] == "all"
+    session.delete(1)
+    assert [row["trace"] for row in news()["traces"]] == [2]
+    with tv.open_session(path) as other:
+        other.trace_next("train")
+    assert news()["signatures"][0]["requested"] == 1
+    writer.close({number: Counts(4)})
+    assert news()["processes"][0]["end_ms"] is not None
+
+
+def test_a_killed_process_has_ended_with_its_last_counts(path: Path, session: tv.SavedSession) -> None:
+    work = (
+        "number, slot = writer.add_signature(Signature('session', 'train'))\n"
+        "writer.count(slot, Counts(41, 0, 410, 20, 5000000, 6000000))"
+    )
+    kill_after(path, work)
+    state = session_state(session)
+    assert [process["end_ms"] for process in state["processes"]] == [6.0]
+    assert state["signatures"][0]["runs"] == 41
+
+
+def test_a_file_that_comes_and_goes_and_comes_again(path: Path, session: tv.SavedSession) -> None:
+    watch = SessionWatch(session)
+    state = watch.changed()
+    assert state is not None
+    assert state["waiting"].startswith("there is no file run.tfvis yet")
+    assert (state["problem"], state["signatures"], state["controllable"]) == ("", [], False)
+    assert watch.changed() is None
+    path.touch()  # as SQLite makes it
+    assert watch.changed() is None
+    for label in ("first", "second"):
+        writer = Writer(path, keep=None)
+        writer.add_signature(Signature("session", label))
+        state = watch.changed()
+        assert state is not None
+        assert state["waiting"] == ""
+        # Also of the second file, though the first one is still open here.
+        assert [row["label"] for row in state["signatures"]] == [label]
+        writer.close({})
+        for file in path.parent.glob("run.tfvis*"):
+            file.unlink()
+        state = watch.changed()
+        assert state is not None
+        assert "was deleted" in state["waiting"]
+
+
+def test_orders_are_for_the_file_that_is_there(path: Path) -> None:
+    for label in ("first", "second"):
+        writer = Writer(path, keep=None)
+        writer.add_signature(Signature("session", label))
+        writer.close({})
+        if label == "first":
+            session = tv.open_session(path)
+            path.unlink()
+    session.trace_next("second")
+    with tv.open_session(path) as other:
+        assert other.signatures["requested"].tolist() == [1]
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        session.trace_next()
+    session.close()
+
+
+def test_a_session_stays_where_it_was_opened(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Writer(path, keep=None)
+    number, slot = writer.add_signature(Signature("session", "train"))
+    monkeypatch.chdir(tmp_path)
+    with tv.open_session(path.name) as session:
+        monkeypatch.chdir("/")
+        writer.count(slot, Counts(3))
+        assert session.signatures["runs"].tolist() == [3]
+    writer.close({number: Counts(3)})
+
+
+@pytest.mark.parametrize("content", [b"<!DOCTYPE html>" * 100, METADATA], ids=["page", "trace"])
+def test_another_file_is_a_problem(path: Path, session: tv.SavedSession, content: bytes) -> None:
+    path.write_bytes(content)
+    watch = SessionWatch(session)
+    state = watch.changed()
+    assert state is not None
+    assert "no session" in state["problem"]
+    assert state["waiting"] == ""
+    assert watch.changed() is None
+    path.unlink()
+    Writer(path, None).close({})
+    state = watch.changed()
+    assert state is not None
+    assert state["problem"] == ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "traces SET run = 'first'",
+        "traces SET start_ns = 9e999",
+        "counts SET total_ns = x'00'",
+        "counts SET total_ns = 9e999",
+        "signatures SET fetches = x'ff'",
+        "writers SET started_ns = 'now'",
+    ],
+)
+def test_damage_is_a_problem(path: Path, session: tv.SavedSession, change: str) -> None:
+    writer = Writer(path, keep=None)
+    number, _ = writer.add_signature(Signature("session", "train"))
+    writer.add_trace(number, recording(), None)
+    writer.close({number: Counts(1)})
+    damaged = sqlite3.connect(path)
+    damaged.execute(f"UPDATE {change}")
+    damaged.commit()
+    damaged.close()
+    watch = SessionWatch(session)
+    state = watch.changed()
+    assert state is not None
+    assert state["problem"].startswith("the file cannot be read: ")
+    assert watch.changed() is None
+    json.dumps(state, allow_nan=False)
+
+
+def test_a_file_that_is_read_only() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.tfvis"
+        Writer(path, None).close({})
+        assert session_state(tv.SavedSession(path))["controllable"]
+        path.chmod(0o444)
+        path.parent.chmod(0o555)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)
+        try:
+            state = session_state(tv.SavedSession(path))
+        finally:
+            os.seteuid(user)
+            path.parent.chmod(0o755)
+    assert (state["controllable"], state["problem"], state["waiting"]) == (False, "", "")
+
+
+def test_many_signatures_and_traces(
+    path: Path, session: tv.SavedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(states, "MOST_SIGNATURES", 3)
+    monkeypatch.setattr(states, "MOST_TRACES", 4)
+    writer = Writer(path, keep=None)
+    totals = [50, 10, 70, 20, 60]
+    for total in totals:
+        number, slot = writer.add_signature(Signature("session", f"took {total}", str(total)))
+        writer.count(slot, Counts(1, 0, total))
+    for run in range(10):
+        writer.add_trace(number, recording(run), None)
+    state = session_state(session)
+    assert [row["label"] for row in state["signatures"]] == ["took 50", "took 70", "took 60"]
+    assert (state["signatures_total"], state["runs_total"], state["total_ns"]) == (5, 5, sum(totals))
+    assert "5 signatures, 5 runs" in monitor_line(state)
+    assert [row["trace"] for row in state["traces"]] == [10, 9, 8, 7]
+    assert state["traces_total"] == 10
+    writer.close({})
+
+
+def test_what_traces_hold_is_not_read(path: Path, session: tv.SavedSession) -> None:
+    writer = Writer(path, keep=None)
+    number, _ = writer.add_signature(Signature("session", "train"))
+    writer.add_trace(number, recording(1, os.urandom(100_000)), None)
+    writer.close({})
+    with session.connected() as connection:
+        ((data, page),) = connection.execute(
+            "SELECT data, page_size FROM traces, pragma_page_size"
+        ).fetchall()
+    session.close()
+    content = bytearray(path.read_bytes())
+    held = [start for start in range(0, len(content), page) if content[start + 4 : start + 40] in data]
+    assert len(held) > 20
+    for start in held:
+        content[start : start + page] = bytes(page)
+    path.write_bytes(content)
+    state = session_state(session)
+    assert (state["problem"], state["traces"][0]["bytes"]) == ("", len(data))
+    with pytest.raises((tv.TraceFormatError, sqlite3.DatabaseError)):
+        session.read(1)
+
+
+def asked(session: tv.SavedSession) -> dict[str, Any]:
+    state = session_state(session)
+    rows = {row["label"]: (row["rule"], row["requested"]) for row in state["signatures"]}
+    return {"all": (state["rule"], state["requested"]), **rows}
+
+
+def test_commands(path: Path, session: tv.SavedSession) -> None:
+    writer = Writer(path, keep=None)
+    number, _ = writer.add_signature(Signature("session", "train"))
+    for run in range(3):
+        writer.add_trace(number, recording(run), None)
+    obey(session, {"do": "trace_next", "signature": number})
+    obey(session, {"do": "trace_next", "signature": None})
+    obey(session, {"do": "trace_every", "n": 1000})
+    assert asked(session) == {"all": ("every 1000", 1), "train": ("", 1)}
+    obey(session, {"do": "trace_all", "signature": number})
+    assert asked(session)["train"] == ("all", 1)
+    obey(session, {"do": "trace_none", "signature": number})
+    assert asked(session)["train"] == ("", 0)
+    obey(session, {"do": "trace_when", "slower_than": 3, "signature": number})
+    assert asked(session)["train"] == ("slower 3", 0)
+    obey(session, {"do": "trace_none", "signature": None})
+    assert asked(session) == {"all": ("", 0), "train": ("", 0)}
+    for _ in range(2):  # of which the second finds two of them deleted
+        obey(session, {"do": "delete", "traces": [1, 3]})
+        assert session.traces.index.tolist() == [2]
+    writer.close({})
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (None, "a command is an object"),
+        ([], "a command is an object"),
+        ({}, "no command None"),
+        ({"do": ["trace_all"]}, "no command"),
+        ({"do": "trace_al"}, "did you mean 'trace_all'"),
+        ({"do": "x" * 10_000}, "no command 'xxx"),
+        ({"do": "trace_all", "n": 3}, "trace_all has no 'n'"),
+        ({"do": "trace_every"}, "trace_every needs n"),
+        ({"do": "trace_every", "n": 0}, "n is 0"),
+        ({"do": "trace_every", "n": 1.5}, "n is 1.5"),
+        ({"do": "trace_every", "n": True}, "n is True"),
+        ({"do": "trace_every", "n": MOST_RUNS + 1}, "from 1 to"),
+        ({"do": "trace_every", "n": 10**400}, r"n is 1000.*\.\.\."),
+        ({"do": "trace_when", "slower_than": 0}, "slower_than is 0"),
+        ({"do": "trace_when", "slower_than": math.nan}, "slower_than is nan"),
+        ({"do": "trace_when", "slower_than": math.inf}, "slower_than is inf"),
+        ({"do": "trace_when", "slower_than": "3"}, "slower_than is '3'"),
+        ({"do": "trace_next", "signature": 99}, "no signature 99"),
+        ({"do": "trace_next", "signature": "train"}, "signature is 'train'"),
+        ({"do": "trace_next", "signature": 0}, "signature is 0"),
+        ({"do": "delete"}, "delete needs traces"),
+        ({"do": "delete", "traces": 1}, "traces is 1"),
+        ({"do": "delete", "traces": [1, 77]}, "there is no trace 77"),
+        ({"do": "delete", "traces": [1, "2"]}, "a trace is '2'"),
+        ({"do": "delete", "traces": [2**64]}, "a trace is 18446744073709551616"),
+        ({"do": "delete", "traces": [], "signature": 1}, "delete has no 'signature'"),
+    ],
+)
+def test_wrong_commands(path: Path, session: tv.SavedSession, command: Any, message: str) -> None:
+    writer = Writer(path, keep=None)
+    number, _ = writer.add_signature(Signature("session", "train"))
+    writer.add_trace(number, recording(), None)
+    writer.close({})
+    with pytest.raises(ValueError, match=message) as raised:
+        obey(session, command)
+    assert len(str(raised.value)) < 300
+    assert asked(session) == {"all": ("", 0), "train": ("", 0)}
+    assert session.traces.index.tolist() == [1]
+
+
+def test_a_command_without_a_file(session: tv.SavedSession) -> None:
+    with pytest.raises(FileNotFoundError):
+        obey(session, {"do": "trace_all"})

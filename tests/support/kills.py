@@ -1,0 +1,71 @@
+"""Jobs that are killed at any moment, and whether their session has all that they had finished."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import tfvis_nb as tv
+
+ROOT = Path(__file__).parents[2]
+
+KINDS = {
+    "one job": ("session", 1, 0),
+    "two jobs": ("session", 2, 0),
+    "keras": ("keras", 1, 0),
+    "keep": ("session", 1, 10),
+}
+"""What runs, how many of them in one file, and how many traces are kept, of every third run; 0: none."""
+
+LABELS = {"session": "total", "keras": "train small"}
+
+
+@dataclass(frozen=True)
+class Killed:
+    """What jobs had finished when they were killed, and what the file has of it."""
+
+    finished: int
+    counted: int
+    jobs: int
+    wrong: str
+
+
+def killed(path: Path, kind: str, seed: int) -> Killed:
+    """Run jobs into a new session, kill them, and look at what is there."""
+    what, jobs, keep = KINDS[kind]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-m", "tests.recording.killed_job", str(path), what, str(keep)]
+    said = [path.with_name(f"said{number}") for number in range(jobs)]
+    processes = []
+    for file in said:
+        with file.open("wb") as output:
+            processes.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output))
+    until = time.monotonic() + 120
+    while any(file.stat().st_size == 0 for file in said) and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(random.Random(seed).uniform(0, 1.5))
+    for process in processes:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    # A line may be cut short by the kill.
+    finished = sum(int(file.read_bytes().rpartition(b"\n")[0].split()[-1]) for file in said)
+    with tv.open_session(path) as session:
+        table = session.signatures.set_index("label")
+        counted = int(table["runs"].to_dict().get(LABELS[what], 0))
+        runs = session.traces["run"].tolist()
+        ended = bool(session.processes["end"].notna().all())
+        read = [len(session.read(trace).events) for trace in session.traces.index]
+    wrong = [] if ended else ["a job is shown as running"]
+    if not finished <= counted <= finished + jobs:
+        wrong.append(f"{counted} runs counted of {finished}")
+    if keep and runs and (runs != list(range(runs[0], runs[-1] + 1, 3)) or finished - runs[-1] >= 3):
+        wrong.append(f"traces of {runs} of {finished} runs")
+    if not all(read):
+        wrong.append("a trace without events")
+    return Killed(finished, counted, jobs, "; ".join(wrong))

@@ -1,0 +1,363 @@
+"""A slow, obvious reader of step_stats, on TensorFlow's own protobuf classes: one row after the other.
+
+It says what `tfvis_nb.read_trace` must say, by another way: Python loops over
+message objects and integers, no Arrow, no NumPy, none of the package's code.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import re
+from collections import Counter
+from pathlib import Path
+from statistics import median_high
+from typing import Any
+
+from google.protobuf import text_format
+from tensorflow.core.framework.step_stats_pb2 import StepStats
+from tensorflow.core.protobuf.config_pb2 import RunMetadata
+
+from tests.support.oracle_gpu import (
+    THOUSAND_SECONDS,
+    Row,
+    align_clocks,
+    devices_of_gpu_rows,
+    ops_of_plain_kernels,
+    plain,
+    without_repeats,
+)
+
+DAY = 86_400 * 10**9
+
+
+def load(path: Path) -> Any:
+    """Return the StepStats in a file."""
+    data = path.read_bytes()
+    if path.suffix == ".xz":
+        data = lzma.decompress(data)
+    elif path.suffix == ".gz":
+        data = gzip.decompress(data)
+    if b"dev_stats {" in data[:200]:
+        text = data.decode()
+        if text.lstrip().startswith("dev_stats"):
+            return text_format.Parse(text, StepStats(), allow_unknown_field=True)
+        return text_format.Parse(text, RunMetadata(), allow_unknown_field=True).step_stats
+    return RunMetadata.FromString(data).step_stats
+
+
+def read(steps: list[Any]) -> tuple[list[Row], int, int]:
+    """Return the rows of some StepStats in order, how many repeat another, how many have no usable time."""
+    every: list[Row] = []
+    rows: list[Row] = []
+    repeated = 0
+    for number, step_stats in enumerate(steps):
+        kept, usable, dropped = _read_step(number, step_stats)
+        every += kept
+        rows += usable
+        repeated += dropped
+    ops_of_plain_kernels(every)
+    rows.sort(key=lambda row: (row["start_ns"], -row["duration_ns"]))
+    return rows, repeated, len(every) - len(rows)
+
+
+def nested(row: Row) -> Row:
+    """Return what the nested columns of an event must say."""
+    node = row["_node"]
+    stats = node.memory_stats if node.HasField("memory_stats") else None
+    return {
+        "raw_device": row["_raw_device"],
+        "outputs": [_output(output.slot, output.tensor_description) for output in node.output],
+        "memory": [
+            {
+                "allocator": used.allocator_name,
+                "total_bytes": used.total_bytes,
+                "peak_bytes": used.peak_bytes,
+                "live_bytes": used.live_bytes,
+                "in_use_bytes": used.allocator_bytes_in_use,
+                "records": [
+                    {"micros": r.alloc_micros, "bytes": r.alloc_bytes} for r in used.allocation_records
+                ],
+            }
+            for used in node.memory
+        ],
+        "temp_bytes": stats.temp_memory_size if stats else None,
+        "persistent_bytes": stats.persistent_memory_size if stats else None,
+    }
+
+
+def _output(slot: int, tensor: Any) -> Row:
+    known = tensor.HasField("shape") and not tensor.shape.unknown_rank
+    allocation = tensor.allocation_description
+    return {
+        "slot": slot,
+        "dtype": tensor.dtype,
+        "shape": [dim.size for dim in tensor.shape.dim] if known else None,
+        "requested_bytes": allocation.requested_bytes,
+        "allocated_bytes": allocation.allocated_bytes,
+        "allocator": allocation.allocator_name,
+        "ptr": allocation.ptr,
+    }
+
+
+def _read_step(number: int, step_stats: Any) -> tuple[list[Row], list[Row], int]:
+    entries = [(entry, *_where(entry.device)) for entry in step_stats.dev_stats]
+    tasks, blocks = _tasks(entries)
+    rows = []
+    for index, (entry, family, _, _, lane, what, gpu) in enumerate(entries):
+        for node in entry.node_stats:
+            row = _common(number, entry.device, node)
+            row |= {
+                "task": tasks[index],
+                "_block": blocks[index],
+                "_family": family,
+                "_gpu": gpu,
+                "_lane": lane,
+            }
+            if family == "gpu":
+                _gpu_row(row, node, lane, what)
+            elif family == "host":
+                _host_row(row, node, entry.thread_names)
+            else:
+                _executor_row(row, node, entries[index])
+            if row["scheduled_ns"] is not None and abs(row["scheduled_ns"]) > 4 * 10**18:
+                row["scheduled_ns"] = None
+            rows.append(row)
+    kept = without_repeats(rows)
+    devices_of_gpu_rows(kept)
+    align_clocks(kept)
+    fit = [row for row in kept if not row["_overflow"]]
+    middle = median_high(row["start_ns"] for row in fit) if fit else 0
+    usable = [row for row in fit if abs(row["start_ns"] - middle) <= DAY]
+    return kept, usable, len(rows) - len(kept)
+
+
+# ---------------------------------------------------------------- places
+
+
+def _where(device: str) -> tuple[str, str, str, str, str, int]:
+    """Return family, task, device, lane, what the lane holds, GPU number."""
+    if match := re.fullmatch(
+        r"(?i)/gpu:(\d+) \(.*\)/context#(\d+)/(?:stream#(\d+)|null stream)(?::(\w+))?", device
+    ):
+        lane = f"stream:{match[3]}" if match[3] else "null stream"
+        lane = lane if match[2] == "0" else f"context:{match[2]} {lane}"
+        return "gpu", "", "", lane, match[4] or "", int(match[1])
+    job = r"(/job:[^/]+(?:/replica:\d+)?(?:/task:\d+)?)"
+    if match := re.fullmatch(rf"(?i){job}?/(?:device:)?gpu:(\d+)/(memcpy|sync|stream:all)", device):
+        return "gpu", match[1] or "", "", match[3].lower(), match[3].lower(), int(match[2])
+    if match := re.fullmatch(rf"(?i){job}?/(?:device:)?gpu:(\d+)/stream:([^<]*)(?:<(\w*)>)?", device):
+        return "gpu", match[1] or "", "", f"stream:{match[3]}", match[4] or "", int(match[2])
+    if match := re.fullmatch(rf"{job}?/host:CPU", device):
+        return "host", match[1] or "", "", "host", "", -1
+    if match := re.fullmatch(rf"{job}/(?:device:)?([A-Za-z_]+):(\d+)(?:/(.+))?", device):
+        name = f"{match[1]}/device:{match[2].upper()}:{match[3]}"
+        if match[4]:
+            return "unknown", match[1], name, match[4], "", -1
+        return "executor", match[1], name, "ops", "", int(match[3]) if match[2].upper() == "GPU" else -1
+    return "unknown", "", "", device, "", -1
+
+
+def _tasks(entries: list[Any]) -> tuple[list[str], list[int]]:
+    """Return for each entry its task and block; see the rule of blocks in the semantics."""
+    tasks = [task for _, _, task, *_ in entries]
+    blocks = [-1] * len(entries)
+    before, block, pending = "", 0, []
+    for index, (_, family, task, *_) in enumerate(entries):
+        if family in ("gpu", "host") and not task:
+            pending.append(index)
+            blocks[index] = block
+        elif task:
+            for member in pending:
+                tasks[member] = task
+            block += 1
+            pending, before = [], task
+    for member in pending:
+        tasks[member] = before
+    ran: dict[str, set[str]] = {}
+    for entry, family, task, *_ in entries:
+        if family == "executor":
+            ran.setdefault(task, set()).update(node.node_name.partition(":")[0] for node in entry.node_stats)
+    for block in {b for b in blocks if b >= 0} if len(ran) > 1 else ():
+        members = [index for index in range(len(entries)) if blocks[index] == block]
+        nodes = [node for index in members for node in entries[index][0].node_stats]
+        said = Counter(
+            re.match(r"/job:[^/]+(?:/replica:\d+)?(?:/task:\d+)?", match[1])[0]  # type: ignore[index]
+            for node in nodes
+            for text in (node.timeline_label, node.node_name)
+            if (match := re.search(r"device=(/job:[^,#]+)", text))
+        )
+        names = {node.node_name.partition(":")[0] for node in nodes} - {"_SOURCE"}
+        scores = {task: len(names & ran[task]) for task in sorted(ran)}
+        best = max(scores, key=lambda task: scores[task])
+        for member in members:
+            if said:
+                tasks[member] = said.most_common(1)[0][0]
+            elif scores[best] > scores.get(tasks[member], 0):
+                tasks[member] = best
+    return tasks, blocks
+
+
+# ---------------------------------------------------------------- rows
+
+
+def _common(step: int, device: str, node: Any) -> Row:
+    fine = node.all_start_nanos != 0
+    start = node.all_start_nanos if fine else node.all_start_micros * 1000
+    length = node.all_end_rel_nanos if fine else node.all_end_rel_micros * 1000
+    return {
+        "step": step,
+        "source": "",
+        "destination": "",
+        "tensor": "",
+        "op": "",
+        "name": node.node_name,
+        "detail": node.timeline_label,
+        "start_ns": start,
+        "duration_ns": length if 0 <= length <= DAY else 0,
+        "scheduled_ns": _gpu_scheduled(node),
+        "compute_start_ns": None,
+        "compute_end_ns": None,
+        "thread": node.thread_id or None,
+        "bytes": None,
+        "_raw": (
+            node.node_name,
+            node.timeline_label,
+            node.all_start_micros,
+            node.all_end_rel_micros,
+            node.scheduled_micros,
+        ),
+        "_raw_device": device,
+        "_overflow": abs(start) > 4 * 10**18,
+        "_node": node,
+    }
+
+
+def _gpu_scheduled(node: Any) -> int | None:
+    if node.scheduled_nanos:
+        return int(node.scheduled_nanos)
+    micros = node.scheduled_micros
+    return (micros if abs(micros) > 9 * 10**15 else micros * 1000) or None
+
+
+def _executor_row(row: Row, node: Any, entry: Any) -> None:
+    _, family, _, device, lane, _, _ = entry
+    row |= {"device": device, "lane": lane, "kind": "op"}
+    sizes = [output.tensor_description.allocation_description.requested_bytes for output in node.output]
+    row["bytes"] = sum(sizes) if sizes else None
+    label = node.timeline_label
+    if match := re.match(r"(?:\[[^\]]*\] )*[^ ]* = ([^ (]+)\(", label):
+        row["op"] = match[1]
+        if _collective(match[1]):
+            row["kind"] = "collective"
+            row["lane"] = "collective" if family == "executor" else lane
+        _executor_times(row, node)
+        return
+    pattern = r"\[(\d{1,15}(?:\.\d+)?)(B|MB)\] (?:\[[^\]]*b/s\] )?(.*) from ([^ ]*) to ([^ ]*)"
+    match = re.fullmatch(pattern, label)
+    if match is None and node.node_name not in ("RecvTensor", "RecvBuf"):
+        _executor_times(row, node)
+        return
+    edge = re.fullmatch(r"edge_\d+_(.+)", match[3], re.DOTALL) if match else None
+    row["name"] = edge[1] if edge else node.node_name
+    row |= {"kind": "transfer", "op": node.node_name, "lane": "recv" if family == "executor" else lane}
+    if match:
+        row |= {"tensor": match[3], "source": _canonical(match[4]), "destination": _canonical(match[5])}
+        if row["bytes"] is None:
+            row["bytes"] = round(float(match[1]) * (1048576 if match[2] == "MB" else 1))
+
+
+def _collective(op: str) -> bool:
+    if op in ("CollectiveInitializeCommunicator", "CollectiveAssignGroupV2"):
+        return False
+    if re.match(r"_?Nccl|Collective|Byteps", op):
+        return True
+    if re.match(r"Horovod(Grouped)?(Allreduce|Allgather|Broadcast|Reducescatter|Alltoall|Join)", op):
+        return True
+    return re.fullmatch(r"(?i)(ddl)?(allreducen?|bcast|allgather|reducescatter)", op) is not None
+
+
+def _canonical(device: str) -> str:
+    family, _, name, *_ = _where(device)
+    return name if family == "executor" else device
+
+
+def _executor_times(row: Row, node: Any) -> None:
+    if node.all_start_nanos:
+        begin, end = node.op_start_rel_nanos, node.op_end_rel_nanos
+    else:
+        begin, end = node.op_start_rel_micros * 1000, node.op_end_rel_micros * 1000
+    whole = node.all_end_rel_nanos if node.all_start_nanos else node.all_end_rel_micros * 1000
+    longest = max(whole, end if end < DAY else 0)
+    row["duration_ns"] = longest if 0 <= longest <= DAY else 0
+    if 0 <= begin <= end <= row["duration_ns"]:
+        row |= {"compute_start_ns": row["start_ns"] + begin, "compute_end_ns": row["start_ns"] + end}
+    scheduled = row["scheduled_ns"]
+    if scheduled is not None and abs(scheduled - row["start_ns"]) >= THOUSAND_SECONDS:
+        nanos = node.scheduled_nanos
+        true = ((nanos % 2**64) // 8 * pow(125, -1, 2**61)) % 2**61
+        good = nanos and nanos % 8 == 0 and abs(true - row["start_ns"]) < THOUSAND_SECONDS
+        row["scheduled_ns"] = true if good else None
+
+
+def _host_row(row: Row, node: Any, thread_names: Any) -> None:
+    row |= {"device": f"{row['task']}/device:CPU:0", "kind": "host"}
+    row["lane"] = f"{dict(thread_names).get(node.thread_id, 'thread')}/{node.thread_id}"
+    if match := re.fullmatch(r"([^:\s#]+):([A-Za-z_]\w*)(?:#.*)?(?:@@.*)?", node.node_name):
+        row |= {"name": match[1], "op": match[2]}
+
+
+def _gpu_row(row: Row, node: Any, lane: str, what: str) -> None:
+    name, label = node.node_name, node.timeline_label
+    row["lane"] = lane
+    if label == "" and "@@" in name:
+        row["detail"] = name
+    what_low = what.lower()
+    is_copy = what_low.startswith("memcpy") or label.lower().startswith("memcpy")
+    is_copy = is_copy or (
+        re.search(r"(?i)(^|:|@@)memcpy[a-z0-9]*$", name) is not None and what_low != "kernel"
+    )
+    if is_copy:
+        _copy_row(row, what, name, label)
+        return
+    match = re.fullmatch(r"([^:\s#]+):([A-Za-z_]\w*)(?:#.*)?(?:@@.*)?", name)
+    match = match or re.match(r"([^:\s]+):([A-Za-z_]\w*)[^ ]* regs:", label)
+    if match:
+        row |= {"name": match[1], "op": match[2]}
+    if label.lower().startswith("memset") or name.lower().startswith("memset") or what_low == "memset":
+        size = re.search(r"\b(?:size|num_bytes|bytes): ?(\d{1,18})\b", label)
+        row |= {"kind": "memset", "lane": "memset", "op": "Memset", "bytes": int(size[1]) if size else None}
+    elif what_low == "sync":
+        row |= {"kind": "sync", "op": name}
+    else:
+        nccl = re.match(r"(?i)(void )?nccl", label) or re.match(r"(?i)(void )?nccl", name)
+        row["kind"] = "collective" if nccl else "kernel"
+
+
+def _copy_row(row: Row, what: str, name: str, label: str) -> None:
+    pattern = r"(?i)memcpy_?(?:([HDAUP?])(?:2|to)([HDAUP?])|Other)"
+    match = re.search(pattern, what) or re.search(pattern, label) or re.search(pattern, name)
+    letters = ((match[1] or "") + (match[2] or "")).upper() if match else ""
+    kind = "P2P" if "P" in letters else f"{letters[0]}2{letters[1]}" if letters else "Other" if match else ""
+    size = re.search(r"\b(?:size|num_bytes|bytes): ?(\d{1,18})\b|\b(\d{1,18}) bytes\b", label)
+    row |= {"kind": "memcpy", "op": f"Memcpy{kind}", "lane": f"memcpy {kind}".strip()}
+    row["bytes"] = int(size[1] or size[2]) if size else None
+    peer = re.search(r"\b(?:dest|destination|to device): ?(\d+)", label)
+    row["_ends"] = (letters, int(peer[1]) if peer and kind == "P2P" else None)
+    text = name.partition("@@")[0]
+    if re.match(pattern, text) and " num_bytes:" in label:
+        text = label.partition(" num_bytes:")[0]
+    elif re.search(r"(?i):memcpy[^:]*$", text) and re.match(pattern, text.rpartition(":")[2]):
+        text = text.rpartition(":")[0]
+    node = ""
+    for frame in (part.partition("#")[0] for part in text.split("::")):
+        if edge := re.fullmatch(r"edge_\d+_(.+)", frame):
+            row["tensor"] = frame
+            node = node or edge[1]
+        elif parts := re.fullmatch(r"([^:\s]+):([A-Za-z_]\w*)", frame):
+            if not node and parts[2] in ("_Send", "_Recv", "_HostSend", "_HostRecv"):
+                row["tensor"] = row["tensor"] or plain(parts[1])
+            node = node or parts[1]
+        else:
+            node = node or frame
+    row["name"] = node or name
