@@ -78,26 +78,10 @@ def group() -> None:
 def verb(
     name: str, about: str, examples: str, *, more_codes: str = "", **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    r"""Make a function the command of a verb; it returns the exit code.
+    r"""Make a function, which returns the exit code, the command of a verb.
 
-    Parameters
-    ----------
-    name
-        One of `VERBS`.
-    about
-        What the help says after the first sentence; paragraphs are divided by empty lines.
-    examples
-        Command lines, one a line.
-    more_codes
-        Exit codes that only this verb has.
-    settings
-        What else `click.command` takes.
-
-    Examples
-    --------
-    >>> from tfvis_nb.cli import verb
-    >>> verb("info", "", "tfvis-nb info step.pb")(lambda: 0).help
-    'Summarize traces: ...'
+    `about` is what the help says after the first sentence, `more_codes` are exit codes that only this verb
+    has, `settings` what else `click.command` takes.
     """
     summary = VERBS[name]
     return click.command(
@@ -109,25 +93,10 @@ def verb(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line.
+    """Run a command line, that of the process unless given, and return the exit code.
 
-    Parameters
-    ----------
-    argv
-        The arguments; those of the process unless given.
-
-    Returns
-    -------
-    int
-        The exit code: 0 when all went well, 1 when something failed, 2 when the arguments
-        are wrong; of ``run``, the script's own.
-
-    Examples
-    --------
-    >>> from tfvis_nb.cli import main
-    >>> main(["--version"])
-    tfvis-nb ...
-    0
+    0 when all went well, 1 when something failed, 2 when the arguments are wrong; of ``run``, the script's
+    own.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:

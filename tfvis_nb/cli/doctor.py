@@ -77,20 +77,7 @@ def _bundles(folder: Path) -> list[str]:
 
 
 def jupyterlab(prefix: Path | None = None) -> Finding:
-    """Look whether JupyterLab finds what loads the widget.
-
-    Parameters
-    ----------
-    prefix
-        Of the environment; this one's unless given.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tfvis_nb.cli.doctor import jupyterlab
-    >>> jupyterlab(Path("/no/such")).about
-    'JupyterLab'
-    """
+    """Look whether JupyterLab of this environment, or of `prefix`, finds what loads the widget."""
     try:
         version = importlib.metadata.version("jupyterlab")
     except importlib.metadata.PackageNotFoundError:
@@ -112,20 +99,7 @@ def jupyterlab(prefix: Path | None = None) -> Finding:
 
 
 def tensorflow(found: Probe) -> list[Finding]:
-    """Judge what recording has shown, in the order in which one needs the other.
-
-    Parameters
-    ----------
-    found
-        What `tfvis_nb.recording.gpu.probe.probe` returned.
-
-    Examples
-    --------
-    >>> from tfvis_nb.cli.doctor import tensorflow
-    >>> from tfvis_nb.recording.gpu.probe import Probe
-    >>> tensorflow(Probe(version="2.9.1", events=11))[0].mend
-    'pip install --upgrade tensorflow'
-    """
+    """Judge what recording has shown, in the order in which one needs the other."""
     if not found.version:
         return [_not_imported(found)]
     built = f"built for CUDA {found.cuda}" if found.cuda else "built without CUDA"

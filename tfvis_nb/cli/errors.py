@@ -12,14 +12,7 @@ class Failure(click.ClickException):
 
 
 def one_line(message: str) -> str:
-    r"""Make a message, which may name what a trace holds, into one line that no terminal acts on.
-
-    Examples
-    --------
-    >>> from tfvis_nb.cli.errors import one_line
-    >>> one_line("step.pb: a\n  b").encode("ascii", "replace")
-    b'step.pb: a b'
-    """
+    r"""Make a message, which may name what a trace holds, into one line that no terminal acts on."""
     text = " ".join(message.split())
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 

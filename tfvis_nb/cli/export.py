@@ -87,13 +87,7 @@ def command(
 def write_page(
     trace: Trace, path: Path, *, lane_filter: str | None, any_size: bool, **looks: str | None
 ) -> None:
-    """Write a page with the options of `PAGE`.
-
-    Raises
-    ------
-    Failure
-        If it cannot be written, or is too large, or no lane would be shown.
-    """
+    """Write a page with the options of `PAGE`."""
     from tfvis_nb.cli.lane_filter import check_lane_filter
     from tfvis_nb.display.pages.page import PageTooLargeError
 
@@ -111,14 +105,7 @@ def write_page(
 
 
 def in_options(message: str) -> str:
-    """Say what a message says of a call's arguments in the words of the command line.
-
-    Examples
-    --------
-    >>> from tfvis_nb.cli.export import in_options
-    >>> in_options("write a part, such as time_range=(1, 2), or all of it with max_bytes=None")
-    'write a part, such as --time-range 1:2, or all of it with --any-size'
-    """
+    """Say what a message says of a call's arguments in the words of the command line."""
     message = re.sub(r"time_range=\((\d+), (\d+)\)", r"--time-range \1:\2", message)
     return message.replace("max_bytes=None", "--any-size")
 

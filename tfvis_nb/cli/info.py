@@ -55,16 +55,7 @@ def command(traces: tuple[Path, ...], *, max_unpacked: int | None, as_json: bool
 
 
 def summary(trace: Trace) -> dict[str, Any]:
-    """Gather what a trace holds: times in ns, sizes in bytes, None for unknown.
-
-    Examples
-    --------
-    >>> import tfvis_nb as tv
-    >>> from tfvis_nb.cli.info import summary
-    >>> table = tv.events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "op": ["Add"]})
-    >>> summary(tv.Trace(table))["ops"]
-    [{'kind': 'op', 'op': 'Add', 'count': 1, 'total_ns': 3, 'mean_ns': 3.0}]
-    """
+    """Gather what a trace holds: times in ns, sizes in bytes, None for unknown."""
     events = trace.events
     end = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 0
     start = int(events["start_ns"].iloc[0]) if len(events) else 0
@@ -116,23 +107,7 @@ def _plain(value: Any) -> Any:
 
 
 def lines(trace: Trace, top: int) -> list[str]:
-    """Write the summary for people.
-
-    Parameters
-    ----------
-    trace
-        What to sum up.
-    top
-        How many rows of each table.
-
-    Examples
-    --------
-    >>> import tfvis_nb as tv
-    >>> from tfvis_nb.cli.info import lines
-    >>> table = tv.events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "op": ["Add"]})
-    >>> lines(tv.Trace(table, title="one"), 5)[0]
-    'one: 1 event, 1 device, 1 step, 3 ns'
-    """
+    """Write the summary for people."""
     facts = summary(trace)
     span = max(facts["end_ns"] - facts["start_ns"], 1)
     out = [one_line(trace)]

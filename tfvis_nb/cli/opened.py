@@ -19,28 +19,7 @@ _MOST_STEM = 40
 def page_path(stem: str) -> Path:
     """Make an empty file for a page, readable by this user alone, and remove pages older than `KEPT_S`.
 
-    Parameters
-    ----------
-    stem
-        How its name begins.
-
-    Returns
-    -------
-    pathlib.Path
-        A new file in the one folder that all calls of this user share.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made.
-
-    Examples
-    --------
-    >>> from tfvis_nb.cli.opened import page_path
-    >>> path = page_path("step")
-    >>> path.name.startswith("step-"), path.suffix, path.stat().st_size
-    (True, '.html', 0)
-    >>> path.unlink()
+    It lies in the one folder that all calls of this user share; its name begins with `stem`.
     """
     folder = _folder()
     _remove_old(folder)

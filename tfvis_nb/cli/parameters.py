@@ -34,14 +34,6 @@ _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?) ?([a-z]{0,3})")
 def size(text: str) -> int:
     """Return a number of bytes that is written with or without a unit.
 
-    Raises
-    ------
-    click.BadParameter
-        If it is none.
-
-    Examples
-    --------
-    >>> from tfvis_nb.cli.parameters import size
     >>> size("20GiB"), size("1.5 MB"), size("7")
     (21474836480, 1500000, 7)
     """
@@ -52,14 +44,5 @@ def size(text: str) -> int:
 
 
 def together(*options: Decorator) -> Decorator:
-    """Return one decorator for options that several verbs have.
-
-    Examples
-    --------
-    >>> import click
-    >>> from tfvis_nb.cli.parameters import together
-    >>> both = together(click.option("--title"), click.option("--top"))
-    >>> [option.name for option in click.command()(both(lambda title, top: 0)).params]
-    ['title', 'top']
-    """
+    """Return one decorator for options that several verbs have."""
     return lambda function: reduce(lambda made, option: option(made), reversed(options), function)

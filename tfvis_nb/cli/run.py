@@ -94,13 +94,7 @@ def command(
 
 
 def compiled(script: Path) -> types.CodeType:
-    """Compile a script.
-
-    Raises
-    ------
-    Failure
-        If it cannot be read or is no Python.
-    """
+    """Compile a script."""
     try:
         with io.open_code(str(script.absolute())) as file:
             return compile(file.read(), str(script.absolute()), "exec", dont_inherit=True)
@@ -160,15 +154,7 @@ def _show(error: BaseException) -> None:
 class WhenImported(importlib.abc.MetaPathFinder):
     """Begins a recording when TensorFlow has been imported: a script may set its variables before.
 
-    Parameters
-    ----------
-    recorder
-        What to begin.
-
-    Attributes
-    ----------
-    trace
-        What was recorded, once `end` was called; None when that is nothing.
+    ``trace`` is what was recorded, once `end` was called; None when that is nothing.
     """
 
     def __init__(self, recorder: Recorder) -> None:

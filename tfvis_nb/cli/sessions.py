@@ -25,20 +25,7 @@ _NAMED = 3
 
 
 def is_session(path: Path) -> bool:
-    """Whether a file is a session's, by its name or by how it begins.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tfvis_nb.cli.sessions import is_session
-    >>> is_session(Path("no-such-run.tfvis"))
-    False
-    """
+    """Whether a file is a session's, by its name or by how it begins."""
     if not path.is_file():
         return False
     if path.suffix.lower() == SUFFIX:
@@ -48,15 +35,7 @@ def is_session(path: Path) -> bool:
 
 
 def session_traces(path: Path) -> list[Trace]:
-    """Read what a session keeps.
-
-    Raises
-    ------
-    Failure
-        If there is nothing in it that can be read; the message says whether it is damaged.
-    TraceFormatError
-        If it is no session.
-    """
+    """Read what a session keeps."""
     from tfvis_nb.session import open_session
 
     try:

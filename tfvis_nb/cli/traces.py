@@ -46,13 +46,7 @@ _TIME = re.compile(r"(-?)(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
 
 
 def read(paths: Sequence[Path], title: str | None = None, max_unpacked: int | None = None) -> Trace:
-    """Read the traces that a command line names; `max_unpacked` is in bytes.
-
-    Raises
-    ------
-    Failure
-        When one cannot be read; the message names it.
-    """
+    """Read the traces that a command line names; `max_unpacked` is in bytes."""
     from tfvis_nb.reading import TraceFormatError, read_trace
 
     names = ", ".join(map(str, paths))
@@ -84,15 +78,7 @@ def _sources(path: Path) -> Sequence[Path | Trace]:
 
 
 def read_part(paths: Sequence[Path], title: str | None, asked: str | None, max_unpacked: int | None) -> Trace:
-    """Read the part of the traces that ``--time-range`` names, or all where it is None.
-
-    Raises
-    ------
-    click.UsageError
-        When it is no range.
-    Failure
-        When a trace cannot be read, or has nothing in this range.
-    """
+    """Read the part of the traces that ``--time-range`` names, or all where it is None."""
     trace = read(paths, title, max_unpacked)
     if asked is None:
         return trace
@@ -112,24 +98,11 @@ def read_part(paths: Sequence[Path], title: str | None, asked: str | None, max_u
 
 
 def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:
-    """Return the ends of a range in epoch nanoseconds.
+    """Return the ends of a range ``START:END`` in epoch nanoseconds.
 
-    Parameters
-    ----------
-    text
-        ``START:END``, each with a unit (from the first event on), without one (epoch
-        nanoseconds) or left out.
-    origin_ns, latest_ns
-        When the first event starts, and the last one ends; epoch nanoseconds.
+    Each is with a unit (from the first event on), without one (epoch nanoseconds) or left out. `origin_ns`
+    and `latest_ns` are when the first event starts, and the last one ends.
 
-    Raises
-    ------
-    click.UsageError
-        If it is none.
-
-    Examples
-    --------
-    >>> from tfvis_nb.cli.traces import time_range
     >>> time_range("1.5us:2ms", 10**18, 10**19)
     (1000000000000001500, 1000000000002000000)
     >>> time_range("7:", 0, 9)

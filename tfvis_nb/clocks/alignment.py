@@ -30,26 +30,14 @@ _TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 
 
 def clock_offsets(trace: Trace) -> pd.DataFrame:
-    """Return how far the clock of each task is ahead of the first task's.
+    """Return how far the clock of each task is ahead of the first task's, one row per task.
 
-    Parameters
-    ----------
-    trace
-        A trace of several tasks, with their times as recorded.
+    ``low_ns`` and ``high_ns`` (float64) are the interval in which the offset lies, infinite where nothing
+    bounds it. ``offset_ns`` (int64) is the one to use: 0 where the interval allows it. ``collectives`` and
+    ``transfers`` count what bounds it; ``contradicting`` (bool) is where they exclude one another, and the
+    offset is 0. Of more than `MOST_TASKS` tasks, no clock but the first is bounded.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row per task: ``task`` (str); ``low_ns`` and ``high_ns`` (float64), the interval in which
-        the offset lies, infinite where nothing bounds it; ``offset_ns`` (int64), the one to use: 0
-        where the interval allows it; ``collectives`` and ``transfers`` (int64), how many of them
-        bound it; ``contradicting`` (bool), whether they exclude one another, and the offset is 0.
-        Of more than `MOST_TASKS` tasks, no clock but the first is bounded.
-
-    Examples
-    --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.clocks.alignment import clock_offsets
     >>> table = events.build({
     ...     "task": ["/job:w/task:0", "/job:w/task:1"], "start_ns": [0, 50000], "duration_ns": [10000] * 2,
     ...     "kind": ["collective"] * 2, "name": ["sum"] * 2, "lane": ["collective"] * 2,
@@ -138,14 +126,8 @@ def _used(low: float, high: float, found: list[Evidence], task: int) -> int:
 def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
     """Return the trace with the clocks of its tasks brought together, and a note on each that was moved.
 
-    How far they may still be apart is in its ``clock_bounds``.
-
-    Parameters
-    ----------
-    trace
-        A trace of several tasks, with their times as recorded.
-    always_say
-        Whether to note the interval also of clocks that need not be moved.
+    How far they may still be apart is in its ``clock_bounds``. With `always_say`, notes also name the
+    interval of clocks that need not be moved.
     """
     from tfvis_nb.core.trace import Trace
     from tfvis_nb.events import order

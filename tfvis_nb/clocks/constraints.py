@@ -18,16 +18,11 @@ if TYPE_CHECKING:
 class Evidence:
     """Bounds on the differences of clocks.
 
-    Attributes
-    ----------
-    most
-        ``most[a, b]``: how much the clock of task a can at most be ahead of that of task b
-        (float64 ns, infinite where nothing is known).
-    counts
-        How many facts there are about each task (int64).
-    leaving
-        How much later each task leaves a collective than the first task, by its own clock: the
-        median (float64 ns, NaN where they shared none).
+    - `most`: ``most[a, b]``: how much the clock of task a can at most be ahead of that of task b (float64 ns,
+      infinite where nothing is known).
+    - `counts`: How many facts there are about each task (int64).
+    - `leaving`: How much later each task leaves a collective than the first task, by its own clock: the
+      median (float64 ns, NaN where they shared none).
     """
 
     most: np.ndarray
@@ -135,16 +130,7 @@ def transfers(trace: Trace, tasks: list[str]) -> Evidence:
 
 
 def places(column: pd.Series, tasks: list[str]) -> np.ndarray:
-    """Return for each event the place in `tasks` of the task that a column of devices or tasks names.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from tfvis_nb.clocks.constraints import places
-    >>> devices = pd.Series(["/job:ps/task:0/device:CPU:0", ""], dtype="category")
-    >>> places(devices, ["/job:w/task:0", "/job:ps/task:0"]).tolist()
-    [1, -1]
-    """
+    """Return for each event the index in `tasks` of the task of a column of tasks or devices, or -1."""
     numbers = {task: place for place, task in enumerate(tasks)}
     of_word = [numbers.get(task_of(str(word)), -1) for word in column.cat.categories]
     found: np.ndarray = np.array([*of_word, -1], np.int64)[column.cat.codes.to_numpy()]

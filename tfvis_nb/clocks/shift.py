@@ -10,26 +10,9 @@ from tfvis_nb.core.nested_lists import exploded, numbers
 
 
 def records_moved(nested: pa.Table | None, back_ns: np.ndarray) -> pa.Table | None:
-    """Return nested columns whose allocation records are earlier, by so much for each event.
+    """Return nested columns whose allocation records are `back_ns` earlier: int64, one value per event.
 
-    Records are of whole microseconds, rounded down; they are rounded down again.
-
-    Parameters
-    ----------
-    nested
-        The nested columns of a trace; without records, they are returned as they are.
-    back_ns
-        For each event, by how many nanoseconds its times become less; int64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from tfvis_nb.clocks.shift import records_moved
-    >>> uses = [{"allocator": "cpu", "records": [{"micros": 9, "bytes": 64}, {"micros": 12, "bytes": -64}]}]
-    >>> moved = records_moved(pa.table({"memory": [uses, None]}), np.array([7500, 0]))
-    >>> [record["micros"] for record in moved["memory"][0].as_py()[0]["records"]]
-    [1, 4]
+    Records are in whole microseconds, rounded down; they are rounded down again.
     """
     if nested is None or "memory" not in nested.column_names or not np.any(back_ns):
         return nested

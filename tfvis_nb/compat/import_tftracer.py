@@ -32,19 +32,7 @@ DAMAGED = "damaged"
 
 
 def may_be_tftracers(path: Path) -> bool:
-    """Whether a file begins like a session of tftracer: as a pickle, or compressed.
-
-    Examples
-    --------
-    >>> import pickle, tempfile
-    >>> from pathlib import Path
-    >>> from tfvis_nb.compat.import_tftracer import may_be_tftracers
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "session"
-    ...     size = path.write_bytes(pickle.dumps([]))
-    ...     may_be_tftracers(path)
-    True
-    """
+    """Tell whether a file begins like a session of tftracer: as a pickle, or compressed."""
     with path.open("rb") as file:
         head = file.read(64)
     return head.startswith((b"\x1f\x8b", b"\xfd7zXZ")) or is_pickle(head)
@@ -53,47 +41,9 @@ def may_be_tftracers(path: Path) -> bool:
 def converted(source: Path, target: Path) -> list[str]:
     r"""Write what a session of tftracer holds into a new file, as one process that recorded it.
 
-    How long the longest run took and which run a trace is of was not saved: both are 0. Times
-    were saved without their zone, which the traces tell; where there are none, it is that of this machine.
-
-    Parameters
-    ----------
-    source
-        What ``TracingServer.save_session`` of tftracer wrote, compressed or not. Nothing that it
-        names is imported or called.
-    target
-        The session; no file may be there.
-
-    Returns
-    -------
-    list of str
-        What was left out.
-
-    Raises
-    ------
-    TraceFormatError
-        If the file is damaged or something else.
-    OSError, sqlite3.Error
-        If it cannot be read, or `target` not be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from tfvis_nb.session import open_session
-    >>> from tfvis_nb.compat.import_tftracer import converted
-    >>> nothing_traced = (
-    ...     b"\x80\x03ctftracer.tracing_server\nTracingSource\n)\x81}("
-    ...     b"X\x07\x00\x00\x00_traces}X\x0c\x00\x00\x00_run_profile}ub."
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     saved, path = Path(folder) / "old.pickle", Path(folder) / "old.tfvis"
-    ...     size = saved.write_bytes(nothing_traced)
-    ...     print(converted(saved, path))
-    ...     with open_session(path) as session:
-    ...         print(session.processes["host"].tolist(), len(session.traces))
-    []
-    ['tftracer, old.pickle'] 0
+    Return what was left out. Nothing that `source` names is imported or called. How long the longest run took
+    and which run a trace is of was not saved: both are 0. Times were saved without their zone, which the
+    traces tell; where there are none, it is that of this machine.
     """
     label = str(source)
     data = unpack(source.read_bytes(), label)

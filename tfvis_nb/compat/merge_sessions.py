@@ -33,44 +33,8 @@ _STATEMENTS = (
 def add_session(session: SavedSession, source: str | Path) -> int:
     """Add the runs, processes and traces of another session, as of now; what it is asked for is left out.
 
-    Parameters
-    ----------
-    session
-        What it is added to; that may be recording.
-    source
-        The file of the other one, which may be recording, too.
-
-    Returns
-    -------
-    int
-        How many processes recorded it.
-
-    Raises
-    ------
-    FileNotFoundError, TraceFormatError
-        If there is no such file, or it is no session.
-    sqlite3.Error
-        If one cannot be read or the other not be written; then nothing has been added.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from tfvis_nb.session import open_session
-    >>> from tfvis_nb.compat.merge_sessions import add_session
-    >>> from tfvis_nb.session.file.counters import Counts
-    >>> from tfvis_nb.session.file.entries import Signature
-    >>> from tfvis_nb.session.file.writer import Writer
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     paths = [Path(folder) / name for name in ("one.tfvis", "two.tfvis")]
-    ...     for path in paths:
-    ...         writer = Writer(path, keep=None)
-    ...         number, _ = writer.add_signature(Signature("session", "train"))
-    ...         writer.close({number: Counts(runs=5)})
-    ...     with open_session(paths[0]) as session:
-    ...         processes = add_session(session, paths[1])
-    ...         print(session.signatures[["label", "runs", "processes"]].values.tolist())
-    [['train', 10, 1]]
+    Both may be recording. Return how many processes recorded the other one. If one cannot be read or the
+    other not be written (sqlite3.Error), nothing has been added.
     """
     # A copy, as the counts of those who record are not in the database.
     with tempfile.TemporaryDirectory(prefix="tfvis_nb-") as folder, open_session(source) as other:

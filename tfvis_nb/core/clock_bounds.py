@@ -20,21 +20,7 @@ UNKNOWN = (-inf, inf)
 
 
 def checked(bounds: Bounds) -> dict[str, tuple[float, float]]:
-    """Return a copy of `bounds`.
-
-    Raises
-    ------
-    ValueError
-        If an interval ends before it begins, or has an end that is no number.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.clock_bounds import checked
-    >>> checked({"/job:w/task:1": (5, -5)})
-    Traceback (most recent call last):
-    ...
-    ValueError: the clock of '/job:w/task:1' lies between 5.0 and -5.0 ns
-    """
+    """Return a copy of `bounds`; ValueError where an interval is reversed or not of numbers."""
     copied = {task: (float(low), float(high)) for task, (low, high) in bounds.items()}
     for task, (low, high) in copied.items():
         if not low <= high:
@@ -43,15 +29,7 @@ def checked(bounds: Bounds) -> dict[str, tuple[float, float]]:
 
 
 def to_json(bounds: Bounds) -> list[dict[str, Any]]:
-    """Write bounds as JSON values.
-
-    Examples
-    --------
-    >>> from math import inf
-    >>> from tfvis_nb.core.clock_bounds import to_json
-    >>> to_json({"/job:w/task:1": (-5.0, inf)})
-    [{'task': '/job:w/task:1', 'low': -5.0, 'high': None}]
-    """
+    """Write bounds as JSON values."""
     return [
         {"task": task, "low": None if isinf(low) else low, "high": None if isinf(high) else high}
         for task, (low, high) in bounds.items()
@@ -59,14 +37,7 @@ def to_json(bounds: Bounds) -> list[dict[str, Any]]:
 
 
 def from_json(told: Any) -> dict[str, tuple[float, float]]:
-    """Read what `to_json` wrote; what else is in a file somebody may have edited is passed over.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.clock_bounds import from_json
-    >>> from_json([{"task": "a", "low": -5, "high": None}, {"task": "b", "low": 5, "high": 4}, 7])
-    {'a': (-5.0, inf)}
-    """
+    """Read what `to_json` wrote, and pass over all else: somebody may have edited the file."""
     found = {}
     for one in told if isinstance(told, list) else []:
         if not isinstance(one, dict) or not isinstance(one.get("task"), str):
@@ -88,13 +59,10 @@ def _number(value: Any, none: float) -> float | None:
 def combined(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
     """Return what holds of the clocks in all of several traces.
 
-    A task that is in several traces has the widest of its intervals, none where one trace does not
-    tell or compares it with another task.
+    A task that is in several traces has the widest of its intervals, and none where one trace does not
+    bound it or compares it with another task.
 
-    Examples
-    --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.core.clock_bounds import combined
     >>> columns = {"task": ["a", "b"], "start_ns": [0, 1], "duration_ns": [1, 1], "kind": ["op", "op"]}
     >>> table = events.build(columns)
     >>> one = Trace(table, clock_bounds={"a": (0, 0), "b": (-5, 2)})

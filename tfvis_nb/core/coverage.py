@@ -8,30 +8,10 @@ from tfvis_nb.core.intervals import Segments
 
 
 def covered(segments: Segments, group: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return how much of each interval the segments of its group cover.
+    """Return how much of each interval the segments of its group cover (int64 ns).
 
-    Parameters
-    ----------
-    segments
-        Of `tfvis_nb.core.intervals.union`: apart within their group, ordered by group and time.
-    group
-        The group of each interval (int64); one without segments covers nothing.
-    start, end
-        The intervals, in any order (int64 ns). One that ends before it starts is taken for empty.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64 ns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.core.coverage import covered
-    >>> from tfvis_nb.core.intervals import union
-    >>> busy = union(np.array([0, 0]), np.array([0, 10]), np.array([4, 20]))
-    >>> covered(busy, np.array([0, 0, 1]), np.array([2, 5, 0]), np.array([12, 9, 9])).tolist()
-    [4, 0, 0]
+    `segments` come from `tfvis_nb.core.intervals.union`. An interval that ends before it starts counts as
+    empty.
     """
     found = np.zeros(len(group), np.int64)
     if not len(group) or not len(segments.group):

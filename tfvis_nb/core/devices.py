@@ -47,14 +47,7 @@ class Place(NamedTuple):
 
 
 def canonical(device: str) -> str:
-    """Spell a device in full: old ``/gpu:0`` becomes ``/device:GPU:0``; other texts stay.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.devices import canonical
-    >>> canonical("/job:ps/replica:0/task:0/cpu:0")
-    '/job:ps/replica:0/task:0/device:CPU:0'
-    """
+    """Spell a device in full: old ``/gpu:0`` becomes ``/device:GPU:0``; other texts stay."""
     match = _EXECUTOR.fullmatch(device)
     if match is None or match["rest"]:
         return device
@@ -62,36 +55,19 @@ def canonical(device: str) -> str:
 
 
 def task_of(device: str) -> str:
-    """Return the task part of a device name, empty when it has none.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.devices import task_of
-    >>> task_of("/job:worker/replica:0/task:1/device:GPU:0")
-    '/job:worker/replica:0/task:1'
-    """
+    """Return the task part of a device name, empty when it has none."""
     match = re.match(_TASK, device)
     return match["task"] if match else ""
 
 
 def horovod_device(task: str) -> str:
-    """Return the device that has the rows of Horovod's timeline of a task.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.devices import horovod_device
-    >>> horovod_device("/job:worker/replica:0/task:0"), horovod_device("")
-    ('/job:worker/replica:0/task:0/device:Horovod', 'Horovod')
-    """
+    """Return the device that has the rows of Horovod's timeline of a task."""
     return f"{task}/device:Horovod" if task else HOROVOD_OF_NO_TASK
 
 
 def place(device: str) -> Place:
     """Parse a device string of any TensorFlow version.
 
-    Examples
-    --------
-    >>> from tfvis_nb.core.devices import place
     >>> place("/device:GPU:0/stream:14<MemcpyH2D>").lane
     'stream:14'
     >>> place("/job:ps/replica:0/task:0/cpu:0").device
@@ -128,19 +104,8 @@ def _gpu(task: str, ordinal: str, lane: str, what: str | None, *, aggregate: boo
 def block_numbers(places: Sequence[Place]) -> list[int]:
     """Number the blocks of a step: runs of lanes without a task, each before the entries of its task.
 
-    Parameters
-    ----------
-    places
-        The places of a step's entries, in order.
+    Lanes with a task have -1.
 
-    Returns
-    -------
-    list of int
-        For each lane without a task its block, from 0; -1 for the others.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.devices import block_numbers, place
     >>> block_numbers([place("/device:GPU:0/stream:1"), place("/job:a/task:0/cpu:0"), place("/host:CPU")])
     [0, -1, 1]
     """

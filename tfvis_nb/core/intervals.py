@@ -19,14 +19,9 @@ _WHOLE = 1 << 62
 class Segments(NamedTuple):
     """Stretches of time that do not overlap within their group, ordered by group and time.
 
-    Attributes
-    ----------
-    group
-        The group of each (int64).
-    start, end
-        From when to when (int64 ns), ``start < end``.
-    level
-        What holds there (int64).
+    - `group`: The group of each (int64).
+    - `start`, `end`: From when to when (int64 ns), ``start < end``.
+    - `level`: What holds there (int64).
     """
 
     group: np.ndarray
@@ -48,30 +43,13 @@ class Segments(NamedTuple):
 def highest(group: np.ndarray, start: np.ndarray, end: np.ndarray, level: np.ndarray) -> Segments:
     """Give each moment of a group to the highest level of the intervals that are active then.
 
-    Parameters
-    ----------
-    group
-        The group of each interval, from 0 (int64).
-    start, end
-        The intervals, in any order (int64 ns).
-    level
-        The level of each, from 0; those of level 0 are left out.
+    Groups and levels count from 0; intervals of level 0 are left out, times are int64 ns. Segments that
+    touch differ in level. Moments at which nothing is active have no segment; see `tiled`.
 
-    Returns
-    -------
-    Segments
-        Two that touch are of different levels. Moments at which nothing is active have none; see `tiled`.
-
-    Notes
-    -----
-    The rule by which XProf divides a step (``ToNonOverlappedEvents`` in ``xprof/utils/event_span.cc``):
+    XProf divides a step by the same rule (``ToNonOverlappedEvents`` in ``xprof/utils/event_span.cc``):
     between two neighbouring boundaries of intervals, time belongs to the event type of the highest
     priority of which at least one is running.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.core.intervals import highest
     >>> start, end = np.array([0, 3, 9]), np.array([9, 5, 12])
     >>> found = highest(np.zeros(3, int), start, end, np.array([1, 2, 1]))
     >>> list(zip(found.start.tolist(), found.end.tolist(), found.level.tolist()))
@@ -94,36 +72,13 @@ def highest(group: np.ndarray, start: np.ndarray, end: np.ndarray, level: np.nda
 
 
 def union(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
-    """Return where at least one interval of a group is active, of level 1; touching ones are joined.
-
-    Parameters
-    ----------
-    group, start, end
-        As of `highest`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.core.intervals import union
-    >>> found = union(np.array([0, 0, 0]), np.array([0, 4, 9]), np.array([5, 6, 10]))
-    >>> list(zip(found.start.tolist(), found.end.tolist()))
-    [(0, 6), (9, 10)]
-    """
+    """Return where at least one interval of a group is active, as level 1; touching ones are joined."""
     return highest(group, start, end, np.ones(len(group), np.int64))
 
 
 def running(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
     """Return how many intervals of a group are active at once, as the level; 0 is left out.
 
-    Parameters
-    ----------
-    group, start, end
-        As of `highest`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.core.intervals import running
     >>> running(np.zeros(2, int), np.array([0, 3]), np.array([5, 9])).level.tolist()
     [1, 2, 1]
     """
@@ -134,24 +89,10 @@ def running(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
 
 
 def tiled(segments: Segments, first: np.ndarray, last: np.ndarray) -> Segments:
-    """Cut segments to a window for each group, and fill what they leave of it with level 0.
+    """Cut segments to the window ``[first, last)`` of their group, and fill the rest of it with level 0.
 
-    Parameters
-    ----------
-    segments
-        What `highest`, `union` or `running` returned.
-    first, last
-        The window of each group: from when to when (int64 ns). As many as there are groups.
+    The lengths of a group add up to its window.
 
-    Returns
-    -------
-    Segments
-        They cover each window without gaps and overlaps: the lengths of a group add up to its window.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.core.intervals import tiled, union
     >>> busy = union(np.array([0]), np.array([3]), np.array([7]))
     >>> whole = tiled(busy, np.array([0, 2]), np.array([5, 4]))
     >>> whole.group.tolist(), whole.length.tolist(), whole.level.tolist()
@@ -189,27 +130,7 @@ def tiled(segments: Segments, first: np.ndarray, last: np.ndarray) -> Segments:
 
 
 def lengths(segments: Segments, groups: int, levels: int) -> np.ndarray:
-    """Return how long each level holds in each group.
-
-    Parameters
-    ----------
-    segments
-        Of whatever function.
-    groups, levels
-        How many there are of both.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64 ns, shape ``(groups, levels)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.core.intervals import lengths, union
-    >>> lengths(union(np.array([0, 1]), np.array([0, 0]), np.array([5, 7])), 2, 2).tolist()
-    [[0, 5], [0, 7]]
-    """
+    """Return how long each level holds in each group: int64 ns, shape ``(groups, levels)``."""
     total = np.zeros(groups * levels, np.int64)
     np.add.at(total, segments.group * levels + segments.level, segments.length)
     return total.reshape(groups, levels)

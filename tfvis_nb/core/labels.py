@@ -13,15 +13,7 @@ _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "\N{MICRO SIGN}s"))
 
 
 def lane_label(task: str, device: str, lane: str) -> str:
-    """Name a lane briefly.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.labels import lane_label
-    >>> task = "/job:worker/replica:0/task:1"
-    >>> lane_label(task, f"{task}/device:GPU:0", "memcpy H2D")
-    'worker 1 \u00b7 GPU:0 \u00b7 memcpy H2D'
-    """
+    """Name a lane briefly."""
     where = _TASK.search(task)
     job = "" if where is None or where[1] == "localhost" else f"{where[1]} {where[2]}"
     short = device.removeprefix(task).removeprefix("/device:") or device
@@ -29,14 +21,7 @@ def lane_label(task: str, device: str, lane: str) -> str:
 
 
 def duration_label(nanoseconds: float) -> str:
-    """Write a duration with three or four digits and its unit.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.labels import duration_label
-    >>> duration_label(45_492_000), duration_label(845)
-    ('45.49 ms', '845 ns')
-    """
+    """Write a duration with three or four digits and its unit."""
     for size, unit in _UNITS:
         if nanoseconds >= size:
             value = nanoseconds / size
@@ -49,29 +34,13 @@ def printable(text: str, most: int) -> str:
 
     Terminals act on control characters, pages on those that turn the direction of
     writing, and XML has no way to write some of them at all.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.labels import printable
-    >>> printable("a\x1b[31m", 9).encode("ascii", "replace")
-    b'a?[31m'
     """
     cut = text if len(text) <= most else text[: most - 1] + "\u2026"
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in cut)
 
 
 def one_line(trace: Trace, title: str | None = None) -> str:
-    """Say in one line how much a trace holds.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.core.trace import Trace
-    >>> from tfvis_nb.core.labels import one_line
-    >>> table = events.build({"start_ns": [5], "duration_ns": [2000], "kind": ["op"]})
-    >>> one_line(Trace(table, title="mlp"))
-    'mlp: 1 event, 1 device, 1 step, 2.00 \u00b5s'
-    """
+    """Say in one line how much a trace holds."""
     events = trace.events
     title = trace.title if title is None else title
     counts = [_count(len(events), "event")]

@@ -17,27 +17,9 @@ LINKING = (*LINKS, "instance")
 
 
 def checked_nested(table: pa.Table) -> pa.Table:
-    """Return the nested columns of a trace as they are.
+    """Return `table`, or raise ValueError that names a column of a type which its readers do not take.
 
-    Parameters
-    ----------
-    table
-        As of `tfvis_nb.Trace`. Columns of other names may hold anything.
-
-    Raises
-    ------
-    ValueError
-        If a column holds something else than what its readers take; it names the column and its type.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb.core.nested_columns import checked_nested
-    >>> checked_nested(pa.table({"launch": [1, None]})).num_rows
-    2
-    >>> checked_nested(pa.table({"launch": ["a"]}))
-    Traceback (most recent call last):
-    ValueError: the nested column 'launch' cannot hold string
+    Columns with other names may hold anything.
     """
     fitting = _columns()
     for name in table.column_names:

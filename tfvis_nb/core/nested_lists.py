@@ -11,31 +11,13 @@ from tfvis_nb import events as event_table
 
 
 def exploded(lists: pa.Array) -> tuple[np.ndarray, pa.Array]:
-    """Return which list each item is of, int64, and the items of all lists.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb.core.nested_lists import exploded
-    >>> which, items = exploded(pa.array([[7, 8], None, [9]]))
-    >>> which.tolist(), items.to_pylist()
-    ([0, 0, 2], [7, 8, 9])
-    """
+    """Return which list each item is of, int64, and the items of all lists."""
     which = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False)
     return which.astype(np.int64), pc.list_flatten(lists)
 
 
 def numbers(structs: pa.Array, name: str) -> np.ndarray:
-    """Return one field of structs; 0 where it is missing.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb.core.nested_lists import numbers
-    >>> structs = pa.array([{"slot": 3}, {"slot": None}])
-    >>> numbers(structs, "slot").tolist(), numbers(structs, "ptr").tolist()
-    ([3, 0], [0, 0])
-    """
+    """Return one field of structs; 0 where it is missing."""
     if structs.type.get_field_index(name) < 0:
         return np.zeros(len(structs), np.int64)
     values: np.ndarray = pc.fill_null(pc.struct_field(structs, name), 0).to_numpy(zero_copy_only=False)
@@ -43,15 +25,7 @@ def numbers(structs: pa.Array, name: str) -> np.ndarray:
 
 
 def words(structs: pa.Array, name: str) -> pd.Categorical:
-    """Return one field of structs as categories; empty where it is missing.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb.core.nested_lists import words
-    >>> words(pa.array([{"allocator": "cpu"}, {"allocator": None}]), "allocator").tolist()
-    ['cpu', '']
-    """
+    """Return one field of structs as categories; empty where it is missing."""
     if structs.type.get_field_index(name) < 0:
         return coded(np.zeros(len(structs), np.int32), [""])
     texts = pc.fill_null(pc.struct_field(structs, name), "").dictionary_encode()
@@ -59,14 +33,6 @@ def words(structs: pa.Array, name: str) -> pd.Categorical:
 
 
 def coded(codes: np.ndarray, texts: list[str]) -> pd.Categorical:
-    """Make categories of distinct texts and, for each row, the place of its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.core.nested_lists import coded
-    >>> coded(np.array([1, 0, 1]), ["cpu", "GPU_0_bfc"]).tolist()
-    ['GPU_0_bfc', 'cpu', 'GPU_0_bfc']
-    """
+    """Make categories of distinct texts and, for each row, the place of its own."""
     dtype = pd.CategoricalDtype(pd.Index(texts, dtype=event_table.TEXT))
     return pd.Categorical.from_codes(codes.astype(np.int32), dtype=dtype)

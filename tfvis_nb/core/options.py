@@ -13,16 +13,7 @@ R = TypeVar("R")
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean ...?"`` for the known names most like `name`, or nothing.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.options import near
-    >>> near("levle", ["level", "partition_graphs"])
-    "; did you mean 'level'?"
-    >>> near("colour", ["level", "partition_graphs"])
-    ''
-    """
+    """Return ``"; did you mean ...?"`` for the known names most like `name`, or nothing."""
     # Dashes and dots that all begin with make no two of them alike.
     bare = {one.lstrip("-."): one for one in known}
     names = [bare[one] for one in difflib.get_close_matches(name.lstrip("-."), bare, n=2)]
@@ -30,29 +21,13 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 def some_of(known: Sequence[str], most: int = 3) -> str:
-    """Return ``"; there is ..."`` with some known names, for one that is like none of them.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.options import some_of
-    >>> some_of(["init", "train"])
-    "; there is 'init', 'train'"
-    """
+    """Return ``"; there is ..."`` with some known names, for one that is like none of them."""
     more = ", ..." if len(known) > most else ""
     return f"; there is {', '.join(map(repr, known[:most]))}{more}" if known else "; there is none yet"
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise TypeError for the first name given that is not known, naming the near ones.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.options import refuse_unknown
-    >>> refuse_unknown(["hieght"], ["height", "title"])
-    Traceback (most recent call last):
-    ...
-    TypeError: unknown option 'hieght'; did you mean 'height'? The options are height, title
-    """
+    """Raise TypeError for the first name given that is not known, naming the near ones."""
     known = list(known)
     for name in given:
         if name not in known:
@@ -61,16 +36,7 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def check_title(title: object) -> None:
-    """Raise TypeError unless `title` is a text, or None for the one there is.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.options import check_title
-    >>> check_title(3)
-    Traceback (most recent call last):
-    ...
-    TypeError: title is 3; it is a text
-    """
+    """Raise TypeError unless `title` is a text, or None for the one there is."""
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title is {title!r}; it is a text")
 
@@ -79,17 +45,6 @@ def only_known_options(function: Callable[P, R]) -> Callable[P, R]:
     """Make `function` refuse a keyword it does not have as `refuse_unknown` does.
 
     Python's own message names the unknown keyword, but not the known ones.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.options import only_known_options
-    >>> @only_known_options
-    ... def draw(*, height: int = 400) -> int:
-    ...     return height
-    >>> draw(hieght=300)
-    Traceback (most recent call last):
-    ...
-    TypeError: unknown option 'hieght'; did you mean 'height'? The options are height
     """
     named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     options = inspect.signature(function).parameters.items()

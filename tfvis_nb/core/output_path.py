@@ -9,19 +9,7 @@ from pathlib import Path
 def writable(path: str | Path) -> Path:
     """Return where to write, with ``~`` expanded; nothing is left behind or changed there.
 
-    Raises
-    ------
-    OSError
-        If there is no such folder (FileNotFoundError), or writing there is not possible. The
-        message is one line that names the file and the reason.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.output_path import writable
-    >>> writable("/no/such/folder/step.html")
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: cannot write '/no/such/folder/step.html': there is no folder '/no/such/folder'
+    OSError names the file and the reason, FileNotFoundError a folder that does not exist.
     """
     path = Path(path).expanduser()
     folder = path.parent

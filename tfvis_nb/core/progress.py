@@ -25,22 +25,11 @@ class Wait:
 
 @contextlib.contextmanager
 def said_if_long(what: str) -> Iterator[Wait]:
-    """Show in a terminal or notebook what is being waited for, and for how long, once it takes its time.
+    """Show in a terminal or notebook what the program waits for, and for how long, once that takes its time.
 
     The line goes when the block ends, so what cannot take it back, such as a log file, does not get it. It
     is kept up by a thread, so the block must let others run, as TensorFlow 2.15 to 2.21 does while it writes
     a profile.
-
-    Parameters
-    ----------
-    what
-        What is under way.
-
-    Examples
-    --------
-    >>> from tfvis_nb.core.progress import said_if_long
-    >>> with said_if_long("writing") as wait:
-    ...     wait.what = "writing the second file"
     """
     wait = Wait(what)
     ended = threading.Event()

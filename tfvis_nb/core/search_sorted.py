@@ -11,19 +11,10 @@ Fits = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def last_fitting(begin: np.ndarray, end: np.ndarray, fits: Fits) -> np.ndarray:
-    """Return the last place of each range ``[begin, end)`` that fits, -1 where none does.
+    """Return the last index of each range ``[begin, end)`` that fits, -1 where none does.
 
-    Parameters
-    ----------
-    begin, end
-        The range of each question (int64).
-    fits
-        Of a question, all places up to some one fit, and none after it.
+    In each range, all indexes up to some one fit, and none after it.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.core.search_sorted import last_fitting
     >>> values, asked = np.array([1, 4, 9, 2, 3]), np.array([5, 1])
     >>> begin, end = np.array([0, 3]), np.array([3, 5])
     >>> last_fitting(begin, end, lambda which, at: values[at] <= asked[which]).tolist()

@@ -323,19 +323,7 @@ class Trace:
 
 
 def per_trace(function: Callable[[Trace], _Result]) -> Callable[[Trace], _Result]:
-    """Make a function of a trace compute its result once for each trace, which keeps it.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.core.trace import per_trace
-    >>> @per_trace
-    ... def names(trace):
-    ...     return trace.events["name"].tolist()
-    >>> trace = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"], "name": ["a"]}))
-    >>> names(trace), names(trace) is names(trace)
-    (['a'], True)
-    """
+    """Make a function of a trace compute its result once for each trace, which keeps it."""
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)

@@ -15,18 +15,7 @@ if TYPE_CHECKING:
 
 
 class Vocabulary:
-    """The distinct texts of one categorical column; a row holds a text's number (int32).
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb.reading.columns import Vocabulary
-    >>> words = Vocabulary()
-    >>> words.codes(pa.array(["op", None, "op"])).tolist()
-    [1, 0, 1]
-    >>> words.texts
-    ['', 'op']
-    """
+    """The distinct texts of one categorical column; a row holds a text's number (int32)."""
 
     def __init__(self) -> None:
         self.texts = [""]

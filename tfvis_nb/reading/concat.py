@@ -20,16 +20,7 @@ _COUNT = re.compile(r"^\d{1,15}(?= )|(?<= of )\d{1,15}(?= (?:rows|ops|transfers|
 
 
 def joined(traces: Sequence[Trace], title: str) -> Trace:
-    """Lay traces behind one another: the steps of each are numbered on from those of the one before.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.reading.concat import joined
-    >>> one = Trace(events.build({"start_ns": [5], "duration_ns": [1], "kind": ["op"]}))
-    >>> joined([one, one], "both").events["step"].tolist()
-    [0, 1]
-    """
+    """Lay traces behind one another: the steps of each are numbered on from those of the one before."""
     if len(traces) == 1:
         (one,) = traces
         return laid_together([one], title)
@@ -94,11 +85,8 @@ def _nested(trace: Trace) -> pa.Table:
 
 
 def together(notes: Sequence[str]) -> list[str]:
-    """Say each thing once: counts of the same are added up.
+    """Return each note once, with the counts of equal ones added up.
 
-    Examples
-    --------
-    >>> from tfvis_nb.reading.concat import together
     >>> together(["3 rows were left out", "old", "4 rows were left out", "old"])
     ['7 rows were left out', 'old']
     >>> together(["the times of 3 ops were repaired", "the times of 4 ops were repaired"])

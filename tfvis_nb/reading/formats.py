@@ -27,12 +27,8 @@ Read = RecordedStep | RecordedHost | Trace
 class Format(NamedTuple):
     """A format: its name in messages, how its bytes are told, and what reads them.
 
-    Attributes
-    ----------
-    options
-        Which of ``threadpool`` and ``allowance`` `read` takes beside the bytes and their name.
-    titled
-        Whether it has titles.
+    - `options`: Which of ``threadpool`` and ``allowance`` `read` takes beside the bytes and their name.
+    - `titled`: Whether it has titles.
     """
 
     name: str
@@ -65,13 +61,7 @@ FORMATS = (
 
 
 def read_piece(piece: Piece, *, threadpool: bool = False) -> Read:
-    """Read one piece with the first format that takes it; `threadpool` is about XSpaces.
-
-    Raises
-    ------
-    TraceFormatError
-        When no format does, or the one that does finds it damaged.
-    """
+    """Read one piece with the first format that takes it; `threadpool` is about XSpaces."""
     with gate(piece.label):
         return _read(piece, {"threadpool": threadpool, "allowance": piece.allowance})
 

@@ -16,20 +16,6 @@ def gate(label: str) -> Iterator[None]:
 
     Rust's panics and some libraries' errors are no `Exception`, so everything is caught but the wish
     to stop: KeyboardInterrupt, SystemExit, GeneratorExit.
-
-    Raises
-    ------
-    TraceFormatError
-        As it is, or in place of any other error.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.gate import gate
-    >>> with gate("step.pb"):
-    ...     [][0]
-    Traceback (most recent call last):
-    ...
-    tfvis_nb.core.errors.TraceFormatError: step.pb: cannot be read, it is damaged or ...
     """
     try:
         yield

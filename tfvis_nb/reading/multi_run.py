@@ -30,23 +30,8 @@ def read_parts(
 ) -> Trace:
     """Read runs as steps; those without events are left out with a note.
 
-    Parameters
-    ----------
-    parts
-        The runs.
-    notes
-        What else is to be said of the file.
-    nothing
-        The message when none has events.
-    labels
-        What each run is called, if it has a name.
-
-    Raises
-    ------
-    TraceFormatError
-        When one is damaged.
-    EmptyTraceError
-        When none holds events.
+    `nothing` is the message of the EmptyTraceError when none has events; `labels` are the runs' names, if
+    any.
     """
     steps: list[RecordedStep] = []
     empty = 0

@@ -86,13 +86,7 @@ def _packed(data: bytes) -> str:
 
 
 def read(data: Data, label: str, allowance: Allowance) -> Trace:
-    """Read a Parquet file that `write` made.
-
-    Raises
-    ------
-    TraceFormatError
-        When the file is damaged, is some other table, or unpacks to more than it may.
-    """
+    """Read a Parquet file that `write` made."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -19,12 +19,7 @@ _TAIL = 1 << 16
 def name_steps(read: Sequence[RecordedStep | RecordedHost | Trace], files: Sequence[str]) -> None:
     """Call steps that have no label of their own by the files they were read from.
 
-    Parameters
-    ----------
-    read
-        What was read of each file.
-    files
-        The names of the files, empty for what is none: a `Trace` of the caller's is not touched.
+    An empty name is of no file: a `Trace` of the caller's is not touched.
     """
     for item, file in zip(read, files, strict=True):
         name = stem(file)

@@ -39,14 +39,7 @@ class Record(NamedTuple):
 
 
 def masked(data: Data) -> int:
-    r"""Return the masked CRC-32C of `data`, the checksum in a TFRecord file.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.tensorboard import masked
-    >>> hex(masked(b"123456789"))
-    '0xc78ab0e5'
-    """
+    r"""Return the masked CRC-32C of `data`, the checksum in a TFRecord file."""
     value = 0
     for at in range(0, len(data), _PIECE):
         # It takes nothing but bytes; a whole record would be copied for it.
@@ -55,14 +48,7 @@ def masked(data: Data) -> int:
 
 
 def is_event_file(data: Data) -> bool:
-    """Tell whether `data` begins like a TFRecord file of TensorBoard events.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.tensorboard import is_event_file
-    >>> is_event_file(b"no records")
-    False
-    """
+    """Tell whether `data` begins like a TFRecord file of TensorBoard events."""
     head = bytes(data[:_HEAD])
     if len(head) < _HEAD or struct.unpack("<I", head[8:])[0] != masked(head[:8]):
         return b"brain.Event:" in bytes(data[:64])
@@ -73,11 +59,6 @@ def records(data: Data, label: str, notes: list[str]) -> Iterator[Record]:
     """Walk the records of a TFRecord file.
 
     A last record that is cut off, as in a file that is still written to, is left out with a note.
-
-    Raises
-    ------
-    TraceFormatError
-        Where a checksum is wrong.
     """
     at = 0
     while at < len(data):
@@ -101,15 +82,7 @@ def records(data: Data, label: str, notes: list[str]) -> Iterator[Record]:
 
 
 def read(data: Data, label: str) -> Trace:
-    """Read the run metadata in an event file: each tag is a step, named for the tag.
-
-    Raises
-    ------
-    TraceFormatError
-        When the file or a record is damaged.
-    EmptyTraceError
-        When no traced run was written to it.
-    """
+    """Read the run metadata in an event file: each tag is a step, named for the tag."""
     notes: list[str] = []
     parts: list[Part] = []
     tags: list[str] = []

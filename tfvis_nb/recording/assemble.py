@@ -19,21 +19,9 @@ from tfvis_nb.recording.sessions.runs import Run
 
 
 def assembled(runs: Sequence[Run], profiles: ProfileTracer, *, steps: bool) -> Trace | None:
-    """Read everything that was recorded and lay it on one time axis.
+    """Read everything that was recorded and lay it on one time axis; None if nothing was.
 
-    Parameters
-    ----------
-    runs
-        The session runs, each a step.
-    profiles
-        The tracer that profiled beside them.
-    steps
-        Whether to keep only what belongs to a whole step.
-
-    Returns
-    -------
-    Trace or None
-        None if nothing was recorded.
+    With `steps`, only what belongs to a whole step is kept.
     """
     sessions = None
     if runs:

@@ -10,26 +10,7 @@ CLOSE_NS = 250_000
 
 
 def repeats(profile: pd.DataFrame, sessions: pd.DataFrame) -> np.ndarray:
-    """Tell which rows of a profile a session's own trace has as well.
-
-    Parameters
-    ----------
-    profile, sessions
-        Event tables.
-
-    Returns
-    -------
-    numpy.ndarray
-        For each row of `profile`, the step of the same execution in `sessions`, or -1 (int64).
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.recording.duplicates import repeats
-    >>> run = {"start_ns": [5], "duration_ns": [3], "kind": ["op"], "name": ["a"], "op": ["Add"], "step": [4]}
-    >>> repeats(events.build(run | {"start_ns": [7]}), events.build(run)).tolist()
-    [4]
-    """
+    """Return for each row of a profile the step of the same execution in a session's trace, or -1."""
     found = np.full(len(profile), -1, dtype="int64")
     ours = _executions(profile)
     theirs = _executions(sessions).assign(step=sessions["step"].astype("int64"))
@@ -51,19 +32,9 @@ def repeats(profile: pd.DataFrame, sessions: pd.DataFrame) -> np.ndarray:
 def steps_of_runs(step: np.ndarray, run: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     """Give all rows of a profile's step to the session run that most of its repeated rows are of.
 
-    Parameters
-    ----------
-    step
-        For each row of the profile, its step there, or -1.
-    run
-        For each row, the session run it repeats a row of, or -1.
-    otherwise
-        For each row, its step if that is no session run's.
+    For each row of the profile, `step` is its step there or -1, `run` the session run that it repeats a row
+    of or -1, `otherwise` its step if that is no session run's.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.recording.duplicates import steps_of_runs
     >>> steps_of_runs(np.array([0, 0, 1, -1]), np.array([7, -1, -1, -1]), np.array([20, 20, 21, -1])).tolist()
     [7, 7, 21, -1]
     """

@@ -30,24 +30,7 @@ def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
 
     A profile has the ops of session runs, too. Such a row is left out, and what else the
     profile has of the run belongs to its step. Rows of no step, which have step -1, stay such.
-
-    Parameters
-    ----------
-    sessions
-        Session runs, each a step; None if there were none.
-    profiles
-        Profiles of the same process, of which no two overlap in time.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.recording.merge import merged
-    >>> def trace(start, label):
-    ...     columns = {"start_ns": [start], "duration_ns": [1], "kind": ["op"], "name": [label]}
-    ...     return Trace(events.build(columns), step_labels={0: label})
-    >>> both = merged(trace(9, "run"), [trace(5, "train 0")])
-    >>> both.step_labels, both.events["step"].tolist()
-    ({0: 'train 0', 1: 'run'}, [0, 1])
+    No two of the profiles overlap in time.
     """
     traces = [trace for trace in (sessions, *profiles) if trace is not None]
     if len(traces) == 1:

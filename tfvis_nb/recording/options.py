@@ -18,30 +18,10 @@ MODES = ("auto", "session", "profiler")
 class TraceOptions:
     """What is asked of a recording.
 
-    Parameters
-    ----------
-    level
-        ``"software"`` records the ops alone, ``"hardware"`` GPU kernels and copies
-        too, ``"full"`` also what moves between the tasks of a cluster.
-    partition_graphs
-        Whether to keep the graphs that were executed, one a device.
-    mode
-        One of `MODES`.
-    steps
-        Whether only what belongs to a whole step is kept.
-
-    Raises
-    ------
-    TypeError
-        If what is True or False is neither.
-    ValueError
-        If there is no such level or mode.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.options import TraceOptions
-    >>> TraceOptions(level="software").trace_level
-    1
+    `level` ``"software"`` records the ops alone, ``"hardware"`` GPU kernels and copies too, ``"full"`` also
+    what moves between the tasks of a cluster. `partition_graphs` keeps the graphs that were executed, one a
+    device. `mode` is one of `MODES`. With `steps`, only what belongs to a whole step is kept. TypeError or
+    ValueError names a wrong option.
     """
 
     level: str = "full"

@@ -35,20 +35,6 @@ class Replacements:
         """Replace attribute `name` of a class or module by what `make` makes of it.
 
         `make` is called again when a replacement inside this one ends first.
-
-        Examples
-        --------
-        >>> from tfvis_nb.recording.patches import Replacements
-        >>> class Session:
-        ...     def run(self):
-        ...         return 1
-        >>> replacements = Replacements()
-        >>> replacements.put(Session, "run", lambda original: lambda self: original(self) + 1)
-        >>> Session().run()
-        2
-        >>> replacements.undo()
-        >>> Session().run()
-        1
         """
         with _LOCK:
             original = vars(owner)[name]

@@ -97,14 +97,7 @@ class RecordedTrace(Trace):
 
 
 def title_of(labels: Sequence[str], *, session_runs: int) -> str:
-    """Name a recording by its steps.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.recorded_trace import title_of
-    >>> title_of(["train 0", "train 1"], session_runs=0)
-    '2 steps: train'
-    """
+    """Name a recording by its steps."""
     if len(labels) == 1:
         return labels[0]
     if session_runs == len(labels):

@@ -176,14 +176,7 @@ def trace(
 
 
 def latest() -> RecordedTrace | None:
-    """Return what was recorded last in this process; ``tfvis_nb.last_trace`` is this.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording import latest
-    >>> latest() is None or latest().ready
-    True
-    """
+    """Return what was recorded last in this process; ``tfvis_nb.last_trace`` is this."""
     return _latest
 
 

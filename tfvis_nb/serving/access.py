@@ -33,21 +33,7 @@ def new_token() -> str:
 
 
 def checked_token(token: str) -> str:
-    """Return a token that was chosen.
-
-    Raises
-    ------
-    ValueError
-        If it is short, or cannot stand in an address.
-
-    Examples
-    --------
-    >>> from tfvis_nb.serving.access import checked_token
-    >>> checked_token("secret")
-    Traceback (most recent call last):
-    ...
-    ValueError: a token has at least 16 characters: letters, digits and any of . _ ~ -
-    """
+    """Return a token that was chosen; ValueError if it is short, or cannot stand in an address."""
     if not _TOKEN.fullmatch(token):
         raise ValueError("a token has at least 16 characters: letters, digits and any of . _ ~ -")
     return token
@@ -56,9 +42,6 @@ def checked_token(token: str) -> str:
 def host_name(text: str) -> str | None:
     """Return the name or number in what a header ``Host`` says, or None if that is malformed.
 
-    Examples
-    --------
-    >>> from tfvis_nb.serving.access import host_name
     >>> host_name("LocalHost:8000"), host_name("[::0:1]"), host_name("a b")
     ('localhost', '::1', None)
     """
@@ -83,19 +66,9 @@ def is_number(name: str) -> bool:
 class Access:
     """Lets pass whoever may ask, and refuses everybody else.
 
-    Parameters
-    ----------
-    token
-        What the user has.
-    hosts
-        Names and numbers under which this machine may be asked, besides those of the loopback.
-        Any other in the header ``Host`` is of a page that made its own name point here.
-    port
-        Where it serves.
-    any_number
-        Whether it may be asked under any IP address: nobody can make one point elsewhere.
-    secure
-        Whether the connections are encrypted.
+    `hosts` are names and numbers under which this machine may be asked, besides those of the loopback; any
+    other in the header ``Host`` is of a page that made its own name point here. With `any_number` it may be
+    asked under any IP address: nobody can make one point elsewhere. `secure` connections are encrypted.
     """
 
     def __init__(
@@ -117,13 +90,7 @@ class Access:
         return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
     def check_place(self, request: HTTPServerRequest) -> None:
-        """Refuse what another site's page asks, or a page under a name that is not this machine's.
-
-        Raises
-        ------
-        Refusal
-            With status 400, 403 or 431.
-        """
+        """Refuse what another site's page asks, or a page under a name that is not this machine's."""
         headers = request.headers
         if sum(len(name) + len(value) for name, value in headers.get_all()) > LARGEST_HEADERS:
             raise Refusal(431, f"the headers are larger than {LARGEST_HEADERS:,} bytes")
@@ -140,20 +107,7 @@ class Access:
             raise Refusal(403, "a page of another site may not ask here")
 
     def check_token(self, request: HTTPServerRequest, *, cookie: bool) -> None:
-        """Refuse whoever has not the token, or the key that the page got for it.
-
-        Parameters
-        ----------
-        request
-            It has them in the header ``Authorization``.
-        cookie
-            Whether the cookie will do.
-
-        Raises
-        ------
-        Refusal
-            With status 401 if there is none, 403 if it is wrong.
-        """
+        """Refuse whoever has not the token, or, if a `cookie` will do, the key that the page got for it."""
         given = request.headers.get("Authorization")
         if given is not None:
             scheme, _, token = given.partition(" ")
@@ -210,9 +164,6 @@ def _is_followed_link(request: HTTPServerRequest) -> bool:
 def host_of_origin(origin: str) -> str | None:
     """Return host and port of what a header ``Origin`` says, or None if it names none.
 
-    Examples
-    --------
-    >>> from tfvis_nb.serving.access import host_of_origin
     >>> host_of_origin("http://LocalHost:80"), host_of_origin("null")
     ('localhost:80', None)
     """

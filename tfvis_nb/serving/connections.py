@@ -40,14 +40,7 @@ _log = logging.getLogger("tfvis_nb")
 
 
 def most_connections() -> int:
-    """Return how many connections there may be at a time: well below the files this process may open.
-
-    Examples
-    --------
-    >>> from tfvis_nb.serving.connections import most_connections
-    >>> 4 <= most_connections() <= 200
-    True
-    """
+    """Return how many connections there may be at a time: well below the files this process may open."""
     try:
         import resource
     except ImportError:  # only on Unix
@@ -62,13 +55,6 @@ class LimitedServer(HTTPServer):
     A connection is a stranger's until a request on it shows the token. When there are too many
     connections, or no file is left for another one, the oldest stranger goes, whatever it is doing;
     those who have shown the token stay.
-
-    Parameters
-    ----------
-    application
-        Answers requests, and calls `trust` for those with the token.
-    ssl_options
-        To encrypt with.
     """
 
     def initialize(self, application: Application, ssl_options: ssl.SSLContext | None = None) -> None:  # type: ignore[override]

@@ -48,16 +48,11 @@ T = TypeVar("T")
 class Site:
     """What the handlers share.
 
-    Parameters
-    ----------
-    service
-        Answers about the session.
-    access
-        Who may ask.
-    script
-        The front end.
-    quick, slow, copying
-        Where the answers are made: the state and commands, traces, copies of the session.
+    - `service`: Answers about the session.
+    - `access`: Who may ask.
+    - `script`: The front end.
+    - `quick`, `slow`, `copying`: Where the answers are made: the state and commands, traces, copies of the
+      session.
     """
 
     service: MonitorService

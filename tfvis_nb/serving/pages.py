@@ -112,28 +112,14 @@ _OF_SENTENCE = (
 
 @dataclass(frozen=True)
 class Page:
-    """A page, and what the browser lets it do.
-
-    Parameters
-    ----------
-    html
-        The page.
-    policy
-        The header ``Content-Security-Policy``.
-    """
+    """A page, and the header ``Content-Security-Policy``: what the browser lets it do."""
 
     html: str
     policy: str
 
 
 def monitor_page(name: str) -> Page:
-    """Return the page that shows a session, with its script to come.
-
-    Parameters
-    ----------
-    name
-        Of the session's file, as it is.
-    """
+    """Return the page that shows a session, with its script to come; `name` is that of the session's file."""
     nonce = secrets.token_urlsafe(16)
     title = html.escape(f"{name} - tfvis-nb")
     return Page(_PAGE.substitute(title=title, nonce=nonce), _OF_PAGE.format(nonce=nonce))
@@ -151,15 +137,7 @@ def onward(key: str) -> Page:
 
 
 def refusal_page(refusal: Refusal) -> Page:
-    """Tell a person, who has opened an address, why there is nothing to see.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.refusals import Refusal
-    >>> from tfvis_nb.serving.pages import refusal_page
-    >>> "<p>No &lt;token&gt;</p>" in refusal_page(Refusal(401, "no <token>")).html
-    True
-    """
+    """Tell a person, who has opened an address, why there is nothing to see."""
     heading, more = _WORDS.get(refusal.status, _WORDS[400])
     sentence = refusal.sentence
     page = _SENTENCE.substitute(

@@ -34,33 +34,15 @@ class MonitorServer:
     """Serves the monitor of a session: its signatures, what is to be traced, and its traces.
 
     It answers in a thread of its own. It serves whoever has the token, reads nothing but the
-    session's file, and takes nothing but commands.
+    session's file, and takes nothing but commands. The file need not be there yet.
 
-    Parameters
-    ----------
-    session
-        A session, or the path of its file, which need not be there yet.
-    host
-        The name or address to be served at. Another than of the loopback can be reached from elsewhere.
-    port
-        0 for any that is free.
-    token
-        What those who ask must have, at least 16 characters; a random one unless given.
-    certfile, keyfile
-        PEM files of a certificate, with those that certify it, and of its key. With them, connections
-        are encrypted; the first may hold both.
-    allowed_hosts
-        More names under which browsers may ask, such as that of a proxy.
+    A `host` other than the loopback can be reached from elsewhere; `port` 0 is any that is free. `token` has
+    at least 16 characters; it is random unless given. `certfile` and `keyfile` are PEM files of a
+    certificate, with those that certify it, and of its key: with them, connections are encrypted; the first
+    may hold both. `allowed_hosts` are more names under which browsers may ask, such as that of a proxy.
+    ValueError if one of these cannot be.
 
-    Raises
-    ------
-    ValueError
-        If the token, the port or a name cannot be one, or there is a key without a certificate.
-
-    Examples
-    --------
     >>> import urllib.request
-    >>> from tfvis_nb.serving import MonitorServer
     >>> with MonitorServer("run.tfvis") as server:
     ...     request = urllib.request.Request(server.address + "api/state")
     ...     request.add_header("Authorization", f"token {server.token}")
@@ -131,16 +113,8 @@ class MonitorServer:
     def start(self) -> Self:
         """Begin to serve, in a thread that does not keep the process alive.
 
-        Raises
-        ------
-        OSError
-            If it cannot listen at the host and port, or a file of the certificate cannot be read.
-        ssl.SSLError
-            If that is no certificate with its key; an OSError, too.
-        FileNotFoundError
-            If this is a checkout of the source whose front end is not built.
-        RuntimeError
-            If it serves already.
+        OSError if it cannot listen at the host and port, or a file of the certificate cannot be read or is
+        none; FileNotFoundError if this is a checkout of the source whose front end is not built.
         """
         from tfvis_nb.display.pages.page import bundle
 

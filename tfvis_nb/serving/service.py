@@ -66,13 +66,8 @@ class MonitorService:
     """Answers about a session; whatever a question raises becomes a refusal at `refusal_of`.
 
     `state` and `obey` are for one thread, `opened` and `download` for a second and `save` for a
-    third: then one waits for another only while that reads the file.
-
-    Parameters
-    ----------
-    session
-        Whose, or the path of its file, which need not be there yet. A session that is given is never
-        closed.
+    third: then one waits for another only while that reads the file. A session that is given, not the path of
+    its file, is never closed.
     """
 
     def __init__(self, session: SavedSession | str | Path) -> None:

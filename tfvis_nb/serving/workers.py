@@ -17,20 +17,6 @@ class Worker:
 
     Unlike that of an executor it does not keep the process alive: who presses Ctrl-C, or whose job has
     ended, does not wait until a large trace is written for a browser.
-
-    Parameters
-    ----------
-    name
-        Of the thread.
-
-    Examples
-    --------
-    >>> import asyncio
-    >>> from tfvis_nb.serving.workers import Worker
-    >>> worker = Worker("adding")
-    >>> asyncio.run(worker.done(lambda: 1 + 1))
-    2
-    >>> worker.close()
     """
 
     def __init__(self, name: str) -> None:

@@ -19,44 +19,11 @@ MOST_AT_ONCE = 100_000
 def obey(session: SavedSession, command: Mapping[str, Any]) -> None:
     """Do what a command says.
 
-    Parameters
-    ----------
-    session
-        To which it is given.
-    command
-        Its name as ``do``, and what goes with it:
-
-        ========================  ====================================================
-        ``trace_next``            ``signature``
-        ``trace_every``           ``n``, ``signature``
-        ``trace_all``             ``signature``
-        ``trace_when``            ``slower_than``, ``signature``
-        ``trace_none``            ``signature``
-        ``delete``                ``traces``: a list of numbers
-        ========================  ====================================================
-
-        They are those of `tfvis_nb.SavedSession`; ``signature`` is a number, or None or left out for all.
-
-    Raises
-    ------
-    ValueError
-        If there is no such command, or something in it is missing, unknown or out of range.
-    OSError, sqlite3.Error
-        If the file is not there or cannot be written.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session import SavedSession
-    >>> from tfvis_nb.session.commands import obey
-    >>> session = SavedSession("run.tfvis")
-    >>> obey(session, {"do": "delte"})
-    Traceback (most recent call last):
-    ...
-    ValueError: there is no command 'delte'; did you mean 'delete'?
-    >>> obey(session, {"do": "trace_every", "n": 0})
-    Traceback (most recent call last):
-    ...
-    ValueError: n is 0; it is a whole number from 1 to 9007199254740992
+    `command` has its name as ``do``, and what goes with it: those are the methods of `tfvis_nb.SavedSession`,
+    ``trace_next``, ``trace_every`` (``n``), ``trace_all``, ``trace_when`` (``slower_than``), ``trace_none``,
+    each with a ``signature``: a number, or None or left out for all; and ``delete`` with a list of numbers,
+    ``traces``. ValueError if there is no such command, or something in it is missing, unknown or out of
+    range.
     """
     if not isinstance(command, Mapping):
         raise ValueError(f"a command is an object with its name as 'do', not {_shown(command)}")  # noqa: TRY004

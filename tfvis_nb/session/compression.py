@@ -16,14 +16,7 @@ _LZ4 = b"\x04\x22\x4d\x18"
 
 
 def packed(data: bytes) -> bytes:
-    """Compress what TensorFlow gave.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session.compression import packed, unpacked
-    >>> unpacked(packed(b"steps" * 100), 500)[:10]
-    b'stepssteps'
-    """
+    """Compress what TensorFlow gave."""
     import pyarrow as pa
 
     codec = pa.Codec("lz4") if len(data) <= SMALL else pa.Codec("zstd", 1)
@@ -31,13 +24,7 @@ def packed(data: bytes) -> bytes:
 
 
 def unpacked(data: bytes, size: int) -> bytes:
-    """Give back the `size` bytes that were packed.
-
-    Raises
-    ------
-    TraceFormatError
-        If they are damaged.
-    """
+    """Return the `size` bytes that were compressed; TraceFormatError if they are damaged."""
     import pyarrow as pa
 
     if not 0 <= size < LARGEST:

@@ -36,24 +36,12 @@ _NS_OF_MS = 1e6
 
 
 def session_state(session: SavedSession) -> dict[str, Any]:
-    """Return what a session has counted and kept, and what it is asked for, as of now.
+    """Return what a session has counted and kept, and what it is asked for, as of now; JSON values only.
 
-    Times are in epoch milliseconds (``_ms``), durations in nanoseconds (``_ns``). Of many
-    signatures those that took the most time are there, of many traces the newest;
-    ``signatures_total``, ``runs_total``, ``total_ns`` and ``traces_total`` are of all.
-
-    Returns
-    -------
-    dict
-        Texts, numbers, booleans, None, and lists and dicts of them. When there is nothing to read yet,
-        ``waiting`` says why; ``problem`` says what is wrong with the file or ended its recording.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session import SavedSession
-    >>> from tfvis_nb.session.snapshot import session_state
-    >>> session_state(SavedSession("no-such-run.tfvis"))["waiting"]
-    'there is no file no-such-run.tfvis yet; it comes when the job begins to record'
+    Times are in epoch milliseconds (``_ms``), durations in nanoseconds (``_ns``). Of many signatures those
+    that took the most time are there, of many traces the newest; ``signatures_total``, ``runs_total``,
+    ``total_ns`` and ``traces_total`` are of all. When there is nothing to read yet, ``waiting`` says why;
+    ``problem`` says what is wrong with the file or ended its recording.
     """
     state = SessionWatch(session).changed()
     assert state is not None, "at first everything is new"
@@ -63,10 +51,7 @@ def session_state(session: SavedSession) -> dict[str, Any]:
 class SessionWatch:
     """Reads the state of a session again and again, at little cost when nothing has happened.
 
-    Parameters
-    ----------
-    session
-        Whose. Its file need not be there yet, and may go and come again.
+    Its file need not be there yet, and may go and come again.
     """
 
     def __init__(self, session: SavedSession) -> None:

@@ -19,15 +19,7 @@ _COUNTS = ("runs", "failed", "total_ns", "longest_ns", "first_ns", "last_ns")
 
 
 def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, dict[int, Counts]]:
-    """Return for each process its counts by signature, up to the last run that ended.
-
-    Parameters
-    ----------
-    connection
-        The session.
-    path
-        Its file, beside which those who record keep their ledgers.
-    """
+    """Return for each process its counts by signature, up to the last run that ended."""
     running = stored_rows.running_writers(connection)
     # Before the rows: a process that ends meanwhile has its last counts there.
     ledgers = {writer: read_ledger(ledger_path(path, writer)) for writer in running}
@@ -54,15 +46,7 @@ def total_times(counted: Mapping[int, Mapping[int, Counts]]) -> dict[int, int]:
 def processes_by_signature(
     connection: sqlite3.Connection, counted: Mapping[int, Mapping[int, Counts]]
 ) -> dict[int, int]:
-    """Return how many processes have run each signature; one that recorded several times counts once.
-
-    Parameters
-    ----------
-    connection
-        The session.
-    counted
-        As of `counts_by_writer`.
-    """
+    """Return how many processes have run each signature; one that recorded several times counts once."""
     query = connection.execute("SELECT id, host, pid FROM writers")
     known = {row[0]: row[1:] for row in checked(query, whole, text, whole)}
     by_signature: dict[int, set[Any]] = {}
@@ -136,15 +120,7 @@ def signature_table(
 
 
 def summed(each: Iterable[Counts]) -> Counts:
-    """Add up what several processes counted of one signature.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session.file.counters import Counts
-    >>> from tfvis_nb.session.tables import summed
-    >>> summed([Counts(2, first_ns=7), Counts(3, first_ns=5), Counts()])[:5]
-    (5, 0, 0, 0, 5)
-    """
+    """Add up what several processes counted of one signature."""
     each = list(each)
     begun = [counts.first_ns for counts in each if counts.first_ns]
     return Counts(
@@ -179,12 +155,7 @@ def writer_rows(connection: sqlite3.Connection, where: str = "") -> Iterator[tup
 def writer_table(connection: sqlite3.Connection, ended: Mapping[int, int]) -> pd.DataFrame:
     """Return one row a process; see `tfvis_nb.session.SavedSession.processes`.
 
-    Parameters
-    ----------
-    connection
-        The session.
-    ended
-        When those ended, in epoch nanoseconds, that the session has as running and are not.
+    `ended` has when those ended, in epoch nanoseconds, that the session has as running and are not.
     """
     rows = [
         (number, *known, ended.get(number) if ended_ns is None else ended_ns)

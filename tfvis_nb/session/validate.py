@@ -12,21 +12,7 @@ from typing import Any
 
 
 def whole(value: Any, name: str, what: str) -> int:
-    """Return a whole number, from 1 on.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is none, or less.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session.validate import whole
-    >>> whole(2.5, "n", "a number of runs")
-    Traceback (most recent call last):
-    ...
-    TypeError: n is 2.5; it is a number of runs, a whole one from 1 on
-    """
+    """Return a whole number, from 1 on."""
     said = f"{name} is {value!r}; it is {what}, a whole one from 1 on"
     number = _index(value)
     if number is None:
@@ -37,23 +23,7 @@ def whole(value: Any, name: str, what: str) -> int:
 
 
 def file_path(value: Any) -> Path:
-    """Return the whole path of a file, from the folder that is the current one now.
-
-    Raises
-    ------
-    TypeError
-        If it is no path.
-    ValueError, IsADirectoryError
-        If it is empty, or a folder.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session.validate import file_path
-    >>> file_path(3)
-    Traceback (most recent call last):
-    ...
-    TypeError: path is 3; it is the path of a file, such as 'run.tfvis'
-    """
+    """Return the whole path of a file, from the folder that is the current one now."""
     said = f"path is {value!r}; it is the path of a file, such as 'run.tfvis'"
     if value == "":
         raise ValueError(said)
@@ -68,21 +38,7 @@ def file_path(value: Any) -> Path:
 
 
 def factor(value: Any, name: str) -> float:
-    """Return a positive, finite number.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is none.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session.validate import factor
-    >>> factor(float("inf"), "slower_than")
-    Traceback (most recent call last):
-    ...
-    ValueError: slower_than is inf; it is a factor, such as 2
-    """
+    """Return a positive, finite number."""
     said = f"{name} is {value!r}; it is a factor, such as 2"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(said)
@@ -93,21 +49,7 @@ def factor(value: Any, name: str) -> float:
 
 
 def signature(value: Any) -> int | str | None:
-    """Return how a signature is called: by its number, its label or its kind; None for all.
-
-    Raises
-    ------
-    TypeError
-        If it is nothing of these.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session.validate import signature
-    >>> signature(True)
-    Traceback (most recent call last):
-    ...
-    TypeError: signature is True; it is a number, a label or a kind in `signatures`, or None for all
-    """
+    """Return how a signature is called: by its number, its label or its kind; None for all."""
     if value is None or isinstance(value, str):
         return value
     number = _index(value)
@@ -119,21 +61,7 @@ def signature(value: Any) -> int | str | None:
 
 
 def trace(value: Any) -> int:
-    """Return the number of a trace.
-
-    Raises
-    ------
-    TypeError
-        If it is none.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session.validate import trace
-    >>> trace("train")
-    Traceback (most recent call last):
-    ...
-    TypeError: 'train' is no number of a trace; `traces` lists them
-    """
+    """Return the number of a trace."""
     number = _index(value)
     if number is None:
         raise TypeError(f"{value!r} is no number of a trace; `traces` lists them")
@@ -141,19 +69,7 @@ def trace(value: Any) -> int:
 
 
 def traces(value: Any) -> list[int]:
-    """Return the numbers of one or several traces.
-
-    Raises
-    ------
-    TypeError
-        If one is none.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session.validate import traces
-    >>> traces(3), traces(range(2))
-    ([3], [0, 1])
-    """
+    """Return the numbers of one or several traces."""
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
     return [trace(one) for one in value] if several else [trace(value)]
 

@@ -15,13 +15,6 @@ def memory_counters(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     """Make a counter for each device and allocator: the bytes its ops allocated and not yet freed.
 
     Every step counts from 0, since memory that was allocated before a step is not in its records.
-
-    Parameters
-    ----------
-    trace
-        Any trace; one without memory records has no counters.
-    rows
-        Where its events go.
     """
     if trace.nested is None or "memory" not in trace.nested.column_names or not len(trace.events):
         return []

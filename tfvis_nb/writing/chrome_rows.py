@@ -17,15 +17,10 @@ _LARGEST = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class ChromeRows:
-    """Where each event goes.
+    """Process and thread number of each event (int64, below 2**31), and what names and orders them.
 
-    Parameters
-    ----------
-    pid, tid
-        Process and thread number of each event; int64, below 2**31. They are made of the names of
-        device and lane, so that the events of two files can be laid together.
-    metadata
-        The trace events that name and order processes and threads.
+    The numbers are made of the names of device and lane, so that the events of two files can be laid
+    together.
     """
 
     pid: np.ndarray
@@ -34,17 +29,7 @@ class ChromeRows:
 
 
 def place_rows(events: pd.DataFrame) -> ChromeRows:
-    """Lay out an event table so that no two bars of a thread overlap.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.writing.chrome_rows import place_rows
-    >>> table = events.build({"start_ns": [0, 5, 9], "duration_ns": [8, 8, 1], "lane": ["ops"] * 3})
-    >>> first, second, third = place_rows(table).tid.tolist()
-    >>> first == third, first == second
-    (True, False)
-    """
+    """Lay out an event table so that no two bars of a thread overlap."""
     lanes = order_lanes(events)
     pid = np.zeros(len(events), "i8")
     tid = np.zeros(len(events), "i8")

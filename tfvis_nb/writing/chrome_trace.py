@@ -32,20 +32,7 @@ _OPTIONAL = ("bytes", "source", "destination", "tensor", "thread", "detail", *_T
 
 
 def write_chrome_trace(trace: Trace, path: str | Path) -> Path:
-    """Write a trace as a file of Chrome trace events; see `chrome_trace_text`.
-
-    Parameters
-    ----------
-    trace
-        Any trace.
-    path
-        Where to write, compressed when it ends in ``.gz``.
-
-    Returns
-    -------
-    pathlib.Path
-        The path written.
-    """
+    """Write a trace as a file of Chrome trace events, compressed when it ends in ``.gz``; return the path."""
     path = Path(path)
     data = chrome_trace_text(trace).encode("ascii")
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix.lower() == ".gz" else data)
@@ -66,17 +53,6 @@ def chrome_trace_text(trace: Trace) -> str:
     ``produced``, ``consumed`` and ``instance``, and ``raw_device``, the names of streams, too. The
     lanes that repeat others, ``stream:all`` and ``/memcpy``, are left out, as from ``trace.events``.
     `tfvis_nb.read_trace` reads the same rows back, and two files laid together show each device once.
-
-    Examples
-    --------
-    >>> import json
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.core.trace import Trace
-    >>> from tfvis_nb.writing.chrome_trace import chrome_trace_text
-    >>> table = events.build({"start_ns": [5000], "duration_ns": [2500], "op": ["Add"], "kind": ["op"]})
-    >>> bar = json.loads(chrome_trace_text(Trace(table)))["traceEvents"][-1]
-    >>> bar["name"], bar["ts"], bar["dur"]
-    ('Add', 5, 2)
     """
     rows = place_rows(trace.events)
     body = {
@@ -169,14 +145,7 @@ def _recorded(nested: pa.Table | None) -> Iterator[tuple[str, int, str]]:
 
 
 def input_names(label: str) -> list[str]:
-    """Take the inputs out of an executor row's label, ``name = op(input, input)``.
-
-    Examples
-    --------
-    >>> from tfvis_nb.writing.chrome_trace import input_names
-    >>> input_names("[cpu 0.5MB] add = AddV2(x, ^init)")
-    ['x', '^init']
-    """
+    """Take the inputs out of an executor row's label, ``name = op(input, input)``."""
     closing = label.rfind(")")
     opening = label.rfind("(", 0, max(closing, 0))
     if opening < 0 or " = " not in label[:opening]:

@@ -11,19 +11,11 @@ _FORMULA = r"^(?=[=+\-@\t\r])"
 
 
 def rows_csv(rows: pd.DataFrame) -> str:
-    """Write rows of an event table, their event ids first.
+    """Write rows of an event table as CSV, their event ids (the index) first.
 
     A text that a spreadsheet would run as a formula gets an apostrophe in front.
 
-    Parameters
-    ----------
-    rows
-        Rows of ``trace.events``, with their event ids as index.
-
-    Examples
-    --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb.writing.csv import rows_csv
     >>> table = events.build({"start_ns": [5], "duration_ns": [2], "name": ["=1"], "lane": ["ops"]})
     >>> print(rows_csv(table).splitlines()[1])
     0,0,ops,'=1,,5,2,,,,

@@ -23,32 +23,13 @@ PROFILE = ".xplane"
 
 
 def suffix_of(path: Path) -> str:
-    """Return what of a file's name says its format, in small letters.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tfvis_nb.writing.save import suffix_of
-    >>> suffix_of(Path("step.1.JSON.gz")), suffix_of(Path("step.1.html"))
-    ('.json.gz', '.html')
-    """
+    """Return what of a file's name says its format, in small letters."""
     two = "".join(path.suffixes[-2:]).lower()
     return two if two in SUFFIXES else path.suffix.lower()
 
 
 def check_target(path: Path) -> None:
-    """Raise ValueError unless a trace can be written to `path`: before the work, not after it.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tfvis_nb.writing.save import check_target
-    >>> check_target(Path("step.htm"))
-    Traceback (most recent call last):
-    ...
-    ValueError: cannot write 'step.htm': unknown suffix '.htm'; did you mean '.html'? \
-The suffixes are .html, .json, .json.gz, .parquet, .pb
-    """
+    """Raise ValueError unless a trace can be written to `path`: before the work, not after it."""
     suffix = suffix_of(path)
     if suffix not in SUFFIXES:
         hint = near(suffix, SUFFIXES) or "."
@@ -63,22 +44,11 @@ The suffixes are .html, .json, .json.gz, .parquet, .pb
 
 
 def save(trace: Trace, path: Path) -> list[Path]:
-    """Write `trace` to `path` in the format of its suffix (see `SUFFIXES`).
+    """Write `trace` to `path` in the format of its suffix (see `SUFFIXES`), and return the files written.
 
-    Returns
-    -------
-    list of pathlib.Path
-        The files written. That is `path`, but for ``NAME.pb``: several session runs are
-        ``NAME.step0.pb``, ``NAME.step1.pb`` and so on, and a profile is ``NAME.xplane.pb``,
-        the name by which TensorBoard knows it.
-
-    Raises
-    ------
-    ValueError
-        If there is no such format, no file can be written there, or the trace has no message of
-        TensorFlow's to write.
-    OSError
-        If writing fails.
+    That is `path`, but for ``NAME.pb``: several session runs are ``NAME.step0.pb``, ``NAME.step1.pb`` and so
+    on, and a profile is ``NAME.xplane.pb``, the name by which TensorBoard knows it. ValueError if there is no
+    such format, no file can be written there, or the trace has no message of TensorFlow's to write.
     """
     check_target(path)
     suffix = suffix_of(path)

@@ -10,14 +10,7 @@ from tfvis_nb.reading.stepstats import label_grammar
 
 
 def copies(texts: Sequence[str], details: Sequence[str]) -> list[label_grammar.Copy]:
-    """Parse copies by name, such as ``MemcpyH2D`` or ``Memcpy HtoD (Pinned -> Device)``, and details.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.chrome.gpu import copies
-    >>> copies(["Memcpy HtoD (Pinned -> Device)"], [""])[0].lane
-    'memcpy H2D'
-    """
+    """Parse copies by name, such as ``MemcpyH2D`` or ``Memcpy HtoD (Pinned -> Device)``, and details."""
     known: dict[tuple[str, str], label_grammar.Copy] = {}
     made = []
     for name, detail in zip(texts, details, strict=True):
@@ -40,12 +33,8 @@ def launches(
 ) -> np.ndarray:
     """Find what launched each row: int64 row numbers, -1 for rows that nothing known launched.
 
-    Parameters
-    ----------
-    correlation, known
-        The correlation number of each row (int64), and which rows have one.
-    launching, launched
-        Masks of the rows on the host and of those on the GPU.
+    `known` tells which rows have a `correlation`; `launching` and `launched` are the rows on the host and on
+    the GPU.
     """
     found = np.full(len(correlation), -1, np.int64)
     hosts = np.flatnonzero(launching & known)

@@ -34,26 +34,15 @@ _EXACT = 1 << 43
 
 
 def is_json(data: Data) -> bool:
-    """Tell whether `data` begins like a JSON object or an array of objects.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.chrome.json_stream import is_json
-    >>> is_json(b'{"traceEvents": []}'), is_json(b"[1, 2]")
-    (True, False)
-    """
+    """Tell whether `data` begins like a JSON object or an array of objects."""
     return _START.match(bytes(data[:4096]).removeprefix(_BOM)) is not None
 
 
 class Document:
     """One JSON document of trace events: iterate over it for its events, a list at a time.
 
-    Attributes
-    ----------
-    keys
-        What an object holds beside its ``traceEvents``; what stands behind them, once they are read.
-    notes
-        What had to be left out.
+    - `keys`: What an object holds beside its ``traceEvents``; what stands behind them, once they are read.
+    - `notes`: What had to be left out.
     """
 
     def __init__(self, data: bytes, start: int, label: str) -> None:
@@ -188,13 +177,7 @@ class Document:
 
 
 def documents(data: Data, label: str) -> Iterator[Document]:
-    """Yield the JSON documents of `data`, nearly always one; read each before asking for the next.
-
-    Raises
-    ------
-    TraceFormatError
-        Where one is damaged, cut off, or no document of trace events.
-    """
+    """Yield the JSON documents of `data`, nearly always one; read each before asking for the next."""
     content = bytes(data)
     count = 0
     at = len(_BOM) if content.startswith(_BOM) else 0

@@ -45,15 +45,7 @@ class Reader(Protocol):
 
 
 def read(data: Data, label: str) -> Trace:
-    """Read a file of trace events, of whatever program.
-
-    Raises
-    ------
-    TraceFormatError
-        When it is damaged or holds no trace events.
-    EmptyTraceError
-        When no bar is among them.
-    """
+    """Read a file of trace events, of whatever program."""
     traces = []
     lost: list[str] = []
     for document in documents(data, label):

@@ -50,18 +50,12 @@ _ONE = {
 class Columns:
     """The bars of a document, in its order.
 
-    Attributes
-    ----------
-    name, category, detail
-        Arrow texts (large_string); `detail` says the arguments that are not in `arguments`.
-    thread
-        Number of the bar's thread in `threads` (int64).
-    threads
-        Pid and tid of each thread.
-    start, duration
-        int64 ns, as the file has them.
-    arguments
-        Name to the value of that argument of each bar, None where a bar has none.
+    - `name`, `category`, `detail`: Arrow texts (large_string); `detail` says the arguments that are not in
+      `arguments`.
+    - `thread`: Number of the bar's thread in `threads` (int64).
+    - `threads`: Pid and tid of each thread.
+    - `start`, `duration`: int64 ns, as the file has them.
+    - `arguments`: Name to the value of that argument of each bar, None where a bar has none.
     """
 
     name: pa.Array
@@ -78,14 +72,10 @@ class Columns:
 class Bars:
     """Collects the bars of a document while it is read.
 
-    Attributes
-    ----------
-    wanted
-        The arguments that are kept as values.
-    processes, labels, names, described
-        Pid to process name and labels; thread to thread name, and to all that is said with it.
-    notes
-        What was left out or repaired.
+    - `wanted`: The arguments that are kept as values.
+    - `processes`, `labels`, `names`, `described`: Pid to process name and labels; thread to thread name, and
+      to all that is said with it.
+    - `notes`: What was left out or repaired.
     """
 
     wanted: tuple[str, ...] = ()
@@ -198,14 +188,7 @@ class Bars:
 
 
 def left_out(count: int, what: str) -> str:
-    """Say that so many of something were left out.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.chrome.slices import left_out
-    >>> left_out(1, "instant events"), left_out(2, "flow arrows")
-    ('1 instant event was left out', '2 flow arrows were left out')
-    """
+    """Say that so many of something were left out."""
     if count == 1:
         return f"1 {_ONE.get(what, what.replace('events', 'event', 1))} was left out"
     return f"{count} {what} were left out"

@@ -37,22 +37,9 @@ def make_trace(
 ) -> Trace:
     """Make a `Trace` of bars.
 
-    Parameters
-    ----------
-    columns
-        The bars; their times and, unless `table` has others, their names and details are used.
-    table
-        The other columns of the event table, aligned with `columns`.
-    bars
-        Has the notes of reading.
-    origin
-        Epoch ns of the file's time 0, where it is known.
-    notes
-        Further notes.
-    exact
-        Whether the times are what a trace had: none is set aside.
-    nested
-        Nested columns, aligned with `columns`.
+    `table` has the other columns of the event table, and may replace names and details. `origin` is the epoch
+    ns of the file's time 0, where that is known. With `exact`, the times are what a trace had: none is set
+    aside.
     """
     start = columns.start
     usable = np.ones(len(start), bool)

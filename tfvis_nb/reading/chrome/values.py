@@ -19,11 +19,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def nanoseconds(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Turn microseconds, whole or not, into nanoseconds (int64), and tell which are usable times.
+    """Convert microseconds, whole or not, to nanoseconds (int64), and tell which are usable times.
 
-    Examples
-    --------
-    >>> from tfvis_nb.reading.chrome.values import nanoseconds
     >>> times, usable = nanoseconds([5, 1.5, "2", None])
     >>> times.tolist(), usable.tolist()
     ([5000, 1500, 2000, 0], [True, True, True, False])
@@ -58,13 +55,10 @@ def _exact(value: Any) -> int | None:
 
 
 def integers(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Turn values into int64, and tell which are numbers, or their decimal texts, within 64 bits.
+    """Convert values to int64, and tell which are numbers, or their decimal texts, within 64 bits.
 
     Fractions are cut off.
 
-    Examples
-    --------
-    >>> from tfvis_nb.reading.chrome.values import integers
     >>> numbers, known = integers([7, "8", None, 2**70])
     >>> numbers.tolist(), known.tolist()
     ([7, 8, 0, 0], [True, True, False, False])
@@ -96,14 +90,7 @@ def _integer(value: Any) -> int | None:
 
 
 def text(value: Any) -> str:
-    """Say a value as text: texts as they are, numbers in decimal, what has parts as JSON.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.chrome.values import text
-    >>> text("a"), text(7), text([1, None]), text(None)
-    ('a', '7', '[1, null]', '')
-    """
+    """Return a value as text: numbers in decimal, lists and objects as JSON, None as an empty text."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -140,14 +127,7 @@ def texts(values: Sequence[Any]) -> pa.Array:
 
 
 def told(arguments: dict[str, Any]) -> str:
-    """Say the arguments of an event as ``key=value`` texts, each apart by a blank.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.chrome.values import told
-    >>> told({"stream": 7, "shape": [1, 2]})
-    'stream=7 shape=[1, 2]'
-    """
+    """Return the arguments of an event as ``key=value`` texts, separated by blanks."""
     return " ".join(
         [f"{key}={value if type(value) is str else text(value)}" for key, value in arguments.items()]
     )

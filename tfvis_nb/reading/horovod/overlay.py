@@ -28,19 +28,7 @@ _UNTRACED = -2
 
 
 def is_horovod_timeline(trace: Trace) -> bool:
-    """Tell whether a trace is what a HOROVOD_TIMELINE file holds, and nothing else.
-
-    Examples
-    --------
-    >>> import tfvis_nb as tv
-    >>> from tfvis_nb.reading.horovod.overlay import is_horovod_timeline
-    >>> timeline = tv.read_trace(
-    ...     b'[{"ph": "M", "name": "process_name", "args": {"start_time_since_epoch_in_micros": 7}},'
-    ...     b'{"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "pid": 1, "ts": 5}, {"ph": "E", "pid": 1, "ts": 9}]'
-    ... )
-    >>> is_horovod_timeline(timeline)
-    True
-    """
+    """Tell whether a trace is what a HOROVOD_TIMELINE file holds, and nothing else."""
     events = trace.events
     return bool(
         len(events)
@@ -51,26 +39,12 @@ def is_horovod_timeline(trace: Trace) -> bool:
 
 
 def lay_beside(trace: Trace, timelines: Sequence[Trace], *, ranked: bool) -> Trace:
-    """Add the rows of Horovod timelines that are of traced steps to a trace.
+    """Add the rows of Horovod timelines that are of traced steps to a trace, with a note on each timeline.
 
     A row belongs to the step during which its tensor began to be communicated: by then every rank
     has come to that collective, and none has left it. Rows of the trace stay what they were. Those
     added repeat in parts what ops show, and are never counted as communication: they are of the
-    kinds ``host`` and ``sync``.
-
-    Parameters
-    ----------
-    trace
-        Of the ranks, or of one of them.
-    timelines
-        Traces for which `is_horovod_timeline` holds.
-    ranked
-        Whether the tasks of `trace` are ranks, by their numbers.
-
-    Returns
-    -------
-    Trace
-        With a note on each timeline.
+    kinds ``host`` and ``sync``. With `ranked`, the tasks of `trace` are ranks, by their numbers.
     """
     task, notes = _writer(trace.events, ranked=ranked)
     added = []

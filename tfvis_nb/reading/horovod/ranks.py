@@ -29,20 +29,8 @@ Item = TypeVar("Item")
 def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> list[Item | Trace]:
     """Make one trace of the files of several ranks that are named alike, in the place of the first.
 
-    Parameters
-    ----------
-    read
-        What was read of each file.
-    labels
-        The names of the files.
-    fewest
-        How many ranks make a group; 1 where something else tells of ranks, too.
-
-    Returns
-    -------
-    list
-        `read`, with a `Trace` for each group, whose files have the same steps; unchanged where no group
-        has enough ranks.
+    The files of such a group have the same steps. `fewest` is how many ranks make a group: 1 where something
+    else shows that there are ranks.
     """
     groups: dict[tuple[str, tuple[int, ...]], dict[int, int]] = {}
     for place, (item, label) in enumerate(zip(read, labels, strict=True)):

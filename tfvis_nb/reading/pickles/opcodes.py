@@ -20,26 +20,12 @@ _DIGITS = 1000
 
 
 def load(data: Data, label: str, allowed: Mapping[Global, str]) -> Any:
-    """Run a pickle and return what it builds, of plain values and `Object`.
+    """Run a pickle of any protocol and return what it builds, of plain values and `Object`.
 
-    Parameters
-    ----------
-    data
-        The pickle, of any protocol; texts of Python 2 come as bytes.
-    label
-        What messages call it.
-    allowed
-        The globals that it may name, beside those by which old protocols write bytes.
+    Texts of Python 2 come as bytes. `allowed` are the globals that it may name, beside those by which old
+    protocols write bytes; TraceFormatError names the first other one, or the first damaged instruction.
 
-    Raises
-    ------
-    TraceFormatError
-        At the first instruction that is damaged or asks for anything else; it names the global.
-
-    Examples
-    --------
     >>> import pickle
-    >>> from tfvis_nb.reading.pickles.opcodes import load
     >>> load(pickle.dumps({"a": [1, b"x"]}), "a pickle", {})
     {'a': [1, b'x']}
     >>> load(pickle.dumps(print), "a pickle", {})

@@ -32,15 +32,7 @@ _CERTAIN = re.compile(rb"\(?ctensorflow\.[\w.]+\n\w+\n")
 
 
 def is_pickle(data: Data) -> bool:
-    """Tell whether `data` is a pickle, by how it begins.
-
-    Examples
-    --------
-    >>> import pickle
-    >>> from tfvis_nb.reading.pickles.reader import is_pickle
-    >>> [is_pickle(pickle.dumps([1], protocol)) for protocol in range(6)]
-    [True, True, True, True, True, True]
-    """
+    """Tell whether `data` is a pickle, by how it begins."""
     head = bytes(data[:512])
     if head[:1] == b"\x80":
         return head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
@@ -53,13 +45,6 @@ def read(data: Data, label: str) -> Trace:
     """Read a pickle of one RunMetadata, of a list of them, or of a tftracer session.
 
     Nothing that the pickle names is imported or called; see `tfvis_nb.reading.pickles.restricted_vm`.
-
-    Raises
-    ------
-    TraceFormatError
-        When it is damaged, is of something else, or names anything that those do not.
-    EmptyTraceError
-        When no run was traced into it.
     """
     notes: list[str] = []
     parts = messages(data, label, notes)
@@ -67,13 +52,7 @@ def read(data: Data, label: str) -> Trace:
 
 
 def messages(data: Data, label: str, notes: list[str]) -> list[Part]:
-    """Return the serialised messages that a pickle holds, each once; what is to be said goes to `notes`.
-
-    Raises
-    ------
-    TraceFormatError
-        When it is damaged, is of something else, or names anything that those do not.
-    """
+    """Return the serialised messages that a pickle holds, each once; what is to be said goes to `notes`."""
     built = load(data, label, _ALLOWED)
     if isinstance(built, Object) and built.made_by == SESSION:
         parts = list(_session(built, label, notes))
@@ -87,11 +66,6 @@ def tftracer_session(data: Data, label: str) -> list[SavedRun]:
     """Return what a pickle of a tftracer session tells of each run, with its traces as serialised messages.
 
     A message that is there several times is in it once.
-
-    Raises
-    ------
-    TraceFormatError
-        When it is damaged, or a pickle of something else.
     """
     built = load(data, label, _ALLOWED)
     if not isinstance(built, Object) or built.made_by != SESSION:

@@ -19,18 +19,7 @@ _MOST = 2**32 - 1
 def pickled(message: bytes) -> bytes:
     """Return what ``pickle.dumps`` makes of a serialised RunMetadata; tfvis and tftracer load it.
 
-    Raises
-    ------
-    ValueError
-        If the message has 4 GiB or more.
-
-    Examples
-    --------
-    >>> import pickle
-    >>> from tensorflow.core.protobuf.config_pb2 import RunMetadata
-    >>> from tfvis_nb.reading.pickles.run_metadata import pickled
-    >>> pickle.loads(pickled(RunMetadata().SerializeToString())) == RunMetadata()
-    True
+    ValueError if the message has 4 GiB or more.
     """
     if len(message) > _MOST:
         raise ValueError(f"a RunMetadata of {len(message)} bytes; a pickle of protocol 3 holds {_MOST}")
@@ -38,26 +27,7 @@ def pickled(message: bytes) -> bytes:
 
 
 def unpickled(path: Path) -> bytes:
-    """Return the serialised RunMetadata of a pickle, which may be compressed with gzip or xz.
-
-    Raises
-    ------
-    TraceFormatError
-        When the file is no pickle, or one of something else or of several runs.
-    OSError
-        When it cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from tfvis_nb.reading.pickles.run_metadata import pickled, unpickled
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "step.pickle")
-    ...     _ = path.write_bytes(pickled(b"abc"))
-    ...     unpickled(path)
-    b'abc'
-    """
+    """Return the serialised RunMetadata of a pickle, which may be compressed with gzip or xz."""
     label = str(path)
     data = unpack(path.read_bytes(), label)
     if not is_pickle(data):

@@ -27,22 +27,15 @@ _NAME = re.compile(r"<tf\.\w+ '([^'\n]+)'")
 class SavedRun:
     """What tftracer kept of the runs with one ``SessionRunArgs``.
 
-    Parameters
-    ----------
-    fetches, targets, feeds
-        The names of tensors and ops. Of a fetch that was written down without names, its text.
-    options
-        The ``RunOptions`` as text.
-    runs
-        How many ended.
-    mean_us
-        How long they took on average.
-    first_us, last_us
-        When the first and the last began, in microseconds from 1970 on the clock on the
-        wall: the time zone was not saved. None where the time is none.
-    traces
-        For each trace when its run ended, on that clock, and its message; None for one that
-        tftracer no longer kept.
+    - `fetches`, `targets`, `feeds`: The names of tensors and ops. Of a fetch that was written down without
+      names, its text.
+    - `options`: The ``RunOptions`` as text.
+    - `runs`: How many ended.
+    - `mean_us`: How long they took on average.
+    - `first_us`, `last_us`: When the first and the last began, in microseconds from 1970 on the clock on the
+      wall: the time zone was not saved. None where the time is none.
+    - `traces`: For each trace when its run ended, on that clock, and its message; None for one that tftracer
+      no longer kept.
     """
 
     fetches: list[str]
@@ -57,13 +50,7 @@ class SavedRun:
 
 
 def kept_traces(session: Object, label: str) -> dict[Any, list[Any]]:
-    """Return the messages of each run, by its number; None for those that tftracer no longer kept.
-
-    Raises
-    ------
-    TraceFormatError
-        If there are none.
-    """
+    """Return the messages of each run, by its number; None for those that tftracer no longer kept."""
     runs = _items(session.state).get("_traces", _items(session.state).get(b"_traces"))
     runs = runs.items if isinstance(runs, Object) else runs
     if not isinstance(runs, dict) or not all(isinstance(kept, list) for kept in runs.values()):
@@ -72,20 +59,7 @@ def kept_traces(session: Object, label: str) -> dict[Any, list[Any]]:
 
 
 def saved_runs(session: Object, label: str) -> list[SavedRun]:
-    """Return what a session tells of each of its runs.
-
-    Parameters
-    ----------
-    session
-        What `tfvis_nb.reading.pickles.opcodes.load` built.
-    label
-        What messages call it.
-
-    Raises
-    ------
-    TraceFormatError
-        If it has no traces, not even an empty list of them.
-    """
+    """Return what a session holds of each run; TraceFormatError without even an empty list of traces."""
     kept = kept_traces(session, label)
     return list(_runs(_items(_items(session.state).get("_run_profile")), kept))
 

@@ -42,14 +42,7 @@ class _Header(tarfile.TarInfo):
 
 
 def is_tar(data: Data) -> bool:
-    """Tell whether `data` begins like a tar archive of POSIX or GNU.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.sources.archive import is_tar
-    >>> is_tar(bytes(257) + b"ustar" + bytes(250))
-    True
-    """
+    """Tell whether `data` begins like a tar archive of POSIX or GNU."""
     return bytes(data[257:262]) == b"ustar"
 
 
@@ -57,11 +50,6 @@ def members(data: Data, label: str) -> list[Member]:
     """Return the regular files of a tar archive, in the order of the numbers in their names.
 
     Links, devices and sparse files are no traces and are passed over.
-
-    Raises
-    ------
-    TraceFormatError
-        Where a header is damaged or a member runs past the end.
     """
     return sorted(_walk(data, label), key=lambda member: natural(member.name))
 

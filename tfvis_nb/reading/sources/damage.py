@@ -15,27 +15,12 @@ _BRIEF = 300
 
 
 def ends_early(what: str, length: int) -> str:
-    """Say that a file of `length` bytes is only the first part of one.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.sources.damage import ends_early
-    >>> ends_early("a gzip file", 500)
-    'a gzip file that ends early, at byte 500: was it cut off while it was copied or written?'
-    """
+    """Say that a file of `length` bytes is only the first part of one."""
     return f"{what} that ends early, at byte {length}{_WHY_CUT}"
 
 
 def briefly(error: Exception, label: str) -> str:
-    """Say in a few words why a file was not read, for a note that names the file.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.sources.damage import briefly
-    >>> from tfvis_nb.core.errors import TraceFormatError
-    >>> briefly(TraceFormatError(f"a.gz: {ends_early('a gzip file', 500)}"), "a.gz")
-    'a gzip file that ends early, at byte 500'
-    """
+    """Say in a few words why a file was not read, for a note that names the file."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     said = str(error).removeprefix(f"{label}: ").partition(READABLE)[0].partition(_WHY_CUT)[0].rstrip("; ")
@@ -49,18 +34,9 @@ def damaged_message(
     error: Exception,
     messages: Mapping[str, tuple[schema.Field, ...]] = schema.MESSAGES,
 ) -> str:
-    """Say where `data` is no protobuf message of the type `message`.
+    """Return why and at which byte `data`, read as `what`, is no protobuf message of the type `message`.
 
-    Parameters
-    ----------
-    data
-        All of it.
-    what
-        What it was read as, such as ``a binary RunMetadata``.
-    message, messages
-        Its type, and the types there are.
-    error
-        What decoding said, for when nothing is found.
+    `error` is what decoding raised: the reason where nothing else is found.
     """
     damage = wire_check.find_damage(data, message, messages) or error
     # Some repositories and mail programs take a binary file for text and replace what is not UTF-8.

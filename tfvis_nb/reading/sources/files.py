@@ -38,14 +38,8 @@ def find(path: Path) -> Found | None:
     """Return the files of a folder or a pattern, in the order of the numbers in their names; None for a file.
 
     Of the profiles that TensorFlow and JAX lay below a log folder, in ``plugins/profile/<time>``,
-    the newest is taken: one file for each host.
-
-    Raises
-    ------
-    FileNotFoundError
-        When nothing matches a pattern.
-    TraceFormatError
-        When a folder holds no files, or too many.
+    the newest is taken: one file for each host. FileNotFoundError when nothing matches a pattern,
+    TraceFormatError when a folder holds no files, or too many.
     """
     if path.is_dir():
         found = _of_folder(path)
@@ -152,14 +146,7 @@ def _hosts(files: list[Path]) -> list[Path]:
 
 
 def listed(paths: Sequence[str | Path]) -> str:
-    """Name the first few of some files, in bounds.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.sources.files import listed
-    >>> listed(["logs/step1.pb", "logs/step2.pb"]), listed(["a"] * 10)
-    ('step1.pb, step2.pb', 'a, a, a, a, a, a, a, a and 2 more')
-    """
+    """Name the first few of some files, in bounds."""
     more = f" and {len(paths) - 8} more" if len(paths) > 8 else ""
     return ", ".join(str(path).rpartition("/")[2][:80] for path in paths[:8]) + more
 
@@ -177,9 +164,6 @@ def _order(file: Path) -> list[tuple[int, int, str]]:
 def stem(name: str) -> str:
     """Return the name of a file without what only says its format.
 
-    Examples
-    --------
-    >>> from tfvis_nb.reading.sources.files import stem
     >>> stem("step3.pb.xz"), stem("host.xplane.pb"), stem("run_meta.v1"), stem(".pb")
     ('step3', 'host', 'run_meta.v1', '.pb')
     """
@@ -189,13 +173,6 @@ def stem(name: str) -> str:
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
-    """Return a key that sorts ``step10`` behind ``step9``.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.sources.files import natural
-    >>> sorted(["step10.pb", "step9.pb"], key=natural)
-    ['step9.pb', 'step10.pb']
-    """
+    """Return a key that sorts ``step10`` behind ``step9``."""
     parts = re.split(r"([0-9]{1,18})", name)
     return [(0, int(part), "") if number % 2 else (1, 0, part) for number, part in enumerate(parts)]

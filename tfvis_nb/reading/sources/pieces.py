@@ -33,17 +33,11 @@ _TABLES = (dict, pd.DataFrame, pd.Series, np.ndarray, np.generic)
 class Piece(NamedTuple):
     """Bytes to read.
 
-    Attributes
-    ----------
-    label, title
-        The name they go by in errors, and a short one for the picture.
-    message
-        Their message type, where it is known.
-    found_in
-        The folder, pattern or archive that they were found in. Nobody named them: one that is
-        no trace does not keep the others from being read.
-    allowance
-        What it may unpack to.
+    - `label`, `title`: The name they go by in errors, and a short one for the picture.
+    - `message`: Their message type, where it is known.
+    - `found_in`: The folder, pattern or archive that they were found in. Nobody named them: one that is no
+      trace does not keep the others from being read.
+    - `allowance`: What it may unpack to.
     """
 
     label: str
@@ -57,14 +51,9 @@ class Piece(NamedTuple):
 class Skipped(NamedTuple):
     """What was found and cannot be read: only text, as an error would keep the bytes that it is about.
 
-    Attributes
-    ----------
-    label, found_in
-        Its name, and where it was found.
-    said, briefly
-        Why, as the error said it, and for a note that names the file.
-    foreign
-        Whether it is plainly something else than a trace.
+    - `label`, `found_in`: Its name, and where it was found.
+    - `said`, `briefly`: Why, as the error said it, and for a note that names the file.
+    - `foreign`: Whether it is plainly something else than a trace.
     """
 
     label: str
@@ -93,22 +82,8 @@ class Remark(NamedTuple):
 def pieces(source: Any, budget: Budget) -> Iterator[Piece | Skipped | Remark | Trace]:
     """Yield the steps of `source` one by one, each loaded only when it is asked for.
 
-    Parameters
-    ----------
-    source
-        A path, also of a folder or with ``*`` in it, an open binary file, bytes, a RunMetadata,
-        a StepStats, a Trace, or an iterable of those.
-    budget
-        How much may be unpacked.
-
-    Raises
-    ------
-    TypeError
-        When it is none of these.
-    OSError
-        When a file cannot be read.
-    TraceFormatError
-        When a compressed file is damaged, or unpacks to more than it may.
+    `source` is a path, also of a folder or with ``*`` in it, an open binary file, bytes, a RunMetadata,
+    a StepStats, a Trace, or an iterable of those; TypeError when it is none of these.
     """
     if isinstance(source, Trace):
         yield source

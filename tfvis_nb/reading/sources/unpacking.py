@@ -33,15 +33,7 @@ _XZ_MEMORY = 1 << 28
 class Budget:
     """How many bytes may still be unpacked while a source is read.
 
-    Parameters
-    ----------
-    most
-        Bytes in all; None for `MOST`, and for each file `RATIO` times its size.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When it is no number of bytes.
+    `most` is bytes in all; None for `MOST`, and for each file `RATIO` times its size.
     """
 
     def __init__(self, most: SupportsIndex | None = None) -> None:
@@ -68,29 +60,9 @@ class Allowance:
         self._unpacked = 0
 
     def take(self, count: int, label: str, *, read: int | None = None) -> None:
-        """Count bytes before they are made, or as they are.
+        """Count bytes before they are made, or as they are; TraceFormatError when they are too many.
 
-        Parameters
-        ----------
-        count
-            How many.
-        label
-            What errors call the file.
-        read
-            Of how many packed bytes all so far were made; None for all of the file.
-
-        Raises
-        ------
-        TraceFormatError
-            When they are too many.
-
-        Examples
-        --------
-        >>> from tfvis_nb.reading.sources.unpacking import Budget
-        >>> Budget(most=1000).of_file(10).take(1001, "step.pb.xz")
-        Traceback (most recent call last):
-        ...
-        tfvis_nb.core.errors.TraceFormatError: step.pb.xz: unpacks to more than 1,000 bytes; ...
+        `read` is of how many packed bytes all so far were made; None for all of the file.
         """
         self._unpacked += count
         self._budget.left -= count
@@ -116,28 +88,9 @@ class _Decompressor(Protocol):
 
 
 def unpack(data: Data, label: str, allowance: Allowance | None = None) -> Data:
-    """Decompress xz and gzip, told by their first bytes; other data is returned as it is.
+    """Decompress xz and gzip, recognised by their first bytes; other data is returned as it is.
 
-    Parameters
-    ----------
-    data
-        A whole file, or a member of an archive.
-    label
-        What errors call it.
-    allowance
-        How much it may unpack to; that of a file by itself unless given.
-
-    Raises
-    ------
-    TraceFormatError
-        When it is damaged, or unpacks to more.
-
-    Examples
-    --------
-    >>> import gzip
-    >>> from tfvis_nb.reading.sources.unpacking import unpack
-    >>> unpack(gzip.compress(b"abc") + gzip.compress(b"def"), "a.gz")
-    b'abcdef'
+    `data` is a whole file, or a member of an archive; by default it may unpack to what a file by itself may.
     """
     magic = bytes(data[:6])
     kind = "xz" if magic == _XZ else "gzip" if magic.startswith(_GZIP) else ""
@@ -163,20 +116,7 @@ def unpack(data: Data, label: str, allowance: Allowance | None = None) -> Data:
 
 
 def inflate(data: bytes, label: str, allowance: Allowance) -> bytes:
-    """Decompress a zlib stream.
-
-    Raises
-    ------
-    TraceFormatError
-        When it is damaged, cut off, or unpacks to more than it may.
-
-    Examples
-    --------
-    >>> import zlib
-    >>> from tfvis_nb.reading.sources.unpacking import Budget, inflate
-    >>> inflate(zlib.compress(b"abc"), "a graph", Budget().of_file(20))
-    b'abc'
-    """
+    """Decompress a zlib stream."""
     stream = zlib.decompressobj()
     made = io.BytesIO()
     try:

@@ -28,14 +28,7 @@ _MAGIC = (
 
 
 def recognise(data: Data) -> str:
-    """Return what `data` is when it is plainly something else than a trace, or an empty text.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.sources.unrecognised import recognise
-    >>> recognise(b"<!doctype html>")
-    'an HTML or XML page'
-    """
+    """Return what `data` is when it is plainly something else than a trace, or an empty text."""
     head = bytes(data[:4096])
     if head.startswith(_SQLITE) and head[_APPLICATION_AT:].startswith(_SESSION):
         return "a session of tfvis_nb; tfvis_nb.open_session(path).read(number) gives a trace of it"

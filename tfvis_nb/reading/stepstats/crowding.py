@@ -77,32 +77,7 @@ def _handler(message: str) -> Any:
 
 
 def check_crowded(data: Data, message: str, label: str) -> None:
-    r"""Refuse data whose records would take far more memory than a trace of its size.
-
-    Parameters
-    ----------
-    data
-        A serialised `message`.
-    message
-        ``RunMetadata``, ``StepStats`` or ``XSpace``.
-    label
-        What errors call it.
-
-    Raises
-    ------
-    TraceFormatError
-        When there are too many.
-    ValueError
-        When `data` is damaged.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.stepstats.crowding import check_crowded
-    >>> check_crowded(b"\x0a\x00" * 600_000, "StepStats", "step.pb")
-    Traceback (most recent call last):
-    ...
-    tfvis_nb.core.errors.TraceFormatError: step.pb: 600,000 records in 1,200,000 bytes, ...
-    """
+    r"""Refuse a serialised `message` whose records would take far more memory than a trace of its size."""
     import pyarrow as pa
 
     if not SMALL <= len(data) <= _LARGEST:

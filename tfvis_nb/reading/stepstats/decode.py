@@ -54,15 +54,7 @@ class _Entry(NamedTuple):
 
 
 def decode(data: Data, label: str, message: str = "") -> RecordedStep:
-    """Read a serialised RunMetadata or StepStats; which of them, is seen from the bytes when not told.
-
-    Raises
-    ------
-    TraceFormatError
-        When `data` is damaged or is neither; it says where.
-    EmptyTraceError
-        When it holds no rows.
-    """
+    """Read a serialised RunMetadata or StepStats; the bytes show which, unless `message` names it."""
     message = message or kind_of(data)
     try:
         check_crowded(data, message, label)

@@ -14,11 +14,8 @@ if TYPE_CHECKING:
 
 
 def doubled(data: Data, spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the places in `spans` of those whose bytes an earlier one has too; empty ones are passed over.
+    """Return the indexes in `spans` of those whose bytes an earlier one has too; empty ones are passed over.
 
-    Examples
-    --------
-    >>> from tfvis_nb.reading.stepstats.duplicates import doubled
     >>> doubled(b"abcabd", [(0, 2), (2, 2), (3, 5), (4, 6)])
     [2]
     """
@@ -38,15 +35,7 @@ def doubled(data: Data, spans: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def doubled_planes(data: Data, planes: Sequence[Plane]) -> list[str]:
-    """Return a note where planes of an XSpace that hold lines have the same name.
-
-    Parameters
-    ----------
-    data
-        The XSpace.
-    planes
-        Its planes.
-    """
+    """Return a note where planes of an XSpace that hold lines have the same name."""
     filled = [plane for plane in planes if plane.lines]
     count = Counter(plane.name for plane in filled)
     names = [name for name, times in count.items() if times > 1]

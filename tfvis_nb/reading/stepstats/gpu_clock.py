@@ -39,10 +39,6 @@ class Offset(NamedTuple):
 def densest_overlap(low: np.ndarray, high: np.ndarray) -> Offset:
     """Return the interval that lies in most of the intervals ``[low, high]``, the earliest of equals.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.reading.stepstats.gpu_clock import densest_overlap
     >>> densest_overlap(np.array([0, 5, 90]), np.array([10, 20, 95]))
     Offset(low=5, high=10, agree=2, total=3)
     """
@@ -107,18 +103,9 @@ def _median_gap(one: np.ndarray, other: np.ndarray, known: np.ndarray) -> float:
 def _align(
     rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, times: Times
 ) -> tuple[str, Offset | None]:
-    """Align one block and say what was done.
+    """Align one block in `times` and say what was done.
 
-    Parameters
-    ----------
-    rows
-        The block's rows.
-    op_row
-        The row of the op that launched each of them, -1 where it is not certain.
-    executors
-        The rows of the ops of its task.
-    times
-        Is changed.
+    `op_row` is the row of the op that launched each of `rows`, -1 where it is not certain.
     """
     if not len(rows):
         return "", None

@@ -24,19 +24,7 @@ _OLD_KERNEL = r"^(?P<node>[^:\s]+):(?P<op>[A-Za-z_]\w*)[^ ]* regs:"
 
 
 def gpu_part(source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabularies, executors: Part) -> Part:
-    """Read the rows of GPU lanes.
-
-    Parameters
-    ----------
-    source, rows
-        The rows to read.
-    blocks
-        Which task each lane belongs to.
-    words
-        Receives the texts of the categorical columns.
-    executors
-        The rows of the executors, whose op names tell logical GPUs apart.
-    """
+    """Read the rows of GPU lanes; the op names of the executors' rows tell logical GPUs apart."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

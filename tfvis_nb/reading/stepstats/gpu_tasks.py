@@ -21,12 +21,8 @@ _LABELLED_DEVICE = re.compile(r"device=(/job:[^,#]+)")
 class Blocks:
     """The block and task of each entry.
 
-    Attributes
-    ----------
-    number
-        For each entry without a task of its own its block, -1 for the others (int64).
-    task
-        For each entry its task, found or its own; empty where it cannot be told.
+    - `number`: For each entry without a task of its own its block, -1 for the others (int64).
+    - `task`: For each entry its task, found or its own; empty where it cannot be told.
     """
 
     def __init__(self, source: Source, notes: list[str]) -> None:

@@ -23,30 +23,10 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
 
 
 def node_inputs(graphs: Sequence[bytes]) -> tuple[pa.Array, pa.Array]:
-    """Return the inputs of all nodes of some graphs.
+    """Return the inputs of all nodes of some serialised ``GraphDef`` messages; ValueError if one is damaged.
 
-    Parameters
-    ----------
-    graphs
-        Serialised ``GraphDef`` messages.
-
-    Returns
-    -------
-    tuple
-        For each input the name of the node that has it, and the input as it stands there, such as ``a:1``
-        or ``^a`` (large_binary).
-
-    Raises
-    ------
-    ValueError
-        If a graph is damaged.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.stepstats.graph_defs import node_inputs
-    >>> graph = bytes([10, 8, 10, 1, 98, 26, 3, 97, 58, 49])
-    >>> [column.to_pylist() for column in node_inputs([graph])]
-    [[b'b'], [b'a:1']]
+    For each input the name of the node that has it, and the input as it stands there, such as ``a:1``
+    or ``^a`` (large_binary).
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -72,14 +72,7 @@ def _extract(texts: pa.Array, pattern: str, name: str) -> pa.Array:
 
 
 def is_collective(op: str) -> bool:
-    """Tell whether an op type is a collective: it waits for its peers.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.stepstats.label_grammar import is_collective
-    >>> is_collective("HorovodAllreduce"), is_collective("HorovodRank")
-    (True, False)
-    """
+    """Tell whether an op type is a collective, which waits for its peers: not all of Horovod's ops are."""
     return re.match(_COLLECTIVE, op) is not None and _NOT_COLLECTIVE.match(op) is None
 
 
@@ -114,10 +107,7 @@ def source_nodes(tensors: pa.Array, names: pa.Array) -> pa.Array:
     graph_partition.cc calls an edge ``edge_<number>_<source node>``; the keys of collectives' buffers
     name no node.
 
-    Examples
-    --------
     >>> import pyarrow as pa
-    >>> from tfvis_nb.reading.stepstats.label_grammar import source_nodes
     >>> tensors = pa.array(["edge_18_w/read", "7:7:0:0:0:1:1"])
     >>> source_nodes(tensors, pa.array(["RecvTensor", "RecvBuf"])).to_pylist()
     ['w/read', 'RecvBuf']
@@ -129,14 +119,7 @@ def source_nodes(tensors: pa.Array, names: pa.Array) -> pa.Array:
 
 
 def unpartitioned(name: str) -> str:
-    """Return the node a partition's transfer node stands for: ``c/_5`` and ``c_S29`` are about ``c``.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.stepstats.label_grammar import unpartitioned
-    >>> unpartitioned("Mean/_4"), unpartitioned("MatMul")
-    ('Mean', 'MatMul')
-    """
+    """Return the node a partition's transfer node stands for: ``c/_5`` and ``c_S29`` are about ``c``."""
     match = _PARTITIONED.fullmatch(name)
     return match[1] if match else name
 
@@ -144,9 +127,6 @@ def unpartitioned(name: str) -> str:
 def parse_copy(what: str, name: str, label: str) -> Copy:
     """Parse a GPU copy: `what` is the lane's word for it, `name` and `label` are the row's.
 
-    Examples
-    --------
-    >>> from tfvis_nb.reading.stepstats.label_grammar import parse_copy
     >>> copy = parse_copy("MemcpyD2H", "Mean/_4:_Send", "MemcpyD2H kind_dst:pinned size:4 dest:0 async:1")
     >>> copy.node, copy.op, copy.amount, copy.tensor
     ('Mean/_4', 'MemcpyD2H', 4, 'Mean')

@@ -18,25 +18,15 @@ if TYPE_CHECKING:
 class RecordedStep:
     """What one traced run recorded.
 
-    Attributes
-    ----------
-    devices, places, threads
-        For each ``DeviceStepStats`` in the order of the source: its device name, what that
-        means, and its thread names by thread id.
-    chunks
-        All rows as Arrow struct arrays of ``NodeExecStats``, entry after entry.
-    entry
-        For each row, the ``DeviceStepStats`` it is of (int64, ascending).
-    graphs
-        Serialised ``GraphDef`` of each partition.
-    repeated
-        How many rows of aggregate lanes were left out because another lane has them too.
-    doubled
-        How many rows are of a ``DeviceStepStats`` that an earlier one equals byte for byte.
-    notes
-        What had to be repaired to get here.
-    name
-        What the step is called, such as by its file; empty where nothing else needs telling apart.
+    - `devices`, `places`, `threads`: For each ``DeviceStepStats`` in the order of the source: its device
+      name, what that means, and its thread names by thread id.
+    - `chunks`: All rows as Arrow struct arrays of ``NodeExecStats``, entry after entry.
+    - `entry`: For each row, the ``DeviceStepStats`` it is of (int64, ascending).
+    - `graphs`: Serialised ``GraphDef`` of each partition.
+    - `repeated`: How many rows of aggregate lanes were left out because another lane has them too.
+    - `doubled`: How many rows are of a ``DeviceStepStats`` that an earlier one equals byte for byte.
+    - `notes`: What had to be repaired to get here.
+    - `name`: What the step is called, such as by its file; empty where nothing else needs telling apart.
     """
 
     devices: list[str]

@@ -20,14 +20,9 @@ class Source:
 
     An *entry* is one ``DeviceStepStats``: the rows ``bounds[e]`` to ``bounds[e + 1]``.
 
-    Attributes
-    ----------
-    step
-        For each entry, its step (int64).
-    devices, threads, places
-        For each entry, its device string, thread names and parsed place.
-    bounds
-        Row numbers where entries begin, and the number of rows (int64).
+    - `step`: For each entry, its step (int64).
+    - `devices`, `threads`, `places`: For each entry, its device string, thread names and parsed place.
+    - `bounds`: Row numbers where entries begin, and the number of rows (int64).
     """
 
     def __init__(self, steps: Sequence[RecordedStep]) -> None:

@@ -15,14 +15,7 @@ _FIRST_FIELD = re.compile(
 
 
 def is_text(data: Data) -> bool:
-    r"""Tell whether `data` begins like a RunMetadata or StepStats in text format.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.stepstats.textproto import is_text
-    >>> is_text(b'dev_stats {\n  device: "/cpu:0"')
-    True
-    """
+    r"""Tell whether `data` begins like a RunMetadata or StepStats in text format."""
     return (
         _FIRST_FIELD.match(bytes(data[:4096]).decode("utf-8", "replace").removeprefix("\ufeff")) is not None
     )
@@ -33,11 +26,6 @@ def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
 
     Fields we do not know are skipped: old traces have names that were changed since, and
     graphs are not read from text.
-
-    Raises
-    ------
-    TraceFormatError
-        Where the text is no message; it names line and column.
     """
     from google.protobuf import text_format
 

@@ -71,14 +71,8 @@ def _varint(data: Data, position: int, end: int) -> tuple[int, int]:
 def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireField]:
     r"""Walk the fields of the message in ``data[start:end]``.
 
-    Raises
-    ------
-    DamageError
-        At the first byte that no message can have there.
+    DamageError at the first byte that no message can have there.
 
-    Examples
-    --------
-    >>> from tfvis_nb.reading.stepstats.wire_check import fields
     >>> [(field.number, field.end - field.start) for field in fields(b"\x0a\x03abc\x10\x07")]
     [(1, 3), (2, 1)]
     """

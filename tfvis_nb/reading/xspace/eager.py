@@ -22,11 +22,8 @@ _FUNCTION = re.compile(r".*_\d+")
 
 
 def eager_op(name: str) -> str:
-    """Return the op type that an event runs eagerly; empty when it is another event, or runs a function.
+    """Return the op type that an event runs eagerly; empty for other events and for functions.
 
-    Examples
-    --------
-    >>> from tfvis_nb.reading.xspace.eager import eager_op
     >>> eager_op("EagerLocalExecute: MatMul"), eager_op("EagerLocalExecute: __inference_step_52")
     ('MatMul', '')
     """
@@ -37,12 +34,7 @@ def eager_op(name: str) -> str:
 def eager_marks(texts: Sequence[str], meta: np.ndarray, ops: Coded, kind: np.ndarray) -> dict[str, Sparse]:
     """Mark the events that run an op eagerly, and the rows of ops of the same types.
 
-    Parameters
-    ----------
-    texts, meta
-        The names of events, and for each event the place of its name.
-    ops, kind
-        The op type of each event, and the number of its kind.
+    `texts` are the names of events, `meta` is for each event the index of its name.
     """
     numbers = np.full(len(texts), -1, np.int64)
     for place, text in enumerate(texts):
@@ -58,15 +50,7 @@ def eager_marks(texts: Sequence[str], meta: np.ndarray, ops: Coded, kind: np.nda
 
 
 def name_eager_ops(parts: Sequence[Rows], links: Links, threads: Threads) -> None:
-    """Make ops of the rows that run one eagerly, where no row of that op lies inside: none is counted twice.
-
-    Parameters
-    ----------
-    parts, links
-        The rows, which are changed, and their marks.
-    threads
-        The rows of host threads.
-    """
+    """Make ops of the rows that run one eagerly, where no row of that op lies inside."""
     eager = links.mark("eager")
     if not len(eager.rows):
         return

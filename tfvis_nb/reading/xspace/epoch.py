@@ -18,15 +18,7 @@ _TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 
 
 def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
-    """Count the times of a trace from the epoch, if they are counted from its own start.
-
-    Parameters
-    ----------
-    trace
-        A profile.
-    epoch_ns
-        When it started.
-    """
+    """Count the times of a profile from the epoch, if they are counted from its own start at `epoch_ns`."""
     table = trace.events
     if not len(table) or int(table["start_ns"].max()) >= EARLIEST_NS:
         return trace

@@ -11,24 +11,11 @@ _LONG = 7
 
 
 def thread_lanes(parts: Sequence[tuple[str, dict[int, Line]]]) -> list[list[str]]:
-    """Name the lanes of lines that have no other name.
+    """Name the lanes of lines that have no other name, by the index of the line in its plane.
 
     Threads have their pool's name and a number of 19 digits; they are numbered from 1
-    within their pool instead, in the order of the source.
+    within their pool instead, in the order of the source. Each part is the name of a plane, and its lines.
 
-    Parameters
-    ----------
-    parts
-        For each part the name of its plane, and its lines by their place in the plane.
-
-    Returns
-    -------
-    list
-        For each part the lanes by the place of the line in the plane.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.xspace.events import Line
     >>> lines = {0: Line(-6496432264529327406, "tf_Compute/-6496432264529327406"), 1: Line(7, "python")}
     >>> thread_lanes([("/host:CPU", lines)])
     [['tf_Compute/1', 'python']]

@@ -10,17 +10,9 @@ from tfvis_nb.reading.xspace.rows import Rows, Sparse
 
 
 class Links:
-    """The marks of all rows of an XSpace.
+    """The marks of all rows of an XSpace, in the order of `parts`.
 
-    Parameters
-    ----------
-    parts
-        The rows, in the order in which they are numbered.
-
-    Attributes
-    ----------
-    firsts
-        The number of the first row of each part, and the number of rows.
+    `firsts` has the number of the first row of each part, and the number of rows.
     """
 
     def __init__(self, parts: Sequence[Rows]) -> None:
@@ -46,18 +38,7 @@ class Links:
 
 
 def matched(sources: Sparse, targets: Sparse) -> tuple[np.ndarray, np.ndarray]:
-    """Find for each target the source with the same value, the first one where there are several.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.reading.xspace.links import matched
-    >>> from tfvis_nb.reading.xspace.rows import Sparse
-    >>> launches = Sparse(np.array([4]), np.array([7]))
-    >>> source, target = matched(launches, Sparse(np.array([8, 9]), np.array([7, 6])))
-    >>> source.tolist(), target.tolist()
-    ([4], [8])
-    """
+    """Find for each target the source with the same value, the first one where there are several."""
     if not len(sources.rows) or not len(targets.rows):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order = np.argsort(sources.numbers, kind="stable")

@@ -32,9 +32,6 @@ class Called(NamedTuple):
 def host_event(name: str, shown: str = "") -> Called:
     """Read the name of an event of a host thread; `shown` is its short name, often empty.
 
-    Examples
-    --------
-    >>> from tfvis_nb.reading.xspace.name_grammar import host_event
     >>> host_event("gradient_tape/MatMul/MatMul:_MklMatMul")
     Called(name='gradient_tape/MatMul/MatMul', op='_MklMatMul', kind='op')
     >>> host_event("PjitFunction(f)").op, host_event("$profiler.py:151 start_trace").name
@@ -55,9 +52,6 @@ def host_event(name: str, shown: str = "") -> Called:
 def class_of(name: str) -> str:
     """Return what events that differ only in arguments and numbers have in common.
 
-    Examples
-    --------
-    >>> from tfvis_nb.reading.xspace.name_grammar import class_of
     >>> class_of("broadcast_add_fusion.2"), class_of("EagerLocalExecute: MatMul")
     ('broadcast_add_fusion', 'EagerLocalExecute')
     """
@@ -68,9 +62,6 @@ def class_of(name: str) -> str:
 def kernel_name(name: str) -> str:
     """Return the name of a kernel without its template arguments, parameters and return type.
 
-    Examples
-    --------
-    >>> from tfvis_nb.reading.xspace.name_grammar import kernel_name
     >>> kernel_name("void tensorflow::functor::Swap<unsigned int, 256>(unsigned int const*)")
     'tensorflow::functor::Swap'
     """

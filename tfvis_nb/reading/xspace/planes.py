@@ -30,14 +30,7 @@ class Span(NamedTuple):
 
 
 def is_xspace(data: Data) -> bool:
-    r"""Tell an XSpace by its first plane: an id or a name comes first, and planes have few kinds of names.
-
-    Examples
-    --------
-    >>> from tfvis_nb.reading.xspace.planes import is_xspace
-    >>> is_xspace(b"\x0a\x0b\x12\x09/host:CPU"), is_xspace(b"")
-    (True, False)
-    """
+    r"""Tell an XSpace by its first plane: an id or a name comes first, and planes have few kinds of names."""
     try:
         for outer in wire_check.fields(data):
             if outer.number != 1:
@@ -59,10 +52,7 @@ def is_xspace(data: Data) -> bool:
 class Names:
     """A table of metadata: texts by id, which an event or a stat refers to.
 
-    Attributes
-    ----------
-    texts
-        The texts; the last one, empty, stands for ids that are not in the table.
+    - `texts`: The texts; the last one, empty, stands for ids that are not in the table.
     """
 
     def __init__(self, ids: np.ndarray, texts: list[str]) -> None:
@@ -91,20 +81,13 @@ class Names:
 class Plane:
     """One plane of an XSpace.
 
-    Attributes
-    ----------
-    name
-        Such as ``/device:GPU:0``, ``/host:CPU`` or ``Task Environment``.
-    lines
-        Where each line lies in the data.
-    events, shown
-        What an event's ``metadata_id`` means: its name, and the short name to show, often empty.
-    stats
-        What a stat's ``metadata_id`` and its reference value mean.
-    event_stats
-        The stats of the event metadata, as Arrow lists in the order of `events`.
-    own_stats
-        The plane's own stats, serialised.
+    - `name`: Such as ``/device:GPU:0``, ``/host:CPU`` or ``Task Environment``.
+    - `lines`: Where each line lies in the data.
+    - `events`, `shown`: What an event's ``metadata_id`` means: its name, and the short name to show, often
+      empty.
+    - `stats`: What a stat's ``metadata_id`` and its reference value mean.
+    - `event_stats`: The stats of the event metadata, as Arrow lists in the order of `events`.
+    - `own_stats`: The plane's own stats, serialised.
     """
 
     name: str
@@ -117,12 +100,9 @@ class Plane:
 
 
 def planes(data: Data) -> list[Plane]:
-    """Find the planes of an XSpace that hold events, or say when and where it was recorded.
+    """Find the planes of an XSpace that hold events, or raise where `data` is none.
 
-    Raises
-    ------
-    DamageError, ValueError
-        Where `data` is no XSpace.
+    DamageError and ValueError say at which byte.
     """
     found = []
     for part in wire_check.fields(data):

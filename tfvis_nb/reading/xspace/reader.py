@@ -35,20 +35,12 @@ NO_EVENTS = "profile with tf.profiler.experimental.start(folder) and stop(), or 
 class RecordedHost:
     """What a profiler recorded on one host.
 
-    Attributes
-    ----------
-    parts
-        Its events, as they were decoded.
-    notes
-        What was left out in decoding, and what the file holds twice.
-    label
-        The file it came from.
-    hostname
-        The host's name, empty when not said.
-    window
-        When the profile began and ended, epoch ns; zeros when not said.
-    threadpool
-        Whether to keep the events in which thread pools record themselves.
+    - `parts`: Its events, as they were decoded.
+    - `notes`: What was left out in decoding, and what the file holds twice.
+    - `label`: The file it came from.
+    - `hostname`: The host's name, empty when not said.
+    - `window`: When the profile began and ended, epoch ns; zeros when not said.
+    - `threadpool`: Whether to keep the events in which thread pools record themselves.
     """
 
     parts: list[Part]
@@ -71,22 +63,7 @@ class RecordedHost:
 def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
     """Read one serialised XSpace.
 
-    Parameters
-    ----------
-    data
-        Its bytes.
-    label
-        What it goes by in messages.
-    threadpool
-        Whether to keep the events in which thread pools record themselves, about half of a
-        host's events.
-
-    Raises
-    ------
-    TraceFormatError
-        Where the bytes are damaged.
-    EmptyTraceError
-        When there are no events.
+    `threadpool` keeps the events in which thread pools record themselves, about half of a host's events.
     """
     try:
         check_crowded(data, "XSpace", label)

@@ -49,20 +49,14 @@ class Sparse:
 class Rows:
     """Events of one plane.
 
-    Attributes
-    ----------
-    line
-        For each event the place of its line in the plane.
-    start, duration
-        In ns; the start from the beginning of the profile, or from the epoch as the source has it.
-    kind
-        The number of its kind in `tfvis_nb.events.KINDS`.
-    name, op, detail, lane, tensor, source, destination
-        Texts. A source or destination is ``CPU:0`` and the like, within the task.
-    amount
-        Bytes, -1 where not known.
-    marks
-        What links events with one another: see `MARKS`.
+    - `line`: For each event the place of its line in the plane.
+    - `start`, `duration`: In ns; the start from the beginning of the profile, or from the epoch as the source
+      has it.
+    - `kind`: The number of its kind in `tfvis_nb.events.KINDS`.
+    - `name`, `op`, `detail`, `lane`, `tensor`, `source`, `destination`: Texts. A source or destination is
+      ``CPU:0`` and the like, within the task.
+    - `amount`: Bytes, -1 where not known.
+    - `marks`: What links events with one another: see `MARKS`.
 
     `lane` is None where each line is a lane of its own.
     """

@@ -32,18 +32,11 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 class Values:
     """Some stats, decoded.
 
-    Attributes
-    ----------
-    owner
-        The event each belongs to (int64).
-    key
-        The place of its name in the plane's stat names (int32).
-    integer, real
-        Its number (int64, unsigned ones as they lie; float64), 0 where it is none.
-    unsigned
-        Whether it was written as an unsigned number.
-    word
-        The place of its text in `words`, -1 where it is none (int64).
+    - `owner`: The event each belongs to (int64).
+    - `key`: The place of its name in the plane's stat names (int32).
+    - `integer`, `real`: Its number (int64, unsigned ones as they lie; float64), 0 where it is none.
+    - `unsigned`: Whether it was written as an unsigned number.
+    - `word`: The place of its text in `words`, -1 where it is none (int64).
     """
 
     owner: np.ndarray
@@ -85,15 +78,7 @@ class Values:
 
 
 class Stats:
-    """The stats of a run of events.
-
-    Parameters
-    ----------
-    lists
-        For each event its stats, serialised (list of binary).
-    names
-        What the ids of the stats' names and their references mean.
-    """
+    """The stats of a run of events: for each event its stats, serialised (list of binary)."""
 
     def __init__(self, lists: pa.ListArray, names: Names) -> None:
         import pyarrow.compute as pc
@@ -155,10 +140,7 @@ class Stats:
     def described(self, hidden: Collection[str]) -> tuple[np.ndarray, list[str]]:
         """Write the stats of each event as ``name=value name=value``, without those that are `hidden`.
 
-        Returns
-        -------
-        tuple
-            For each event the place of its text (int32), and the texts; the first one is empty.
+        Return for each event the index of its text (int32), and the texts; the first one is empty.
         """
         import pyarrow as pa
 

@@ -15,15 +15,7 @@ from tfvis_nb.reading.xspace.rows import Sparse
 
 
 class Threads:
-    """Rows of host threads, ordered by thread and time.
-
-    Parameters
-    ----------
-    thread
-        A number for the thread of each row (int64); rows of devices have -1.
-    start, duration
-        Of each row, in ns.
-    """
+    """Rows of host threads, ordered by thread and time (ns); rows of devices have thread -1."""
 
     def __init__(self, thread: np.ndarray, start: np.ndarray, duration: np.ndarray) -> None:
         self.rows = np.flatnonzero(thread >= 0)
@@ -72,20 +64,8 @@ def outermost(first: np.ndarray, last: np.ndarray) -> np.ndarray:
 def find_steps(links: Links, threads: Threads, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the steps of an XSpace, and the step of each row.
 
-    Parameters
-    ----------
-    links
-        The marks of the rows.
-    threads
-        The rows of host threads.
-    start
-        The start of each row (ns).
-
-    Returns
-    -------
-    tuple
-        For each row the number of its step (int32), -1 outside of all, and 0 everywhere when
-        there are none; and the rows that are the steps, none where a profiler numbered them.
+    Return for each row the number of its step (int32), -1 outside of all, and 0 everywhere when
+    there are none; and the rows that are the steps, none where a profiler numbered them.
     """
     grouped = links.mark("group_id")
     if len(grouped.rows):

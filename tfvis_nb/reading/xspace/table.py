@@ -55,16 +55,8 @@ class Part:
 def table(parts: list[Part], began: int, *, threadpool: bool, salt: int) -> Trace:
     """Make a `Trace` of the rows of one XSpace.
 
-    Parameters
-    ----------
-    parts
-        The rows; the list is emptied, to have their memory for the table.
-    began
-        When the profile began (epoch ns), 0 when not known.
-    threadpool
-        Whether to keep what thread pools record of themselves.
-    salt
-        What the numbers of launches and links are made distinct with.
+    `parts` is emptied, to have its memory for the table. `began` is when the profile began (epoch ns), 0 when
+    not known. `salt` makes the numbers of launches and links distinct.
     """
     notes: list[str] = []
     rows = [part.rows for part in parts]

@@ -35,37 +35,15 @@ class Fault(NamedTuple):
 
 
 def gpus() -> int:
-    """Count the GPUs that NVIDIA's driver has on this machine; 0 without the driver.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.gpu.cupti import gpus
-    >>> gpus() >= 0
-    True
-    """
+    """Count the GPUs that NVIDIA's driver has on this machine; 0 without the driver."""
     folder = DRIVER / "gpus"
     return len(list(folder.iterdir())) if folder.is_dir() else 0
 
 
 def library(major: str) -> tuple[Path | None, str]:
-    """Open CUPTI as TensorFlow does.
+    """Open CUPTI for the CUDA version `major` as TensorFlow does.
 
-    Parameters
-    ----------
-    major
-        The first number of the version of CUDA that TensorFlow was built for.
-
-    Returns
-    -------
-    tuple
-        Where the library is and ``""``; or None and why it cannot be opened.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.gpu.cupti import library
-    >>> path, why = library("0")
-    >>> path is None, "libcupti.so.0" in why
-    (True, True)
+    Return where the library is and ``""``, or None and why it cannot be opened.
     """
     loaded = _loaded()
     if loaded is not None:
@@ -99,14 +77,7 @@ def _beside(name: str) -> Iterator[Path]:
 
 
 def missing(major: str, why: str) -> Fault:
-    """Say what mends a CUPTI that cannot be opened.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.gpu.cupti import missing
-    >>> missing("11", "not found").mend
-    'pip install nvidia-cuda-cupti-cu11'
-    """
+    """Say what mends a CUPTI that cannot be opened."""
     what = f"TensorFlow cannot open libcupti.so.{major}, which it has the rows of a GPU from ({why})"
     for folder in _TOOLKITS:
         if Path(folder, f"libcupti.so.{major}").is_file():
@@ -117,15 +88,7 @@ def missing(major: str, why: str) -> Fault:
 
 
 def restricted() -> Fault | None:
-    """Say so if the driver lets only administrators profile, and this process is none's.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.gpu.cupti import restricted
-    >>> fault = restricted()
-    >>> fault is None or "NVreg_RestrictProfilingToAdminUsers" in fault.mend
-    True
-    """
+    """Say so if the driver lets only administrators profile, and this process is none's."""
     try:
         parameters = (DRIVER / "params").read_text(errors="replace")
     except OSError:
@@ -155,30 +118,14 @@ def _administrator() -> bool:
 
 
 def cuda_major() -> str:
-    """Return the first number of the CUDA that TensorFlow was built for, "" if it was for none.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.gpu.cupti import cuda_major
-    >>> major = cuda_major()
-    >>> major == "" or major.isdecimal()
-    True
-    """
+    """Return the first number of the CUDA that TensorFlow was built for, "" if it was for none."""
     from tensorflow.python.platform import build_info
 
     return str(build_info.build_info.get("cuda_version", "")).partition(".")[0]
 
 
 def fault() -> Fault | None:
-    """Find out why CUPTI gives nothing to the TensorFlow of this process; None when nothing is wrong with it.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.gpu.cupti import fault
-    >>> found = fault()
-    >>> found is None or found.mend != ""
-    True
-    """
+    """Find out why CUPTI gives nothing to the TensorFlow of this process; None if nothing is wrong."""
     major = cuda_major()
     if not major:
         return None
@@ -187,26 +134,10 @@ def fault() -> Fault | None:
 
 
 def note_of(kinds: set[str], devices: set[str]) -> str | None:
-    """Explain that a recording has no rows of a GPU that was there.
+    """Explain why a recording of rows of these kinds and devices has none of a GPU that was there.
 
-    Parameters
-    ----------
-    kinds
-        Of the rows that were recorded.
-    devices
-        Of the rows that were recorded.
-
-    Returns
-    -------
-    str or None
-        None where there are such rows, there is no GPU, or nothing is found to be wrong: the
-        code may have used the CPU alone.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.gpu.cupti import note_of
-    >>> note_of({"op", "kernel"}, {"/device:GPU:0"}) is None
-    True
+    None where there are such rows, there is no GPU, or nothing is found to be wrong: the code may have used
+    the CPU alone.
     """
     if kinds & {*GPU_KINDS} or not (any("GPU:" in device for device in devices) or _eager_gpus()):
         return None

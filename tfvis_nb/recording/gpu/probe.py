@@ -20,24 +20,15 @@ LONGEST_S = 180.0
 class Probe:
     """What was found out.
 
-    Parameters
-    ----------
-    version
-        TensorFlow's; "" if it could not be imported.
-    cuda
-        The first number of the version of CUDA it was built for; "" if for none.
-    gpus
-        The GPUs that it sees.
-    library
-        Where CUPTI was opened; "" if it was not.
-    why
-        Why it was not.
-    events, kernels
-        How many rows were recorded of a multiplication of matrices, and of them of kernels.
-    log
-        What TensorFlow wrote to its log, and Python of an error.
-    code
-        The exit code of the process; None if it did not end in time.
+    - `version`: TensorFlow's; "" if it could not be imported.
+    - `cuda`: The first number of the version of CUDA it was built for; "" if for none.
+    - `gpus`: The GPUs that it sees.
+    - `library`: Where CUPTI was opened; "" if it was not.
+    - `why`: Why it was not.
+    - `events`, `kernels`: How many rows were recorded of a multiplication of matrices, and of them of
+      kernels.
+    - `log`: What TensorFlow wrote to its log, and Python of an error.
+    - `code`: The exit code of the process; None if it did not end in time.
     """
 
     version: str = ""
@@ -52,19 +43,7 @@ class Probe:
 
 
 def probe(longest_s: float = LONGEST_S) -> Probe:
-    """Record something in another process and return what came of it.
-
-    Parameters
-    ----------
-    longest_s
-        How long to wait for it, in seconds.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.gpu.probe import probe
-    >>> probe(0.001).code is None
-    True
-    """
+    """Record something in another process, for `longest_s` seconds at most, and return what came of it."""
     # The log has the reasons; who silenced it did not mean these.
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}
     command = [sys.executable, "-m", "tfvis_nb.recording.gpu.probe"]
@@ -82,14 +61,7 @@ def _text(data: bytes | None) -> str:
 
 
 def parsed(output: str, log: str, code: int) -> Probe:
-    """Return what a process that probed has said.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.gpu.probe import parsed
-    >>> parsed("", "Illegal instruction", -4).version
-    ''
-    """
+    """Return what a process that probed has said."""
     facts: dict[str, object] = {}
     for line in output.splitlines():
         if line.startswith(_MARK):

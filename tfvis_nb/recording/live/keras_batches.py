@@ -35,13 +35,7 @@ class _Batch:
 
 
 class BatchObserver:
-    """Counts the batches of ``fit``, ``evaluate`` and ``predict`` of one model.
-
-    Parameters
-    ----------
-    book
-        Counts them, and says which to trace.
-    """
+    """Counts the batches of ``fit``, ``evaluate`` and ``predict`` of one model."""
 
     def __init__(self, book: Book) -> None:
         self._book = book
@@ -136,13 +130,7 @@ class BatchObserver:
 
 
 class PhaseRecorder:
-    """Records into a session while Keras runs, for one callback.
-
-    Parameters
-    ----------
-    session
-        The session.
-    """
+    """Records into a session while Keras runs, for one callback."""
 
     def __init__(self, session: TraceSession) -> None:
         self.session = session

@@ -63,13 +63,7 @@ class Order:
 
 
 class Book:
-    """What one process writes into a session. An error of the file ends the recording, never the run.
-
-    Parameters
-    ----------
-    writer
-        The file.
-    """
+    """What one process writes into a session. An error of the file ends the recording, never the run."""
 
     def __init__(self, writer: Writer) -> None:
         self.open = True
@@ -340,13 +334,5 @@ def warn_stopped(why: str) -> None:
 
 
 def epoch_of(perf_ns: int) -> int:
-    """Return the epoch time of a reading of ``perf_counter_ns``, both in nanoseconds.
-
-    Examples
-    --------
-    >>> import time
-    >>> from tfvis_nb.recording.live.requests import epoch_of
-    >>> abs(epoch_of(time.perf_counter_ns()) - time.time_ns()) < 10**9
-    True
-    """
+    """Return the epoch time of a reading of ``perf_counter_ns``, both in nanoseconds."""
     return time.time_ns() - (time.perf_counter_ns() - perf_ns)

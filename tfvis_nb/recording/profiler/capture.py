@@ -13,15 +13,9 @@ from tfvis_nb.core.progress import said_if_long
 
 @dataclass(frozen=True)
 class XSpace:
-    """What one profile recorded.
+    """A serialised ``XSpace``, and when the profile started, in epoch ns as Python's clock had it.
 
-    Parameters
-    ----------
-    data
-        The serialised ``XSpace`` message.
-    epoch_ns
-        When it started, in epoch nanoseconds as Python's clock had it. TensorFlow 2.15
-        leaves that out of its message; later versions' own figure is the better one.
+    TensorFlow 2.15 leaves the start out of its message; later versions' own figure is the better one.
     """
 
     data: bytes
@@ -29,15 +23,10 @@ class XSpace:
 
 
 class Profile:
-    """A profile that runs from now until `stop`.
+    """A profile that runs from now until `stop`; TensorFlow raises AlreadyExistsError if another one runs.
 
     TensorFlow hands a profile out as a file only. The folder for it is a temporary one,
     removed by `stop`, or with the object.
-
-    Raises
-    ------
-    tensorflow.errors.AlreadyExistsError
-        If something else in the process is profiling.
     """
 
     def __init__(self) -> None:
@@ -54,13 +43,7 @@ class Profile:
             raise
 
     def stop(self) -> XSpace:
-        """End the profile and return what it recorded.
-
-        Raises
-        ------
-        OSError
-            If TensorFlow could not write it, as on a full disk.
-        """
+        """End the profile and return what it recorded; OSError if TensorFlow could not write it."""
         from tensorflow.python.framework import errors
 
         session, self._session = self._session, None
@@ -76,13 +59,7 @@ class Profile:
 
 
 def written(folder: Path, epoch_ns: int) -> XSpace:
-    """Read the newest profile that was written below `folder` since `epoch_ns`.
-
-    Raises
-    ------
-    OSError
-        If there is none.
-    """
+    """Read the newest profile that was written below `folder` since `epoch_ns`; OSError if there is none."""
     # The times of files are coarser than the clock.
     since = epoch_ns - 1_000_000_000
     files = [(path.stat().st_mtime_ns, path) for path in folder.glob("plugins/profile/*/*.xplane.pb")]

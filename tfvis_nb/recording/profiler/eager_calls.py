@@ -18,13 +18,7 @@ CALLS = ("TFE_Py_FastPathExecute", "TFE_Py_Execute", "TFE_Py_ExecuteCancelable")
 
 
 class EagerCalls:
-    """Tells of eager calls until it is no longer asked to.
-
-    Parameters
-    ----------
-    before
-        Called before every eager call or mark, in the thread of that; returns whether it has seen enough.
-    """
+    """Calls `before` before every eager call or mark, in its thread, until that returns True."""
 
     def __init__(self, before: Callable[[], bool]) -> None:
         self._before = before

@@ -42,17 +42,10 @@ class FunctionGraphs:
 
 
 def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[bytes]) -> list[list[bytes]]:
-    """Give each step of a profile the graphs that its ops are nodes of.
+    """Give each step of a profile those of the serialised graphs that its ops are nodes of.
 
     A profile does not say of which function an op is. So a step gets the graph that has
     most of its ops, then the one with most of the others, while a graph has any two of them.
-
-    Parameters
-    ----------
-    events
-        The profile's event table.
-    graphs
-        Serialised ``GraphDef`` messages.
     """
     from tensorflow.core.framework import graph_pb2
 

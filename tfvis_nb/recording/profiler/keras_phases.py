@@ -72,11 +72,8 @@ def running_function() -> FrameType | None:
 def drop_abandoned(begins: str | None = None) -> None:
     """Give up the phases that an error has ended.
 
-    Parameters
-    ----------
-    begins
-        A phase that begins now in this thread: none of its kind, of which nothing else tells, can be under
-        way there.
+    A phase of the kind `begins` starts now in this thread: none of that kind, of which nothing else tells,
+    can be under way there.
     """
     with _lock:
         found = list(_all)

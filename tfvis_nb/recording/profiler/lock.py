@@ -41,15 +41,9 @@ _PROFILER = threading.Lock()
 class ProfilerSlot:
     """Grants trace levels to the runs of one recording, and counts those that got less.
 
-    ``lowered`` says why runs have no GPU rows, and how many each; ``beside`` says how many
-    have them in the profile.
-
-    Parameters
-    ----------
-    level
-        The number in ``RunOptions.TraceLevel`` that every run should have.
-    profiled
-        Whether a profile is being recorded beside the runs, which then has the GPU's rows.
+    `level` is the number in ``RunOptions.TraceLevel`` that every run should have. With `profiled`, a profile
+    is recorded beside the runs, which then has the GPU's rows. ``lowered`` says why runs have no GPU rows,
+    and how many each; ``beside`` says how many have them in the profile.
     """
 
     def __init__(self, level: int, profiled: Callable[[], bool]) -> None:
@@ -64,16 +58,9 @@ class ProfilerSlot:
     def level(self, session: Any, user_level: int, *, blocking: bool, exact: bool = False) -> Iterator[int]:
         """Yield the level a run of `session` is traced at; hold the profiler meanwhile.
 
-        Parameters
-        ----------
-        session
-            The ``BaseSession`` that runs.
-        user_level
-            What the user's own ``RunOptions`` ask for; a higher one is kept.
-        blocking
-            Whether the run fills a queue, and so waits for other runs while it is full.
-        exact
-            Whether the program keeps the trace itself, and so must get the level it asks for.
+        A higher level in the user's own ``RunOptions`` is kept. A `blocking` run fills a queue, and so waits
+        for other runs while it is full. With `exact`, the program keeps the trace itself, and so must get its
+        level.
         """
         asked = user_level if exact else max(self._level, user_level)
         if session._target:  # noqa: SLF001

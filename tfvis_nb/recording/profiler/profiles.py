@@ -42,19 +42,8 @@ UNWRITTEN = "a profile could not be written, and is missing"
 class ProfileTracer:
     """Profiles from the first eager call between `install` and `remove` on.
 
-    Parameters
-    ----------
-    options
-        What is asked of the recording.
-
-    Attributes
-    ----------
-    recorded
-        The profiles, in the order in which they were recorded.
-    graphs
-        The graphs of the functions that were instantiated: serialised ``GraphDef`` messages.
-    remarks
-        What is missing, or was taken from elsewhere; each once.
+    ``recorded`` has the profiles in their order, ``graphs`` the serialised graphs of the functions that were
+    instantiated, ``remarks`` what is missing or was taken from elsewhere, each once.
     """
 
     def __init__(self, options: TraceOptions) -> None:

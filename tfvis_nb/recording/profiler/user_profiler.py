@@ -25,15 +25,7 @@ class Lender(Protocol):
 
 
 class Bindings:
-    """Stands in for TensorFlow's ``_pywrap_profiler`` where the user's code gets its profiler.
-
-    Parameters
-    ----------
-    original
-        What it stands in for, and has all else of.
-    lender
-        Who lends.
-    """
+    """Stands in for TensorFlow's ``_pywrap_profiler`` where the user's code gets its profiler."""
 
     def __init__(self, original: Any, lender: Lender) -> None:
         self._original = original

@@ -19,13 +19,7 @@ MADE_BEFORE = "came from a callable made before the trace, whose options can no 
 
 
 class CallableTracer:
-    """Traces the calls of the callables that are made while it is in place.
-
-    Parameters
-    ----------
-    tracer
-        Keeps what the calls record.
-    """
+    """Traces the calls of the callables that are made while it is in place."""
 
     def __init__(self, tracer: SessionTracer) -> None:
         self._tracer = tracer

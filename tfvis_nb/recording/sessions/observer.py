@@ -18,20 +18,7 @@ REMEMBERED = 10_000
 
 
 class RunObserver:
-    """Counts the session runs between `install` and `remove`, in every thread.
-
-    Parameters
-    ----------
-    book
-        Counts them, and says which to trace.
-    options
-        How to trace.
-
-    Raises
-    ------
-    ImportError
-        If TensorFlow is not installed.
-    """
+    """Counts the session runs between `install` and `remove`, in every thread."""
 
     def __init__(self, book: Book, options: TraceOptions) -> None:
         self._book = book

@@ -8,20 +8,7 @@ from tfvis_nb.recording.sessions.runs import NOT_INSTALLED
 
 
 def full_trace() -> tuple[Any, Any]:
-    """Return the ``RunOptions`` that ask for everything, and an empty ``RunMetadata`` to be filled.
-
-    Raises
-    ------
-    ImportError
-        If TensorFlow is not installed.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.sessions.run_options import full_trace
-    >>> options, metadata = full_trace()
-    >>> options.output_partition_graphs, metadata.ByteSize()
-    (True, 0)
-    """
+    """Return the ``RunOptions`` that ask for everything, and an empty ``RunMetadata`` to be filled."""
     config_pb2 = _messages()
     options = config_pb2.RunOptions(
         trace_level=config_pb2.RunOptions.FULL_TRACE, output_partition_graphs=True
@@ -30,19 +17,7 @@ def full_trace() -> tuple[Any, Any]:
 
 
 def run_metadata(message: bytes) -> Any:
-    """Return the ``RunMetadata`` that a message was serialised from.
-
-    Raises
-    ------
-    ImportError
-        If TensorFlow is not installed.
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.sessions.run_options import run_metadata
-    >>> run_metadata(b"").ByteSize()
-    0
-    """
+    """Return the ``RunMetadata`` that a message was serialised from."""
     return _messages().RunMetadata.FromString(message)
 
 

@@ -38,14 +38,9 @@ LABEL_NAMES = 3
 class Run:
     """One traced run: what was asked for, and what TensorFlow recorded.
 
-    Parameters
-    ----------
-    number
-        Its place in the order in which the runs began.
-    label
-        The names of what was fetched and run.
-    metadata
-        The serialised ``RunMetadata``.
+    - `number`: Its place in the order in which the runs began.
+    - `label`: The names of what was fetched and run.
+    - `metadata`: The serialised ``RunMetadata``.
     """
 
     number: int
@@ -56,17 +51,8 @@ class Run:
 class SessionTracer:
     """Traces the session runs between `install` and `remove`, in every thread.
 
-    Parameters
-    ----------
-    options
-        What is asked of each run; what the user's own ``RunOptions`` ask for is kept.
-    profiled
-        Whether a profile is being recorded beside the runs.
-
-    Raises
-    ------
-    ImportError
-        If TensorFlow is not installed.
+    What the user's own ``RunOptions`` ask for is kept. With `profiled`, a profile is recorded beside the
+    runs.
     """
 
     def __init__(self, options: TraceOptions, profiled: Callable[[], bool]) -> None:
@@ -118,10 +104,7 @@ class SessionTracer:
     def raised_options(self, asked: Any, level: int, *, exact: bool = False) -> Any:
         """Return a copy of the program's ``RunOptions`` that asks for a trace at `level`.
 
-        Parameters
-        ----------
-        exact
-            Whether the program traces the run itself: it gets what it asks for, and so do we.
+        With `exact`, the program traces the run itself: it gets what it asks for, and so do we.
         """
         raised = type(asked)()
         raised.CopyFrom(asked)
@@ -224,14 +207,7 @@ class SessionTracer:
 
 
 def label_of(fetches: Iterable[str], targets: Iterable[str]) -> str:
-    """Name a run by the ops it ran, such as the train op, and what it fetched (``:0`` left out).
-
-    Examples
-    --------
-    >>> from tfvis_nb.recording.sessions.runs import label_of
-    >>> label_of(["loss:0"], ["train"])
-    'train, loss'
-    """
+    """Name a run by the ops it ran, such as the train op, and what it fetched (``:0`` left out)."""
     names = [*targets, *(name.removesuffix(":0") for name in fetches)]
     more = [f"{len(names) - LABEL_NAMES} more"] if len(names) > LABEL_NAMES else []
     return ", ".join(names[:LABEL_NAMES] + more)

@@ -21,13 +21,7 @@ def as_asked(recorded: Any, options: Any) -> Any:
 
 
 class UsersMetadata:
-    """The contents of buffers that TensorFlow left empty.
-
-    Parameters
-    ----------
-    client
-        The module of TensorFlow's client, whose functions the session calls.
-    """
+    """The contents of buffers that TensorFlow left empty; `client` is the module that sessions call."""
 
     def __init__(self, client: Any) -> None:
         self._client = client

@@ -16,15 +16,7 @@ _JOURNAL = "-journal"
 
 
 def file_at(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another that is put in its place; None for none, or an empty one.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tfvis_nb.session.file.companions import file_at
-    >>> file_at(Path("no-such-run.tfvis")) is None
-    True
-    """
+    """Return what tells a file from another that is put in its place; None for none, or an empty one."""
     try:
         status = path.stat()
     except OSError:
@@ -35,12 +27,7 @@ def file_at(path: Path) -> tuple[int, int] | None:
 def open_plain(path: Path) -> int:
     """Open a plain file to read, and return its descriptor.
 
-    Raises
-    ------
-    DamagedSessionError
-        If it is a link, a pipe or a device: to open or read one of these may wait for ever.
-    OSError
-        If it cannot be opened.
+    DamagedSessionError if it is a link, a pipe or a device: to open or read one of these may wait for ever.
     """
     _check_plain(path, path.lstat())
     # What is put there in between must not make this wait either.
@@ -54,19 +41,7 @@ def open_plain(path: Path) -> int:
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """Return the first bytes of a plain file, at most as many as said; errors are those of `open_plain`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from tfvis_nb.session.file.companions import read_plain
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "counts"
-    ...     size = path.write_bytes(b"0123456789")
-    ...     read_plain(path, 4)
-    b'0123'
-    """
+    """Return the first bytes of a plain file, at most as many as said; errors are those of `open_plain`."""
     with os.fdopen(open_plain(path), "rb") as file:
         return file.read(most)
 
@@ -74,10 +49,8 @@ def read_plain(path: Path, most: int) -> bytes:
 def check_beside(path: Path) -> None:
     """Check the files that SQLite opens beside a session.
 
-    Raises
-    ------
-    DamagedSessionError
-        If one is no plain file, or is a journal: a session has none, and SQLite does what one says.
+    DamagedSessionError if one is no plain file, or is a journal: a session has none, and SQLite does what one
+    says.
     """
     path = Path(os.path.realpath(path))
     for name in (*_LOGS, _JOURNAL):

@@ -15,19 +15,7 @@ from tfvis_nb.session.file.schema import check_schema
 def write_copy(connection: Guarded, counted: Mapping[int, Mapping[int, Counts]], path: Path) -> None:
     """Write what a session holds into a new file, of which nothing is left if that fails.
 
-    Parameters
-    ----------
-    connection
-        The session.
-    counted
-        Its counts, also those that are not in it yet.
-    path
-        Where no file is.
-
-    Raises
-    ------
-    OSError, sqlite3.Error
-        If it cannot be written.
+    `counted` has its counts, also those that are not in it yet.
     """
     make_private(path)
     try:

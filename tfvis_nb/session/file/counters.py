@@ -50,15 +50,7 @@ class Counts(NamedTuple):
 
 
 def ledger_path(path: Path, writer: int) -> Path:
-    """Return where the process with the number `writer` counts its runs.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tfvis_nb.session.file.counters import ledger_path
-    >>> ledger_path(Path("run.tfvis"), 3).name
-    'run.tfvis-counts3'
-    """
+    """Return where the process with the number `writer` counts its runs."""
     return path.with_name(f"{path.name}-counts{writer}")
 
 
@@ -68,21 +60,9 @@ def is_ledger(head: bytes) -> bool:
 
 
 class Ledger:
-    """The writer's side.
+    """The writer's side; it replaces the file of a process before.
 
-    Parameters
-    ----------
-    path
-        The file. One of a process before is replaced.
-    mode
-        Its permissions, those of the session.
-
-    Raises
-    ------
-    FileExistsError
-        If something else is there.
-    OSError
-        If it cannot be made.
+    `mode` is the permissions of the session. FileExistsError if something else is there.
     """
 
     def __init__(self, path: Path, mode: int) -> None:
@@ -105,13 +85,7 @@ class Ledger:
             raise
 
     def put(self, slot: int, counts: Counts) -> None:
-        """Write the counts of one signature.
-
-        Raises
-        ------
-        OSError
-            If that is not possible.
-        """
+        """Write the counts of one signature."""
         self.putting(slot)(*counts)
 
     def putting(self, slot: int) -> Callable[[int, int, int, int, int, int], None]:
@@ -147,28 +121,7 @@ class Ledger:
 
 
 def read_ledger(path: Path) -> dict[int, Counts]:
-    """Read the slots that have counts; of a file that is not there, none.
-
-    Raises
-    ------
-    DamagedSessionError
-        If it is no plain file.
-    OSError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from tfvis_nb.session.file.counters import Counts, Ledger, read_ledger
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ledger = Ledger(Path(folder) / "run.tfvis-counts1", 0o600)
-    ...     ledger.put(2, Counts(runs=5, total_ns=70))
-    ...     found = read_ledger(Path(folder) / "run.tfvis-counts1")
-    ...     ledger.remove()
-    >>> {slot: counts.runs for slot, counts in found.items()}
-    {2: 5}
-    """
+    """Read the slots that have counts, none of a missing file; DamagedSessionError if it is no plain file."""
     found: dict[int, Counts] = {}
     for _ in range(READINGS):
         now, half_written = _counts(ledger_content(path))
@@ -206,11 +159,6 @@ def abandoned(path: Path) -> Iterator[bool | None]:
     """Yield whether the process that wrote the ledger is gone; hold the ledger meanwhile, if so.
 
     None where that cannot be told: it is not there, or may not be opened.
-
-    Raises
-    ------
-    DamagedSessionError
-        If it is no plain file.
     """
     import fcntl
 

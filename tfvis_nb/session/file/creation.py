@@ -41,19 +41,6 @@ def making_files(path: Path) -> Iterator[None]:
 
     Where there is no session, what lies beside it is of one that was deleted, and is removed,
     too: SQLite would take its log for that of the new one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from tfvis_nb.session.file.creation import making_files
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     left, users = (Path(folder) / f"run.tfvis-counts{name}.new" for name in ("1", "-of-mine"))
-    ...     left.touch()
-    ...     users.touch()
-    ...     with making_files(Path(folder) / "run.tfvis"):
-    ...         left.exists(), users.exists()
-    (False, True)
     """
     try:
         folder = os.open(path.parent, os.O_RDONLY)

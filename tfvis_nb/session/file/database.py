@@ -28,29 +28,9 @@ _LOOKS = 5
 def connect(path: Path, *, create: bool = False) -> Guarded:
     """Open the session at `path`, or create one where there is no file.
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file and none is to be created, or no such folder.
-    FileExistsError
-        If none can be created, as files of something else lie where those beside it would.
-    IsADirectoryError
-        If it is a folder.
-    TraceFormatError
-        If the file is something else, or damaged; then it is not written.
-    sqlite3.Error
-        If it cannot be opened or written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from tfvis_nb.session.file.database import connect
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     connection = connect(Path(folder) / "run.tfvis", create=True)
-    ...     connection.execute("PRAGMA journal_mode").fetchone()
-    ...     connection.close()
-    ('wal',)
+    FileNotFoundError if there is no file and none is to be created, or no folder; FileExistsError if files of
+    something else lie where those beside it would; IsADirectoryError for a folder; TraceFormatError if the
+    file is something else, or damaged: then it is not written.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder: give the path of a session's file in it")
@@ -145,13 +125,7 @@ def _write_new(path: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file that nobody but its owner may read, whatever the umask.
-
-    Raises
-    ------
-    FileExistsError
-        If there is one.
-    """
+    """Make an empty file that nobody but its owner may read, whatever the umask."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ONLY)
     try:
         os.fchmod(file, OWNER_ONLY)
@@ -162,10 +136,7 @@ def make_private(path: Path) -> None:
 class Transaction:
     """A transaction that has the right to write from its beginning; an exception undoes it.
 
-    Parameters
-    ----------
-    connection
-        A connection that is in no transaction. One that only reads writes meanwhile.
+    A connection that only reads otherwise writes meanwhile.
     """
 
     def __init__(self, connection: Guarded) -> None:

@@ -31,18 +31,8 @@ MOST_AT_ONCE = 1000
 def take_in_ended(connection: Guarded, path: Path) -> dict[int, int]:
     """Write the last counts of processes that were killed into the database, and delete their ledgers.
 
-    Parameters
-    ----------
-    connection
-        The session.
-    path
-        Its file.
-
-    Returns
-    -------
-    dict
-        Those of which this cannot be written, as where the folder is read-only, with the epoch
-        nanoseconds of their last run, or of their start.
+    Return those of which this cannot be written, as where the folder is read-only, with the epoch
+    nanoseconds of their last run, or of their start.
     """
     unwritten = {}
     query = "SELECT id, host, pid, started_ns FROM writers WHERE ended_ns IS NULL ORDER BY id LIMIT ?"

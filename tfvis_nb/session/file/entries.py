@@ -9,16 +9,10 @@ from typing import NamedTuple
 class Signature(NamedTuple):
     """What tells one kind of run from another.
 
-    Parameters
-    ----------
-    kind
-        ``"session"``, or the phase of Keras: ``"train"``, ``"test"`` or ``"predict"``.
-    label
-        A short name.
-    fetches, targets, feeds
-        The names of tensors and ops, one a line.
-    options
-        The ``RunOptions`` as text.
+    - `kind`: ``"session"``, or the phase of Keras: ``"train"``, ``"test"`` or ``"predict"``.
+    - `label`: A short name.
+    - `fetches`, `targets`, `feeds`: The names of tensors and ops, one a line.
+    - `options`: The ``RunOptions`` as text.
     """
 
     kind: str
@@ -33,20 +27,12 @@ class Signature(NamedTuple):
 class Recording:
     """One trace as TensorFlow gave it.
 
-    Parameters
-    ----------
-    format
-        ``"run_metadata"`` or ``"xspace"``.
-    data
-        The serialised message.
-    run
-        Which run of the signature in this process it was, from 1.
-    start_ns, duration_ns
-        When it began, in epoch nanoseconds, and how long it took.
-    epoch_ns
-        When a profile began; 0 for a run.
-    note
-        What is missing in it.
+    - `format`: ``"run_metadata"`` or ``"xspace"``.
+    - `data`: The serialised message.
+    - `run`: Which run of the signature in this process it was, from 1.
+    - `start_ns`, `duration_ns`: When it began, in epoch nanoseconds, and how long it took.
+    - `epoch_ns`: When a profile began; 0 for a run.
+    - `note`: What is missing in it.
     """
 
     format: str
@@ -62,12 +48,9 @@ class Recording:
 class Orders:
     """What this process is asked to trace.
 
-    Parameters
-    ----------
-    rules
-        Kind and value for signatures; that of `tfvis_nb.session.file.schema.EVERY` is for all others.
-    requests
-        For signatures, the requests for one trace, the oldest first, and whether they are this process's own.
+    - `rules`: Kind and value for signatures; that of `tfvis_nb.session.file.schema.EVERY` is for all others.
+    - `requests`: For signatures, the requests for one trace, the oldest first, and whether they are this
+      process's own.
     """
 
     rules: dict[int, tuple[str, float]] = field(default_factory=dict)

@@ -32,24 +32,7 @@ FILE_ERRORS = (sqlite3.Error, OSError, DamagedSessionError)
 
 
 def in_words(error: Exception, path: Path) -> str:
-    """Say what is wrong with a session's file.
-
-    Parameters
-    ----------
-    error
-        One of `FILE_ERRORS`.
-    path
-        The file.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tfvis_nb.session.file.errors import in_words
-    >>> in_words(OSError(28, "No space left on device"), Path("/tmp/run.tfvis"))
-    "the disk of '/tmp/run.tfvis' is full: make room, or record to another one"
-    >>> in_words(OSError(), Path("/no/such/folder/run.tfvis"))
-    "there is no folder '/no/such/folder' for 'run.tfvis': make it, or give another path"
-    """
+    """Say what is wrong with a session's file: `error` is one of `FILE_ERRORS`."""
     name = repr(str(path))
     number = error.errno if isinstance(error, OSError) else None
     code = primary(error)
@@ -107,21 +90,7 @@ def is_busy(error: Exception) -> bool:
 
 @contextmanager
 def damage_named(path: Path) -> Iterator[None]:
-    """Raise `DamagedSessionError` where SQLite finds the file damaged.
-
-    Examples
-    --------
-    >>> import sqlite3
-    >>> from pathlib import Path
-    >>> from tfvis_nb.session.file.errors import damage_named
-    >>> with damage_named(Path("run.tfvis")):
-    ...     error = sqlite3.DatabaseError("database disk image is malformed")
-    ...     error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-    ...     raise error
-    Traceback (most recent call last):
-    ...
-    tfvis_nb.session.file.errors.DamagedSessionError: run.tfvis: this session is damaged (database disk ...
-    """
+    """Raise `DamagedSessionError` where SQLite finds the file damaged."""
     try:
         yield
     except DamagedSessionError as error:

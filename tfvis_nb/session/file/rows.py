@@ -63,29 +63,9 @@ def factor(value: Any) -> bool:
 
 
 def checked(rows: Iterable[tuple[Any, ...]], *checks: Callable[[Any], bool]) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of which each value is what it should be.
+    """Yield rows of which each value passes the check of its column.
 
-    Parameters
-    ----------
-    rows
-        What a query gives.
-    checks
-        One of this module for each column.
-
-    Raises
-    ------
-    DamagedSessionError
-        If a value is something else, or the texts are too long together.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session.file import rows
-    >>> list(rows.checked([(1, "train")], rows.whole, rows.text))
-    [(1, 'train')]
-    >>> list(rows.checked([(1, b"train")], rows.whole, rows.text))
-    Traceback (most recent call last):
-    ...
-    tfvis_nb.session.file.errors.DamagedSessionError: this session is damaged (a value of the type bytes ...
+    DamagedSessionError if one does not, or the texts are too long together.
     """
     left = MOST_TEXT
     for row in rows:

@@ -50,14 +50,7 @@ _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 
 def empty_session() -> Guarded:
-    """Return a session in memory that has the tables, and nothing in them.
-
-    Examples
-    --------
-    >>> from tfvis_nb.session.file.schema import empty_session
-    >>> empty_session().execute("SELECT count(*) FROM traces").fetchone()
-    (0,)
-    """
+    """Return a session in memory that has the tables, and nothing in them."""
     connection = sqlite3.connect(":memory:", isolation_level=None, factory=Guarded)
     connection.set_authorizer(None)
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -93,14 +86,8 @@ def _own() -> frozenset[tuple[str, ...]]:
 def check_schema(connection: sqlite3.Connection, path: Path) -> None:
     """Check that a file is a session, before anything in it is asked for.
 
-    Raises
-    ------
-    TraceFormatError
-        If it is something else, or of another version.
-    DamagedSessionError
-        If it has other tables, or views or triggers, which would run as if they were ours.
-    sqlite3.Error
-        If it cannot be opened or read.
+    TraceFormatError if it is something else, or of another version; DamagedSessionError if it has other
+    tables, or views or triggers, which would run as if they were ours.
     """
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]

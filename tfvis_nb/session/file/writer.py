@@ -47,21 +47,9 @@ MOST_ORDERS = 10_000
 
 
 class Writer:
-    """One process's hand on a session.
+    """One process's hand on a session, which is created where there is none.
 
-    Parameters
-    ----------
-    path
-        The session; created where there is none.
-    keep
-        How many traces of a signature stay; None for all.
-
-    Raises
-    ------
-    OSError, sqlite3.Error
-        If it cannot be written.
-    TraceFormatError
-        If the file is something else.
+    `keep` is how many traces of a signature stay; None for all.
     """
 
     def __init__(self, path: Path, keep: int | None) -> None:
@@ -130,10 +118,8 @@ class Writer:
     def orders(self) -> Orders | None:
         """Return what is asked for, if another connection has written since the last time.
 
-        Raises
-        ------
-        FileNotFoundError
-            If the file was deleted, or another is in its place: nobody will read what is written.
+        FileNotFoundError if the file was deleted, or another is in its place: nobody will read what is
+        written.
         """
         with self._lock:
             self._check_there()
@@ -176,10 +162,7 @@ class Writer:
     def _transaction(self) -> Transaction:
         """Return a transaction for a run to wait for.
 
-        Raises
-        ------
-        HeldError
-            If the file beside the session has grown too long, as somebody reads who does not end.
+        HeldError if the file beside the session has grown too long, as somebody reads who does not end.
         """
         self._connection.allow(WORK_S)
         if self._log.is_long():
