@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import inspect
 import json
@@ -30,6 +31,8 @@ from tfvis_nb.writing.csv import rows_csv
 MARKUP = tuple(text for text in HOSTILE if text.startswith(("</script>", "<img", "\"'><svg", "</noscript")))
 """Texts that must not be in a page as they are."""
 
+_KEPT = ("notes", "title", "graphs", "step_labels", "clock_bounds")
+"""What a trace keeps besides its events and nested records."""
 _COUNTS = ("count", "events", "bytes", "moving")
 _TEXT_OF_BYTES = 1 << 26
 
@@ -117,8 +120,17 @@ def _values(module: object, default: str) -> tuple[str, ...]:
     return tuple(groups[0]) if groups else (default,)
 
 
-def survive(trace: tv.Trace, chance: random.Random) -> None:
-    """Do everything with a trace; raise AssertionError where it is not sound, and whatever else is raised."""
+_SURVIVED: set[bytes] = set()
+
+
+def survive(trace: tv.Trace, chance: random.Random) -> bool:
+    """Do everything with a trace; raise AssertionError where it is not sound, and whatever else is raised.
+
+    A trace that is equal to one that has survived needs not do so again: then this returns False.
+    """
+    digest = fingerprint(trace)
+    if digest in _SURVIVED:
+        return False
     remember().clear()
     sound(trace)
     for name, one in inspect.getmembers(tv.Trace):
@@ -133,6 +145,19 @@ def survive(trace: tv.Trace, chance: random.Random) -> None:
     _shown(trace, chance)
     _asked(trace, chance)
     _written(trace)
+    _SURVIVED.add(digest)
+    return True
+
+
+def fingerprint(trace: tv.Trace) -> bytes:
+    """Return what equal traces have in common: all that was read of them."""
+    columns = pd.util.hash_pandas_object(trace.events, index=False).to_numpy()
+    rest = (
+        list(trace.events.columns),
+        *(getattr(trace, name) for name in _KEPT),
+        None if trace.nested is None else trace.nested.to_pylist(),
+    )
+    return hashlib.sha256(columns.tobytes() + repr(rest).encode(errors="backslashreplace")).digest()
 
 
 def sound(trace: tv.Trace) -> None:
@@ -264,6 +289,6 @@ def _written(trace: tv.Trace) -> None:
         again.nested is not None and not again.nested.equals(trace.nested)
     ):
         raise AssertionError("other nested records in the Parquet file")
-    for name in ("notes", "title", "graphs", "step_labels", "clock_bounds"):
+    for name in _KEPT:
         if getattr(again, name) != getattr(trace, name):
             raise AssertionError(f"other {name} in the Parquet file")

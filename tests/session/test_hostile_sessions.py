@@ -6,7 +6,9 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -280,6 +282,41 @@ def test_a_reader_without_end_does_not_let_the_log_grow(path: Path, monkeypatch:
     reader.close()
     add_some()
     writer.close({})
+
+
+def test_short_readers_that_overlap_are_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_ahead_log, "MOST_WAL", 1_000_000)
+    writer = Writer(path, keep=10)
+    number, _ = writer.add_signature(Signature("session", "train"))
+    ended = threading.Event()
+
+    def read() -> None:
+        first, second = (sqlite3.connect(path, isolation_level=None) for _ in range(2))
+        first.execute("BEGIN")
+        while not ended.is_set():  # at every moment one of them reads
+            first.execute("SELECT count(*) FROM traces").fetchone()
+            second.execute("BEGIN")
+            second.execute("SELECT count(*) FROM traces").fetchone()
+            first.execute("COMMIT")
+            first, second = second, first
+        first.close()
+        second.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read)
+        kept = held = 0
+        try:
+            while kept < 1_000 and held < 100:
+                try:
+                    writer.add_trace(number, recording(kept), None)
+                    kept += 1
+                except HeldError:
+                    held += 1
+        finally:
+            ended.set()
+        reading.result()
+    writer.close({})
+    assert kept == 1_000
 
 
 def test_no_more_than_some_are_kept_at_any_moment(path: Path) -> None:

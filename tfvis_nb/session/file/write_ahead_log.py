@@ -16,7 +16,7 @@ MOST_WAL = 64_000_000
 """Bytes of that file from which on nothing is written: somebody reads the session without an end."""
 
 CHECKPOINT_NS = 1_000_000_000
-CHECKPOINT_S = 0.05
+CHECKPOINT_MS = 50
 """How often to try to move a file over that is too long, and how long to wait for those who read."""
 
 
@@ -42,17 +42,31 @@ class WriteAheadLog:
         connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {WAL_PAGES * 4096}")
 
-    def is_long(self) -> bool:
-        """Whether it is time to move over what is in it, which others have kept from being done."""
-        return self._size() > MOST_WAL // 2 and time.monotonic_ns() > self._move_at
+    def keep_short(self, connection: Guarded) -> None:
+        """Move over what is in it from time to time, if readers have kept SQLite from doing so.
 
-    def move_over(self, connection: Guarded) -> None:
-        """Move over what is in it and empty it, unless somebody still reads."""
-        self._move_at = time.monotonic_ns() + CHECKPOINT_NS
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        Readers that come while it is moved over read the session alone, so it waits only for those that
+        read already. Near the limit that is for as long as a transaction may wait: many short readers
+        whose times overlap must not look like one without end.
 
-    def check(self) -> None:
-        """Raise `HeldError` if it has grown too long, as somebody reads who does not end."""
+        Raises
+        ------
+        HeldError
+            If it is too long, as somebody reads who does not end.
+        """
+        size, now = self._size(), time.monotonic_ns()
+        if size <= MOST_WAL // 2:
+            return
+        before = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+        if size <= MOST_WAL and (before == 0 or now < self._move_at):
+            return
+        self._move_at = now + CHECKPOINT_NS
+        wait = before if size > MOST_WAL else min(CHECKPOINT_MS, before)
+        connection.execute(f"PRAGMA busy_timeout = {wait}")
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {before}")
         if self._size() > MOST_WAL:
             raise HeldError(f"another process reads {str(self._path)!r} without an end")
 

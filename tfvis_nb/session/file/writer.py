@@ -24,7 +24,7 @@ from tfvis_nb.session.file.errors import damage_named, deleted
 from tfvis_nb.session.file.rows import checked, count, factor, rule, whole, whole_or_none
 from tfvis_nb.session.file.run_counts import end_writer, save_counts
 from tfvis_nb.session.file.schema import check_schema
-from tfvis_nb.session.file.write_ahead_log import CHECKPOINT_S, HeldError, WriteAheadLog, is_held
+from tfvis_nb.session.file.write_ahead_log import HeldError, WriteAheadLog, is_held
 
 MORE = "runs of more signatures"
 """Stands for all that a process ran after its first `SLOTS`."""
@@ -165,14 +165,7 @@ class Writer:
         HeldError if the file beside the session has grown too long, as somebody reads who does not end.
         """
         self._connection.allow(WORK_S)
-        if self._log.is_long():
-            before = self._connection.execute("PRAGMA busy_timeout").fetchone()[0]
-            self.wait(min(CHECKPOINT_S, before / 1000))
-            try:
-                self._log.move_over(self._connection)
-            finally:
-                self.wait(before / 1000)
-        self._log.check()
+        self._log.keep_short(self._connection)
         return Transaction(self._connection)
 
     def claim(self, request: int) -> bool:
