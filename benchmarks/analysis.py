@@ -34,7 +34,7 @@ from tfvis_nb.analysis.steps.cpu_placement import cpu_amid_gpu
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.scope_tree import scope_tree
 from tfvis_nb.analysis.steps.slow_steps import slow_steps
-from tfvis_nb.display.dashboard.tabs import tab, tab_names
+from tfvis_nb.display.tabs import tab, tab_names
 
 ANALYSES: dict[str, Callable[[Trace], object]] = {
     "activities": activity,

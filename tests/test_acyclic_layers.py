@@ -6,23 +6,26 @@ from itertools import pairwise
 
 import grimp
 
-from tests.support.acyclic_layers import module_circle
-
-
-def graph_of(imports: list[tuple[str, str]]) -> grimp.ImportGraph:
-    graph = grimp.ImportGraph()
-    for importer, imported in imports:
-        graph.add_import(importer=importer, imported=imported)
-    return graph
+from tests.support.acyclic_layers import children_imports, circle_of
 
 
 def test_a_circle_is_found_in_the_direction_of_its_imports() -> None:
-    imports = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "b")]
-    circle = module_circle(graph_of(imports))
+    imports = {"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"b"}}
+    circle = circle_of(imports)
     assert set(circle) == {"b", "c", "d"}
     assert circle[0] == circle[-1]
-    assert set(pairwise(circle)) <= set(imports)
+    assert all(imported in imports[name] for name, imported in pairwise(circle))
 
 
 def test_two_ways_to_a_module_are_no_circle() -> None:
-    assert module_circle(graph_of([("a", "b"), ("b", "c"), ("a", "c")])) == []
+    assert circle_of({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_packages_whose_modules_import_each_other_across_are_a_circle() -> None:
+    graph = grimp.ImportGraph()
+    for module in ("p", "p.a", "p.b", "p.a.one", "p.a.two", "p.b.one", "p.b.two"):
+        graph.add_module(module)
+    graph.add_import(importer="p.a.one", imported="p.b.one")
+    assert circle_of(children_imports(graph, "p")) == []
+    graph.add_import(importer="p.b.two", imported="p.a.two")
+    assert set(circle_of(children_imports(graph, "p"))) == {"p.a", "p.b"}

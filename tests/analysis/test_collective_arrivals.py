@@ -17,7 +17,7 @@ from tests.real_traces import DATA
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
 from tfvis_nb.analysis.communication.collective_arrivals import COLUMNS, arrivals, late_ranks
-from tfvis_nb.display.timeline.subset import part_of
+from tfvis_nb.display.shaping.subset import part_of
 from tfvis_nb.display.wire.drawn import drawn, waits
 from tfvis_nb.reading.stepstats.label_grammar import is_collective
 

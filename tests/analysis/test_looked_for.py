@@ -13,7 +13,7 @@ from tfvis_nb.analysis.findings.devices import ENOUGH_LAUNCHES, LAUNCH_LIMIT
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.looked_for import looked_for
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.display.dashboard.tabs import tab
+from tfvis_nb.display.tabs import tab
 
 KINDS = {
     "input",

@@ -20,8 +20,8 @@ from tfvis_nb.analysis.memory.lifetimes import NO_ADDRESSES
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.clocks.shift import records_moved
-from tfvis_nb.display.timeline.gap_compression import closer
-from tfvis_nb.display.timeline.subset import in_range, keep_memory, part_of
+from tfvis_nb.display.shaping.gap_compression import closer
+from tfvis_nb.display.shaping.subset import in_range, keep_memory, part_of
 
 # Few sizes and times, so that many are equal; frees are as likely as allocations.
 RECORD = st.fixed_dictionaries({"micros": st.integers(0, 12), "bytes": st.sampled_from([8, -8, 64, -64, 0])})

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.command import tfvis_nb
 from tfvis_nb.cli import doctor, main
-from tfvis_nb.display.pages import page
+from tfvis_nb.display import bundles
 from tfvis_nb.recording.gpu import cupti
 from tfvis_nb.recording.gpu.probe import Probe, parsed
 
@@ -139,7 +139,7 @@ def test_no_gpu_is_no_fault(driver: Path) -> None:
 
 def test_the_view_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.front_end().mend == ""
-    monkeypatch.setattr(page, "_STATIC", tmp_path / "tfvis_nb" / "static")
+    monkeypatch.setattr(bundles, "_STATIC", tmp_path / "tfvis_nb" / "static")
     assert doctor.front_end().mend == "pip install --force-reinstall --no-deps tfvis-nb"
     (tmp_path / "package.json").touch()
     assert doctor.front_end().mend == f"cd {tmp_path} && npm ci && npm run build"
@@ -147,8 +147,8 @@ def test_the_view_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_bundle_of_the_view_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     static = tmp_path / "tfvis_nb" / "static"
-    shutil.copytree(page._STATIC, static)
-    monkeypatch.setattr(page, "_STATIC", static)
+    shutil.copytree(bundles._STATIC, static)
+    monkeypatch.setattr(bundles, "_STATIC", static)
     assert doctor.front_end().mend == ""
     (static / "dashboard.js").unlink()
     found = doctor.front_end()

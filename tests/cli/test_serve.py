@@ -22,7 +22,7 @@ import trustme
 from tests.cli.command import complaint, tfvis_nb
 from tests.serving.conftest import write_session
 from tfvis_nb.cli import main
-from tfvis_nb.display.pages import page
+from tfvis_nb.display import bundles
 
 TOKEN = "a-token-of-16-ch"
 
@@ -277,6 +277,6 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 def test_a_front_end_that_is_not_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(page, "_STATIC", tmp_path)
+    monkeypatch.setattr(bundles, "_STATIC", tmp_path)
     assert main(["serve", str(tmp_path / "run.tfvis"), "--no-browser"]) == 1
     assert "npm ci && npm run build" in capsys.readouterr().err

@@ -19,7 +19,7 @@ from tfvis_nb.core.clock_bounds import combined, from_json
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.queries import Windows
 from tfvis_nb.display.pages.page import in_time_range
-from tfvis_nb.display.timeline.gap_compression import closer
+from tfvis_nb.display.shaping.gap_compression import closer
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.concat import joined
 from tfvis_nb.reading.xspace.epoch import on_the_clock

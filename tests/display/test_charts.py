@@ -26,7 +26,7 @@ from tfvis_nb.display.charts.log_ticks import byte_marks, time_marks
 from tfvis_nb.display.charts.ops import MOST
 from tfvis_nb.display.charts.style import ROWS, TIME, shown
 from tfvis_nb.display.charts.time_axis import MOST_POINTS
-from tfvis_nb.display.dashboard.tabs import TABS, tab
+from tfvis_nb.display.tabs import TABS, tab
 
 
 def _source(made: figure) -> ColumnDataSource:

@@ -18,10 +18,10 @@ from tests.real_traces import DATA
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.steps.compare import compare
 from tfvis_nb.core.labels import printable
-from tfvis_nb.display.comparison.side import compared
-from tfvis_nb.display.comparison.tabs import TABS
-from tfvis_nb.display.dashboard.tabs.blocks import LONGEST_TEXT
 from tfvis_nb.display.pages.page import PageTooLargeError
+from tfvis_nb.display.shaping.side import compared
+from tfvis_nb.display.tabs.blocks import LONGEST_TEXT
+from tfvis_nb.display.tabs.comparison import TABS
 
 
 @pytest.fixture(scope="module")

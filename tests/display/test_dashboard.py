@@ -19,11 +19,11 @@ from traitlets import TraitError
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb.display import bokehjs
-from tfvis_nb.display.dashboard import tabs as panels
+from tfvis_nb.display import tabs as panels
 from tfvis_nb.display.dashboard import tabs_widget
-from tfvis_nb.display.dashboard.tabs import COMPARISON, tab_names
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.page import PageTooLargeError
+from tfvis_nb.display.tabs import COMPARISON, tab_names
 from tfvis_nb.display.timeline import delivery
 
 

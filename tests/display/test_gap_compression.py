@@ -5,7 +5,7 @@ import pandas as pd
 import tfvis_nb as tv
 from tests.wire_reader import read_drawn
 from tfvis_nb import Trace, events
-from tfvis_nb.display.timeline.gap_compression import closer
+from tfvis_nb.display.shaping.gap_compression import closer
 from tfvis_nb.display.timeline.widget import TimelineWidget
 from tfvis_nb.display.wire.drawn import drawn
 

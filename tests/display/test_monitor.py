@@ -18,10 +18,10 @@ from traitlets import TraitError
 import tfvis_nb as tv
 from tests.support.stored_writer import METADATA
 from tests.wire_reader import read_container
+from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.monitor import trace_files
 from tfvis_nb.display.monitor import widget as monitor
-from tfvis_nb.display.pages.page import bundle
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
@@ -397,8 +397,8 @@ def test_a_monitor_keeps_no_process_alive(path: Path) -> None:
 
 def test_only_making_a_widget_needs_the_front_end(tmp_path: Path) -> None:
     code = f"""
-import pathlib, tfvis_nb.display.pages.page as page
-page._STATIC = pathlib.Path({str(tmp_path)!r})
+import pathlib, tfvis_nb.display.bundles as bundles
+bundles._STATIC = pathlib.Path({str(tmp_path)!r})
 import tfvis_nb
 from tfvis_nb.display.monitor.widget import monitor
 try:

@@ -14,7 +14,8 @@ from tests.real_traces import DATA
 from tests.wire_reader import read_container, read_drawn
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.core.labels import printable
-from tfvis_nb.display.pages.page import PageTooLargeError, bundle, estimated_bytes
+from tfvis_nb.display.bundles import bundle
+from tfvis_nb.display.pages.page import PageTooLargeError, estimated_bytes
 from tfvis_nb.display.timeline.widget import show_timeline
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn

@@ -10,7 +10,7 @@ import pytest
 import tfvis_nb as tv
 from tfvis_nb import events
 from tfvis_nb.analysis.events.lane_order import order_lanes
-from tfvis_nb.display.timeline.selection import checked_selection, selected_rows, selection_of
+from tfvis_nb.display.shaping.selection import checked_selection, selected_rows, selection_of
 
 ORIGIN = 1_700_000_000_000_000_000
 TABLE = events.build(

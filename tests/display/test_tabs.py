@@ -15,10 +15,10 @@ from tests.hostile_names import hostile_trace
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.analysis.events.lane_order import order_lanes
-from tfvis_nb.display.dashboard.tabs import COMPARISON, TABS, tab, tab_names
-from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, UNITS, Column, key, table
-from tfvis_nb.display.dashboard.tabs.wording import activity_label, named
-from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs import COMPARISON, TABS, tab, tab_names
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, UNITS, Column, key, table
+from tfvis_nb.display.tabs.wording import activity_label, named
+from tfvis_nb.display.tabs.zoom_targets import Places
 
 
 @pytest.fixture(scope="module")
@@ -212,6 +212,7 @@ def test_every_tab_of_a_folder_of_modules_is_listed() -> None:
         "__init__",
         "blocks",
         "compare",
+        "comparison",
         "zoom_targets",
         "wording",
     }

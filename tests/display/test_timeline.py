@@ -13,7 +13,7 @@ from traitlets import TraitError
 from tests.real_traces import DATA
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, events, read_trace
-from tfvis_nb.display.pages.page import bundle
+from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.timeline import delivery
 from tfvis_nb.display.timeline.widget import TimelineWidget, show_timeline
 
@@ -219,8 +219,8 @@ def test_an_empty_trace_is_shown() -> None:
 
 def test_only_making_a_widget_needs_the_front_end(tmp_path: Path) -> None:
     code = f"""
-import pathlib, tfvis_nb.display.pages.page as page
-page._STATIC = pathlib.Path({str(tmp_path)!r})
+import pathlib, tfvis_nb.display.bundles as bundles
+bundles._STATIC = pathlib.Path({str(tmp_path)!r})
 import tfvis_nb
 from tfvis_nb.display.timeline.widget import show_timeline
 trace = tfvis_nb.read_trace({str(DATA / "local_mlp_step1.pb")!r})

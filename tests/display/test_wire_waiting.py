@@ -17,7 +17,7 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.search import find
 from tfvis_nb.display.pages.page import in_time_range
-from tfvis_nb.display.timeline.subset import keep_waits, part_of
+from tfvis_nb.display.shaping.subset import keep_waits, part_of
 from tfvis_nb.display.wire.details import details
 
 SMALL = [

@@ -17,7 +17,7 @@ from tests.mutants.attack import at_most
 from tests.mutants.raw_bytes import mutant
 from tests.support.horovod_rows import FILES, RANKS, TEXT, of_horovod, of_ranks, same_rows
 from tfvis_nb import events as event_table
-from tfvis_nb.display.timeline.subset import part_of
+from tfvis_nb.display.shaping.subset import part_of
 
 EPOCH_US = 1_795_214_630_000_000
 PHASES = {"ALLREDUCE": "HorovodAllreduce", "ALLGATHER": "HorovodAllgather"}

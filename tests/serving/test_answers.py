@@ -21,7 +21,7 @@ from tests.serving.conftest import write_session
 from tfvis_nb import serving
 from tfvis_nb.display import refusals
 from tfvis_nb.display.monitor import trace_files
-from tfvis_nb.display.timeline.gap_compression import closer
+from tfvis_nb.display.shaping.gap_compression import closer
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.serving import MonitorServer, service

@@ -52,7 +52,7 @@ def packages() -> list[Finding]:
 
 def front_end() -> Finding:
     """Look for the view, which a checkout of the source has to build first."""
-    from tfvis_nb.display.pages.page import bundle_path
+    from tfvis_nb.display.bundles import bundle_path
 
     folder = bundle_path("").parent.parent
     absent = [name for name in _bundles(folder) if not bundle_path(name).is_file()]
@@ -67,7 +67,7 @@ def front_end() -> Finding:
 
 def _bundles(folder: Path) -> list[str]:
     """Return the files of the view: one per entry in a checkout, else those that the build listed."""
-    from tfvis_nb.display.pages.page import bundle_path
+    from tfvis_nb.display.bundles import bundle_path
 
     entries = sorted((folder / "js" / "entries").glob("*.ts"))
     if entries:

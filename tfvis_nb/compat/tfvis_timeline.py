@@ -304,7 +304,7 @@ class Timeline:
         return named.to_numpy(bool) | (events["kind"] == "collective").to_numpy()
 
     def _only(self, trace: Trace, device_pattern: str) -> Trace:
-        from tfvis_nb.display.timeline.subset import part_of
+        from tfvis_nb.display.shaping.subset import part_of
 
         names = recorded_devices(trace)
         pattern = re.compile(device_pattern)

@@ -116,7 +116,7 @@ class MonitorServer:
         OSError if it cannot listen at the host and port, or a file of the certificate cannot be read or is
         none; FileNotFoundError if this is a checkout of the source whose front end is not built.
         """
-        from tfvis_nb.display.pages.page import bundle
+        from tfvis_nb.display.bundles import bundle
 
         if self.running:
             raise RuntimeError("this server serves already")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
 from tfvis_nb.analysis.events.lanes import busy
+from tfvis_nb.analysis.events.nesting import WAITING
 
 FIGURES: dict[str, str] = {
     "step_ns": "Latest end minus earliest start of the task's events in the step, in ns.",
@@ -22,17 +21,6 @@ FIGURES: dict[str, str] = {
     "elapsed_ns": "Latest end minus earliest start of what communicates, in ns: "
     "communication_elapsed_time of tfvis and tftracer.",
 }
-
-_CALLED = r"(?:Stateful)?PartitionedCall$|RemoteCall$|(?:Stateless)?(?:If|While|Case)$|SymbolicGradient$"
-
-CALLS = re.compile(_CALLED)
-"""Op types that run from the call of their body to its return; its ops have rows of their own."""
-
-WAITING = re.compile(rf"_(?:Host)?Recv$|{_CALLED}|IteratorGetNext|Queue\w*Dequeue")
-"""Op types that run from the call of their body to its return, or to the arrival of a tensor.
-
-What happens meanwhile has rows of its own.
-"""
 
 
 @checked

@@ -15,10 +15,10 @@ from tfvis_nb.analysis.critical_path.device import (
     stream_order,
     streams,
 )
+from tfvis_nb.analysis.critical_path.graph_inputs import graph_inputs
 from tfvis_nb.analysis.critical_path.peers import channels, copies_of_received, last_arrivals
 from tfvis_nb.analysis.critical_path.threads import calls, executor_turns, thread_order
 from tfvis_nb.analysis.dataflow.executions import Executions
-from tfvis_nb.analysis.dataflow.graph_inputs import graph_inputs
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.analysis.events.activity import activity
 from tfvis_nb.core.categories import is_kind

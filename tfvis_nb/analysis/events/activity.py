@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.communication.communication import WAITING
+from tfvis_nb.analysis.events.nesting import WAITING
 from tfvis_nb.core.categories import beginning, containing, is_kind, spread
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.trace import per_trace

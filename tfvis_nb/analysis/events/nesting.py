@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.communication.communication import CALLS
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.trace import Trace, per_trace
@@ -16,6 +15,18 @@ _ROUNDS = 32
 """Rounds in which all rows look for what they lie within at once."""
 
 _SIDE_BY_SIDE = re.compile(r"(?:ops|collective|recv|sync)$|stream:|mem(?:cpy|set)\b")
+
+
+_CALLED = r"(?:Stateful)?PartitionedCall$|RemoteCall$|(?:Stateless)?(?:If|While|Case)$|SymbolicGradient$"
+
+CALLS = re.compile(_CALLED)
+"""Op types that run from the call of their body to its return; its ops have rows of their own."""
+
+WAITING = re.compile(rf"_(?:Host)?Recv$|{_CALLED}|IteratorGetNext|Queue\w*Dequeue")
+"""Op types that run from the call of their body to its return, or to the arrival of a tensor.
+
+What happens meanwhile has rows of its own.
+"""
 
 
 def nests(events: pd.DataFrame) -> np.ndarray:

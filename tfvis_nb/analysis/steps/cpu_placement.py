@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.communication.communication import CALLS
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.nesting import CALLS
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, is_kind, spread

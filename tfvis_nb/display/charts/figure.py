@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any, ClassVar
 
 from bokeh.models.annotations import Title
 from bokeh.plotting import figure
 
-from tfvis_nb.display.pages.static_html import chart_html
+from tfvis_nb.core.labels import printable
 
 
 class _Shown(figure):
@@ -35,7 +36,9 @@ class _Shown(figure):
 
         bundled: Any = ChartWidget(self, title=self.called)._repr_mimebundle_(**kwargs)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/plain": repr(self), "text/html": chart_html(self.called)}, metadata
+        title = html.escape(printable(self.called, 200))
+        static = f"<p><b>{title}</b></p><p>Run the notebook to see this chart.</p>"
+        return {**data, "text/plain": repr(self), "text/html": static}, metadata
 
 
 def new_figure(**options: Any) -> figure:

@@ -10,8 +10,8 @@ import anywidget
 import traitlets
 
 from tfvis_nb.display import bokehjs
+from tfvis_nb.display.bundles import bundle, bundle_path
 from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.pages.page import bundle, bundle_path
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure

@@ -16,12 +16,12 @@ from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
-from tfvis_nb.display.comparison import tabs as comparison_tabs
-from tfvis_nb.display.comparison.side import Compared, compared, highest_memory
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.comparison import comparison_page
 from tfvis_nb.display.pages.page import MAX_BYTES, write_text
 from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.shaping.side import Compared, compared, highest_memory
+from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 
 HEIGHT = 400

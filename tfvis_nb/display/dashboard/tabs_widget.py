@@ -12,10 +12,10 @@ import traitlets
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.bundles import bundle, bundle_path
 from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.dashboard.tabs import tab, tab_names
-from tfvis_nb.display.pages.page import bundle, bundle_path
 from tfvis_nb.display.refusals import refusal_of
+from tfvis_nb.display.tabs import tab, tab_names
 
 HEIGHT = 440
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.display.large.entries import lit_entries, outline_bytes, part_bytes
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import (
     Entries,
@@ -22,10 +23,9 @@ from tfvis_nb.display.large.level_of_detail import (
 )
 from tfvis_nb.display.large.range_statistics import range_statistics
 from tfvis_nb.display.large.search import Found, find
-from tfvis_nb.display.timeline.subset import edges_in_steps, part_of
+from tfvis_nb.display.shaping.subset import edges_in_steps, part_of
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
-from tfvis_nb.display.wire.entries import lit_entries, outline_bytes, part_bytes
 from tfvis_nb.display.wire.memory import memory_bytes
 
 OUTLINE_BUCKETS = 2**15
@@ -60,7 +60,7 @@ class Windows:
         self._edges: tuple[int, pd.DataFrame] | None = None
 
     def outline_bytes(self, title: str, rest: str) -> bytes:
-        """Write the outline; see `tfvis_nb.display.wire.entries.outline_bytes`."""
+        """Write the outline; see `tfvis_nb.display.large.entries.outline_bytes`."""
         return outline_bytes(self._layout, self.outline, title=title, shift=self._shift, rest=rest)
 
     def answer(self, question: Mapping[str, Any]) -> Answer:

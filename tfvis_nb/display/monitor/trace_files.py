@@ -11,8 +11,8 @@ from pathlib import Path
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.display.pages.page import file_stem, html_page
+from tfvis_nb.display.shaping.gap_compression import closer
 from tfvis_nb.display.timeline.delivery import MOST_HELD
-from tfvis_nb.display.timeline.gap_compression import closer
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.session.session import SavedSession

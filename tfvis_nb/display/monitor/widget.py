@@ -15,10 +15,10 @@ import traitlets
 
 from tfvis_nb.core.options import refuse_unknown
 from tfvis_nb.display import options as timeline_options
+from tfvis_nb.display.bundles import bundle, bundle_path
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.monitor import trace_files
 from tfvis_nb.display.monitor.static_html import monitor_html, monitor_line
-from tfvis_nb.display.pages.page import bundle, bundle_path
 from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.session.commands import obey
 from tfvis_nb.session.session import SavedSession

@@ -9,8 +9,9 @@ from typing import Any
 
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.pages.dashboard import PANES
-from tfvis_nb.display.pages.page import bundle, packed_parts
+from tfvis_nb.display.pages.page import packed_parts
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
 
@@ -33,12 +34,12 @@ def comparison_page(
     sides
         Of each `tfvis_nb.display.timeline.linked.LinkedTimeline.as_now`.
     tabs
-        As `tfvis_nb.display.comparison.tabs.tab` makes them.
+        As `tfvis_nb.display.tabs.comparison.tab` makes them.
     title
         Of the page.
     scale
         Of both: ``extent``, the time that they show at least, in ns, and ``memory``, as of
-        `tfvis_nb.display.comparison.side.highest_memory`.
+        `tfvis_nb.display.shaping.side.highest_memory`.
     max_bytes
         Of the page; None for any size.
 

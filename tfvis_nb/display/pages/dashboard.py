@@ -10,13 +10,14 @@ from typing import Any
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import bokehjs
-from tfvis_nb.display.dashboard.tabs import tab, tab_names
+from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.options import checked_options
 from tfvis_nb.display.pages.findings_html import findings_html
-from tfvis_nb.display.pages.page import MAX_BYTES, bundle, packed_parts
+from tfvis_nb.display.pages.page import MAX_BYTES, packed_parts
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
-from tfvis_nb.display.timeline.gap_compression import closer
+from tfvis_nb.display.shaping.gap_compression import closer
+from tfvis_nb.display.tabs import tab, tab_names
 
 PANES = """\
 #tfvis-root { display: flex; flex-direction: column; }
@@ -81,7 +82,7 @@ def dashboard_page(
     trace
         As the timeline shows it.
     tabs
-        As `tfvis_nb.display.dashboard.tabs.tab` makes them.
+        As `tfvis_nb.display.tabs.tab` makes them.
     title
         Of the page.
     options

@@ -12,17 +12,16 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.labels import duration_label, one_line, printable
 from tfvis_nb.core.options import check_title, refuse_unknown
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.options import DEFAULTS, checked_options
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
-from tfvis_nb.display.timeline.gap_compression import closer, shown_range
-from tfvis_nb.display.timeline.selection import checked_range, selection_of
-from tfvis_nb.display.timeline.subset import in_range, keep_memory, keep_waits, part_of
+from tfvis_nb.display.shaping.gap_compression import closer, shown_range
+from tfvis_nb.display.shaping.selection import checked_range, selection_of
+from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, part_of
 from tfvis_nb.display.wire.details import details as write_details
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.display.wire.drawn import drawn as write_drawn
-
-_STATIC = Path(__file__).parents[2] / "static"
 
 MAX_BYTES = 50_000_000
 """A larger page is not written unless it is asked for: browsers take long over it, and mail refuses it."""
@@ -229,28 +228,6 @@ def write_text(path: str | Path, text: str) -> Path:
     path = Path(path)
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
-
-
-def bundle_path(name: str) -> Path:
-    """Where the bundle ``widget.js`` or ``page.js`` is, or is to be."""
-    return _STATIC / name
-
-
-def bundle(name: str) -> str:
-    """Read a bundle.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the front end was not built, with the command that builds it.
-    """
-    path = bundle_path(name)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"the front end is not built: {path} is missing. "
-            "In a checkout of the source run `npm ci && npm run build`; an installed package brings it along."
-        )
-    return path.read_text(encoding="utf-8")
 
 
 def file_stem(title: str) -> str:

@@ -42,18 +42,6 @@ def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> s
     return "\n".join(parts)
 
 
-def chart_html(title: str) -> str:
-    """Say in plain HTML which chart stands here, where it is not drawn.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.pages.static_html import chart_html
-    >>> chart_html("a < b")
-    '<p><b>a &lt; b</b></p><p>Run the notebook to see this chart.</p>'
-    """
-    return f"<p><b>{html.escape(printable(title, 200))}</b></p><p>Run the notebook to see this chart.</p>"
-
-
 def _longest_ops(trace: Trace) -> str:
     """Tabulate the op types with the most time in all."""
     events = trace.events

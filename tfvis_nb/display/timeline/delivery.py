@@ -35,7 +35,7 @@ class Delivery:
     ----------
     first
         What is drawn at first; a container as of `tfvis_nb.display.wire.drawn` or
-        `tfvis_nb.display.wire.entries`.
+        `tfvis_nb.display.large.entries`.
     rest
         How the front end gets what `first` lacks: ``""`` (nothing), ``"chunks"`` or ``"windows"``.
     """

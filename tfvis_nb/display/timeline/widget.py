@@ -18,21 +18,14 @@ from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.bundles import bundle, bundle_path
 from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.pages.page import (
-    MAX_BYTES,
-    bundle,
-    bundle_path,
-    file_stem,
-    html_page,
-    page_text,
-    write_text,
-)
+from tfvis_nb.display.pages.page import MAX_BYTES, file_stem, html_page, page_text, write_text
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.display.shaping.gap_compression import closer, shown_range
+from tfvis_nb.display.shaping.selection import checked_selection, selected_rows, selection_of
 from tfvis_nb.display.timeline.delivery import Delivery
-from tfvis_nb.display.timeline.gap_compression import closer, shown_range
-from tfvis_nb.display.timeline.selection import checked_selection, selected_rows, selection_of
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv

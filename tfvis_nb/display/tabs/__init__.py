@@ -1,6 +1,6 @@
 """What the tabs of a dashboard hold, as plain data: charts, tables with definitions, findings.
 
-The front end draws it without knowing what it is about; `tfvis_nb.display.dashboard.tabs.blocks` says
+The front end draws it without knowing what it is about; `tfvis_nb.display.tabs.blocks` says
 what there is to draw. Tabs are made one by one, as each takes some time.
 """
 
@@ -34,7 +34,7 @@ def tab_names(against: Trace | None = None) -> list[str]:
 
     Examples
     --------
-    >>> from tfvis_nb.display.dashboard.tabs import tab_names
+    >>> from tfvis_nb.display.tabs import tab_names
     >>> tab_names()[:2]
     ['Findings', 'Breakdown']
     """
@@ -56,7 +56,7 @@ def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]
     Returns
     -------
     dict
-        ``title`` (str) and ``blocks`` (a list of what `tfvis_nb.display.dashboard.tabs.blocks` makes); of
+        ``title`` (str) and ``blocks`` (a list of what `tfvis_nb.display.tabs.blocks` makes); of
         nothing but what JSON can hold, and no infinite or undefined numbers.
 
     Raises
@@ -67,14 +67,14 @@ def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.dashboard.tabs import tab
+    >>> from tfvis_nb.display.tabs import tab
     >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": ["MatMul"]})
     >>> [block["kind"] for block in tab(Trace(table), "Steps")["blocks"]]
     ['chart', 'table', 'table', 'table']
     """
     if name == COMPARISON and against is not None:
-        from tfvis_nb.display.dashboard.tabs import compare as comparison
+        from tfvis_nb.display.tabs import compare as comparison
 
         return {"title": name, "blocks": comparison.blocks(trace, against)}
-    module = importlib.import_module(f"tfvis_nb.display.dashboard.tabs.{TABS[name]}")
+    module = importlib.import_module(f"tfvis_nb.display.tabs.{TABS[name]}")
     return {"title": name, "blocks": module.blocks(trace)}

@@ -8,9 +8,9 @@ import pandas as pd
 
 from tfvis_nb.analysis.communication import bandwidth, slowest_transfers, transfer_matrix
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, chart, figures, step_key, table
-from tfvis_nb.display.dashboard.tabs.wording import device_label
-from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, step_key, table
+from tfvis_nb.display.tabs.wording import device_label
+from tfvis_nb.display.tabs.zoom_targets import Places
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

@@ -19,7 +19,7 @@ def activity_label(name: str) -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.display.dashboard.tabs.wording import activity_label
+    >>> from tfvis_nb.display.tabs.wording import activity_label
     >>> activity_label("h2d"), activity_label("idle_ns"), activity_label("kernel_gap")
     ('Copy H2D', 'Idle', 'Kernel gap')
     """
@@ -34,7 +34,7 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
     Examples
     --------
     >>> import pandas as pd
-    >>> from tfvis_nb.display.dashboard.tabs.wording import named
+    >>> from tfvis_nb.display.tabs.wording import named
     >>> named(pd.DataFrame({"task": ["/job:worker/task:1"], "device": ["/job:worker/task:1/device:GPU:0"]}))
            task            device
     0  worker 1  worker 1 · GPU:0
@@ -52,7 +52,7 @@ def device_label(name: object) -> str:
 
     Examples
     --------
-    >>> from tfvis_nb.display.dashboard.tabs.wording import device_label
+    >>> from tfvis_nb.display.tabs.wording import device_label
     >>> device_label("/job:ps/replica:0/task:0/device:CPU:0"), device_label(float("nan"))
     ('ps 0 · CPU:0', '')
     """
@@ -68,7 +68,7 @@ def placed(trace: Trace, events: np.ndarray) -> list[str]:
     --------
     >>> import numpy as np
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.dashboard.tabs.wording import placed
+    >>> from tfvis_nb.display.tabs.wording import placed
     >>> columns = {"start_ns": [0], "duration_ns": [1], "lane": ["ops"], "device": ["/device:CPU:0"]}
     >>> table = events.build({**columns, "kind": ["op"]})
     >>> placed(Trace(table), np.array([0]))

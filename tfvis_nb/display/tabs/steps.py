@@ -9,9 +9,9 @@ import numpy as np
 from tfvis_nb.analysis.communication import stragglers
 from tfvis_nb.analysis.steps import slow_steps
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, chart, figures, key, table
-from tfvis_nb.display.dashboard.tabs.wording import activity_label, named
-from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, table
+from tfvis_nb.display.tabs.wording import activity_label, named
+from tfvis_nb.display.tabs.zoom_targets import Places
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

@@ -11,9 +11,9 @@ from tfvis_nb.analysis.communication import efficiency
 from tfvis_nb.analysis.steps import breakdown, utilisation
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
-from tfvis_nb.display.dashboard.tabs.wording import activity_label, named
-from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
+from tfvis_nb.display.tabs.wording import activity_label, named
+from tfvis_nb.display.tabs.zoom_targets import Places
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

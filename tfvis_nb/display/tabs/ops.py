@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.analysis.steps import cpu_placement, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, chart, figures, key, table
-from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, key, table
+from tfvis_nb.display.tabs.zoom_targets import Places
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

@@ -9,8 +9,8 @@ import numpy as np
 
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.timeline.gap_compression import closer
-from tfvis_nb.display.timeline.subset import edges_in_steps, part_of
+from tfvis_nb.display.shaping.gap_compression import closer
+from tfvis_nb.display.shaping.subset import edges_in_steps, part_of
 
 _LONGEST_LABEL = 60
 
@@ -53,7 +53,7 @@ class Compared(NamedTuple):
         --------
         >>> import numpy as np
         >>> from tfvis_nb import Trace, events
-        >>> from tfvis_nb.display.comparison.side import compared
+        >>> from tfvis_nb.display.shaping.side import compared
         >>> columns = {"start_ns": [0, 9, 20], "duration_ns": [5] * 3, "kind": ["op"] * 3, "step": [0, 1, 1]}
         >>> compared(Trace(events.build(columns)), 1).places(np.array([0, 2]))
         array([-1,  1])
@@ -73,7 +73,7 @@ def highest_memory(sides: Iterable[Compared]) -> dict[str, int]:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.comparison.side import compared, highest_memory
+    >>> from tfvis_nb.display.shaping.side import compared, highest_memory
     >>> side = compared(Trace(events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"]})), None)
     >>> highest_memory([side, side])
     {}
@@ -108,7 +108,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.comparison.side import compared
+    >>> from tfvis_nb.display.shaping.side import compared
     >>> columns = {"start_ns": [0, 9, 12], "duration_ns": [5, 5, 2], "kind": ["op"] * 3, "step": [0, 1, -1]}
     >>> side = compared(Trace(events.build(columns), title="mlp", step_labels={1: "train 7"}), 1)
     >>> side.title, side.shown.events["start_ns"].tolist()

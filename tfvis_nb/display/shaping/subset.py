@@ -35,7 +35,7 @@ def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) ->
     --------
     >>> import numpy as np
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.timeline.subset import part_of
+    >>> from tfvis_nb.display.shaping.subset import part_of
     >>> columns = {"start_ns": [3, 5, 9], "duration_ns": [1] * 3, "name": list("abc"), "kind": ["op"] * 3}
     >>> trace = Trace(events.build(columns))
     >>> part_of(trace, np.array([1, 2])).events["name"].tolist()
@@ -81,7 +81,7 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
     >>> import numpy as np
     >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.timeline.subset import keep_memory, part_of
+    >>> from tfvis_nb.display.shaping.subset import keep_memory, part_of
     >>> table = events.build({"start_ns": [0, 9000], "duration_ns": [10, 10], "kind": ["op"] * 2})
     >>> records = [{"micros": 1, "bytes": 64}, {"micros": 12, "bytes": -64}]
     >>> nested = pa.table({"memory": [[{"allocator": "cpu", "records": records}], []]})
@@ -121,7 +121,7 @@ def keep_waits(trace: Trace, part: Trace, ids: np.ndarray) -> None:
     --------
     >>> import numpy as np
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.timeline.subset import keep_waits, part_of
+    >>> from tfvis_nb.display.shaping.subset import keep_waits, part_of
     >>> table = events.build({"start_ns": [0, 50], "duration_ns": [40, 40], "kind": ["op"] * 2})
     >>> trace = Trace(table)
     >>> part = part_of(trace, np.array([1]))
@@ -153,7 +153,7 @@ def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
     --------
     >>> import numpy as np
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.timeline.subset import edges_in_steps
+    >>> from tfvis_nb.display.shaping.subset import edges_in_steps
     >>> columns = {"start_ns": [0, 9, 20, 29], "duration_ns": [5] * 4, "step": [0, 0, 1, 1],
     ...            "name": ["a", "b"] * 2, "kind": ["op"] * 4, "detail": ["a = A()", "b = B(a)"] * 2}
     >>> edges_in_steps(Trace(events.build(columns)), np.array([1])).values.tolist()

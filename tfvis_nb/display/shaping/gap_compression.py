@@ -31,7 +31,7 @@ def closer(trace: Trace) -> Trace:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.timeline.gap_compression import closer
+    >>> from tfvis_nb.display.shaping.gap_compression import closer
     >>> year = 365 * 24 * 3600 * 10**9
     >>> trace = Trace(events.build({"start_ns": [5, year], "duration_ns": [10, 10], "kind": ["op"] * 2}))
     >>> shown = closer(trace)
@@ -71,7 +71,7 @@ def shown_range(trace: Trace, shown: Trace, selection: Any) -> Any:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.timeline.gap_compression import closer, shown_range
+    >>> from tfvis_nb.display.shaping.gap_compression import closer, shown_range
     >>> year = 365 * 24 * 3600 * 10**9
     >>> trace = Trace(events.build({"start_ns": [5, year], "duration_ns": [10, 10], "kind": ["op"] * 2}))
     >>> shown_range(trace, closer(trace), (year, year + 4))

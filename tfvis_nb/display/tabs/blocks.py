@@ -47,7 +47,7 @@ def key(name: str, label: str, unit: str = "text") -> Column:
 
     Examples
     --------
-    >>> from tfvis_nb.display.dashboard.tabs.blocks import key
+    >>> from tfvis_nb.display.tabs.blocks import key
     >>> key("op", "Op").definition
     'Type of the op.'
     """
@@ -60,7 +60,7 @@ def step_key(trace: Trace) -> list[Column]:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.dashboard.tabs.blocks import step_key
+    >>> from tfvis_nb.display.tabs.blocks import step_key
     >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 5], "kind": ["op"] * 2, "step": [0, 1]})
     >>> [column.label for column in step_key(Trace(table))]
     ['Step']
@@ -74,7 +74,7 @@ def figures(definitions: Mapping[str, str], *columns: tuple[str, str, str]) -> l
     Examples
     --------
     >>> from tfvis_nb.analysis.steps import utilisation
-    >>> from tfvis_nb.display.dashboard.tabs.blocks import figures
+    >>> from tfvis_nb.display.tabs.blocks import figures
     >>> figures(utilisation.FIGURES, ("utilisation", "Utilisation", "share"))[0].definition
     'busy_ns / step_ns, from 0 to 1.'
     """
@@ -105,7 +105,7 @@ def table(
     columns
         What is shown of them.
     zoom
-        For each row where it is in the timeline (see `tfvis_nb.display.dashboard.tabs.zoom_targets`);
+        For each row where it is in the timeline (see `tfvis_nb.display.tabs.zoom_targets`);
         nowhere where nothing is given.
     light
         The column with what the timeline can light: an op type, a node or a scope.
@@ -126,7 +126,7 @@ def table(
     Examples
     --------
     >>> import pandas as pd
-    >>> from tfvis_nb.display.dashboard.tabs.blocks import key, table
+    >>> from tfvis_nb.display.tabs.blocks import key, table
     >>> made = table("Ops", pd.DataFrame({"op": ["MatMul"]}), [key("op", "Op")])
     >>> made["rows"], made["zoom"], made["total"]
     ([['MatMul']], [None], 1)
@@ -159,7 +159,7 @@ def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.dashboard.tabs.blocks import chart
+    >>> from tfvis_nb.display.tabs.blocks import chart
     >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"]})
     >>> chart(Trace(table), "steps", "")["cannot_say"]
     'there is one step only'

@@ -10,9 +10,9 @@ from tfvis_nb.analysis.memory import curve as memory
 from tfvis_nb.analysis.memory import lifetimes as tensor_lifetimes
 from tfvis_nb.analysis.memory import usage
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
-from tfvis_nb.display.dashboard.tabs.wording import named
-from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
+from tfvis_nb.display.tabs.wording import named
+from tfvis_nb.display.tabs.zoom_targets import Places
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

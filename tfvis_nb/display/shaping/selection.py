@@ -46,7 +46,7 @@ def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection |
     --------
     >>> from tfvis_nb import events
     >>> from tfvis_nb.analysis.events.lane_order import order_lanes
-    >>> from tfvis_nb.display.timeline.selection import selected_rows
+    >>> from tfvis_nb.display.shaping.selection import selected_rows
     >>> table = events.build({"start_ns": [100, 200], "duration_ns": [20, 20]})
     >>> everywhere = {"start": 110, "end": 150, "lanes": None, "step": None}
     >>> selected_rows(table, order_lanes(table), everywhere).index.tolist()
@@ -109,7 +109,7 @@ def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
     Examples
     --------
     >>> from tfvis_nb import events
-    >>> from tfvis_nb.display.timeline.selection import selection_of
+    >>> from tfvis_nb.display.shaping.selection import selection_of
     >>> table = events.build({"start_ns": [100, 200], "duration_ns": [20, 20], "op": ["a", "b"]})
     >>> selection_of(table, table["op"] == "b")
     {'events': [1]}

@@ -11,12 +11,12 @@ from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import lane_label
-from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, figures, key, table
-from tfvis_nb.display.dashboard.tabs.wording import activity_label
-from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, table
+from tfvis_nb.display.tabs.wording import activity_label
+from tfvis_nb.display.tabs.zoom_targets import Places
 
 if TYPE_CHECKING:
-    from tfvis_nb.display.comparison.side import Compared
+    from tfvis_nb.display.shaping.side import Compared
 
 TABS = {"Activities": "", "Ops": "op", "Nodes": "name", "Scopes": "scope"}
 """Title of a tab to what is compared in it."""
@@ -25,7 +25,7 @@ _HEADS = {"op": "Op", "name": "Node", "scope": "Scope"}
 
 
 def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
-    """Compute what one tab holds, as of `tfvis_nb.display.dashboard.tabs.tab`.
+    """Compute what one tab holds, as of `tfvis_nb.display.tabs.tab`.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.comparison.side import compared
-    >>> from tfvis_nb.display.comparison.tabs import tab
+    >>> from tfvis_nb.display.shaping.side import compared
+    >>> from tfvis_nb.display.tabs.comparison import tab
     >>> columns = {"start_ns": [0, 9], "duration_ns": [5, 8], "kind": ["op"] * 2, "op": ["Add"] * 2}
     >>> trace = Trace(events.build({**columns, "step": [0, 1]}))
     >>> (block,) = tab(compared(trace, 0), compared(trace, 1), "Ops")["blocks"]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import lane_label, printable
-from tfvis_nb.display.comparison import tabs
-from tfvis_nb.display.comparison.side import compared
-from tfvis_nb.display.dashboard.tabs.blocks import MOST_ROWS, Column, figures, key, table
-from tfvis_nb.display.dashboard.tabs.wording import activity_label
-from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+from tfvis_nb.display.shaping.side import compared
+from tfvis_nb.display.tabs import comparison
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, table
+from tfvis_nb.display.tabs.wording import activity_label
+from tfvis_nb.display.tabs.zoom_targets import Places
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -22,7 +22,7 @@ _LONGEST = 24
 
 def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:
     """Return what differs as a whole, by activity and by op type; `against` is A, `trace` is B."""
-    whole = tabs.whole(compared(against, None), compared(trace, None), _called(trace, against))
+    whole = comparison.whole(compared(against, None), compared(trace, None), _called(trace, against))
     return [whole, _activities(trace, against), _ops(trace, against)]
 
 

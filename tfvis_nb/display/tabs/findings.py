@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tfvis_nb.analysis.findings.looked_for import looked_for
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import printable
-from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import Places
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

@@ -41,7 +41,7 @@ class Places:
         Examples
         --------
         >>> from tfvis_nb import Trace, events
-        >>> from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+        >>> from tfvis_nb.display.tabs.zoom_targets import Places
         >>> table = events.build({"start_ns": [1000, 2000], "duration_ns": [9, 800], "kind": ["op"] * 2})
         >>> Places(Trace(table)).of_events([1, -1])
         [{'start': -600, 'end': 3400, 'events': [1]}, None]
@@ -59,7 +59,7 @@ class Places:
         Examples
         --------
         >>> from tfvis_nb import Trace, events
-        >>> from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+        >>> from tfvis_nb.display.tabs.zoom_targets import Places
         >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 3], "kind": ["op"] * 2,
         ...                       "step": [0, 1]})
         >>> Places(Trace(table)).of_steps([1])
@@ -82,7 +82,7 @@ class Places:
         --------
         >>> import numpy as np
         >>> from tfvis_nb import Trace, events
-        >>> from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+        >>> from tfvis_nb.display.tabs.zoom_targets import Places
         >>> table = events.build({"start_ns": [1000], "duration_ns": [800], "kind": ["op"]})
         >>> Places(Trace(table)).of_ranges(np.array([1100]), np.array([0]), np.array([0]))
         [{'start': 100, 'end': 800, 'events': [0]}]
@@ -106,7 +106,7 @@ class Places:
         --------
         >>> import numpy as np, pandas as pd
         >>> from tfvis_nb import Trace, events
-        >>> from tfvis_nb.display.dashboard.tabs.zoom_targets import Places
+        >>> from tfvis_nb.display.tabs.zoom_targets import Places
         >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 3], "device": ["GPU:0", "CPU:0"],
         ...                       "lane": ["stream:1", "ops"], "kind": ["kernel", "op"]})
         >>> where = pd.Series([""]), pd.Series(["CPU:0"])
