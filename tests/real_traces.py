@@ -8,6 +8,9 @@ from pathlib import Path
 DATA = Path(__file__).parent / "data"
 SHARED = Path(__file__).parents[2] / "shared" / "traces"
 
+SAMPLES = sorted(path for path in DATA.iterdir() if path.is_file() and path.suffix != ".md")
+"""The small traces."""
+
 _SUFFIXES = (".pb", ".pb.xz", ".pbtxt", ".v0", ".v1", ".v2", ".v3")
 _ALWAYS = {
     "inception_step1.pb.xz",

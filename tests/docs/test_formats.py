@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import SAMPLES
 from tfvis_nb.events import KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
-SAMPLES = sorted(path for path in DATA.iterdir() if path.suffix != ".md")
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
