@@ -23,6 +23,7 @@ import tfvis_nb as tv
 from tests.protobuf_bytes import field
 from tests.reading.test_sources import one_op
 from tests.reading.test_tensorboard import record
+from tests.real_traces import DATA
 from tfvis_nb.session.compression import packed, unpacked
 
 GIB = 1 << 30
@@ -108,6 +109,36 @@ def test_a_table_of_one_number_again_and_again(tmp_path: Path) -> None:
     with pq.ParquetWriter(path, part.schema) as writer:
         for _ in range(64):
             writer.write_table(part)
+    assert "max_unpacked_bytes" in refused(path)
+
+
+def test_a_text_of_a_list_again_and_again(tmp_path: Path) -> None:
+    path = tmp_path / "steps.parquet"
+    tv.read_trace(DATA / "local_mlp_step1.pb").to_parquet(path)
+    table = pq.read_table(path)
+    rows = 1 << 11
+    memory = pa.array([[{"allocator": "x" * (1 << 16), "records": []}]]).take(np.zeros(rows, np.int64))
+    part = table.take(np.zeros(rows, np.int64))
+    number = part.column_names.index("nested.memory")
+    part = part.set_column(number, "nested.memory", memory).replace_schema_metadata(table.schema.metadata)
+    with pq.ParquetWriter(path, part.schema) as writer:
+        for _ in range(12):
+            writer.write_table(part)
+    assert path.stat().st_size < 1_000_000
+    assert "max_unpacked_bytes" in refused(path)
+
+
+def test_lists_of_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "steps.parquet"
+    tv.read_trace(DATA / "local_mlp_step1.pb").to_parquet(path)
+    table = pq.read_table(path)
+    nothing = pa.array([[None]], pa.list_(pa.int64())).flatten().take(np.zeros(1 << 23, np.int64))
+    lists = pa.ListArray.from_arrays(pa.array([0, len(nothing)], pa.int32()), nothing)
+    part = table.slice(0, 1).append_column("nested.odd", lists)
+    with pq.ParquetWriter(path, part.schema) as writer:
+        for _ in range(32):
+            writer.write_table(part)
+    assert path.stat().st_size < 1_000_000
     assert "max_unpacked_bytes" in refused(path)
 
 

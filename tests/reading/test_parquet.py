@@ -44,6 +44,14 @@ def test_round_trip(data: Path, tmp_path: Path, name: str) -> None:
     assert tv.read_trace(path, title="other").title == "other"
 
 
+def test_several_row_groups(data: Path, tmp_path: Path) -> None:
+    trace = tv.read_trace(data / "local_mlp_step1.pb")
+    path = trace.to_parquet(tmp_path / "trace.parquet")
+    pq.write_table(pq.read_table(path), path, row_group_size=7)
+    assert pq.ParquetFile(path).num_row_groups > 1
+    assert_equal(trace, tv.read_trace(path))
+
+
 def test_empty_table_and_unused_categories(tmp_path: Path) -> None:
     table = event_table.build({"start_ns": [1, 2], "duration_ns": [1, 1], "kind": ["op", "host"]})
     part = tv.Trace(table.iloc[:1])

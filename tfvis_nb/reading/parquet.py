@@ -93,9 +93,14 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
     try:
         file = pq.ParquetFile(io.BytesIO(data))
         allowance.take(_size(file.metadata), label)
+        schema = file.schema_arrow
         # As dictionaries: a long text that many rows have takes its size once.
-        file = pq.ParquetFile(io.BytesIO(data), read_dictionary=_texts(file.schema_arrow))
-        table = file.read()
+        file = pq.ParquetFile(io.BytesIO(data), read_dictionary=_texts(file.schema))
+        # One by one: pyarrow 26 reads texts within lists as dictionaries in single groups only.
+        groups = [
+            _plain(file.read_row_group(n), schema, label, allowance) for n in range(file.num_row_groups)
+        ]
+        table = pa.concat_tables(groups) if groups else file.read()
     except (pa.ArrowException, OSError) as error:
         # The last bytes of a Parquet file are the same as the first.
         whole = bytes(data[-len(_MAGIC) :]) == _MAGIC
@@ -132,8 +137,10 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
         raise TraceFormatError(f"{label}: a damaged table of Trace.to_parquet: {error!r}") from None
 
 
-def _texts(schema: pa.Schema) -> list[str]:
-    return [name for name, dtype in event_table.COLUMNS.items() if dtype == "str" and name in schema.names]
+def _texts(schema: Any) -> list[str]:
+    """Return the paths of all texts in the table, also of those within lists."""
+    leaves = [schema.column(number) for number in range(len(schema))]
+    return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
 
 
 def _notes(notes: Any) -> list[str]:
@@ -149,9 +156,13 @@ def _step(number: Any) -> int:
 
 
 def _size(metadata: Any) -> int:
-    """Return how many bytes a table takes in memory: runs of equal values take none in the file."""
-    groups = [int(metadata.row_group(number).total_byte_size) for number in range(metadata.num_row_groups)]
-    return sum(groups) + _WIDTH * int(metadata.num_rows) * int(metadata.num_columns)
+    """Return how many bytes a table takes in memory but for its texts: equal values take none in the file."""
+    size = 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        columns = [group.column(column) for column in range(group.num_columns)]
+        size += int(group.total_byte_size) + _WIDTH * sum(int(column.num_values) for column in columns)
+    return size
 
 
 def _unpacked(text: str, label: str, allowance: Allowance) -> bytes:
@@ -194,17 +205,32 @@ def _categorical(column: pa.Array, words: list[str]) -> Any:
 
 
 def _letters(column: pa.Array) -> int:
-    """Return how many bytes the texts of a column take one by one."""
+    """Return how many bytes the texts of a column take one by one, also of those within lists."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not hasattr(column, "indices"):
-        return int(column.nbytes)
-    return pc.sum(pc.binary_length(column.dictionary).cast("int64").take(column.indices)).as_py() or 0
+    if isinstance(column, pa.DictionaryArray):
+        lengths = pc.binary_length(column.dictionary).cast("int64")
+        return pc.sum(lengths.take(column.indices)).as_py() or 0
+    if isinstance(column, pa.ListArray):
+        return _letters(column.flatten())
+    if isinstance(column, pa.StructArray):
+        return sum(map(_letters, column.flatten()))
+    return int(column.nbytes)
+
+
+def _plain(table: pa.Table, schema: pa.Schema, label: str, allowance: Allowance) -> pa.Table:
+    """Return the rows of a group with texts in nested columns as they were written."""
+    for number, field in enumerate(schema):
+        if field.name.startswith(_NESTED) and (column := table[number]).type != field.type:
+            allowance.take(sum(map(_letters, column.chunks)), label)
+            table = table.set_column(number, field, column.cast(field.type))
+    return table
 
 
 def _nested(table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     names = [name for name in table.column_names if name.startswith(_NESTED)]
-    columns = [table[place] for place, name in enumerate(table.column_names) if name.startswith(_NESTED)]
+    columns = [table[index] for index, name in enumerate(table.column_names) if name.startswith(_NESTED)]
     return checked_nested(pa.table(columns, names=[name.removeprefix(_NESTED) for name in names]))
