@@ -16,11 +16,6 @@ _R = TypeVar("_R")
 def checked(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
     """Make an analysis refuse what is no trace, such as the path of one, or no event table.
 
-    Raises
-    ------
-    TypeError
-        When the analysis is called with something else.
-
     Examples
     --------
     >>> from tfvis_nb.analysis.steps.breakdown import breakdown

@@ -10,12 +10,6 @@ def after_cell(work: Callable[[], object]) -> None:
     """Call `work` when the present cell of a notebook has ended; at once outside of a notebook.
 
     What the cell shows is on its way to the browser by then.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.after_cell import after_cell
-    >>> after_cell(lambda: print("now"))
-    now
     """
     from IPython import get_ipython
 

@@ -13,13 +13,7 @@ def bundle_path(name: str) -> Path:
 
 
 def bundle(name: str) -> str:
-    """Read a bundle.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the front end was not built, with the command that builds it.
-    """
+    """Read a bundle; FileNotFoundError names the command that builds it."""
     path = bundle_path(name)
     if not path.is_file():
         raise FileNotFoundError(

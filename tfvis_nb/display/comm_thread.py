@@ -6,18 +6,7 @@ from typing import Any
 
 
 def answer_on_own_thread(comm: Any) -> None:
-    """Let messages come where the front end sends them: in Jupyter Lab, not to the thread of the cells.
-
-    Parameters
-    ----------
-    comm
-        That of a widget; None where there is no kernel.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.comm_thread import answer_on_own_thread
-    >>> answer_on_own_thread(None)
-    """
+    """Let messages come where the front end sends them: in Jupyter Lab, not to the thread of the cells."""
     # ipykernel 7.4 takes a message for the answer to the last one sent, and gives it to the thread which sent
     # that: made in a cell, a widget would be told of every click at the end of the cell that runs.
     if hasattr(comm, "_reply_subshell_for"):

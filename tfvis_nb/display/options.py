@@ -17,34 +17,9 @@ DEFAULTS: dict[str, Any] = {"height": 560, "group_by": "device", "color_by": "ki
 
 
 def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in what is left out and refuse what is not an option.
+    """Return every option of `DEFAULTS`, with those given instead.
 
-    Parameters
-    ----------
-    options
-        Some of `DEFAULTS`, with other values.
-
-    Returns
-    -------
-    dict
-        Every option.
-
-    Raises
-    ------
-    TypeError
-        If an option is unknown, naming those it may have been meant for.
-    ValueError
-        If a value is not one the option can have, naming those it can.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.options import checked_options
-    >>> checked_options({"height": 300})["group_by"]
-    'device'
-    >>> checked_options({"colour_by": "op"})
-    Traceback (most recent call last):
-        ...
-    TypeError: unknown option 'colour_by'; did you mean 'color_by'? The options are height, group_by, ...
+    TypeError names similar options if one is unknown, ValueError the values it can have.
     """
     refuse_unknown(options, DEFAULTS)
     return {name: checked(name, options.get(name, default)) for name, default in DEFAULTS.items()}

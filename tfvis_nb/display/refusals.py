@@ -13,15 +13,7 @@ _log = logging.getLogger("tfvis_nb")
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a mistake of the program's
-    """A request that is not met.
-
-    Parameters
-    ----------
-    status
-        As HTTP has it, from 400 up.
-    sentence
-        The reason, for the user.
-    """
+    """A request that is rejected: `status` as in HTTP, from 400 up, and a `sentence` for the user."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -30,21 +22,10 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a mistake of the progra
 
 
 def refusal_of(error: BaseException, request: str) -> Refusal:
-    """Return the refusal for what an answer raised; what nobody expects goes to the log, too.
+    """Return the refusal for what an answer raised; unexpected errors go to the log as well.
 
-    Parameters
-    ----------
-    error
-        Anything: Rust's panics and ``sys.exit`` are no Exceptions, and the user waits all the same.
-    request
-        A name of the request for the log.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.refusals import refusal_of
-    >>> refused = refusal_of(ValueError("n is 0; it is a whole number"), "command")
-    >>> refused.status, refused.sentence
-    (400, 'n is 0; it is a whole number')
+    `error` may be anything: Rust's panics and ``sys.exit`` are no Exceptions, and the user waits all the
+    same.
     """
     if isinstance(error, Refusal):
         return error
@@ -63,30 +44,10 @@ def refusal_of(error: BaseException, request: str) -> Refusal:
 
 
 def answer_message(widget: Any, content: dict[str, Any], answer: Callable[[], object]) -> None:
-    """Answer a message of the front end; where that fails, with the reason.
+    """Answer a message of the front end; if that fails, with the reason.
 
-    Parameters
-    ----------
-    widget
-        That was asked.
-    content
-        The message; views of one widget hear each other's answers, and know theirs by its ``id``.
-    answer
-        Sends the answer.
-
-    Raises
-    ------
-    KeyboardInterrupt, SystemExit
-        After the reason was sent, if that is what `answer` raised.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.refusals import answer_message
-    >>> class Asked:
-    ...     def send(self, content): print(content)
-    >>> def answer(): raise ValueError("there is no trace 7")
-    >>> answer_message(Asked(), {"kind": "open", "id": "1"}, answer)
-    {'kind': 'open', 'id': '1', 'error': 'there is no trace 7'}
+    Views of one widget hear each other's answers, and know theirs by the ``id`` in `content`.
+    KeyboardInterrupt and SystemExit are raised again after the reason was sent.
     """
     try:
         answer()

@@ -35,43 +35,21 @@ _ROUND = re.compile(r"(?P<exchange>.+:\d+):\d+:\d+")
 
 
 def met(trace: Trace) -> pd.DataFrame:
-    """Return when each task came to where it met others.
+    """Return when each task reached each point where it met other tasks; at least two tasks per barrier.
 
-    * ``collective``: executions of one collective op on several tasks; a task comes when its execution
+    * ``collective``: executions of one collective op on several tasks; a task arrives when its execution
       starts (see `tfvis_nb.analysis.communication.collective_arrivals.arrivals`).
     * ``exchange``: a round of ``RecvBuf``, by which the CPU's collectives pass pieces around a ring; a task
-      comes when the piece it sends begins to move. The k-th piece of each task in one pass is round k.
-    * ``inputs``: an op that needs tensors of several tasks of one job, as a parameter server that adds up
-      gradients; a task comes when the last of its tensors for the op has been received.
-    * ``end``: the end of a step for the tasks of one job; a task comes when its last event ends.
+      arrives when the piece it sends begins to move. The k-th piece of each task in one pass is round k.
+      The keys are those of ``RingAlgBufKey`` in TensorFlow's ``ring_alg.cc``: what is executed, pass,
+      section, rank of the source.
+    * ``inputs``: an op that needs tensors of several tasks of one job, such as a parameter server that adds
+      up gradients; a task arrives when the last of its tensors for the op has been received.
+    * ``end``: the end of a step for the tasks of one job; a task arrives when its last event ends.
 
-    Parameters
-    ----------
-    trace
-        Any trace.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per barrier and task: ``step`` (int64), ``barrier`` (int64, from 0, the same for all that
-        met there), ``kind`` (category of `BARRIERS`), ``name`` and ``op`` (str, of the collective, or of the
-        op that waits; of the job at the end), ``task`` (category), ``event`` (int64, the one by which the
-        task came) and ``arrived_ns`` (int64, epoch ns). Ordered by step, first arrival, and within a barrier
-        by arrival. At least two tasks are at each barrier.
-
-    Notes
-    -----
-    Keys of ``RecvBuf`` are those of ``RingAlgBufKey`` in TensorFlow's ``ring_alg.cc``: what is executed,
-    pass, section, rank of the source.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.communication.barriers import met
-    >>> columns = {"start_ns": [0, 20], "duration_ns": [50, 40], "kind": ["op"] * 2,
-    ...            "task": ["/job:worker/task:0", "/job:worker/task:1"]}
-    >>> met(Trace(events.build(columns)))[["kind", "name", "task", "arrived_ns"]].values.tolist()
-    [['end', 'worker', '/job:worker/task:0', 50], ['end', 'worker', '/job:worker/task:1', 60]]
+    One row per barrier and task, ordered by step, first arrival, barrier and arrival: ``step``, ``barrier``
+    (numbered from 0), ``kind`` (of `BARRIERS`), ``name`` and ``op`` (of the collective or the waiting op; the
+    job at the end), ``task``, ``event`` (the one by which the task arrives) and ``arrived_ns`` (epoch ns).
     """
     tasks = pd.CategoricalDtype(_tasks(trace))
     parts = []
@@ -102,17 +80,6 @@ def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     """Tell for each row of `met` whether its barrier's last task is that by all that is known of the clocks.
 
     Tensors are received by the clock of the op that needs them, and so `inputs` are always certain.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.communication.barriers import certain, met
-    >>> columns = {"start_ns": [0, 20], "duration_ns": [50, 40], "kind": ["op"] * 2,
-    ...            "task": ["/job:worker/task:0", "/job:worker/task:1"]}
-    >>> bounds = {"/job:worker/task:0": (0, 0), "/job:worker/task:1": (-9, 9)}
-    >>> trace = Trace(events.build(columns), clock_bounds=bounds)
-    >>> certain(trace, met(trace)).tolist()
-    [True, True]
     """
     words = [str(task) for task in table["task"].cat.categories]
     bounds = np.array([trace.clock_bounds.get(task, UNKNOWN) for task in words] or [UNKNOWN])

@@ -25,21 +25,7 @@ FIGURES: dict[str, str] = {
 
 @checked
 def communicates(events: pd.DataFrame) -> np.ndarray:
-    """Tell which events communicate: tensors received from other tasks, and collectives.
-
-    Returns
-    -------
-    numpy.ndarray
-        bool, one entry per event.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.communication.communication import communicates
-    >>> kinds = ["op", "transfer", "collective", "memcpy"]
-    >>> communicates(events.build({"start_ns": range(4), "duration_ns": [1] * 4, "kind": kinds})).tolist()
-    [False, True, True, False]
-    """
+    """Tell which events communicate: tensors received from other tasks, and collectives."""
     mask: np.ndarray = events["kind"].isin(["transfer", "collective"]).to_numpy()
     return mask
 
@@ -50,20 +36,6 @@ def computes(events: pd.DataFrame) -> np.ndarray:
 
     The latter are ``_Recv``, functions and loops as a whole, and those that get the next input. Copies
     between host and device are neither computing nor communication.
-
-    Returns
-    -------
-    numpy.ndarray
-        bool, one entry per event.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.communication.communication import computes
-    >>> ops = ["MatMul", "_Recv", "While", "AddV2"]
-    >>> columns = {"start_ns": range(4), "duration_ns": [1] * 4, "kind": ["op"] * 4, "op": ops}
-    >>> computes(events.build(columns)).tolist()
-    [True, False, False, True]
     """
     op = events["op"].cat
     waiting = np.array([WAITING.match(str(name)) is not None for name in op.categories] + [False])

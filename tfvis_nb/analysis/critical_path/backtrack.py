@@ -23,49 +23,25 @@ _OF_KIND = {"launch": "launch_latency", "stream": "kernel_gap", "order": "unknow
 
 
 class Pieces(NamedTuple):
-    """What walks went through: stretches of time, walk by walk, each going back in time without gaps.
+    """What walks went through: stretches of time, walk by walk, each going back in time without gaps."""
 
-    Attributes
-    ----------
-    walk
-        The number of the walk (int64).
-    start, end
-        From when to when (int64 ns).
-    event
-        What ran, or what waited to begin (int64 event ids).
-    wait
-        Place in `WAITS` while the event waited to begin, -1 while it ran (int64).
-    kind
-        Place in `KINDS` of the release by which the walk went on from the event to what it had waited
-        for, or for what ran, by which it came to the event; -1 for none (int64).
-    """
-
-    walk: np.ndarray
+    walk: np.ndarray  # The number of the walk
+    # start, end: From when to when (ns)
     start: np.ndarray
     end: np.ndarray
-    event: np.ndarray
-    wait: np.ndarray
+    event: np.ndarray  # What ran, or what waited to begin
+    wait: np.ndarray  # Place in `WAITS` while the event waited to begin, -1 while it ran
+    # Place in `KINDS` of the release by which the walk went on from the event to what it had waited
+    # for, or for what ran, by which it came to the event; -1 for none
     kind: np.ndarray
 
 
 class Walks:
-    """What walks through a trace go along.
+    """Walks back through the releases of a trace.
 
-    Parameters
-    ----------
-    trace
-        Any trace.
-
-    Attributes
-    ----------
-    times
-        When its events ran.
-    releases
-        What they waited for, ordered by when they went on.
-    activity
-        What each event and those that it lies within on its thread are to the step: the highest place
-        in `tfvis_nb.analysis.events.activity.ACTIVITIES` (int64).
-        What only wraps others on a thread is runtime.
+    Attributes: `times` of the events; `releases`, ordered by when they went on; `activity`, of each event the
+    highest index in `tfvis_nb.analysis.events.activity.ACTIVITIES` of itself and those that it lies within on
+    its thread. What only wraps others on a thread is runtime.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -79,21 +55,10 @@ class Walks:
         self._before = self._latest(self.releases.source, self.releases.left, count)
 
     def back(self, event: np.ndarray, until: np.ndarray, since: np.ndarray) -> Pieces:
-        """Walk back from moments of events.
+        """Walk back from `until`, a moment of `event` not before its start, to `since` (epoch ns).
 
-        Always to the release that came last: that decided when the event could go on.
-
-        Parameters
-        ----------
-        event, until
-            Where each walk begins: an event, and a time that is not before its start (int64).
-        since
-            The time at which it ends (int64 ns), at most `until`.
-
-        Returns
-        -------
-        Pieces
-            Those of a walk cover the time from `since` to `until`, in integers.
+        Always on to the release that came last: that one decided when the event could go on. The pieces of a
+        walk cover the time from `since` to `until` exactly.
         """
         begun = self._latest(event, until, np.full(len(event), len(self._order)))
         walk, at = self._chains(begun, since)

@@ -165,22 +165,7 @@ def path_lengths(trace: Trace) -> pd.DataFrame:
 
 @checked
 def path_events(trace: Trace) -> np.ndarray:
-    """Tell which events ran on the critical path of a step (bool, one entry per event).
-
-    Parameters
-    ----------
-    trace
-        Any trace.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.critical_path.critical_path import path_events
-    >>> table = events.build({"start_ns": [0, 0], "duration_ns": [50, 20], "kind": ["op"] * 2,
-    ...                       "lane": ["ops"] * 2})
-    >>> path_events(Trace(table)).tolist()
-    [True, False]
-    """
+    """Tell which events ran on the critical path of a step (bool, one entry per event)."""
     mask = np.zeros(len(trace.events), bool)
     path = trace.critical_path
     if not path.empty:

@@ -47,11 +47,6 @@ def releases(trace: Trace, times: Times) -> Releases:
     * ``channel``: the tensor received before it from the same task.
     * ``collective``: the rank that came last.
     * ``order``: where nothing of the above is known, what ended last before it on its task. That is a guess.
-
-    Parameters
-    ----------
-    trace, times
-        Any trace, and its times.
     """
     edges = trace.edges
     source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))

@@ -42,27 +42,14 @@ _EXECUTOR = ("ops", "collective")
 
 
 class Releases(NamedTuple):
-    """Releases: what something waited for, and until when.
+    """Releases: what something waited for, and until when."""
 
-    Attributes
-    ----------
-    source
-        What the target had to wait for (int64 event ids).
-    left
-        When the source had come so far (int64 ns), not before its start and not after its end.
-    target
-        What went on then (int64 event ids).
-    reached
-        When it did (int64 ns): its start, or a later moment up to which it waited. Never before ``left``.
-    kind
-        Place in `KINDS` (int64).
-    """
-
-    source: np.ndarray
-    left: np.ndarray
-    target: np.ndarray
+    source: np.ndarray  # What the target had to wait for
+    left: np.ndarray  # When the source had come so far (ns), not before its start and not after its end
+    target: np.ndarray  # What went on then
+    # When it did (ns): its start, or a later moment up to which it waited. Never before ``left``
     reached: np.ndarray
-    kind: np.ndarray
+    kind: np.ndarray  # Place in `KINDS`
 
     def take(self, which: np.ndarray) -> Releases:
         """Return some of them, by place or mask."""
@@ -75,39 +62,19 @@ def joined(parts: Iterable[Releases]) -> Releases:
 
 
 class Times:
-    """The times of a trace's events as numbers, and where each ran.
+    """The times of a trace's events as arrays with one entry per event, and where each ran.
 
-    Parameters
-    ----------
-    trace
-        Any trace.
-
-    Attributes
-    ----------
-    events
-        The event table.
-    start, end
-        Of each event (int64 ns).
-    done
-        When the kernel of an op returned, else its end.
-    ready
-        When the event was ready or launched, never after its start; its start where that is not known.
-    known_ready
-        Whether it is known (bool).
-    step, task, place
-        Numbers of the step, the task and the device (int64).
-    counts
-        Which events may be on a path (bool). Left out are rows that repeat others: what a thread has of an
-        executor's ops, Horovod's phases of a collective, lines that summarise others.
-    executor, device, received, thread
-        Which are rows of an executor, ran on an accelerator, are tensors received, or lie within each
-        other on a thread (bool).
-    parent
-        The event that each lies within on its thread, or -1 (int64).
-    lane
-        The number of the thread of each event on one (int64), -1 of others.
-    by_thread
-        The events on threads, thread by thread (int64 ids).
+    * ``start``, ``end`` (ns); ``done``: when the kernel of an op returned, else its end.
+    * ``ready``: when the event was ready or launched, never after its start; its start where ``known_ready``
+      is False.
+    * ``step``, ``task``, ``place``: numbers of the step, the task and the device.
+    * ``counts``: may be on a path. Left out are rows that repeat others: what a thread has of an executor's
+      ops, Horovod's phases of a collective, lines that summarise others.
+    * ``executor``, ``device``, ``received``, ``thread``: rows of an executor, events on an accelerator,
+      tensors received, events that lie within each other on a thread.
+    * ``parent``: the event that each lies within on its thread, or -1.
+    * ``lane``: the number of the thread of each event on one, -1 of others.
+    * ``by_thread``: the ids of events on threads, thread by thread.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -177,13 +144,9 @@ class Times:
         return found if sound.all() else found.take(np.flatnonzero(sound))
 
     def innermost(self, event: np.ndarray, time: np.ndarray) -> np.ndarray:
-        """Return what the thread of each event was running right before a time (int64 event ids).
+        """Return what the thread of each event ran right before `time`.
 
-        Parameters
-        ----------
-        event, time
-            Events, and a time later than their start and not later than their end. An event that is on
-            no thread stays itself.
+        `time` lies in ``(start, end]`` of the event. An event that is on no thread stays itself.
         """
         found = event.copy()
         asked = np.flatnonzero(self.thread[event])

@@ -32,11 +32,6 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
 
     Copies have lanes of their own whatever stream they ran on; the name that the source has for a
     lane tells the stream. Where it does not, a lane is taken for a stream.
-
-    Parameters
-    ----------
-    trace, times
-        Any trace, and its times.
     """
     rows = np.flatnonzero(times.device & ~times.thread)
     found = np.full(len(times.start), -1, np.int64)
@@ -52,15 +47,7 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
 
 
 def stream_order(times: Times, stream: np.ndarray) -> Releases:
-    """Return which kernel or copy follows which on its stream.
-
-    Parameters
-    ----------
-    times
-        Of the trace.
-    stream
-        What `streams` returns.
-    """
+    """Return which kernel or copy follows which on its stream."""
     rows = np.flatnonzero(stream >= 0)
     rows = rows[np.argsort(stream[rows], kind="stable")]
     follows = np.flatnonzero(stream[rows[1:]] == stream[rows[:-1]])
@@ -72,13 +59,6 @@ def launches(times: Times, launch: Pairs) -> list[Releases]:
 
     A kernel is released when the call that launched it began. What launches a copy to the host that
     ends before it does has waited for it.
-
-    Parameters
-    ----------
-    times
-        Of the trace.
-    launch
-        The launches.
     """
     source, target = launch
     left = np.clip(times.ready[target], times.start[source], times.end[source])
@@ -97,11 +77,6 @@ def awaited(times: Times) -> list[Releases]:
 
     That is: calls that return when the device has nothing left to do, and the thread that watches over
     copies and reports their end.
-
-    Parameters
-    ----------
-    times
-        Of the trace.
     """
     events = times.events
     ran = np.flatnonzero(times.device)
@@ -127,17 +102,6 @@ def device_data(times: Times, stream: np.ndarray, launch: Pairs, fed: Pairs) -> 
     What an op feeds another with is made by the last of its kernels, and used by the first of the
     other's. On one stream its order says the same. A tensor that another task receives is there when the
     kernels that make it, and its copy to the host, have ended.
-
-    Parameters
-    ----------
-    times
-        Of the trace.
-    stream
-        What `streams` returns.
-    launch
-        The launches.
-    fed
-        What fed what: data and transfers.
     """
     by, work = (ids[times.device[launch[1]]] for ids in launch)
     last = np.arange(len(times.start))

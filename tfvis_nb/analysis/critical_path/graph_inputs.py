@@ -28,18 +28,13 @@ class _Inputs(NamedTuple):
 
 
 def graph_inputs(trace: Trace, times: Times) -> list[Releases]:
-    """Return what each op used, and what it had to come after, by the partition graphs.
+    """Return the inputs and control inputs of each op by the partition graphs.
 
     A label is written from a node as it was when its kernel was made. Passes over the graph later add
     control inputs, fold constants and rename what enters loops: of 79 recorded steps the labels of 48 lack
     inputs, 384 of 23 734. Nodes that send and receive have no rows; what came through them
-    is found by name (`tfvis_nb.analysis.dataflow.label_inputs.inputs`).
-
-    Parameters
-    ----------
-    trace, times
-        Any trace, and its times. Nothing is found where no graphs were recorded; damaged ones are left
-        out with a note of the trace.
+    is found by name (`tfvis_nb.analysis.dataflow.label_inputs.inputs`). Damaged graphs are left out, with a
+    note of the trace.
     """
     import pyarrow as pa
 

@@ -16,14 +16,7 @@ if TYPE_CHECKING:
 
 
 def last_arrivals(trace: Trace, times: Times) -> Releases:
-    """Return whom the ranks of each collective waited for: the one that came last.
-
-    Parameters
-    ----------
-    trace, times
-        Any trace, and its times;
-        `tfvis_nb.analysis.communication.collective_arrivals.arrivals` says how long each waited.
-    """
+    """Return whom the ranks of each collective waited for: the one that came last."""
     arrived = trace.arrivals
     event, group = (arrived[name].to_numpy(np.int64) for name in ("event", "collective"))
     # Within a collective, rows are ordered by arrival.
@@ -38,13 +31,6 @@ def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Rele
 
     What receives a tensor for a device copies it there before the tensor counts as received. No op
     launches such a copy. So it belongs to the tensor that was on its way and came next.
-
-    Parameters
-    ----------
-    trace, times
-        Any trace, and its times.
-    launched
-        What ops launched (int64 event ids).
     """
     tensor, moving = _received(trace)
     own = times.device & is_kind(times.events, "memcpy")
@@ -69,14 +55,7 @@ def _received(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
 
 
 def channels(trace: Trace, times: Times) -> Releases:
-    """Return which tensor a received one waited for: the one before it from the same task to the same task.
-
-    Parameters
-    ----------
-    trace, times
-        Any trace, and its times; `tfvis_nb.analysis.communication.transfers.transfers` says how long each
-        waited.
-    """
+    """Return which tensor a received one waited for: the one before it between the same two tasks."""
     moved = trace.transfers
     moved = moved[(moved["kind"] == "transfer").to_numpy()]
     row = moved["event"].to_numpy(np.int64)

@@ -71,29 +71,7 @@ def slack(trace: Trace) -> pd.DataFrame:
 
 
 def latest_ends(table: Releases, start: np.ndarray, end: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    """Return when each event has to end at the latest so that none ends after its limit.
-
-    Parameters
-    ----------
-    table
-        What events waited for, ordered by when they went on.
-    start, end, limit
-        Of each event (int64 ns).
-
-    Returns
-    -------
-    numpy.ndarray
-        int64 ns, one entry per event.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.analysis.critical_path.dependency_table import Releases
-    >>> from tfvis_nb.analysis.critical_path.slack import latest_ends
-    >>> table = Releases(*(np.array(column) for column in ([0, 1], [3, 5], [2, 2], [6, 6], [0, 0])))
-    >>> latest_ends(table, np.array([0, 0, 6]), np.array([3, 5, 9]), np.array([9, 9, 9])).tolist()
-    [5, 5, 9]
-    """
+    """Return when each event has to end at the latest (ns) so that none ends after its `limit`."""
     spare = _last_of_moment(table) - table.left
     count = len(spare)
     # Back in time every release is met twice: where it is reached, and then where it was left.

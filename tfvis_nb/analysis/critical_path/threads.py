@@ -23,11 +23,6 @@ def thread_order(times: Times) -> list[Releases]:
 
     What lies within another event begins when that one calls it, and lets it go on at its end.
     Otherwise an event begins after the one before it on its thread.
-
-    Parameters
-    ----------
-    times
-        Of the trace.
     """
     inner = np.flatnonzero(times.thread & (times.parent >= 0))
     took = inner[times.end[inner] > times.start[inner]]
@@ -48,11 +43,6 @@ def executor_turns(times: Times) -> Releases:
     it on its thread, or the last of its inputs, was done: both are stamped one right after the other
     (``Process`` and ``NodeDone`` in TensorFlow's ``executor.cc``). In real traces they are 20 to 350
     ns apart, and of 28 155 ops of one thread only 3 were ready at the end of the same one as another.
-
-    Parameters
-    ----------
-    times
-        Of the trace.
     """
     rows = np.flatnonzero(times.executor & times.known_ready)
     width = [int(numbers.max(initial=0)) + 2 for numbers in (times.task, times.place)]
@@ -70,15 +60,6 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
     A thread takes up an op when another has done what that op needs: so what begins later in a call goes on
     from what of the same call ended last before it, or is still running. The caller, where it does
     nothing else, goes on when the last of it has ended.
-
-    Parameters
-    ----------
-    times
-        Of the trace.
-    source, target
-        The links: what handed something over, and what took it up (int64 event ids).
-    activity
-        Of each event; see `tfvis_nb.analysis.events.activity.activity`.
     """
     if not len(source):
         return []

@@ -24,37 +24,15 @@ _TRANSFERRED = r"^(?:edge_\d+_)?(?P<node>.+)$"
 
 
 def dataflow(trace: Trace) -> pd.DataFrame:
-    """Return the edges between events of a trace.
+    """Return the unique edges between events of a trace, ordered by target: ``source``, ``target``, ``kind``.
 
-    Parameters
-    ----------
-    trace
-        Any trace; edges need executor rows with their labels.
+    * ``data``, ``control``: from the op that made an input to the op that used it.
+    * ``transfer``: from such an op to a tensor received or copied, and from there to the ops that used it.
+    * ``launch``: from an op to the kernels and copies it launched, and from a collective to its phases in a
+      Horovod timeline; of other ranks' ops, ``control`` to what waited for them.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``source`` and ``target`` (int64 event ids) and ``kind``, a category of `KINDS`: ``data`` and
-        ``control`` from the op that made an input to the op that used it; ``transfer`` from such an op
-        to a tensor received or copied, and from there to the ops that used it; ``launch`` from an op to
-        the kernels and copies it launched, and from a collective to the phases that a Horovod timeline has
-        of it; of other ranks' ops, ``control`` to what waited for them. Unique, ordered by target, without
-        edges of an event to itself.
-
-    Notes
-    -----
-    Edges are found by name within a step. When a name ran several times, in a loop, the latest
-    execution that ended before its consumer started is taken.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> table = events.build({
-    ...     "start_ns": [0, 10], "duration_ns": [5, 5], "kind": ["op", "op"], "name": ["a", "b"],
-    ...     "detail": ["a = Const()", "b = Neg(a)"],
-    ... })
-    >>> Trace(table).edges.values.tolist()
-    [[0, 1, 'data']]
+    Edges are found by name within a step, from the labels of an executor's rows. When a name ran several
+    times, in a loop, the latest execution that ended before its consumer started is taken.
     """
     found = _Finder(trace.events).edges()
     recorded = recorded_links(trace)

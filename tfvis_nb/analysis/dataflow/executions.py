@@ -6,18 +6,9 @@ import numpy as np
 
 
 class Executions:
-    """Executions of nodes, to be looked up by key and time.
+    """Executions of nodes, to be looked up by key, such as a node of one step on one device, and time.
 
-    Parameters
-    ----------
-    key
-        What is looked up, such as a node of one step on one device: int64, one for each execution.
-    time
-        When each execution was ready to be used (int64 ns).
-    start
-        When each execution began (int64 ns).
-    event
-        The event id of each execution.
+    `time` is when each execution was ready to be used, `start` when it began (ns).
     """
 
     def __init__(self, key: np.ndarray, time: np.ndarray, start: np.ndarray, event: np.ndarray) -> None:
@@ -28,16 +19,7 @@ class Executions:
         self._distinct, self._first, self._counts = np.unique(key, return_index=True, return_counts=True)
 
     def latest(self, key: np.ndarray, time: np.ndarray) -> np.ndarray:
-        """Return the event of the last execution of each `key` that was ready at `time`, -1 if there is none.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from tfvis_nb.analysis.dataflow.executions import Executions
-        >>> loop = Executions(*(np.array(values) for values in ([7, 7], [10, 20], [0, 10], [3, 4])))
-        >>> loop.latest(np.array([7, 7, 8]), np.array([15, 25, 25])).tolist()
-        [3, 4, -1]
-        """
+        """Return the event of the last execution of each `key` that was ready at `time`, else -1."""
         known = len(self._key)
         keys = np.concatenate([self._key, key])
         asked = np.arange(len(keys)) >= known
@@ -68,20 +50,7 @@ class Executions:
     def paired(self, key: np.ndarray, group: np.ndarray, start: np.ndarray) -> np.ndarray:
         """Return the k-th execution of `key` for the k-th member of a group, -1 unless as many of both exist.
 
-        Parameters
-        ----------
-        key
-            What to look up: one for each member, the same throughout a group.
-        group, start
-            The group of each member, and when it began: that is the order of the members.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from tfvis_nb.analysis.dataflow.executions import Executions
-        >>> loop = Executions(*(np.array(values) for values in ([7, 7], [10, 20], [0, 10], [3, 4])))
-        >>> loop.paired(np.array([7, 7]), np.array([0, 0]), np.array([90, 80])).tolist()
-        [4, 3]
+        All members of a group look up one key; `start` orders them.
         """
         if not len(self._key) or not len(key):
             return np.full(len(key), -1)

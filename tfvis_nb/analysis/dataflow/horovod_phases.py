@@ -14,35 +14,12 @@ LAUNCHED, AWAITED = 0, 1
 
 
 def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the edges to the phases of a Horovod timeline: from negotiating to communicating, and from ops.
+    """Return source, target and kind of the edges to the phases of a Horovod timeline.
 
+    The kind is `LAUNCHED` or `AWAITED`.
     An op and the phases of its tensor have the same name and step. The op of the rank that wrote the
-    timeline leads to each phase during which it was running; ops of other ranks lead to the
-    negotiation, or where there is none to the communication: it waited for them.
-
-    Parameters
-    ----------
-    events
-        An ordered event table (see `tfvis_nb.events`).
-
-    Returns
-    -------
-    tuple
-        Source and target (int64 event ids), and for each edge `LAUNCHED` or `AWAITED` (int64).
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.dataflow.horovod_phases import phase_edges
-    >>> from tfvis_nb.core.devices import horovod_device
-    >>> task = "/job:worker/replica:0/task:0"
-    >>> table = events.build({
-    ...     "start_ns": [0, 10], "duration_ns": [100, 80], "kind": ["collective", "sync"],
-    ...     "lane": ["collective", "negotiate"], "name": ["loss"] * 2, "task": [task] * 2,
-    ...     "device": [f"{task}/device:CPU:0", horovod_device(task)],
-    ... })
-    >>> [column.tolist() for column in phase_edges(table)]
-    [[0], [1], [0]]
+    timeline leads to each phase during which it was running. Ops of other ranks lead to the
+    negotiation, or without one to the communication: it waited for them.
     """
     none = np.zeros(0, np.int64)
     is_phase = containing(events["device"], HOROVOD)

@@ -17,42 +17,20 @@ PARTITIONED = r"^(?P<node>.+?)(?:/_\d+|_S\d+)$"
 
 @dataclass
 class Inputs:
-    """Every input of some rows, row after row.
+    """Every input of some rows, row after row."""
 
-    Attributes
-    ----------
-    row
-        The position of the row that lists the input (int64).
-    node, origin
-        Number of the node it names, and of the node that stands behind a partition's transfer
-        node (``c`` for ``c/_5``); -1 where there is none of that name (int64).
-    control
-        Whether it is a control input.
-    """
-
-    row: np.ndarray
+    row: np.ndarray  # The position of the row that lists the input
+    # node, origin: Number of the node it names, and of the node that stands behind a partition's
+    # transfer node (``c`` for ``c/_5``); -1 where there is none of that name
     node: np.ndarray
     origin: np.ndarray
-    control: np.ndarray
+    control: np.ndarray  # Whether it is a control input
 
 
 def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
-    """Read the inputs from executor labels ``name = Op(input, input:1, ^control)``.
+    """Read the inputs from executor labels ``name = Op(input, input:1, ^control)``; others have none.
 
-    Parameters
-    ----------
-    labels
-        Labels; those of another form have no inputs.
-    names
-        Distinct node names; a node's number is its place in them.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb.analysis.dataflow.label_inputs import inputs
-    >>> found = inputs(pa.array(["d = Sum(c/_5, Const:1, ^d)"]), pa.array(["c", "Const", "d"]))
-    >>> found.node.tolist(), found.origin.tolist(), found.control.tolist()
-    ([-1, 1, 2], [0, -1, -1], [False, False, True])
+    A node's number is its index in the distinct `names`.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -16,25 +16,11 @@ if TYPE_CHECKING:
 
 
 def recorded_links(trace: Trace) -> pd.DataFrame:
-    """Return the edges between events that carry the same number.
+    """Return the edges between events that carry the same number: ``source``, ``target``, ``kind``.
 
     A profiler gives the call that launches a kernel or copy a number, ``launch``, which that kernel
-    or copy has too; and what one thread hands to others, ``produced``, a number which those that
-    take it up have as ``consumed``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``source`` and ``target`` (int64 event ids) and ``kind`` (``launch`` or ``control``).
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
-    >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 5], "kind": ["host", "kernel"]})
-    >>> recorded_links(Trace(table, nested=pa.table({"launch": [7, 7]}))).values.tolist()
-    [[0, 1, 'launch']]
+    or copy has as well. What one thread hands to others has a number, ``produced``; those that
+    take it up have it as ``consumed``, an edge of kind ``control``.
     """
     columns = {name: link_numbers(trace.nested, name) for name in LINKS}
     rows, numbers = columns["launch"]

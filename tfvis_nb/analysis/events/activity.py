@@ -165,31 +165,12 @@ def activity(trace: Trace) -> np.ndarray:
 
 
 def accelerators(events: pd.DataFrame) -> np.ndarray:
-    """Tell which events are of a GPU or TPU: what ran there, and the executor rows of its ops.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.events.activity import accelerators
-    >>> devices = ["/device:CPU:0", "/job:worker/replica:0/task:0/device:GPU:0"]
-    >>> accelerators(events.build({"start_ns": [0, 1], "duration_ns": [1, 1], "device": devices})).tolist()
-    [False, True]
-    """
+    """Tell which events are of a GPU or TPU: what ran there, and the executor rows of its ops."""
     return containing(events["device"], _ACCELERATOR)
 
 
 def repeats(events: pd.DataFrame) -> np.ndarray:
-    """Tell which host rows repeat ops: TensorFlow 1.14 to 2.3 has an op also by the thread that ran it.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.events.activity import repeats
-    >>> table = events.build({"start_ns": range(3), "duration_ns": [1] * 3, "kind": ["op", "host", "host"],
-    ...                       "op": ["Mul", "Mul", "Session"], "lane": ["ops", "t/7", "t/7"]})
-    >>> repeats(table).tolist()
-    [False, True, False]
-    """
+    """Tell which host rows repeat ops: TensorFlow 1.14 to 2.3 has an op also by the thread that ran it."""
     is_host = is_kind(events, "host")
     ops = is_kind(events, "op") & spread(events["lane"], lambda lane: lane == "ops")
     if not ops.any() or not is_host.any():
@@ -201,31 +182,12 @@ def repeats(events: pd.DataFrame) -> np.ndarray:
 
 
 def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the events of each step; of those of none, what keeps devices and pipelines busy by time.
+    """Return event ids, numbers of steps from 0, and from when to when (ns) the event counts to the step.
 
     A profiler does not link what the threads of tf.data do with the step that waits for it, nor all
-    copies with the step they are for. What is of no step and has an activity of `BY_TIME` counts to
-    the steps during which it ran: each moment to the last step that had begun.
-
-    Parameters
-    ----------
-    trace
-        Any trace.
-
-    Returns
-    -------
-    tuple
-        Events (int64 ids; one may occur in several steps), their step (int64, from 0) and from when to
-        when each counts (int64 ns).
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.events.activity import during_steps
-    >>> table = events.build({"start_ns": [0, 5, 20], "duration_ns": [10, 20, 10], "step": [0, -1, 1],
-    ...                       "kind": ["op", "host", "op"], "op": ["MatMul", "Iterator::Root", "MatMul"]})
-    >>> [column.tolist() for column in during_steps(Trace(table))]
-    [[0, 2, 1, 1], [0, 1, 0, 1], [0, 20, 5, 20], [10, 30, 10, 25]]
+    copies with the step they are for. Events of no step with an activity of `BY_TIME` count to
+    the steps during which they ran: each moment to the last step that had begun. So an event may be in
+    several steps.
     """
     events = trace.events
     start = events["start_ns"].to_numpy(np.int64)

@@ -48,15 +48,7 @@ Key = tuple[int, list[tuple[int, int, str]]]
 
 @dataclass(frozen=True)
 class LaneOrder:
-    """The lanes of a trace in display order.
-
-    Parameters
-    ----------
-    table
-        One row per lane: task, device, lane, kind (that of most of its events) and events (their number).
-    of_event
-        For each event the row of `table` it belongs to; int64.
-    """
+    """The lanes of a trace in display order; `of_event` is for each event the row of `table`."""
 
     table: pd.DataFrame
     of_event: np.ndarray
@@ -84,32 +76,11 @@ class _Coded(NamedTuple):
 
 
 def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrder:
-    """Find the lanes of an event table and put them in display order.
+    """Find the lanes of an event table and put them in display order; ValueError above `at_most`.
 
     Parameter servers come first, then workers by number, other jobs, and last what
     runs without a cluster; within a task accelerators come before CPUs; within a
     device ops, kernels, copies, collectives, what was received, and the rest.
-
-    Parameters
-    ----------
-    events
-        An event table.
-    at_most
-        So many lanes, if given.
-
-    Raises
-    ------
-    ValueError
-        If there are more.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
-    >>> table = events.build({"start_ns": [0, 1], "duration_ns": [1, 1],
-    ...                       "lane": ["recv", "stream:13"]})
-    >>> order_lanes(table).table["lane"].tolist()
-    ['stream:13', 'recv']
     """
     columns = [events[name].cat for name in ("task", "device", "lane", "kind")]
     tasks, devices, lanes, kinds = ([str(value) for value in column.categories] for column in columns)

@@ -17,27 +17,9 @@ _KEYS = ["task", "device", "lane"]
 
 
 def lanes(events: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per lane, ordered as they are drawn: by task, CPUs before GPUs, ops before streams.
+    """Return one row per lane, ordered by task, CPUs before GPUs, ops before streams.
 
-    Parameters
-    ----------
-    events
-        An ordered event table (see `tfvis_nb.events`).
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``task``, ``device``, ``lane`` (category), ``kind`` (category; the most frequent one of the
-        lane's rows), ``events`` (int64), ``busy_ns`` (int64; time covered by at least one row),
-        ``start_ns`` and ``end_ns`` (int64; first start, last end).
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.events.lanes import lanes
-    >>> table = events.build({"start_ns": [0, 5, 30], "duration_ns": [10, 10, 1], "kind": ["op"] * 3})
-    >>> lanes(table)[["events", "busy_ns", "end_ns"]].values.tolist()
-    [[3, 16, 31]]
+    ``kind`` is the most frequent one of its rows, ``busy_ns`` the time covered by at least one row.
     """
     number, first = _numbered(events)
     start = events["start_ns"].to_numpy(np.int64)
@@ -81,24 +63,7 @@ def _most_frequent(kind: pd.Series, lane: np.ndarray, lanes: int) -> pd.Categori
 
 
 def busy(lane: np.ndarray, start: np.ndarray, end: np.ndarray, lanes: int) -> np.ndarray:
-    """Return for each lane the length of the union of its intervals (int64).
-
-    Parameters
-    ----------
-    lane
-        The lane number of each interval, below `lanes`.
-    start, end
-        The intervals, int64, ordered by start.
-    lanes
-        How many lanes there are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.analysis.events.lanes import busy
-    >>> busy(np.array([0, 0, 1]), np.array([0, 2, 5]), np.array([4, 6, 7]), 2).tolist()
-    [6, 2]
-    """
+    """Return for each lane the length of the union of its intervals, which are ordered by start."""
     order = np.argsort(lane, kind="stable")
     lane, start, end = lane[order], start[order], end[order]
     reached = pd.Series(end).groupby(lane).cummax().to_numpy()
@@ -111,17 +76,7 @@ def busy(lane: np.ndarray, start: np.ndarray, end: np.ndarray, lanes: int) -> np
 
 
 def recorded_devices(trace: Trace) -> pd.Series:
-    """Return the device of each event by the name that the source has for it, as text.
-
-    Examples
-    --------
-    >>> import tfvis_nb as tv
-    >>> from tfvis_nb.analysis.events.lanes import recorded_devices
-    >>> text = b'''dev_stats { device: "/job:localhost/replica:0/task:0/cpu:0"
-    ...   node_stats { node_name: "a" all_start_micros: 7 all_end_rel_micros: 2 } }'''
-    >>> recorded_devices(tv.read_trace(text)).tolist()
-    ['/job:localhost/replica:0/task:0/cpu:0']
-    """
+    """Return the device of each event by the name that the source has for it, as text."""
     if trace.nested is None or "raw_device" not in trace.nested.column_names:
         return trace.events["device"].astype(str)
     names: pd.Series = trace.nested["raw_device"].to_pandas().astype(object)

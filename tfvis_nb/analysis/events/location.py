@@ -18,32 +18,14 @@ _EXECUTOR = re.compile(r"collective$")
 
 
 def sides(events: pd.DataFrame) -> np.ndarray:
-    """Give each event its place in `SIDES`, so that within a side nothing is recorded twice.
+    """Give each event its index in `SIDES`, so that within a side nothing is recorded twice.
 
     * ``device``: kernels, copies and memsets, and collectives that are kernels.
     * ``host``: ops, also those that only launch kernels, and calls of threads.
     * ``network``: tensors received from other tasks, and ops that are collectives; both with their waits.
-    * ``repeated``: what other lanes have too: rows of host threads that repeat an executor's ops,
+    * ``repeated``: what other lanes have as well: rows of host threads that repeat an executor's ops,
       synchronisation within an op, a device's rows of whole steps and modules, and Horovod's phases of
       collectives.
-
-    Parameters
-    ----------
-    events
-        An event table.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64, one entry per event.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.events.location import SIDES, sides
-    >>> columns = {"start_ns": range(3), "duration_ns": [1] * 3, "kind": ["op", "kernel", "transfer"]}
-    >>> [SIDES[number] for number in sides(events.build(columns))]
-    ['host', 'device', 'network']
     """
     side = np.full(len(events), SIDES.index("host"))
     on_accelerator, is_host = accelerators(events), is_kind(events, "host")

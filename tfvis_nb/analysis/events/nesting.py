@@ -34,49 +34,16 @@ def nests(events: pd.DataFrame) -> np.ndarray:
 
     That is so of threads, and of the lines of a TPU. An executor's ops run on several threads that
     are not recorded, a GPU's kernels on several streams: there, events only happen at the same time.
-
-    Returns
-    -------
-    numpy.ndarray
-        bool, one entry per event.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.events.nesting import nests
-    >>> columns = {"kind": ["op", "op", "kernel"], "lane": ["ops", "python3", "stream:13"]}
-    >>> nests(events.build({"start_ns": range(3), "duration_ns": [1] * 3, **columns})).tolist()
-    [False, True, False]
     """
     mask: np.ndarray = is_kind(events, "host") | ~beginning(events["lane"], _SIDE_BY_SIDE)
     return mask
 
 
 def parents(events: pd.DataFrame, among: np.ndarray | None = None) -> np.ndarray:
-    """Return for each event the innermost other one of its lane that it lies within, -1 where there is none.
+    """Return for each event the innermost other one of its lane that it lies within, -1 without one.
 
-    Of two events with the same start and end the later row lies within the earlier one.
-
-    Parameters
-    ----------
-    events
-        An event table.
-    among
-        Which events there are (bool, one entry per event): the others have no parent and are none. All
-        unless given.
-
-    Returns
-    -------
-    numpy.ndarray
-        int64 event ids.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.events.nesting import parents
-    >>> table = events.build({"start_ns": [0, 1, 2, 6], "duration_ns": [9, 4, 1, 9], "kind": ["host"] * 4})
-    >>> parents(table).tolist()
-    [-1, 0, 1, -1]
+    Of two events with the same start and end the later row lies within the earlier one. Events that are not
+    `among` have no parent and are none.
     """
     parent = np.full(len(events), -1, np.int64)
     nesting = nests(events)
@@ -95,32 +62,11 @@ def parents(events: pd.DataFrame, among: np.ndarray | None = None) -> np.ndarray
 
 
 def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return how long each event ran without those that lie within it on its lane.
+    """Return how long each event ran without those within it on its lane (ns), and whether that is known.
 
-    Parameters
-    ----------
-    events, among
-        As of `parents`.
-
-    Returns
-    -------
-    tuple
-        int64 nanoseconds, one entry per event: the duration minus what the events directly within it
-        cover together, so never negative. And whether that is known (bool): it is not of functions and
-        loops as a whole in an executor's lane, whose ops have rows beside them.
-
-    Notes
-    -----
-    The times of a lane add up to what its events cover, when none overlaps another without lying
-    within it.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.events.nesting import self_times
-    >>> table = events.build({"start_ns": [0, 1, 6], "duration_ns": [10, 4, 2], "kind": ["host"] * 3})
-    >>> self_times(table)[0].tolist()
-    [4, 4, 2]
+    It is the duration minus what the events directly within it cover together, so never negative. It is not
+    known of functions and loops as a whole in an executor's lane, whose ops have rows of their own. The times
+    of a lane add up to what its events cover, if none overlaps another without lying within it.
     """
     duration = _column(events, "duration_ns")
     own = duration.copy()

@@ -20,22 +20,14 @@ if TYPE_CHECKING:
 class StepDevices(NamedTuple):
     """Places, one for each step, task and device and one for each task as a whole, and what is on them.
 
-    Attributes
-    ----------
-    table
-        For each place ``step`` (int64), ``task`` and ``device`` (category), ordered by them; the
-        device of a task as a whole is empty.
-    first, last
-        For each place when its step begins and ends (int64 ns), over all tasks.
-    whole
-        For each place the place of its task as a whole (int64).
-    nowhere
-        For each place whether it only collects what a task has on no device (bool).
-    untraced
-        For each place whether accelerators ran ops there of which no tracer says what they did (bool).
-    event, place, start, end
-        What counts to a step: event ids, their places, from when to when (int64); see
-        `tfvis_nb.analysis.events.activity.during_steps`.
+    * ``table``: ``step``, ``task`` and ``device`` of each place, ordered by them; the device of a task as a
+      whole is empty.
+    * ``first``, ``last``: for each place when its step begins and ends (ns), over all tasks.
+    * ``whole``: for each place the place of its task as a whole.
+    * ``nowhere``: whether a place only collects what a task has on no device.
+    * ``untraced``: whether accelerators ran ops there of which no tracer says what they did.
+    * ``event``, ``place``, ``start``, ``end``: what counts to a step, from when to when (ns); see
+      `tfvis_nb.analysis.events.activity.during_steps`.
     """
 
     table: pd.DataFrame
@@ -52,23 +44,7 @@ class StepDevices(NamedTuple):
 
 @per_trace
 def step_devices(trace: Trace) -> StepDevices | None:
-    """Find the devices of each task in each step; None where no event belongs to a step.
-
-    Parameters
-    ----------
-    trace
-        Any trace.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.events.step_devices import step_devices
-    >>> table = events.build({"start_ns": [0, 5], "duration_ns": [9, 9], "kind": ["op"] * 2,
-    ...                       "device": ["CPU:0", "GPU:0"]})
-    >>> found = step_devices(Trace(table))
-    >>> found.table["device"].tolist(), found.place.tolist(), found.whole.tolist()
-    (['', 'CPU:0', 'GPU:0'], [1, 2], [0, 0, 0])
-    """
+    """Find the devices of each task in each step; None where no event belongs to a step."""
     events = trace.events
     event, step, start, end = during_steps(trace)
     if not len(event):

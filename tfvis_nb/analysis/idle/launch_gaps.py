@@ -98,15 +98,7 @@ def why_unknown(ran: OnDevices | None) -> str:
 
 @checked
 def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
-    """Return the gaps of `launch_gaps`, each with the number of its ``place`` instead of its name.
-
-    Parameters
-    ----------
-    trace
-        Any trace.
-    ran
-        What `on_devices` found there.
-    """
+    """Return the gaps of `launch_gaps`, each with the number of its ``place`` instead of its name."""
     again = np.append(False, ran.place[1:] == ran.place[:-1])
     rows = np.flatnonzero(again & (ran.start > ran.reached))
     place, since, start = ran.place[rows], ran.reached[rows], ran.start[rows]
@@ -132,18 +124,12 @@ def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
 
 
 class OnDevices(NamedTuple):
-    """What accelerators ran in steps, ordered by place, start and launch.
+    """Events that accelerators ran in steps, ordered by place, start and launch.
 
-    Attributes
-    ----------
-    here
-        The places; see `tfvis_nb.analysis.events.step_devices.StepDevices`.
-    event, place, start, end
-        As there.
-    reached
-        The latest end of all events before on the place; of no meaning for the first of a place (int64 ns).
-    launched, launch
-        Whether it is known when the event was launched (bool), and when (int64 ns).
+    * ``here``: the places; ``event``, ``place``, ``start``, ``end`` as of
+      `tfvis_nb.analysis.events.step_devices.StepDevices`.
+    * ``reached``: the latest end of all events before on the place; undefined for its first event (ns).
+    * ``launched``, ``launch``: whether it is known when the event was launched, and when (ns).
     """
 
     here: StepDevices
@@ -158,15 +144,7 @@ class OnDevices(NamedTuple):
 
 @checked
 def on_devices(trace: Trace) -> OnDevices | None:
-    """Return what accelerators ran in steps; None where nothing is recorded of that.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.idle.launch_gaps import on_devices
-    >>> on_devices(Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))) is None
-    True
-    """
+    """Return what accelerators ran in steps; None where nothing is recorded of that."""
     here = step_devices(trace)
     if here is None:
         return None

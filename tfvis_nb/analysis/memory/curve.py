@@ -180,14 +180,9 @@ def _during(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
 
 
 def alive_at_peak(buffers: pd.DataFrame, peaks: pd.DataFrame) -> np.ndarray:
-    """Return for each buffer the row of `peaks` at whose time it is alive; -1 where it is at none.
+    """Return for each buffer of `tensor_lifetimes` the row of `peaks` at whose time it is alive, else -1.
 
-    Parameters
-    ----------
-    buffers
-        Rows of `tfvis_nb.analysis.memory.lifetimes.tensor_lifetimes`.
-    peaks
-        Rows of `memory_peaks` of the same trace: one of each curve at most.
+    `peaks` has one row of each curve at most.
     """
     if buffers.empty or peaks.empty:
         return np.full(len(buffers), -1)

@@ -25,25 +25,11 @@ _OP = re.compile(r"(?:^| )tf_op=(\S+)")
 
 
 def memory_events(trace: Trace) -> pd.DataFrame | None:
-    """Return the allocations and deallocations of a profile, None when it has none.
+    """Return the allocations and deallocations of a profile in the order of time, None without any.
 
-    Returns
-    -------
-    pandas.DataFrame or None
-        In the order of time: ``event`` (int64), ``task`` and ``allocator`` (category; ``device 0`` where it
-        has no name), ``ns`` (int64 epoch nanoseconds), ``is_free`` (bool), ``bytes`` (int64; 0 when
-        freed), ``in_use`` (Int64; bytes that the allocator had given out after it, NA where that is no
-        amount), ``address`` (Int64),
-        ``node`` (category; of the graph, for which the memory is).
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory.from_profile import memory_events
-    >>> table = events.build({"start_ns": [5], "duration_ns": [0], "op": ["MemoryAllocation"],
-    ...     "bytes": [256], "detail": ["allocator_name=GPU_0_bfc tf_op=net/MatMul"], "kind": ["host"]})
-    >>> memory_events(Trace(table))[["allocator", "bytes", "node"]].values.tolist()
-    [['GPU_0_bfc', 256, 'net/MatMul']]
+    Columns: ``event``, ``task``, ``allocator`` (``device 0`` without a name), ``ns`` (epoch), ``is_free``,
+    ``bytes`` (0 when freed), ``in_use`` (bytes allocated after it, NA where that is no amount), ``address``,
+    ``node`` (of the graph).
     """
     events = trace.events
     codes = events["op"].cat.codes.to_numpy()
@@ -69,25 +55,10 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
 
 
 def profiled_allocations(trace: Trace) -> pd.DataFrame | None:
-    """Return one row per buffer that a profile saw allocated; None when it has no addresses to tell.
+    """Return one row per buffer that a profile saw allocated, by ``from_ns``; None when it has no addresses.
 
-    Returns
-    -------
-    pandas.DataFrame or None
-        ``event`` (int64; the allocation), ``task``, ``allocator`` and ``node`` (category), ``bytes``,
-        ``from_ns`` and ``to_ns`` (int64; `tfvis_nb.analysis.memory.from_run_metadata.NEVER` where the buffer
-        outlived the profile), ordered by ``from_ns``.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory.from_profile import profiled_allocations
-    >>> table = events.build({"start_ns": [5, 9], "duration_ns": [0, 0], "kind": ["host"] * 2,
-    ...     "op": ["MemoryAllocation", "MemoryDeallocation"], "bytes": [256, 256]})
-    >>> trace = Trace(table, nested=pa.table({"address": [4096, 4096]}))
-    >>> profiled_allocations(trace)[["bytes", "from_ns", "to_ns"]].values.tolist()
-    [[256, 5, 9]]
+    ``event`` is the allocation, ``to_ns`` `tfvis_nb.analysis.memory.from_run_metadata.NEVER` where the buffer
+    outlived the profile.
     """
     table = memory_events(trace)
     if table is None or table["address"].isna().all():

@@ -27,38 +27,16 @@ _LARGEST_MICROS = 2**53
 
 
 def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
-    """Return one row per allocated buffer, None when no allocation is on record.
+    """Return one row per allocated buffer of ``RunMetadata``, by ``from_ns``; None without allocations.
 
     Each allocation of an op is paired with the op's next free of as many bytes from the same
     allocator, first come first freed. Which of several buffers of one size a free belongs to is not
-    recorded, and makes no difference to how much is allocated when. A free without an allocation
-    before it is of no buffer, and a record whose time is a day and more from its op's is none,
-    nor is one of so many bytes that all of them would not add up in 64 bits.
+    recorded, and makes no difference to how much is allocated when. Ignored are a free without an allocation
+    before it, a record whose time is a day and more from its op's, and one of so many bytes that all of them
+    would not add up in 64 bits.
 
-    Parameters
-    ----------
-    trace
-        A trace of ``RunMetadata``.
-
-    Returns
-    -------
-    pandas.DataFrame or None
-        ``event`` (int64; the op that allocated), ``allocator`` (category), ``bytes`` (int64; as
-        allocated, not as asked for), ``from_ns`` and ``to_ns`` (int64 epoch nanoseconds, of
-        microsecond resolution; ``to_ns`` is `NEVER` where the buffer outlived the step), ordered by
-        ``from_ns``.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory.from_run_metadata import recorded_allocations
-    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"]})
-    >>> records = [{"micros": 1, "bytes": 64}, {"micros": 1, "bytes": 256}, {"micros": 7, "bytes": -64}]
-    >>> nested = pa.table({"memory": [[{"allocator": "cpu", "records": records}]]})
-    >>> found = recorded_allocations(Trace(table, nested=nested))
-    >>> found[["bytes", "from_ns", "to_ns"]].values.tolist()
-    [[64, 1000, 7000], [256, 1000, 9223372036854775807]]
+    ``bytes`` are as allocated, not as requested; ``from_ns`` and ``to_ns`` (epoch ns) have microsecond
+    resolution; ``to_ns`` is `NEVER` where the buffer outlived the step.
     """
     records = _records(trace)
     if records is None:
@@ -130,24 +108,10 @@ def _records(trace: Trace) -> _Records | None:
 
 
 def bytes_in_use(trace: Trace) -> pd.DataFrame:
-    """Return what allocators themselves said they had given out, each time that an op was done.
+    """Return the ``bytes`` that allocators themselves reported as allocated, each time an op was done.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``event`` (int64), ``allocator`` (category), ``bytes`` (int64): of all that it gave out, to
-        variables and before the step too. Without rows where no allocator counts, as TensorFlow's
-        plain one for CPUs does not.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory.from_run_metadata import bytes_in_use
-    >>> table = events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})
-    >>> nested = pa.table({"memory": [[{"allocator": "GPU_0_bfc", "in_use_bytes": 512}]]})
-    >>> bytes_in_use(Trace(table, nested=nested)).values.tolist()
-    [[0, 'GPU_0_bfc', 512]]
+    That is of all they allocated, also for variables and before the step. Without rows where no allocator
+    counts, such as TensorFlow's plain one for CPUs.
     """
     if trace.nested is None or "memory" not in trace.nested.column_names:
         nothing = np.zeros(0, np.int64)

@@ -16,17 +16,10 @@ _MICROSECOND = 1000
 
 
 class OutputBuffers(NamedTuple):
-    """What lies in each of some buffers.
+    """What lies in each of some buffers."""
 
-    Parameters
-    ----------
-    slot
-        The output of its op that a buffer was allocated for, int64; -1 where it was for none.
-    aliases
-        The outputs that a buffer was handed on to, ``node`` or ``node:slot``, joined by ", ".
-    """
-
-    slot: np.ndarray
+    slot: np.ndarray  # The output of its op that a buffer was allocated for; -1 where it was for none
+    # The outputs that a buffer was handed on to, ``node`` or ``node:slot``, joined by ", "
     aliases: list[str]
 
 
@@ -36,27 +29,6 @@ def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
     A buffer is an output's when the op's output has its bytes and allocator; of several equal buffers
     the one that lives longest is the first output's, as what is freed within its op was scratch. An
     output without such a buffer was handed on: it lies in the live buffer that has its address.
-
-    Parameters
-    ----------
-    trace
-        A trace of ``RunMetadata``.
-    buffers
-        Its `tfvis_nb.analysis.memory.from_run_metadata.recorded_allocations`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory.output_buffers import output_buffers
-    >>> from tfvis_nb.analysis.memory.from_run_metadata import recorded_allocations
-    >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"]})
-    >>> records = [{"micros": 1, "bytes": 256}, {"micros": 1, "bytes": 256}, {"micros": 1, "bytes": -256}]
-    >>> output = {"slot": 0, "allocator": "cpu", "allocated_bytes": 256, "requested_bytes": 200, "ptr": 9}
-    >>> nested = pa.table({"memory": [[{"allocator": "cpu", "records": records}]], "outputs": [[output]]})
-    >>> trace = Trace(table, nested=nested)
-    >>> output_buffers(trace, recorded_allocations(trace)).slot.tolist()
-    [-1, 0]
     """
     produced = _outputs(trace).sort_values(["event", "slot"], ignore_index=True)
     keys = ["event", "allocator", "bytes"]

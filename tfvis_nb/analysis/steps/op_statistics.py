@@ -127,24 +127,7 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
 
 @checked
 def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
-    """Return the events of some steps; all, those of no step too, when `steps` is None.
-
-    Raises
-    ------
-    TypeError
-        If `steps` is no collection of numbers.
-    ValueError
-        If there is no step of such a number.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.steps.op_statistics import of_steps
-    >>> table = events.build({"start_ns": range(3), "duration_ns": [1] * 3, "step": [0, 1, 1],
-    ...                       "kind": ["op"] * 3})
-    >>> of_steps(Trace(table), [1]).tolist()
-    [1, 2]
-    """
+    """Return the events of some steps; all, those of no step too, when `steps` is None."""
     step = trace.events["step"].to_numpy(np.int64)
     if steps is None:
         return np.arange(len(step))

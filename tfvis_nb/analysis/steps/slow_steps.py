@@ -75,14 +75,6 @@ def median_step(trace: Trace) -> int | None:
 
     Of an even number of steps it is the shorter of the two in the middle, of several as long the first:
     a step that was really run, so that differences to it add up.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.steps.slow_steps import median_step
-    >>> columns = {"start_ns": [0, 10, 20], "duration_ns": [5, 9, 4], "kind": ["op"] * 3, "step": [0, 1, 2]}
-    >>> median_step(Trace(events.build(columns)))
-    0
     """
     steps = trace.steps[trace.steps["step"] >= 0]
     if steps.empty:

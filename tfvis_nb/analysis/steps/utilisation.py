@@ -133,20 +133,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
 
 @checked
 def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
-    """Tell which of what counts to a step kept its device busy.
-
-    Parameters
-    ----------
-    trace
-        Any trace.
-    here
-        What `step_devices` says of it.
-
-    Returns
-    -------
-    numpy.ndarray
-        bool, one entry for each of ``here.event``.
-    """
+    """Tell which of what counts to a step kept its device busy."""
     events = trace.events
     executor = spread(events["lane"], lambda lane: lane in _EXECUTOR_LANES)
     # An op that the input pipeline runs keeps a CPU busy, its bookkeeping does not.

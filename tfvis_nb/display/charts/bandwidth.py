@@ -29,21 +29,6 @@ def bandwidth_chart(trace: Trace) -> figure:
 
     What is drawn is `tfvis_nb.analysis.communication.bandwidth.binned_bandwidth`, of `PARTS` equal parts
     of the time until nothing moves any more. A direction is an op type: ``RecvTensor``, ``MemcpyH2D``.
-
-    Parameters
-    ----------
-    trace
-        A trace of which something moved.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.charts.bandwidth import bandwidth_chart
-    >>> columns = {"start_ns": [0], "duration_ns": [2000], "kind": ["memcpy"], "op": ["MemcpyH2D"],
-    ...            "bytes": [4000]}
-    >>> data = bandwidth_chart(Trace(events.build(columns))).renderers[0].data_source.data
-    >>> data["time"].tolist(), data["rate"].round(3).tolist()
-    ([0.0, 2.0], [2.0, 0.0])
     """
     from bokeh.models import ColumnDataSource, HoverTool
 

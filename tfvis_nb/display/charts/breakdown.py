@@ -35,19 +35,6 @@ def breakdown_chart(trace: Trace) -> figure:
     """Return each step as a stacked bar of the parts of `tfvis_nb.analysis.steps.breakdown.breakdown`.
 
     A trace of several tasks has a bar for each task of a step.
-
-    Parameters
-    ----------
-    trace
-        Any trace with steps.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.charts.breakdown import breakdown_chart
-    >>> table = events.build({"start_ns": [0], "duration_ns": [2_000_000], "kind": ["op"], "op": ["MatMul"]})
-    >>> breakdown_chart(Trace(table)).renderers[0].data_source.data["host_compute"].tolist()
-    [2.0]
     """
     table = trace.breakdown
     whole = table[table["device"].astype(str) == ""].reset_index(drop=True)
@@ -175,17 +162,7 @@ def _hovers(made: figure, bars: Sequence[Any], names: list[str], unit: Unit, hov
 
 
 def utilisation_chart(trace: Trace) -> figure:
-    """Return how busy each device was, over all steps: ``busy_ns`` / ``step_ns``, in percent.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.charts.breakdown import utilisation_chart
-    >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": ["MatMul"],
-    ...                       "device": ["/device:CPU:0"]})
-    >>> utilisation_chart(Trace(table)).renderers[0].data_source.data["busy"].tolist()
-    [100.0]
-    """
+    """Return how busy each device was, over all steps: ``busy_ns`` / ``step_ns``, in percent."""
     from bokeh.models import ColumnDataSource, HoverTool
 
     table = trace.utilisation

@@ -42,17 +42,5 @@ class _Shown(figure):
 
 
 def new_figure(**options: Any) -> figure:
-    """Return an empty figure that a notebook shows.
-
-    Parameters
-    ----------
-    **options
-        As of ``bokeh.plotting.figure``.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.charts.figure import new_figure
-    >>> new_figure(title="Bytes")
-    <chart 'Bytes'>
-    """
+    """Return an empty figure that a notebook shows."""
     return _Shown(**options)

@@ -17,14 +17,7 @@ _DECADE = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
 
 
 def time_marks(least_us: float, most_us: float) -> list[tuple[float, str]]:
-    """Return marks, in microseconds, and what they are called.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.charts.log_ticks import time_marks
-    >>> [name for _, name in time_marks(300, 3_000)]
-    ['200 µs', '500 µs', '1 ms', '2 ms', '5 ms']
-    """
+    """Return marks, in microseconds, and what they are called."""
     powers = range(math.floor(math.log10(least_us)) - 1, math.ceil(math.log10(most_us)) + 2)
     every = -(-len(powers) // _MOST)
 
@@ -41,14 +34,7 @@ def time_marks(least_us: float, most_us: float) -> list[tuple[float, str]]:
 
 
 def byte_marks(least: float, most: float) -> list[tuple[float, str]]:
-    """Return marks, in bytes, and what they are called.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.charts.log_ticks import byte_marks
-    >>> [name for _, name in byte_marks(40, 3 * 2**20)]
-    ['32 B', '1 KiB', '32 KiB', '1 MiB', '32 MiB']
-    """
+    """Return marks, in bytes, and what they are called."""
     first, last = math.floor(math.log2(least)), math.ceil(math.log2(most))
 
     def marks(every: int) -> list[float]:
@@ -81,15 +67,7 @@ def _called(size: float, units: Sequence[Unit]) -> str:
 
 
 def mark_axes(made: figure, sides: dict[str, list[tuple[float, str]]]) -> None:
-    """Put marks on logarithmic axes, and let a figure show all of them.
-
-    Parameters
-    ----------
-    made
-        A figure.
-    sides
-        ``x`` and ``y`` to marks and their names.
-    """
+    """Put marks, positions to names by axis ``x`` or ``y``, on logarithmic axes and show all of them."""
     from bokeh.models import FixedTicker, Range1d
 
     for side, marks in sides.items():

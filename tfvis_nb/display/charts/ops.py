@@ -28,15 +28,6 @@ def top_ops_chart(trace: Trace) -> figure:
     A bar is ``self_ns`` of `tfvis_nb.analysis.steps.op_statistics.op_statistics`, the events of one
     op type and kind without what lies within them. What ran at once counts each. The colour is the
     activity (see `tfvis_nb.analysis.events.activity.activity`) of the longest of them.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.charts.ops import top_ops_chart
-    >>> table = events.build({"start_ns": [0, 9], "duration_ns": [1_000_000] * 2, "kind": ["op"] * 2,
-    ...                       "op": ["MatMul"] * 2, "lane": ["a", "b"], "device": ["/device:CPU:0"] * 2})
-    >>> top_ops_chart(Trace(table)).renderers[0].data_source.data["self"].tolist()
-    [2.0]
     """
     from bokeh.models import ColumnDataSource, HoverTool
 

@@ -47,26 +47,12 @@ def shown(text: str, most: int = 60) -> str:
 
 
 def coloured(name: str, option: str = "color") -> dict[str, Any]:
-    """Return the arguments of a glyph in a colour of the palette; on a dark page it has the dark one.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.charts.style import coloured
-    >>> coloured("device_compute")
-    {'color': '#2f9e77', 'tags': ['colour:device_compute']}
-    """
+    """Return the arguments of a glyph in a colour of the palette; on a dark page it has the dark one."""
     return {option: COLOURS[name], "tags": [f"{COLOUR_TAG}{name}"]}
 
 
 def coloured_parts(names: Sequence[str]) -> dict[str, Any]:
-    """Return the same for the parts of a stack.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.charts.style import coloured_parts
-    >>> coloured_parts(["h2d"])
-    {'color': ['#e0a030'], 'tags': [['colour:h2d']]}
-    """
+    """Return the same for the parts of a stack."""
     each = [coloured(name) for name in names]
     return {option: [one[option] for one in each] for option in ("color", "tags")}
 
@@ -84,26 +70,12 @@ _RATES = (Unit("GB/s", 10**9), Unit("MB/s", 10**6), Unit("kB/s", 10**3), Unit("B
 
 
 def time_unit(longest_ns: float) -> Unit:
-    """Return in what durations of up to `longest_ns` are counted.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.charts.style import time_unit
-    >>> time_unit(2_500_000), time_unit(0)
-    (Unit(name='ms', size=1000000), Unit(name='ns', size=1))
-    """
+    """Return in what durations of up to `longest_ns` are counted."""
     return fitting(TIMES, longest_ns)
 
 
 def rate_unit(highest: float) -> Unit:
-    """Return in what rates of up to `highest` bytes a second are counted.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.charts.style import rate_unit
-    >>> rate_unit(8e5).name
-    'kB/s'
-    """
+    """Return in what rates of up to `highest` bytes a second are counted."""
     return fitting(_RATES, highest)
 
 

@@ -36,16 +36,7 @@ _ALLOCATORS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", 
 
 
 def memory_chart(trace: Trace) -> figure:
-    """Return what each allocator had given out over time, with its peak marked.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.charts.time_axis import memory_chart
-    >>> table = events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})
-    >>> len(memory_chart(Trace(table)).renderers)
-    0
-    """
+    """Return what each allocator had given out over time, with its peak marked."""
     from bokeh.models import ColumnDataSource, HoverTool
 
     curve = trace.memory
@@ -98,14 +89,6 @@ def axis_unit(trace: Trace) -> Unit:
     """Return in what a chart along the time counts it: as fits a step, which is what one looks at.
 
     A run of very many steps has a larger one, so that its numbers do not become long.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.charts.time_axis import axis_unit
-    >>> columns = {"start_ns": [0, 2 * 10**9], "duration_ns": [3 * 10**6] * 2, "kind": ["op"] * 2}
-    >>> axis_unit(Trace(events.build({**columns, "step": [0, 1]}))).name
-    'ms'
     """
     steps, span = trace.steps[trace.steps["step"] >= 0], span_ns(trace)
     return time_unit(span if steps.empty else max(float(steps["duration_ns"].median()), span / 1000))
@@ -120,15 +103,7 @@ def label_time(made: figure, unit: Unit) -> None:
 
 
 def span_ns(trace: Trace) -> int:
-    """Return how long a trace is, in ns; it has events.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.charts.time_axis import span_ns
-    >>> span_ns(Trace(events.build({"start_ns": [5, 9], "duration_ns": [30, 1], "kind": ["op"] * 2})))
-    30
-    """
+    """Return how long a trace is, in ns; it has events."""
     start = trace.events["start_ns"].to_numpy()
     return int((start + trace.events["duration_ns"].to_numpy()).max()) - int(start[0])
 
@@ -158,15 +133,6 @@ def transfers_chart(trace: Trace) -> figure:
 
     The colour is the direction; those that lie far right and low of the others moved slowly. A tap
     shows one in the timeline.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.charts.time_axis import transfers_chart
-    >>> columns = {"start_ns": [0], "duration_ns": [2000], "kind": ["memcpy"], "op": ["MemcpyH2D"],
-    ...            "bytes": [4096]}
-    >>> transfers_chart(Trace(events.build(columns))).renderers[0].data_source.data["us"].tolist()
-    [2.0]
     """
     from bokeh.models import ColumnDataSource, HoverTool
 
@@ -228,16 +194,7 @@ def _rate(value: float) -> str:
 
 
 def steps_chart(trace: Trace) -> figure:
-    """Return how long each step took, and the median as a line.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.charts.time_axis import steps_chart
-    >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 6], "kind": ["op"] * 2, "step": [0, 1]})
-    >>> steps_chart(Trace(table)).renderers[0].data_source.data["step"].tolist()
-    [0, 1]
-    """
+    """Return how long each step took, and the median as a line."""
     from bokeh.models import ColumnDataSource, HoverTool
     from bokeh.models.annotations import Span
 

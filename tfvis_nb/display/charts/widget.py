@@ -18,27 +18,7 @@ if TYPE_CHECKING:
 
 
 class ChartWidget(anywidget.AnyWidget):
-    """One Bokeh figure in a cell, in the notebook's theme, with no timeline beside it.
-
-    Parameters
-    ----------
-    chart
-        The figure, drawn as it is now: what is changed afterwards is seen when it is shown again.
-    title
-        What it is called to those who do not see it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If this is a checkout of the source whose front end is not built.
-
-    Examples
-    --------
-    >>> from bokeh.plotting import figure
-    >>> from tfvis_nb.display.charts.widget import ChartWidget
-    >>> ChartWidget(figure(), title="Bytes").title
-    'Bytes'
-    """
+    """One Bokeh figure in a cell, as it is now, in the notebook's theme, with no timeline beside it."""
 
     if bundle_path("chart.js").is_file():
         # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.

@@ -27,25 +27,9 @@ FIRST_S = 3.0
 
 
 class PanelsWidget(anywidget.AnyWidget):
-    """Charts and tables of a trace in tabs, linked with a timeline.
+    """Charts and tables of a trace, also `against` another, in tabs that `link` with a timeline.
 
-    Parameters
-    ----------
-    trace
-        As the timeline shows it.
-    against
-        Another trace, to compare it with.
-    link
-        What the timeline has as its ``_link``.
-    height
-        In CSS pixels, 160 to 4000; also an attribute that can be set later.
-
-    Raises
-    ------
-    ValueError
-        If the height is none.
-    FileNotFoundError
-        If this is a checkout of the source whose front end is not built.
+    `height` is in CSS pixels, 160 to 4000; also an attribute that can be set later.
     """
 
     if bundle_path("tabs.js").is_file():

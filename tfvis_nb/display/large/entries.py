@@ -25,16 +25,7 @@ from tfvis_nb.display.wire.scoped_names import scoped_names
 def outline_bytes(layout: Layout, entries: Entries, *, title: str, shift: int, rest: str) -> bytes:
     """Write the whole run as merged entries, with all that the front end knows of the trace as such.
 
-    Parameters
-    ----------
-    layout, entries
-        The trace and what it is merged to.
-    title
-        Shown in the toolbar.
-    shift
-        Of the merging.
-    rest
-        How the front end gets the events themselves: ``"chunks"`` or ``"windows"``.
+    `rest` is how the front end gets the events themselves: ``"chunks"`` or ``"windows"``.
     """
     described = layout.lanes.table[["task", "device", "lane", "kind", "events"]].assign(rows=layout.lane_rows)
     header = {
@@ -58,16 +49,9 @@ def outline_bytes(layout: Layout, entries: Entries, *, title: str, shift: int, r
 def part_bytes(
     layout: Layout, entries: Entries, *, start: int, end: int, shift: int, hits: np.ndarray | None
 ) -> bytes:
-    """Write a part of the run.
+    """Write the part of the run from `start` to `end` (ns from the origin) that is as fine as `shift`.
 
-    Parameters
-    ----------
-    layout, entries
-        The trace and its entries in the part.
-    start, end, shift
-        Where the part is as fine as `shift` says; nanoseconds from the origin.
-    hits
-        Running count of the events that a search found, by place and one longer; None without a search.
+    `hits` is the running count of the events that a search found, one longer than the places of the layout.
     """
     return _packed(layout, entries, {"start": start, "end": end, "bucket": 2**shift}, hits)
 

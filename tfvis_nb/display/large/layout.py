@@ -22,39 +22,23 @@ from tfvis_nb.display.wire.string_table import number_texts
 
 @dataclass(frozen=True)
 class Layout:
-    """Where every event of a trace is drawn.
+    """Where every event of a trace is drawn."""
 
-    Parameters
-    ----------
-    trace, lanes
-        The trace, and its lanes in display order.
-    origin
-        Epoch nanoseconds that times count from.
-    lane_rows
-        Rows of each lane; int64.
-    slot_lane, slot_row
-        Lane of each slot and its row in it; int64.
-    bounds
-        The events of slot s are at places ``bounds[s]`` to ``bounds[s + 1]`` of the next three; int64.
-    event
-        Event ids, ordered by slot and start; int64.
-    start, end
-        Nanoseconds from the origin, in the same order; int64.
-    row
-        Row of each event in its lane, by event id; int32.
-    """
-
+    # trace, lanes: The trace, and its lanes in display order
     trace: Trace
     lanes: LaneOrder
-    origin: int
-    lane_rows: np.ndarray
+    origin: int  # Epoch nanoseconds that times count from
+    lane_rows: np.ndarray  # Rows of each lane
+    # slot_lane, slot_row: Lane of each slot and its row in it
     slot_lane: np.ndarray
     slot_row: np.ndarray
+    # The events of slot s are at places ``bounds[s]`` to ``bounds[s + 1]`` of the next three
     bounds: np.ndarray
-    event: np.ndarray
+    event: np.ndarray  # Event ids, ordered by slot and start
+    # start, end: Nanoseconds from the origin, in the same order
     start: np.ndarray
     end: np.ndarray
-    row: np.ndarray
+    row: np.ndarray  # Row of each event in its lane, by event id
 
     @cached_property
     def name(self) -> np.ndarray:
@@ -111,17 +95,7 @@ class Layout:
 
 
 def lay_out(trace: Trace, lanes: LaneOrder) -> Layout:
-    """Pack a trace's lanes into rows and order its events by them.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
-    >>> from tfvis_nb.display.large.layout import lay_out
-    >>> trace = Trace(events.build({"start_ns": [3, 4, 9], "duration_ns": [5, 6, 1], "kind": ["op"] * 3}))
-    >>> lay_out(trace, order_lanes(trace.events)).row.tolist()
-    [0, 1, 0]
-    """
+    """Pack a trace's lanes into rows and order its events by them."""
     order = lanes.rows
     origin = origin_ns(trace.events)
     start = trace.events["start_ns"].to_numpy()[order] - origin

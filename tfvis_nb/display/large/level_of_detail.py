@@ -34,27 +34,13 @@ class Runs:
 
 @dataclass(frozen=True)
 class Entries:
-    """What is drawn: each entry stands for the events of one slot at ``count`` neighbouring places.
+    """What is drawn: each entry stands for the events of one slot at ``count`` neighbouring places."""
 
-    Parameters
-    ----------
-    slot
-        int64; entries are ordered by it, then by start.
-    place
-        The first of its places; int64.
-    count
-        How many they are; int64.
-    longest
-        Place of the longest of its events, the first of several; int64.
-    busy
-        Summed duration of its events, nanoseconds; int64.
-    """
-
-    slot: np.ndarray
-    place: np.ndarray
-    count: np.ndarray
-    longest: np.ndarray
-    busy: np.ndarray
+    slot: np.ndarray  # int64; entries are ordered by it, then by start
+    place: np.ndarray  # The first of its places
+    count: np.ndarray  # How many they are
+    longest: np.ndarray  # Place of the longest of its events, the first of several
+    busy: np.ndarray  # Summed duration of its events, nanoseconds
 
     def __len__(self) -> int:
         return len(self.slot)
@@ -68,25 +54,7 @@ def everything(layout: Layout) -> Runs:
 def merge(layout: Layout, runs: Runs, shift: int) -> Entries:
     """Merge neighbours of a slot that start in the same bucket and are all shorter than it.
 
-    Parameters
-    ----------
-    layout, runs
-        The events.
-    shift
-        A bucket is ``2 ** shift`` nanoseconds; with 0 every event is an entry.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
-    >>> from tfvis_nb.display.large.layout import lay_out
-    >>> from tfvis_nb.display.large.level_of_detail import everything, merge
-    >>> columns = {"start_ns": [0, 2, 9, 40], "duration_ns": [1, 3, 20, 1], "kind": ["op"] * 4}
-    >>> trace = Trace(events.build(columns))
-    >>> layout = lay_out(trace, order_lanes(trace.events))
-    >>> entries = merge(layout, everything(layout), 4)
-    >>> entries.count.tolist(), entries.busy.tolist(), entries.longest.tolist()
-    ([2, 1, 1], [4, 20, 1], [1, 2, 3])
+    A bucket is ``2 ** shift`` nanoseconds; with 0 every event is an entry.
     """
     places, slots = runs.places(), runs.slots()
     start = layout.start[places]
@@ -129,19 +97,10 @@ def joined(parts: list[Entries]) -> Entries:
 
 
 def overlapping(layout: Layout, outline: Entries, start: int, end: int) -> tuple[Runs, Runs]:
-    """Find the events of all outline entries that overlap a range of time, and those that do so themselves.
+    """Return the runs of outline entries that overlap a time range, and the runs of single events.
 
-    Parameters
-    ----------
-    layout, outline
-        The trace, merged.
-    start, end
-        Nanoseconds from the origin. An entry overlaps when it ends after `start` and begins before `end`.
-
-    Returns
-    -------
-    tuple
-        The runs of the outline's entries, and within them the runs of single events.
+    Times are nanoseconds from the origin. An entry overlaps when it ends after `start` and begins before
+    `end`.
     """
     slots = len(layout.slot_lane)
     wide = np.zeros((2, slots), "i8")

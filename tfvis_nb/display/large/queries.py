@@ -41,13 +41,7 @@ Answer = tuple[dict[str, Any], list[bytes]]
 
 
 class Windows:
-    """A trace, merged to an outline and ready to be asked.
-
-    Parameters
-    ----------
-    layout
-        The trace.
-    """
+    """A trace, merged to an outline and ready to be asked."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -64,13 +58,7 @@ class Windows:
         return outline_bytes(self._layout, self.outline, title=title, shift=self._shift, rest=rest)
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
-        """Answer one question: JSON, and the bytes that go with it.
-
-        Raises
-        ------
-        ValueError
-            If there is no such question, or it asks for what the trace has not.
-        """
+        """Answer one query with JSON and bytes; ValueError if it asks for what the trace does not have."""
         kind = question.get("kind")
         if kind == "window":
             return self._window(question)

@@ -15,37 +15,11 @@ MOST_ROWS = 200
 def range_statistics(
     layout: Layout, start: float, end: float, lanes: list[int] | None, step: int | None, by: str
 ) -> dict[str, Any]:
-    """Sum up the events that overlap a range, or lie in it when they have no length.
+    """Sum up the events that overlap a range (ns from the origin), or lie in it when they have no length.
 
-    Parameters
-    ----------
-    layout
-        The trace.
-    start, end
-        Nanoseconds from the origin.
-    lanes, step
-        Places of lanes and number of a step; None for all.
-    by
-        ``"op"`` or ``"name"``.
-
-    Returns
-    -------
-    dict
-        ``count``, ``total``, ``busy`` (the union), ``distinct``, and ``rows``: the `MOST_ROWS` with the
-        largest totals, each with label, category, count, total, mean, min, max and longest, an event id.
-        Rows are by label and category: an op on the host and its kernels are never added up.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
-    >>> from tfvis_nb.display.large.layout import lay_out
-    >>> from tfvis_nb.display.large.range_statistics import range_statistics
-    >>> columns = {"start_ns": [0, 2], "duration_ns": [10, 20], "op": ["A", "A"], "kind": ["op"] * 2}
-    >>> trace = Trace(events.build(columns))
-    >>> answer = range_statistics(lay_out(trace, order_lanes(trace.events)), 0, 15, None, None, "op")
-    >>> answer["busy"], [(row["label"], row["total"], row["longest"]) for row in answer["rows"]]
-    (15.0, [('A', 30, 1)])
+    Returns ``count``, ``total``, ``busy`` (the union), ``distinct``, and ``rows``: the `MOST_ROWS` with the
+    largest totals, each with label (``"op"`` or ``"name"``), category, count, total, mean, min, max and
+    longest, an event id. An op on the host and its kernels are never added up.
     """
     events = layout.trace.events
     starts = events["start_ns"].to_numpy() - layout.origin

@@ -15,28 +15,9 @@ _MOST_CHAINS = 24
 
 
 def pack_rows(start: np.ndarray, duration: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Give each event its row in its lane.
+    """Give each event its row in its lane, 0 on top; events are ordered by lane and start.
 
     Events may touch. One without length takes up the nanosecond it starts in.
-
-    Parameters
-    ----------
-    start, duration
-        Nanoseconds; int64, ordered by lane and within a lane by start.
-    counts
-        Events of each lane; int64.
-
-    Returns
-    -------
-    numpy.ndarray
-        The row of each event, 0 on top; int32.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.display.large.row_packing import pack_rows
-    >>> pack_rows(np.array([0, 2, 5]), np.array([5, 9, 1]), np.array([3])).tolist()
-    [0, 1, 0]
     """
     rows = np.zeros(len(start), "i4")
     until = start + np.maximum(duration, 1)

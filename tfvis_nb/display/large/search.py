@@ -23,44 +23,18 @@ _CATEGORY_WORDS = {"h2d": "copy h2d", "d2h": "copy d2h", "d2d": "copy d2d", "tra
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """What a search found."""
 
-    Parameters
-    ----------
-    events
-        Event ids in order; int64.
-    hits
-        How many of the events before each place of the layout were found; int32, one longer than the places.
-    """
-
-    events: np.ndarray
+    events: np.ndarray  # Event ids in order
+    # How many of the events before each place of the layout were found, one longer than the places
     hits: np.ndarray
 
 
 def find(layout: Layout, text: str, step: int | None) -> Found:
-    """Find the events that match all words of `text`.
+    """Find the events, of one step or of all, that match all words of `text`.
 
-    Parameters
-    ----------
-    layout
-        The trace.
-    text
-        Words parted by spaces, ``op:MatMul``, ``name:``, ``lane:`` or ``kind:``, bounds as ``>5ms``,
-        ``is:critical`` for what is on the critical path of its step.
-    step
-        Number of the step to look in; None for all.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
-    >>> from tfvis_nb.display.large.layout import lay_out
-    >>> from tfvis_nb.display.large.search import find
-    >>> columns = {"start_ns": [0, 2], "duration_ns": [10, 900], "name": ["a/b", "c"], "kind": ["op"] * 2}
-    >>> trace = Trace(events.build(columns))
-    >>> layout = lay_out(trace, order_lanes(trace.events))
-    >>> find(layout, "A", None).events.tolist(), find(layout, ">0.5us", None).events.tolist()
-    ([0], [1])
+    Words are parted by spaces; ``op:MatMul``, ``name:``, ``lane:`` or ``kind:`` look in one column, ``>5ms``
+    is a bound, ``is:critical`` matches what is on the critical path of its step.
     """
     mask = np.full(len(layout.event), bool(text.split()), "?")
     events = layout.trace.events

@@ -13,16 +13,7 @@ _MOST_LETTERS = 60
 
 
 def monitor_line(state: Mapping[str, Any]) -> str:
-    """Say in one line what a session holds.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.monitor.static_html import monitor_line
-    >>> from tfvis_nb.session import SavedSession
-    >>> from tfvis_nb.session.snapshot import session_state
-    >>> monitor_line(session_state(SavedSession("no-such-run.tfvis")))
-    'there is no file no-such-run.tfvis yet; it comes when the job begins to record'
-    """
+    """Say in one line what a session holds."""
     name = printable(" ".join(state["name"].split()), 80)
     if state["waiting"] and not state["problem"]:
         return printable(state["waiting"], 300)
@@ -39,13 +30,7 @@ def monitor_line(state: Mapping[str, Any]) -> str:
 
 
 def monitor_html(state: Mapping[str, Any]) -> str:
-    """Tabulate what a session has counted, as plain HTML that sites keep when they clean a notebook.
-
-    Parameters
-    ----------
-    state
-        As of `tfvis_nb.session.snapshot.session_state`.
-    """
+    """Tabulate the counts of a session's state as plain HTML that sites keep when they clean a notebook."""
     parts = [f"<p><b>{html.escape(monitor_line(state))}</b></p>"]
     if state["problem"] and state["signatures"]:
         parts.append(f"<p>{html.escape(printable(state['problem'], 300))}</p>")

@@ -27,10 +27,7 @@ MOST_COPIED = 256_000_000
 def packed(session: SavedSession, trace: object) -> tuple[str, bytes, bytes]:
     """Return a trace's title, what is drawn of it and its details, both whole.
 
-    Raises
-    ------
-    ValueError
-        If there is no such trace, it is damaged, or it is larger than a browser is made to hold.
+    ValueError says if there is no such trace, it is damaged, or it is larger than a browser can hold.
     """
     found = _read(session, trace)
     if len(found.events) > MOST_HELD:
@@ -43,13 +40,7 @@ def packed(session: SavedSession, trace: object) -> tuple[str, bytes, bytes]:
 
 
 def file_of(session: SavedSession, trace: object, form: object) -> tuple[str, bytes]:
-    """Return a trace as a file of one of `FORMATS`: its name and content.
-
-    Raises
-    ------
-    ValueError
-        If there is no such format or trace, or the page would be too large.
-    """
+    """Return a trace as a file of one of `FORMATS`: its name and content; ValueError if that cannot be."""
     if form not in FORMATS:
         raise ValueError(f"there is no format {str(form)[:60]!r}; the formats are {', '.join(FORMATS)}")
     found = _read(session, trace)
@@ -66,12 +57,9 @@ def file_of(session: SavedSession, trace: object, form: object) -> tuple[str, by
 
 
 def copy_of(session: SavedSession) -> tuple[str, bytes]:
-    """Return a copy of a session, whole as of now, as a file: its name and content.
+    """Return the name and content of a copy of a session, whole as of now.
 
-    Raises
-    ------
-    ValueError
-        If it is larger than `MOST_COPIED`; the message says which call makes such a copy.
+    Above `MOST_COPIED` bytes a ValueError says which call makes such a copy.
     """
     wal = Path(f"{session.path}-wal")
     size = session.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)

@@ -27,38 +27,9 @@ def comparison_page(
 ) -> str:
     """Write two timelines and the tabs under them as one HTML text.
 
-    Parameters
-    ----------
-    traces
-        As the two timelines show them.
-    sides
-        Of each `tfvis_nb.display.timeline.linked.LinkedTimeline.as_now`.
-    tabs
-        As `tfvis_nb.display.tabs.comparison.tab` makes them.
-    title
-        Of the page.
-    scale
-        Of both: ``extent``, the time that they show at least, in ns, and ``memory``, as of
-        `tfvis_nb.display.shaping.side.highest_memory`.
-    max_bytes
-        Of the page; None for any size.
-
-    Raises
-    ------
-    tfvis_nb.display.pages.page.PageTooLargeError
-        If the page would be larger than `max_bytes`; it is a ValueError.
-    FileNotFoundError
-        If the front end is missing.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.pages.comparison import comparison_page
-    >>> trace = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]}))
-    >>> sides = [{"title": name, "options": {}} for name in "AB"]
-    >>> page = comparison_page([trace, trace], sides, [], title="before and after", scale={"extent": 2})
-    >>> all(f'id="tfvis-{part}"' in page for part in ("drawn-0", "details-1", "tabs"))
-    True
+    `sides` are `tfvis_nb.display.timeline.linked.LinkedTimeline.as_now` of each, `tabs` those of
+    `tfvis_nb.display.tabs.comparison.tab`. `scale` is of both: ``extent``, the time that they show at least,
+    in ns, and ``memory``, as of `tfvis_nb.display.shaping.side.highest_memory`.
     """
     packed = json.dumps(list(tabs), allow_nan=False)
     parts = {"tabs": gzip.compress(packed.encode(), mtime=0)}

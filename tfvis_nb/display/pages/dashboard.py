@@ -31,30 +31,7 @@ PANES = """\
 
 
 def html_dashboard(trace: Trace, title: str | None = None, *, max_bytes: int | None = MAX_BYTES) -> str:
-    """Write the dashboard of a trace as one HTML text, its tabs computed here.
-
-    Parameters
-    ----------
-    trace
-        What to show.
-    title
-        Of the page; the trace's own unless given.
-    max_bytes
-        Of the page; None for any size.
-
-    Raises
-    ------
-    tfvis_nb.display.pages.page.PageTooLargeError, FileNotFoundError
-        As of `dashboard_page`.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.pages.dashboard import html_dashboard
-    >>> trace = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]}), title="a step")
-    >>> "<title>a step</title>" in html_dashboard(trace)
-    True
-    """
+    """Write the dashboard of a trace as one HTML text, its tabs computed here."""
     shown = closer(trace)
     return dashboard_page(
         shown,
@@ -77,36 +54,8 @@ def dashboard_page(
 ) -> str:
     """Write a dashboard as one HTML text.
 
-    Parameters
-    ----------
-    trace
-        As the timeline shows it.
-    tabs
-        As `tfvis_nb.display.tabs.tab` makes them.
-    title
-        Of the page.
-    options
-        Of the timeline, and its ``selection`` as the front end holds it.
-    drawn, details
-        What the timeline shows, where that is packed already.
-    max_bytes
-        Of the page; None for any size.
-
-    Raises
-    ------
-    tfvis_nb.display.pages.page.PageTooLargeError
-        If the page would be larger than `max_bytes`; it is a ValueError.
-    FileNotFoundError
-        If the front end or BokehJS is missing.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.pages.dashboard import dashboard_page
-    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})
-    >>> page = dashboard_page(Trace(table), [], title="step", options={})
-    >>> all(f'id="tfvis-{part}"' in page for part in ("drawn", "details", "tabs", "bokeh"))
-    True
+    `tabs` are as `tfvis_nb.display.tabs.tab` makes them, `options` those of the timeline and its
+    ``selection`` as the front end holds it. `drawn` and `details` are given where they are packed already.
     """
     packed = json.dumps({"bokeh": bokehjs.version(), "tabs": list(tabs)}, allow_nan=False)
     beside = {"tabs": gzip.compress(packed.encode(), mtime=0), "bokeh": bokehjs.packed_code()}

@@ -14,20 +14,7 @@ _LONGEST = 600
 
 
 def findings_html(trace: Trace) -> str:
-    """Write what was found of a trace as paragraphs: the share of the time, the title, the text, the advice.
-
-    Parameters
-    ----------
-    trace
-        As the tab of findings has it; they are computed once.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.pages.findings_html import findings_html
-    >>> findings_html(Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})))[:20]
-    '<p><b>Findings</b></'
-    """
+    """Write the findings of a trace as paragraphs: share of the time, title, text, advice."""
     head = "<p><b>Findings</b></p>"
     found = trace.findings
     reason = why_not(found)

@@ -46,35 +46,7 @@ def html_page(
     max_bytes: int | None = MAX_BYTES,
     **options: Any,
 ) -> str:
-    """Write a trace's timeline as one HTML text.
-
-    Parameters
-    ----------
-    trace
-        What to show.
-    title
-        Of the page; the trace's own unless given.
-    selection
-        What is selected at first: rows of ``trace.events``, a mask over them, event
-        ids, or a tuple ``(start_ns, end_ns)`` in epoch nanoseconds.
-    time_range
-        ``(start_ns, end_ns)`` in epoch nanoseconds: only events that overlap it are
-        written, and the page says which part of the whole they are.
-    max_bytes
-        Of the page; None for any size.
-    **options
-        As of `tfvis_nb.show_timeline`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an option is unknown or has a value it cannot have.
-        Also when nothing overlaps `time_range`.
-    PageTooLargeError
-        If the page would be larger than `max_bytes`; it is a ValueError.
-    FileNotFoundError
-        If this is a checkout of the source whose front end is not built.
-    """
+    """Write a trace's timeline as one HTML text; `tfvis_nb.Trace.to_html` has the parameters and errors."""
     refuse_unknown(options, [*DEFAULTS, "selection", "title", "time_range", "max_bytes"])
     check_title(title)
     if time_range is not None:
@@ -88,13 +60,7 @@ def html_page(
 
 
 def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
-    """Return the part of a trace that overlaps ``(start_ns, end_ns)``, with a note that says so.
-
-    Raises
-    ------
-    ValueError
-        If the range is none, or nothing overlaps it.
-    """
+    """Return the part of a trace that overlaps a range, with a note; ValueError if it is empty."""
     ids = in_range(trace, *checked_range(trace.events, time_range))
     if not len(ids):
         raise ValueError(f"no event overlaps the time range {time_range!r}")
@@ -143,22 +109,7 @@ def packed_parts(
 ) -> dict[str, bytes]:
     """Return what a page holds of a trace, by name; what is packed already is taken as it is.
 
-    Raises
-    ------
-    TypeError
-        If `max_bytes` is no number.
-    ValueError
-        If the trace has more than `MOST_LANES` lanes.
-    PageTooLargeError
-        If with `beside` more bytes the page would be larger than `max_bytes`.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.pages.page import packed_parts
-    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})
-    >>> list(packed_parts(Trace(table), ""))
-    ['drawn', 'details']
+    PageTooLargeError is raised if with `beside` more bytes the page would be larger than `max_bytes`.
     """
     if max_bytes is not None and (
         isinstance(max_bytes, bool) or not isinstance(max_bytes, int | float | np.number)
@@ -179,16 +130,7 @@ def packed_parts(
 
 
 def estimated_bytes(trace: Trace) -> int:
-    """Estimate the size of a page from some of its events: packing all takes a while, to find it too large.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.pages.page import estimated_bytes
-    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})
-    >>> 500 < estimated_bytes(Trace(table)) < 5000
-    True
-    """
+    """Estimate the size of a page from some of its events: packing all of them takes long."""
     count = len(trace.events)
     if count <= _SAMPLES * _SAMPLE:
         return _in_base64(write_drawn(trace), write_details(trace))

@@ -19,15 +19,6 @@ def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> s
     Only elements that sites keep when they clean a notebook are used: no script,
     no style sheet, and the picture as an image. What is to stand below the picture
     is given as HTML.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.core.trace import Trace
-    >>> from tfvis_nb.display.pages.static_html import static_html
-    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]})
-    >>> static_html(Trace(table, title="a < b"))[:24]
-    '<p><b>a &lt; b: 1 event,'
     """
     heading = html.escape(one_line(trace, title))
     parts = [f"<p><b>{heading}</b></p>"]

@@ -20,27 +20,7 @@ _MOST_LETTERS = 34
 
 
 def picture(trace: Trace) -> str:
-    """Draw when each lane was busy.
-
-    Parameters
-    ----------
-    trace
-        Any trace; at most 24 of its lanes are drawn.
-
-    Returns
-    -------
-    str
-        An SVG element of about 10 kB at most, coarser the more lanes there are.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.core.trace import Trace
-    >>> from tfvis_nb.display.pages.static_svg import picture
-    >>> table = events.build({"start_ns": [5], "duration_ns": [2], "lane": ["ops"], "kind": ["op"]})
-    >>> picture(Trace(table))[:4]
-    '<svg'
-    """
+    """Draw when each of at most 24 lanes was busy, as an SVG of about 10 kB, coarser with more lanes."""
     lanes = order_lanes(trace.events)
     shown = min(len(lanes.table), _MOST_LANES)
     colours = _lane_colours(trace, lanes)

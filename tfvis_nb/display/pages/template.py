@@ -68,32 +68,10 @@ def framed(
     code: str,
     style: str = "",
 ) -> str:
-    r"""Fill in the page.
+    r"""Fill in the page that shows `what`, such as ``timeline``.
 
-    Parameters
-    ----------
-    what
-        What it shows, such as ``timeline``.
-    title, summary
-        Plain texts: of the window, and of what is shown while it loads.
-    fallback
-        HTML for browsers that run no scripts.
-    parts
-        Names to bytes, which the script finds in base64 in the elements ``tfvis-NAME``.
-    options
-        What the user has set, for the script; of what JSON can hold.
-    code
-        The script, which the page carries compressed, as the part ``code``.
-    style
-        More rules for the page.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.pages.template import framed
-    >>> page = framed(what="timeline", title="<b>", summary="1 event", fallback="", parts={"drawn": b"\0"},
-    ...               options={"title": "</script>"}, code="")
-    >>> "<title>&lt;b&gt;</title>" in page, 'id="tfvis-drawn">AA==<' in page, page.count("</script>")
-    (True, True, 4)
+    `summary` is shown while it loads, the HTML `fallback` where no scripts run. The script finds the bytes of
+    `parts` in base64 in the elements ``tfvis-NAME``, and carries its own `code` compressed.
     """
     parts = {**parts, "code": gzip.compress(code.encode(), mtime=0)}
     elements = [

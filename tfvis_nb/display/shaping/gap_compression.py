@@ -27,16 +27,6 @@ def closer(trace: Trace) -> Trace:
 
     Only a trace that spans more than `LONGEST_NS` is changed, and only where nothing ran for an hour.
     Its rows keep their numbers and their order, and a note says what was done.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.shaping.gap_compression import closer
-    >>> year = 365 * 24 * 3600 * 10**9
-    >>> trace = Trace(events.build({"start_ns": [5, year], "duration_ns": [10, 10], "kind": ["op"] * 2}))
-    >>> shown = closer(trace)
-    >>> shown.events["start_ns"].tolist(), shown.notes
-    ([5, 1000000015], ['1 pause of more than an hour between recordings is drawn as one second'])
     """
     events = trace.events
     start = events["start_ns"].to_numpy()
@@ -66,17 +56,7 @@ def closer(trace: Trace) -> Trace:
 
 
 def shown_range(trace: Trace, shown: Trace, selection: Any) -> Any:
-    """Return a selection with a range of time put where `closer` has moved it; any other as it is.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.shaping.gap_compression import closer, shown_range
-    >>> year = 365 * 24 * 3600 * 10**9
-    >>> trace = Trace(events.build({"start_ns": [5, year], "duration_ns": [10, 10], "kind": ["op"] * 2}))
-    >>> shown_range(trace, closer(trace), (year, year + 4))
-    (1000000015, 1000000019)
-    """
+    """Return a selection with a range of time put where `closer` has moved it; any other as it is."""
     if shown is trace or not isinstance(selection, tuple):
         return selection
     start = trace.events["start_ns"].to_numpy()

@@ -25,32 +25,10 @@ ACCEPTED = (
 
 
 def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection | None) -> pd.DataFrame:
-    """Look up the rows that a selection of the front end stands for.
+    """Return the rows of `events` that a checked selection of the front end stands for.
 
-    Parameters
-    ----------
-    events
-        The trace's event table.
-    lanes
-        Its lanes in display order; a range counts lanes by their place there.
-    selection
-        As the front end holds it, checked by `checked_selection`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Rows of `events`, with their event ids as index. For a range, the rows that
-        overlap it, and its ends in epoch nanoseconds as ``attrs["range_ns"]``.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.events.lane_order import order_lanes
-    >>> from tfvis_nb.display.shaping.selection import selected_rows
-    >>> table = events.build({"start_ns": [100, 200], "duration_ns": [20, 20]})
-    >>> everywhere = {"start": 110, "end": 150, "lanes": None, "step": None}
-    >>> selected_rows(table, order_lanes(table), everywhere).index.tolist()
-    [1]
+    For a range, these are the rows that overlap it, with its ends in epoch nanoseconds as
+    ``attrs["range_ns"]``. A range counts lanes by their index in `lanes`.
     """
     if selection is None:
         return events.iloc[:0]
@@ -90,31 +68,11 @@ def checked_selection(events: pd.DataFrame, lanes: LaneOrder, selection: Any) ->
 
 
 def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
-    """Turn what a Python user selects into what the front end holds.
+    """Turn what a Python user selects into what the front end holds; ValueError if it is not of this trace.
 
-    Parameters
-    ----------
-    events
-        The trace's event table.
-    value
-        Rows of `events`, or of a table that names them in a column ``event``, such as
-        ``trace.transfers``; a boolean mask over `events`; event ids (a list, array or
-        index); a tuple ``(start_ns, end_ns)`` in epoch nanoseconds; or None.
-
-    Raises
-    ------
-    ValueError
-        If `value` is nothing of the kind, or not of this trace.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.display.shaping.selection import selection_of
-    >>> table = events.build({"start_ns": [100, 200], "duration_ns": [20, 20], "op": ["a", "b"]})
-    >>> selection_of(table, table["op"] == "b")
-    {'events': [1]}
-    >>> selection_of(table, (150, 210))
-    {'start': 50, 'end': 110, 'lanes': None, 'step': None}
+    `value` may be rows of `events`, or of a table that names them in a column ``event``, such as
+    ``trace.transfers``; a boolean mask over `events`; event ids (a list, array or index); a tuple
+    ``(start_ns, end_ns)`` in epoch nanoseconds; or None.
     """
     if value is None:
         return None

@@ -16,27 +16,13 @@ _LONGEST_LABEL = 60
 
 
 class Compared(NamedTuple):
-    """A side of a comparison.
+    """A side of a comparison."""
 
-    Attributes
-    ----------
-    trace
-        What its figures are of.
-    step
-        The number of the step that is compared; None for the whole trace.
-    shown
-        What its timeline shows, from its first event on.
-    ids
-        The event id in `trace` of each event in `shown`, in order.
-    title
-        What it is called.
-    """
-
-    trace: Trace
-    step: int | None
-    shown: Trace
-    ids: np.ndarray
-    title: str
+    trace: Trace  # What its figures are of
+    step: int | None  # The number of the step that is compared; None for the whole trace
+    shown: Trace  # What its timeline shows, from its first event on
+    ids: np.ndarray  # The event id in `trace` of each event in `shown`, in order
+    title: str  # What it is called
 
     @property
     def span_ns(self) -> int:
@@ -47,17 +33,7 @@ class Compared(NamedTuple):
         return int((events["start_ns"] + events["duration_ns"]).max()) - int(events["start_ns"].iloc[0])
 
     def places(self, events: np.ndarray) -> np.ndarray:
-        """Return the ids in what is shown of events of the trace, -1 for those that it does not show.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from tfvis_nb import Trace, events
-        >>> from tfvis_nb.display.shaping.side import compared
-        >>> columns = {"start_ns": [0, 9, 20], "duration_ns": [5] * 3, "kind": ["op"] * 3, "step": [0, 1, 1]}
-        >>> compared(Trace(events.build(columns)), 1).places(np.array([0, 2]))
-        array([-1,  1])
-        """
+        """Return the ids in what is shown of events of the trace, -1 for those that it does not show."""
         place = np.minimum(np.searchsorted(self.ids, events), max(len(self.ids) - 1, 0))
         if not len(self.ids):
             return np.full(len(events), -1)
@@ -69,14 +45,6 @@ def highest_memory(sides: Iterable[Compared]) -> dict[str, int]:
     """Return the most bytes that each allocator had given out on any side, by task, a tab, and allocator.
 
     The curves of both have one scale then.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.shaping.side import compared, highest_memory
-    >>> side = compared(Trace(events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"]})), None)
-    >>> highest_memory([side, side])
-    {}
     """
     highest: dict[str, int] = {}
     for side in sides:
@@ -88,31 +56,10 @@ def highest_memory(sides: Iterable[Compared]) -> dict[str, int]:
 
 
 def compared(trace: Trace, step: int | None, title: str | None = None) -> Compared:
-    """Take a trace, or one step of it, for a side of a comparison.
+    """Take a trace, or one step of it, for a side of a comparison; ValueError if there is no such step.
 
-    Parameters
-    ----------
-    trace
-        Any trace.
-    step
-        Number of the step; None for the whole trace. With its own events are shown those of no step that
-        begin and end while it lasts, such as copies and the input pipeline's; a note says how many.
-    title
-        What it is called; the step and the trace's own title unless given.
-
-    Raises
-    ------
-    ValueError
-        If there is no such step.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.shaping.side import compared
-    >>> columns = {"start_ns": [0, 9, 12], "duration_ns": [5, 5, 2], "kind": ["op"] * 3, "step": [0, 1, -1]}
-    >>> side = compared(Trace(events.build(columns), title="mlp", step_labels={1: "train 7"}), 1)
-    >>> side.title, side.shown.events["start_ns"].tolist()
-    ('step 1 (train 7) of mlp', [9, 12])
+    With the step's own events are shown those of no step that begin and end while it lasts, such as copies
+    and the input pipeline's; a note says how many.
     """
     if step is None:
         name = trace.title if title is None else title

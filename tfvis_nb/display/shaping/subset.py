@@ -14,32 +14,10 @@ from tfvis_nb.core.trace import Trace
 
 
 def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> Trace:
-    """Make a trace of the events `ids`.
+    """Make a trace of the events `ids`, in order; `edges` that concern them where they are known already.
 
-    Parameters
-    ----------
-    trace
-        The whole.
-    ids
-        Event ids in order; int64.
-    edges
-        The whole's edges, or those of them that concern these events, where they are known already.
-
-    Returns
-    -------
-    Trace
-        Its edges are those of the whole with both ends in it, its transfers waited as in the whole.
-        Its memory is what its own events allocated; see `keep_memory`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.shaping.subset import part_of
-    >>> columns = {"start_ns": [3, 5, 9], "duration_ns": [1] * 3, "name": list("abc"), "kind": ["op"] * 3}
-    >>> trace = Trace(events.build(columns))
-    >>> part_of(trace, np.array([1, 2])).events["name"].tolist()
-    ['b', 'c']
+    Its edges are those of the whole with both ends in it, its transfers waited as in the whole.
+    Its memory is what its own events allocated; see `keep_memory`.
     """
     part = Trace(
         trace.events.take(ids).reset_index(drop=True),
@@ -68,28 +46,6 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
 
     It goes with the part and its picture, but not into a Parquet file: what is read from one knows
     the allocations of its own events only.
-
-    Parameters
-    ----------
-    trace, part
-        The whole, and `part_of` it that holds the events `ids`: one at least.
-    ids
-        Event ids in order; int64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.shaping.subset import keep_memory, part_of
-    >>> table = events.build({"start_ns": [0, 9000], "duration_ns": [10, 10], "kind": ["op"] * 2})
-    >>> records = [{"micros": 1, "bytes": 64}, {"micros": 12, "bytes": -64}]
-    >>> nested = pa.table({"memory": [[{"allocator": "cpu", "records": records}], []]})
-    >>> trace = Trace(table, nested=nested)
-    >>> part = part_of(trace, np.array([1]))
-    >>> keep_memory(trace, part, np.array([1]))
-    >>> part.memory[["time_ns", "bytes"]].values.tolist(), part.lifetimes["event"].tolist()
-    ([[9000, 64]], [-1])
     """
     curve, buffers = trace.memory, trace.lifetimes
     start = int(part.events["start_ns"].iloc[0])
@@ -108,27 +64,7 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
 
 
 def keep_waits(trace: Trace, part: Trace, ids: np.ndarray) -> None:
-    """Give a part what the steps and devices of the whole waited for while the part lasts.
-
-    Parameters
-    ----------
-    trace, part
-        The whole, and `part_of` it that holds the events `ids`: one at least.
-    ids
-        Event ids in order; int64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.shaping.subset import keep_waits, part_of
-    >>> table = events.build({"start_ns": [0, 50], "duration_ns": [40, 40], "kind": ["op"] * 2})
-    >>> trace = Trace(table)
-    >>> part = part_of(trace, np.array([1]))
-    >>> keep_waits(trace, part, np.array([1]))
-    >>> part.critical_path[["category", "duration_ns", "event"]].values.tolist()
-    [['host_compute', 40, 0]]
-    """
+    """Give a part what the steps and devices of the whole waited for while the part lasts."""
     start = int(part.events["start_ns"].iloc[0])
     end = int((part.events["start_ns"] + part.events["duration_ns"]).max())
     path = _cut(trace.critical_path, start, end)
@@ -147,18 +83,7 @@ def _cut(table: pd.DataFrame, start: int, end: int) -> pd.DataFrame:
 
 
 def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
-    """Find the edges of some steps, without looking at the others: no edge leaves its step.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.shaping.subset import edges_in_steps
-    >>> columns = {"start_ns": [0, 9, 20, 29], "duration_ns": [5] * 4, "step": [0, 0, 1, 1],
-    ...            "name": ["a", "b"] * 2, "kind": ["op"] * 4, "detail": ["a = A()", "b = B(a)"] * 2}
-    >>> edges_in_steps(Trace(events.build(columns)), np.array([1])).values.tolist()
-    [[2, 3, 'data']]
-    """
+    """Find the edges of some steps, without looking at the others: no edge leaves its step."""
     if "edges" in trace.__dict__:
         return trace.edges
     ids = np.flatnonzero(np.isin(trace.events["step"].to_numpy(), steps))

@@ -30,47 +30,15 @@ COMPARISON = "Compare"
 
 
 def tab_names(against: Trace | None = None) -> list[str]:
-    """Return the titles of the tabs, in their order; the last one only where there is another trace.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.tabs import tab_names
-    >>> tab_names()[:2]
-    ['Findings', 'Breakdown']
-    """
+    """Return the titles of the tabs, in their order; the last one only where there is another trace."""
     return [*TABS, *([] if against is None else [COMPARISON])]
 
 
 def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]:
-    """Compute what one tab holds.
+    """Compute what one tab holds: ``title``, and ``blocks`` as of `tfvis_nb.display.tabs.blocks`.
 
-    Parameters
-    ----------
-    trace
-        As the timeline beside it shows it: times are counted from its first event.
-    name
-        One of `tab_names`.
-    against
-        Another trace, to compare the first one with.
-
-    Returns
-    -------
-    dict
-        ``title`` (str) and ``blocks`` (a list of what `tfvis_nb.display.tabs.blocks` makes); of
-        nothing but what JSON can hold, and no infinite or undefined numbers.
-
-    Raises
-    ------
-    KeyError
-        If there is no such tab.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.tabs import tab
-    >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": ["MatMul"]})
-    >>> [block["kind"] for block in tab(Trace(table), "Steps")["blocks"]]
-    ['chart', 'table', 'table', 'table']
+    It is nothing but what JSON can hold, without infinite or undefined numbers. `trace` is as the timeline
+    shows it: times are counted from its first event.
     """
     if name == COMPARISON and against is not None:
         from tfvis_nb.display.tabs import compare as comparison

@@ -43,41 +43,17 @@ class Column(NamedTuple):
 
 
 def key(name: str, label: str, unit: str = "text") -> Column:
-    """Return a column of `KEYS`.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.tabs.blocks import key
-    >>> key("op", "Op").definition
-    'Type of the op.'
-    """
+    """Return a column of `KEYS`."""
     return Column(name, label, unit, KEYS[name])
 
 
 def step_key(trace: Trace) -> list[Column]:
-    """Return the column of the step, of a trace that has several: of another it would always say the same.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.tabs.blocks import step_key
-    >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 5], "kind": ["op"] * 2, "step": [0, 1]})
-    >>> [column.label for column in step_key(Trace(table))]
-    ['Step']
-    """
+    """Return the column of the step, of a trace that has several: of another it would always say the same."""
     return [key("step", "Step", "number")] if (trace.steps["step"] >= 0).sum() > 1 else []
 
 
 def figures(definitions: Mapping[str, str], *columns: tuple[str, str, str]) -> list[Column]:
-    """Return columns (name, label, unit) with the definitions that their analysis gives them.
-
-    Examples
-    --------
-    >>> from tfvis_nb.analysis.steps import utilisation
-    >>> from tfvis_nb.display.tabs.blocks import figures
-    >>> figures(utilisation.FIGURES, ("utilisation", "Utilisation", "share"))[0].definition
-    'busy_ns / step_ns, from 0 to 1.'
-    """
+    """Return columns (name, label, unit) with the definitions that their analysis gives them."""
     return [Column(name, label, unit, definitions[name]) for name, label, unit in columns]
 
 
@@ -96,40 +72,11 @@ def table(
 ) -> dict[str, Any]:
     """Return a table block.
 
-    Parameters
-    ----------
-    title, definition
-        What it is called, and what it is in a sentence.
-    rows
-        In the order to show; of more than `MOST_ROWS` the first ones are shown.
-    columns
-        What is shown of them.
-    zoom
-        For each row where it is in the timeline (see `tfvis_nb.display.tabs.zoom_targets`);
-        nowhere where nothing is given.
-    light
-        The column with what the timeline can light: an op type, a node or a scope.
-    hints
-        For each row what it is about, where its first text does not tell.
-    reason
-        Why there is nothing to say, as `tfvis_nb.analysis.unavailable.why_not` gives it.
-    of
-        How many rows there would be, where `rows` are not all.
-    order
-        What the rows shown are among all, such as ``longest``.
-
-    Raises
-    ------
-    ValueError
-        If a unit is none, or a column has no definition.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from tfvis_nb.display.tabs.blocks import key, table
-    >>> made = table("Ops", pd.DataFrame({"op": ["MatMul"]}), [key("op", "Op")])
-    >>> made["rows"], made["zoom"], made["total"]
-    ([['MatMul']], [None], 1)
+    `rows` are in the order to show; `of` is how many there would be, where they are not all, and `order` how
+    the shown ones were chosen, such as ``longest``. `zoom` is for each row where it is in the timeline (see
+    `tfvis_nb.display.tabs.zoom_targets`), `light` the column that the timeline can highlight: an op type, a
+    node or a scope. `hints` explain rows whose first text does not. `reason` says why there is nothing to
+    show.
     """
     for column in columns:
         if column.unit not in UNITS or not column.definition:
@@ -154,16 +101,7 @@ def table(
 
 
 def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
-    """Return the block of a chart of `tfvis_nb.display.charts.Charts`, or why there is none.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.tabs.blocks import chart
-    >>> table = events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"]})
-    >>> chart(Trace(table), "steps", "")["cannot_say"]
-    'there is one step only'
-    """
+    """Return the block of a chart of `tfvis_nb.display.charts.Charts`, or why there is none."""
     from tfvis_nb.display.charts import Charts
 
     charts = Charts(trace)

@@ -25,31 +25,7 @@ _HEADS = {"op": "Op", "name": "Node", "scope": "Scope"}
 
 
 def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
-    """Compute what one tab holds, as of `tfvis_nb.display.tabs.tab`.
-
-    Parameters
-    ----------
-    a, b
-        What is compared.
-    name
-        One of `TABS`.
-
-    Raises
-    ------
-    KeyError
-        If there is no such tab.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.shaping.side import compared
-    >>> from tfvis_nb.display.tabs.comparison import tab
-    >>> columns = {"start_ns": [0, 9], "duration_ns": [5, 8], "kind": ["op"] * 2, "op": ["Add"] * 2}
-    >>> trace = Trace(events.build({**columns, "step": [0, 1]}))
-    >>> (block,) = tab(compared(trace, 0), compared(trace, 1), "Ops")["blocks"]
-    >>> block["rows"][0][:4], block["zoom"][0]["sides"]
-    (['Add', 'op', 'longer', 3], [[0], [0]])
-    """
+    """Compute what one of `TABS` holds, as of `tfvis_nb.display.tabs.tab`."""
     by = TABS[name]
     blocks = [_differences(a, b, by)] if by else [whole(a, b), _activities(a, b)]
     return {"title": name, "blocks": blocks}

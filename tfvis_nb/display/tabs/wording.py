@@ -15,30 +15,14 @@ if TYPE_CHECKING:
 
 
 def activity_label(name: str) -> str:
-    """Return what an activity, or a part of a step, is called.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.tabs.wording import activity_label
-    >>> activity_label("h2d"), activity_label("idle_ns"), activity_label("kernel_gap")
-    ('Copy H2D', 'Idle', 'Kernel gap')
-    """
+    """Return what an activity, or a part of a step, is called."""
     name = name.removesuffix("_ns")
     label = LABELS.get(name, name.replace("_", " "))
     return label[:1].upper() + label[1:]
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with its ``task`` and ``device`` called as in the timeline.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from tfvis_nb.display.tabs.wording import named
-    >>> named(pd.DataFrame({"task": ["/job:worker/task:1"], "device": ["/job:worker/task:1/device:GPU:0"]}))
-           task            device
-    0  worker 1  worker 1 · GPU:0
-    """
+    """Return a table with its ``task`` and ``device`` called as in the timeline."""
     tasks = table["task"].astype(str)
     columns = {"task": [lane_label(task, "", "") or "local" for task in tasks]}
     if "device" in table:
@@ -48,31 +32,13 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def device_label(name: object) -> str:
-    """Return a full device name as the timeline calls it; empty where it is not known.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.tabs.wording import device_label
-    >>> device_label("/job:ps/replica:0/task:0/device:CPU:0"), device_label(float("nan"))
-    ('ps 0 · CPU:0', '')
-    """
+    """Return a full device name as the timeline calls it; empty where it is not known."""
     text = name if isinstance(name, str) else ""
     task, _, _ = text.partition("/device:")
     return lane_label(task, text, "")
 
 
 def placed(trace: Trace, events: np.ndarray) -> list[str]:
-    """Return where each event ran: task, device and lane.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.tabs.wording import placed
-    >>> columns = {"start_ns": [0], "duration_ns": [1], "lane": ["ops"], "device": ["/device:CPU:0"]}
-    >>> table = events.build({**columns, "kind": ["op"]})
-    >>> placed(Trace(table), np.array([0]))
-    ['CPU:0 · ops']
-    """
+    """Return where each event ran: task, device and lane."""
     rows = trace.events[["task", "device", "lane"]].take(events).astype(str)
     return [lane_label(*row) for row in zip(rows["task"], rows["device"], rows["lane"], strict=True)]

@@ -20,13 +20,7 @@ _LEAST_NS = 400
 
 
 class Places:
-    """Ranges of time of one trace, in nanoseconds from its first event, as the timeline counts.
-
-    Parameters
-    ----------
-    trace
-        As the timeline shows it; one with events.
-    """
+    """Ranges of time of one trace with events, in nanoseconds from its first one, as the timeline counts."""
 
     def __init__(self, trace: Trace) -> None:
         start = trace.events["start_ns"].to_numpy()
@@ -36,16 +30,7 @@ class Places:
         self._end = start + trace.events["duration_ns"].to_numpy()
 
     def of_events(self, events: Iterable[Any]) -> list[dict[str, Any] | None]:
-        """Return where each event is, with some room around it; nowhere where there is none (NA or -1).
-
-        Examples
-        --------
-        >>> from tfvis_nb import Trace, events
-        >>> from tfvis_nb.display.tabs.zoom_targets import Places
-        >>> table = events.build({"start_ns": [1000, 2000], "duration_ns": [9, 800], "kind": ["op"] * 2})
-        >>> Places(Trace(table)).of_events([1, -1])
-        [{'start': -600, 'end': 3400, 'events': [1]}, None]
-        """
+        """Return where each event is, with some room around it; nowhere where there is none (NA or -1)."""
         return [None if pd.isna(event) or event < 0 else self._of_event(int(event)) for event in events]
 
     def _of_event(self, event: int) -> dict[str, Any]:
@@ -54,17 +39,7 @@ class Places:
         return {"start": start - room, "end": end + room, "events": [event]}
 
     def of_steps(self, steps: Iterable[int]) -> list[dict[str, Any] | None]:
-        """Return where each step is, by its number.
-
-        Examples
-        --------
-        >>> from tfvis_nb import Trace, events
-        >>> from tfvis_nb.display.tabs.zoom_targets import Places
-        >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 3], "kind": ["op"] * 2,
-        ...                       "step": [0, 1]})
-        >>> Places(Trace(table)).of_steps([1])
-        [{'start': 4, 'end': 7}]
-        """
+        """Return where each step is, by its number."""
         known = self._trace.steps.set_index("step")
         times = known[["start_ns", "end_ns"]].to_numpy() - self.origin
         at = {int(step): place for place, step in enumerate(known.index)}
@@ -76,17 +51,7 @@ class Places:
     def of_ranges(
         self, starts: np.ndarray, ends: np.ndarray, events: np.ndarray | None = None
     ) -> list[dict[str, Any] | None]:
-        """Return ranges of epoch nanoseconds, each with an event if given; an end of 0 is that of the trace.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from tfvis_nb import Trace, events
-        >>> from tfvis_nb.display.tabs.zoom_targets import Places
-        >>> table = events.build({"start_ns": [1000], "duration_ns": [800], "kind": ["op"]})
-        >>> Places(Trace(table)).of_ranges(np.array([1100]), np.array([0]), np.array([0]))
-        [{'start': 100, 'end': 800, 'events': [0]}]
-        """
+        """Return ranges of epoch ns, each with an event if given; an end of 0 is that of the trace."""
         last = int(self._end.max())
         found: list[dict[str, Any] | None] = [
             {"start": int(start) - self.origin, "end": (int(end) if end > 0 else last) - self.origin}
@@ -100,19 +65,7 @@ class Places:
     def of_devices(
         self, tasks: pd.Series, devices: pd.Series, starts: np.ndarray, ends: np.ndarray
     ) -> list[dict[str, Any] | None]:
-        """Return ranges of epoch nanoseconds on all lanes of a device each, as the timeline numbers lanes.
-
-        Examples
-        --------
-        >>> import numpy as np, pandas as pd
-        >>> from tfvis_nb import Trace, events
-        >>> from tfvis_nb.display.tabs.zoom_targets import Places
-        >>> table = events.build({"start_ns": [5, 9], "duration_ns": [3, 3], "device": ["GPU:0", "CPU:0"],
-        ...                       "lane": ["stream:1", "ops"], "kind": ["kernel", "op"]})
-        >>> where = pd.Series([""]), pd.Series(["CPU:0"])
-        >>> Places(Trace(table)).of_devices(*where, np.array([6]), np.array([8]))
-        [{'start': 1, 'end': 3, 'lanes': [1]}]
-        """
+        """Return ranges of epoch nanoseconds on all lanes of a device each, as the timeline numbers lanes."""
         lanes: dict[tuple[str, str], list[int]] = {}
         drawn = order_lanes(self._trace.events).table
         for number, where in enumerate(zip(drawn["task"], drawn["device"], strict=True)):

@@ -24,20 +24,9 @@ CHUNK_BYTES = 4_000_000
 class Delivery:
     """What the front end gets of a trace, and when.
 
-    Parameters
-    ----------
-    trace, lanes
-        The trace and its lanes in display order.
-    title
-        Shown in the toolbar.
-
-    Attributes
-    ----------
-    first
-        What is drawn at first; a container as of `tfvis_nb.display.wire.drawn` or
-        `tfvis_nb.display.large.entries`.
-    rest
-        How the front end gets what `first` lacks: ``""`` (nothing), ``"chunks"`` or ``"windows"``.
+    `first` is drawn at first, a container as of `tfvis_nb.display.wire.drawn` or
+    `tfvis_nb.display.large.entries`. `rest` is how the front end gets what `first` lacks: ``""`` (nothing),
+    ``"chunks"`` or ``"windows"``.
     """
 
     def __init__(self, trace: Trace, lanes: LaneOrder, title: str) -> None:
@@ -68,18 +57,7 @@ class Delivery:
             return self._details
 
     def chunks(self, part: str) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Give ``"drawn"`` or ``"details"`` in pieces, each with what is to be said of it.
-
-        Examples
-        --------
-        >>> from tfvis_nb import Trace, events
-        >>> from tfvis_nb.display.timeline.delivery import Delivery
-        >>> from tfvis_nb.analysis.events.lane_order import order_lanes
-        >>> trace = Trace(events.build({"start_ns": [1], "duration_ns": [2], "kind": ["op"]}))
-        >>> delivery = Delivery(trace, order_lanes(trace.events), "")
-        >>> [said for said, _ in delivery.chunks("details")]
-        [{'part': 'details', 'index': 0, 'of': 1}]
-        """
+        """Give ``"drawn"`` or ``"details"`` in pieces, each with what is to be said of it."""
         data = self.details() if part == "details" else self._whole
         starts = range(0, len(data), CHUNK_BYTES)
         for index, start in enumerate(starts):

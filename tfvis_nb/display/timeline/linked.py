@@ -18,22 +18,8 @@ from tfvis_nb.display.timeline.widget import TimelineWidget
 class LinkedTimeline(TimelineWidget):
     """A timeline with a link of its own, whose page is that of the whole it is a part of.
 
-    Attributes
-    ----------
-    page
-        Writes that page; to be set.
-    before_details
-        What is to be done before what the details show is found, such as waiting for something more urgent;
-        to be set.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.timeline.linked import LinkedTimeline
-    >>> trace = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"]}))
-    >>> one, other = LinkedTimeline(trace), LinkedTimeline(trace)
-    >>> len(one.link), one.link == other.link
-    (32, False)
+    `page` writes that page. `before_details` is called before the contents of the details are computed, such
+    as to wait for something more urgent. Both are set by the whole.
     """
 
     page: Callable[[], str]

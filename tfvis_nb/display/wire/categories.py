@@ -42,27 +42,7 @@ _BETWEEN_RANKS = re.compile(r"(?:^|_)(?:ALLREDUCE|ALLGATHER|BCAST|BROADCAST|ALLT
 
 
 def categorise(events: pd.DataFrame) -> np.ndarray:
-    """Give each event its place in `CATEGORIES`.
-
-    Parameters
-    ----------
-    events
-        An event table; its ``kind``, ``op``, ``lane`` and ``device`` columns are used.
-
-    Returns
-    -------
-    numpy.ndarray
-        uint8, one entry per event.
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.display.wire.categories import CATEGORIES, categorise
-    >>> table = events.build({"start_ns": [0, 1], "duration_ns": [1, 1], "kind": ["op", "memcpy"],
-    ...                       "op": ["IteratorGetNext", "MemcpyH2D"]})
-    >>> [CATEGORIES[number] for number in categorise(table)]
-    ['input', 'h2d']
-    """
+    """Give each event its index in `CATEGORIES`, by its kind, op, lane and device."""
     number = {category: np.uint8(position) for position, category in enumerate(CATEGORIES)}
     category = spread(events["kind"], lambda kind: number[_OF_KIND.get(kind, "host")]).astype("u1")
     is_copy = is_kind(events, "memcpy")

@@ -32,48 +32,18 @@ _LEVEL = 6  # level 9 takes six times as long for 0.3 % fewer bytes, level 1 giv
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a container.
+    """One column of a container."""
 
-    Parameters
-    ----------
-    values
-        One-dimensional, of dtype uint8, uint16, uint32 or float64.
-    encoding
-        ``"shuffle"`` stores all first bytes, then all second bytes, and so on;
-        ``"delta-shuffle"``, for integers, does so with the differences of neighbours.
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # One-dimensional, of dtype uint8, uint16, uint32 or float64
+    # ``"shuffle"`` stores all first bytes, then all second bytes, and so on; ``"delta-shuffle"``, for
+    # integers, does so with the differences of neighbours
     encoding: Encoding = "shuffle"
 
 
 def pack(header: Mapping[str, Any], columns: Mapping[str, Column]) -> bytes:
-    r"""Write a container and compress it.
+    r"""Write a container, one gzip member: the JSON `header` with ``columns`` added, and the columns.
 
-    Parameters
-    ----------
-    header
-        JSON-serialisable; ``columns`` is added to it.
-    columns
-        Column name to column, stored in this order.
-
-    Returns
-    -------
-    bytes
-        One gzip member; the same input always gives the same bytes.
-
-    Raises
-    ------
-    ValueError
-        If a column has a dtype that the container has no word for.
-
-    Examples
-    --------
-    >>> import gzip, numpy as np
-    >>> from tfvis_nb.display.wire.container import Column, pack
-    >>> raw = gzip.decompress(pack({"version": 1}, {"lane": Column(np.array([7, 7], "u1"))}))
-    >>> raw[:4], raw[-8:]
-    (b'TFV1', b'\x07\x07\x00\x00\x00\x00\x00\x00')
+    The same input always gives the same bytes. ValueError if the container has no word for a column's dtype.
     """
     described: dict[str, dict[str, Any]] = {}
     parts: list[bytes] = []

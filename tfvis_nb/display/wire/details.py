@@ -43,31 +43,7 @@ DATA_TYPES = dict(enumerate(_DATA_TYPE_NAMES, start=1)) | {
 
 
 def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True) -> bytes:
-    """Write what the timeline's details panel shows of a trace.
-
-    Parameters
-    ----------
-    trace
-        Any trace, also one without events, nested records or edges.
-    lanes
-        Its lanes in display order, when they are known already.
-    waits
-        Whether to add what steps and devices waited for. It takes the whole of them to tell.
-
-    Returns
-    -------
-    bytes
-        A compressed container (see `tfvis_nb.display.wire.container`).
-
-    Examples
-    --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.core.trace import Trace
-    >>> from tfvis_nb.display.wire.details import details
-    >>> table = events.build({"start_ns": [1000], "duration_ns": [20], "name": ["a"], "kind": ["op"]})
-    >>> details(Trace(table))[:2].hex()
-    '1f8b'
-    """
+    """Write what the details panel shows of a trace, as a container; `waits` adds what was waited for."""
     rows = (lanes or order_lanes(trace.events)).rows
     events = trace.events.take(rows)
     start = events["start_ns"].to_numpy()
@@ -121,10 +97,7 @@ def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | 
 def _labels(events: pd.DataFrame) -> tuple[str, pa.Array]:
     """Take an executor row's own name out of its label, ``name = op(inputs)``: it is sent already.
 
-    Returns
-    -------
-    tuple
-        What stands for the name in the labels, empty when nothing can, and the labels.
+    Returns what stands for the name in the labels, empty when nothing can, and the labels.
     """
     (name, label), distinct = number_texts([events["name"], events["detail"]])
     texts = distinct.to_pylist()

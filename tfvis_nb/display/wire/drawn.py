@@ -31,34 +31,7 @@ _DRAWN = ["step", "device", "lane", "kind", "name", "op", "start_ns", "duration_
 
 
 def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = None) -> bytes:
-    """Write what the timeline draws of a trace.
-
-    Parameters
-    ----------
-    trace
-        Any trace, also one without events.
-    lanes
-        Its lanes in display order, when they are known already.
-    title
-        To show instead of the trace's own.
-
-    Returns
-    -------
-    bytes
-        A compressed container (see `tfvis_nb.display.wire.container`).
-
-    Examples
-    --------
-    >>> import gzip, json
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.core.trace import Trace
-    >>> from tfvis_nb.display.wire.drawn import drawn
-    >>> table = events.build({"start_ns": [1000], "duration_ns": [20], "name": ["a"], "kind": ["op"]})
-    >>> raw = gzip.decompress(drawn(Trace(table)))
-    >>> header = json.loads(raw[8:8 + int.from_bytes(raw[4:8], "little")])
-    >>> header["count"], header["origin_ns"], header["span_ns"]
-    (1, '1000', 20)
-    """
+    """Write what the timeline draws of a trace, as a container (see `tfvis_nb.display.wire.container`)."""
     lanes = lanes or order_lanes(trace.events, at_most=MOST_LANES)
     rows = lanes.rows
     # Labels are the most of a table's bytes, and not drawn.

@@ -16,44 +16,16 @@ from tfvis_nb.display.wire.container import Column
 
 @dataclass(frozen=True)
 class LaneTimes:
-    """The times of events that are ordered by lane, then by event id.
+    """The times of events that are ordered by lane, then by event id."""
 
-    Parameters
-    ----------
-    first
-        Start of each lane's first event, nanoseconds from the origin; int64.
-    unit
-        Nanoseconds in one unit of each lane; int64, at least 1.
-    gap
-        For each event ``start - end of the one before`` in units; 0 for the first of a lane; int64.
-    duration
-        In units; int64.
-    """
-
-    first: np.ndarray
-    unit: np.ndarray
-    gap: np.ndarray
-    duration: np.ndarray
+    first: np.ndarray  # Start of each lane's first event, nanoseconds from the origin
+    unit: np.ndarray  # Nanoseconds in one unit of each lane, at least 1
+    gap: np.ndarray  # For each event ``start - end of the one before`` in units; 0 for the first of a lane
+    duration: np.ndarray  # In units
 
 
 def lane_times(start: np.ndarray, duration: np.ndarray, counts: np.ndarray) -> LaneTimes:
-    """Take apart the times of events.
-
-    Parameters
-    ----------
-    start, duration
-        Nanoseconds; int64, ordered by lane.
-    counts
-        Events of each lane, none of them 0; int64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.display.wire.lane_times import lane_times
-    >>> times = lane_times(np.array([5, 2005, 7]), np.array([1000, 3000, 4]), np.array([2, 1]))
-    >>> times.unit.tolist(), times.gap.tolist(), times.duration.tolist()
-    ([1000, 4], [0, 1, 0], [1, 3, 1])
-    """
+    """Take apart the times (ns) of events that are ordered by lane; no lane is empty."""
     heads = np.cumsum(counts) - counts
     first = start[heads]
     relative = start - np.repeat(first, counts)

@@ -28,26 +28,11 @@ _OF_TPU = re.compile(r"^device (\d+)$")
 def memory_tracks(trace: Trace) -> tuple[list[dict[str, Any]], dict[str, Column], pd.Series]:
     """Write what the timeline shows of memory.
 
-    Returns
-    -------
-    tuple
-        The tracks, one for each allocator of a task, none where memory is not known: ``task``, ``allocator``,
-        ``device`` (of its lanes, ``""`` where it has none), ``peak`` (bytes), ``at`` and ``first`` (when
-        the peak and when anything is allocated first, nanoseconds from the origin), ``unit`` (nanoseconds, of
-        the times in its columns), and ``buffers``, how many buffers are sent. Their columns. The name of
-        what is in each buffer, track by track.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.wire.memory import memory_tracks
-    >>> table = events.build({"start_ns": [1000], "duration_ns": [9000], "kind": ["op"], "name": ["a"]})
-    >>> records = [{"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -64}]
-    >>> nested = pa.table({"memory": [[{"allocator": "cpu", "records": records}]]})
-    >>> (track,), columns, names = memory_tracks(Trace(table, nested=nested))
-    >>> track["allocator"], track["peak"], track["at"], columns["track_0_level"].values.tolist()
-    ('cpu', 64, 1000, [64, 0])
+    Returns the tracks, one for each allocator of a task, none where memory is not known: ``task``,
+    ``allocator``, ``device`` (of its lanes, ``""`` where it has none), ``peak`` (bytes), ``at`` and ``first``
+    (when the peak and when anything is allocated first, nanoseconds from the origin), ``unit`` (nanoseconds,
+    of the times in its columns), and ``buffers``, how many buffers are sent. Then their columns, and the name
+    of what is in each buffer, track by track.
     """
     curve, buffers = trace.memory, _ended(trace)
     if curve.empty:
@@ -104,16 +89,7 @@ def memory_tracks(trace: Trace) -> tuple[list[dict[str, Any]], dict[str, Column]
 
 
 def memory_bytes(trace: Trace) -> bytes:
-    """Write `memory_tracks` as a container of its own, for a front end that does not hold the details.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.wire.memory import memory_bytes
-    >>> table = events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})
-    >>> memory_bytes(Trace(table))[:2].hex()
-    '1f8b'
-    """
+    """Write `memory_tracks` as a container of its own, for a front end that does not hold the details."""
     tracks, columns, held = memory_tracks(trace)
     (names,), texts = number_texts([held])
     header = {"version": VERSION, "tracks": tracks}

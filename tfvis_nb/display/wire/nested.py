@@ -11,17 +11,11 @@ import pyarrow.compute as pc
 
 @dataclass(frozen=True)
 class NestedRows:
-    """One nested column of a trace, its lists laid end to end.
+    """One nested column of a trace, its lists laid end to end."""
 
-    Parameters
-    ----------
-    offsets
-        The records of event i are rows ``offsets[i]`` to ``offsets[i + 1]``; uint32, one more than events.
-    fields
-        Field name to one value per record; without any record, the fields may be missing.
-    """
-
+    # The records of event i are rows ``offsets[i]`` to ``offsets[i + 1]``, one more than events
     offsets: np.ndarray
+    # Field name to one value per record; without any record, the fields may be missing
     fields: dict[str, pa.Array]
 
     def whole(self, name: str) -> np.ndarray:
@@ -40,17 +34,7 @@ class NestedRows:
 
 
 def nested_rows(nested: pa.Table | None, column: str, events: int) -> NestedRows:
-    """Take apart one column of a trace's nested table; no records where it has no such column.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb.display.wire.nested import nested_rows
-    >>> outputs = pa.table({"outputs": [None, [{"slot": 3}, {"slot": 4}]]})
-    >>> rows = nested_rows(outputs, "outputs", 2)
-    >>> rows.offsets.tolist(), rows.whole("slot").tolist()
-    ([0, 0, 2], [3, 4])
-    """
+    """Take apart one column of a trace's nested table; no records where it has no such column."""
     if nested is None or column not in nested.column_names:
         return NestedRows(np.zeros(events + 1, "u4"), {})
     values = nested[column]

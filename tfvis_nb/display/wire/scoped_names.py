@@ -15,32 +15,11 @@ _MOST_PARTS = 16
 def scoped_names(names: pd.Series | pa.Array) -> dict[str, Column]:
     """Number the distinct names and take them apart at their slashes.
 
-    ``a/b/c`` and ``a/b/d`` share what comes before the last slash, which takes a
-    third of the bytes that the whole names take, compressed. All numbers count
-    from the first appearance.
-
-    Parameters
-    ----------
-    names
-        One name per row.
-
-    Returns
-    -------
-    dict
-        ``name``: for each row the number of its name. ``name_scope``, ``name_part``:
-        for each name its scope, counted from 1, 0 without one, and the part after it.
-        ``scope_parent``, ``scope_part``: the same for each scope, whose parent always
-        has a smaller number. ``parts_bytes``, ``parts_offsets``: the parts' texts.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from tfvis_nb.display.wire.scoped_names import scoped_names
-    >>> columns = scoped_names(pd.Series(["a/b", "a/c", "a/b"]))
-    >>> [columns[name].values.tolist() for name in ("name", "name_scope", "name_part")]
-    [[0, 1, 0], [1, 1], [1, 2]]
-    >>> columns["parts_bytes"].values.tobytes()
-    b'abc'
+    ``a/b/c`` and ``a/b/d`` share what comes before the last slash, which takes a third of the bytes that the
+    whole names take, compressed. All numbers count from the first appearance. Columns: ``name`` is for each
+    row the number of its name; ``name_scope`` and ``name_part`` are for each name its scope, counted from 1,
+    0 without one, and the part after it; ``scope_parent`` and ``scope_part`` the same for each scope, whose
+    parent always has a smaller number.
     """
     (numbers,), distinct = number_texts([names])
     parts: dict[str, int] = {}

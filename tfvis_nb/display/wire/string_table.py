@@ -13,30 +13,12 @@ from tfvis_nb.display.wire.container import Column
 
 
 def number_texts(columns: Sequence[pd.Series | pa.Array]) -> tuple[list[np.ndarray], pa.Array]:
-    """Number the distinct texts of several string columns together.
+    """Number the distinct texts of several string columns together: the numbers of each, and the texts.
 
     Texts are numbered in the order they first appear: rows that follow each
     other mostly name things for the first time, so their numbers mostly grow by
     one, which compresses to nearly nothing. (Sorting the texts saves less on
     them than it costs on the numbers.)
-
-    Parameters
-    ----------
-    columns
-        String columns; a missing text counts as empty.
-
-    Returns
-    -------
-    tuple
-        For each column its rows' numbers (uint32), and the distinct texts.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from tfvis_nb.display.wire.string_table import number_texts
-    >>> numbers, distinct = number_texts([pd.Series(["b", "a", "b"])])
-    >>> numbers[0].tolist(), distinct.to_pylist()
-    ([0, 1, 0], ['b', 'a'])
     """
     arrays = [_large_strings(column) for column in columns]
     encoded = pa.concat_arrays(arrays).dictionary_encode()
@@ -46,13 +28,7 @@ def number_texts(columns: Sequence[pd.Series | pa.Array]) -> tuple[list[np.ndarr
 
 
 def stored_texts(texts: pa.Array | Iterable[str]) -> dict[str, Column]:
-    """Make the container columns ``strings_bytes`` and ``strings_offsets`` of a table of texts.
-
-    Raises
-    ------
-    ValueError
-        If the texts take more than 4 GiB.
-    """
+    """Return the columns ``strings_bytes`` and ``strings_offsets`` of texts; ValueError above 4 GiB."""
     array = texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.large_string())
     _, places, data = array.buffers()
     offsets = np.zeros(1, "i8")

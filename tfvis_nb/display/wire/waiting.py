@@ -21,33 +21,13 @@ from tfvis_nb.display.wire.lane_times import length_column, optional_column, sig
 
 
 def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, Column]]:
-    """Store the paths of all steps, the slack of events, and why devices were idle.
+    """Store the paths of all steps, the slack of events, and why devices were idle, for `rows` in wire order.
 
-    Parameters
-    ----------
-    trace
-        Any trace.
-    rows
-        The event ids in the order of the wire (int64).
-
-    Returns
-    -------
-    tuple
-        What the header of the details gets, and their columns. The header has each kind of piece with its
-        definition; kinds of a path from ``path_runs`` on are waits. Pieces of paths, and of idle time device
-        by device, come in the order of time: ``..._gap`` is the time since the piece before in
-        ns, ``..._row`` the distance of its event's row to that of the piece before. An event that is not
-        here has row -1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.display.wire.waiting import waiting
-    >>> table = events.build({"start_ns": [5], "duration_ns": [20], "kind": ["op"]})
-    >>> header, columns = waiting(Trace(table), np.array([0]))
-    >>> header["path"][0][0], columns["path_length"].values.tolist()
-    ('host compute', [20])
+    Returns what the header of the details gets, and the columns. The header has each kind of piece with its
+    definition; kinds of a path from ``path_runs`` on are waits. Pieces of paths, and of idle time device
+    by device, come in the order of time: ``..._gap`` is the time since the piece before in
+    ns, ``..._row`` the distance of its event's row to that of the piece before. An event that is not
+    here has row -1.
     """
     row = np.empty(len(rows), np.int64)
     row[rows] = np.arange(len(rows))
