@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import tfvis_nb as tv
+from tfvis_nb.reading.protobuf import schema
 from tfvis_nb.reading.sources import unrecognised
 from tfvis_nb.reading.sources.unpacking import unpack
-from tfvis_nb.reading.stepstats import schema
 
 FILES = {
     "local_mlp_step1.pb": "a binary RunMetadata",

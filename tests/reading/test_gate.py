@@ -14,7 +14,8 @@ import pytest
 
 import tfvis_nb as tv
 from tests.reading.test_sources import one_op
-from tfvis_nb.reading.stepstats import decode, schema
+from tfvis_nb.reading.protobuf import schema
+from tfvis_nb.reading.stepstats import decode
 
 
 def _panic() -> object:

@@ -22,7 +22,7 @@ from tfvis_nb.analysis.communication.communication import communication
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.devices import horovod_device
 from tfvis_nb.display.wire.drawn import drawn
-from tfvis_nb.reading.horovod.timeline import LANES
+from tfvis_nb.reading.chrome.horovod_timeline import LANES
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer

@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
+from tfvis_nb.reading.protobuf import schema
 from tfvis_nb.reading.sources.unpacking import unpack
-from tfvis_nb.reading.stepstats import schema
 from tfvis_nb.session.file.database import connect
 
 ONE_OP = b"""dev_stats {

@@ -23,7 +23,7 @@ import tfvis_nb as tv
 from tests.recording.conftest import CallbackList
 from tests.recording.monitored_job import told
 from tests.recording.work import BATCH, BATCHES, INPUTS, TARGETS, fit
-from tfvis_nb.recording.sessions import observer
+from tfvis_nb.recording.live import session_runs
 
 pytestmark = pytest.mark.tensorflow
 
@@ -143,7 +143,7 @@ def test_orders_before_anything_is_recorded(session: Any, path: Path) -> None:
 def test_only_slow_runs_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1_000_000]  # of a clock that only this test moves
     clock = SimpleNamespace(perf_counter_ns=lambda: now[0], time_ns=time.time_ns)
-    monkeypatch.setattr(observer, "time", clock)
+    monkeypatch.setattr(session_runs, "time", clock)
     with tf.Graph().as_default(), v1.Session() as session, tv.TraceSession(path) as recorded:
         microseconds = v1.placeholder(tf.int64, [], name="microseconds")
 

@@ -12,8 +12,8 @@ from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles.reader import is_pickle, tftracer_session
 from tfvis_nb.reading.pickles.tftracer import SavedRun
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.unpacking import unpack
-from tfvis_nb.reading.stepstats.wire_check import Data
 from tfvis_nb.recording.sessions.runs import label_of
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import Transaction, connect

@@ -305,7 +305,7 @@ class Trace:
         ['a']
         """
         from tfvis_nb.core.output_path import writable
-        from tfvis_nb.reading.parquet import write
+        from tfvis_nb.writing.parquet import write
 
         path = writable(path)
         write(self, path)

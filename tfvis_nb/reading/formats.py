@@ -11,12 +11,12 @@ from tfvis_nb.reading import parquet, tensorboard
 from tfvis_nb.reading.chrome import reader as chrome
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles import reader as pickles
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources import unrecognised
 from tfvis_nb.reading.sources.pieces import Piece
 from tfvis_nb.reading.stepstats import textproto
 from tfvis_nb.reading.stepstats.decode import decode
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
-from tfvis_nb.reading.stepstats.wire_check import Data
 from tfvis_nb.reading.xspace import reader as xspace
 from tfvis_nb.reading.xspace.planes import is_xspace
 from tfvis_nb.reading.xspace.reader import RecordedHost

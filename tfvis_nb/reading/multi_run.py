@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.decode import decode
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
-from tfvis_nb.reading.stepstats.wire_check import Data
 
 MOST = 50_000
 """Runs in a file; a session of a long job keeps some thousand."""

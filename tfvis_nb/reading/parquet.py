@@ -10,22 +10,20 @@ from __future__ import annotations
 import base64
 import io
 import json
-import zlib
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.core.clock_bounds import from_json, to_json
+from tfvis_nb.core.clock_bounds import from_json
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.nested_columns import checked_nested
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
 from tfvis_nb.reading.sources.unpacking import Allowance, inflate
-from tfvis_nb.reading.stepstats.wire_check import Data
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 KEY = b"tfvis_nb"
 VERSION = 1
 _MAGIC = b"PAR1"
-_NESTED = "nested."
+NESTED = "nested."
 _LAST_STEP = 2**31 - 1
 _WIDTH = 8
 """Bytes of a number, or of what says where a text is."""
@@ -44,49 +42,8 @@ def is_parquet(data: Data) -> bool:
     return bytes(data[: len(_MAGIC)]) == _MAGIC
 
 
-def write(trace: Trace, path: Path) -> None:
-    """Write `trace` as a Parquet file that `read` turns back into an equal one."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    columns: dict[str, Any] = {}
-    for name in event_table.COLUMNS:
-        column = trace.events[name]
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            codes = pa.array(column.cat.codes.to_numpy(), pa.int32(), mask=column.isna().to_numpy())
-            words = pa.array(column.cat.categories.tolist(), pa.string())
-            columns[name] = pa.DictionaryArray.from_arrays(codes, words)
-        else:
-            columns[name] = pa.array(column)
-    if trace.nested is not None:
-        columns |= {_NESTED + name: trace.nested[name] for name in trace.nested.column_names}
-    head = {
-        "version": VERSION,
-        "title": trace.title,
-        "notes": trace.notes,
-        "nested": trace.nested is not None,
-        "categories": {
-            name: trace.events[name].cat.categories.tolist()
-            for name, dtype in event_table.COLUMNS.items()
-            if dtype == "category"
-        },
-        "graphs": [[_packed(graph) for graph in step] for step in trace.graphs],
-        "sources": [_packed(source) for source in trace.sources],
-        "step_labels": list(trace.step_labels.items()),
-        "clocks": to_json(trace.clock_bounds),
-    }
-    table = pa.table(columns)
-    # The Arrow schema in the file restores dictionaries and integer widths.
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: json.dumps(head).encode()})
-    pq.write_table(table, path, compression="zstd")
-
-
-def _packed(data: bytes) -> str:
-    return base64.b64encode(zlib.compress(data, 6)).decode("ascii")
-
-
 def read(data: Data, label: str, allowance: Allowance) -> Trace:
-    """Read a Parquet file that `write` made."""
+    """Read a Parquet file that `tfvis_nb.writing.parquet.write` made."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -231,6 +188,6 @@ def _plain(table: pa.Table, schema: pa.Schema, label: str, allowance: Allowance)
 def _nested(table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
-    names = [name for name in table.column_names if name.startswith(_NESTED)]
-    columns = [table[index] for index, name in enumerate(table.column_names) if name.startswith(_NESTED)]
-    return checked_nested(pa.table(columns, names=[name.removeprefix(_NESTED) for name in names]))
+    names = [name for name in table.column_names if name.startswith(NESTED)]
+    columns = [table[index] for index, name in enumerate(table.column_names) if name.startswith(NESTED)]
+    return checked_nested(pa.table(columns, names=[name.removeprefix(NESTED) for name in names]))

@@ -12,9 +12,8 @@ import google_crc32c
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.multi_run import Part, read_parts
-from tfvis_nb.reading.stepstats import wire_check
-from tfvis_nb.reading.stepstats.recorded_step import text
-from tfvis_nb.reading.stepstats.wire_check import Data
+from tfvis_nb.reading.protobuf import wire
+from tfvis_nb.reading.protobuf.wire import Data, text
 
 _HEAD = 12
 _FOOT = 4
@@ -90,7 +89,7 @@ def read(data: Data, label: str) -> Trace:
     for record in records(data, label, notes):
         try:
             run = _event(data, record, other)
-        except wire_check.DamageError as damage:
+        except wire.DamageError as damage:
             raise TraceFormatError(f"{label}: a damaged event, {damage}") from None
         if run is not None:
             tag, content = run
@@ -107,13 +106,13 @@ def read(data: Data, label: str) -> Trace:
 def _event(data: Data, record: Record, other: Counter[str]) -> tuple[str, bytes] | None:
     """Return tag and content of an event's run metadata; of other events count what they hold."""
     found = None
-    for outer in wire_check.fields(data, record.start, record.end):
-        if outer.number == _RUN and outer.wire_type == wire_check.LENGTH:
+    for outer in wire.fields(data, record.start, record.end):
+        if outer.number == _RUN and outer.wire_type == wire.LENGTH:
             tag, content = "", b""
-            for inner in wire_check.fields(data, outer.start, outer.end):
-                if inner.wire_type == wire_check.LENGTH and inner.number == 1:
+            for inner in wire.fields(data, outer.start, outer.end):
+                if inner.wire_type == wire.LENGTH and inner.number == 1:
                     tag = text(bytes(data[inner.start : inner.end]))
-                elif inner.wire_type == wire_check.LENGTH and inner.number == 2:
+                elif inner.wire_type == wire.LENGTH and inner.number == 2:
                     content = bytes(data[inner.start : inner.end])
             found = tag, content
         elif outer.number in _CONTENTS:

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Any
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
-from tfvis_nb.reading.stepstats.wire_check import Data
 
 CHUNK = 1 << 22
 """Bytes parsed at a time."""

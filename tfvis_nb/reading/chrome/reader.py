@@ -9,14 +9,14 @@ from typing import Any, Protocol
 from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.generic import GenericReader
+from tfvis_nb.reading.chrome.horovod_timeline import HorovodReader
 from tfvis_nb.reading.chrome.json_stream import documents, is_json
 from tfvis_nb.reading.chrome.kineto import KinetoReader
 from tfvis_nb.reading.chrome.tfvis import OwnReader
 from tfvis_nb.reading.chrome.timeline_py import TimelineReader
 from tfvis_nb.reading.chrome.trace_viewer import ViewerReader
 from tfvis_nb.reading.concat import joined
-from tfvis_nb.reading.horovod.timeline import HorovodReader
-from tfvis_nb.reading.stepstats.wire_check import Data
+from tfvis_nb.reading.protobuf.wire import Data
 
 __all__ = ["is_json", "read"]
 

@@ -20,7 +20,7 @@ from tfvis_nb.core.devices import Place, place
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.slices import UNUSABLE, left_out
 from tfvis_nb.reading.chrome.values import nanoseconds, text
-from tfvis_nb.reading.stepstats import schema
+from tfvis_nb.reading.protobuf import schema
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.decode import decode
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep

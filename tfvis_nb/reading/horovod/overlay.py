@@ -12,9 +12,9 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.core.devices import HOROVOD_OF_NO_TASK, horovod_device
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.chrome.horovod_timeline import LANES, OPERATIONS
 from tfvis_nb.reading.chrome.table import EPOCH
 from tfvis_nb.reading.concat import laid_together
-from tfvis_nb.reading.horovod.timeline import LANES, OPERATIONS
 
 if TYPE_CHECKING:
     import pyarrow as pa

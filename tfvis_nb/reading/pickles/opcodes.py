@@ -10,8 +10,8 @@ from typing import Any
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.pickles.restricted_vm import MARK, Global, Machine, RefusedError
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
-from tfvis_nb.reading.stepstats.wire_check import Data
 
 STEPS = 1_000_000
 """No more instructions are run: a session of 10 000 traces has fewer."""

@@ -12,8 +12,8 @@ from tfvis_nb.reading.multi_run import Part, read_parts
 from tfvis_nb.reading.pickles.opcodes import load
 from tfvis_nb.reading.pickles.restricted_vm import Global, Object
 from tfvis_nb.reading.pickles.tftracer import SESSION, SavedRun, kept_traces, saved_runs
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.stepstats.decode import NO_EVENTS
-from tfvis_nb.reading.stepstats.wire_check import Data
 
 _MESSAGES = {
     Global("tensorflow.core.protobuf.config_pb2", "RunMetadata"): "RunMetadata",

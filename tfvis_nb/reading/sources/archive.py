@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.sources.files import MOST_FILES, natural
-from tfvis_nb.reading.stepstats.recorded_step import text
-from tfvis_nb.reading.stepstats.wire_check import Data
 
 _LONGEST_HEADER = 1 << 12
 """Bytes of a header that only has a long name, or other words on the member behind it."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tfvis_nb.reading.protobuf import schema, wire
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.unrecognised import READABLE
-from tfvis_nb.reading.stepstats import schema, wire_check
-from tfvis_nb.reading.stepstats.wire_check import Data
 
 _REPLACED = b"\xef\xbf\xbd"
 _MANY = 8
@@ -38,12 +38,12 @@ def damaged_message(
 
     `error` is what decoding raised: the reason where nothing else is found.
     """
-    damage = wire_check.find_damage(data, message, messages) or error
+    damage = wire.find_damage(data, message, messages) or error
     # Some repositories and mail programs take a binary file for text and replace what is not UTF-8.
     replaced = bytes(data).count(_REPLACED)
     if replaced > _MANY:
         hint = f"it holds {replaced} U+FFFD characters, so a text conversion destroyed it"
         return f"damaged as {what}, {damage}; {hint}; {READABLE}"
-    if isinstance(damage, wire_check.DamageError) and damage.cut_off:
+    if isinstance(damage, wire.DamageError) and damage.cut_off:
         return f"{ends_early(what, len(data))} {READABLE}"
     return f"damaged as {what}, {damage}; {READABLE}"

@@ -15,11 +15,11 @@ import pandas as pd
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.gate import gate
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.archive import is_tar, members
 from tfvis_nb.reading.sources.damage import briefly
 from tfvis_nb.reading.sources.files import find
 from tfvis_nb.reading.sources.unpacking import Allowance, Budget, unpack
-from tfvis_nb.reading.stepstats.wire_check import Data
 
 MESSAGES = ("RunMetadata", "StepStats")
 

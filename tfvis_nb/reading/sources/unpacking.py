@@ -9,8 +9,8 @@ from operator import index
 from typing import Protocol, SupportsIndex
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
-from tfvis_nb.reading.stepstats.wire_check import Data
 
 MOST = 8 << 30
 """Bytes that one call of `tfvis_nb.read_trace` unpacks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tfvis_nb.reading.stepstats.wire_check import Data
+from tfvis_nb.reading.protobuf.wire import Data
 
 READABLE = (
     "read_trace reads RunMetadata and StepStats (binary, text, pickled, in event files), XSpace, "

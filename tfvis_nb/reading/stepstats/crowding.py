@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.reading.stepstats.schema import Field, register
-from tfvis_nb.reading.stepstats.wire_check import Data
+from tfvis_nb.reading.protobuf.schema import Field, register
+from tfvis_nb.reading.protobuf.wire import Data
 
 if TYPE_CHECKING:
     import pyarrow as pa

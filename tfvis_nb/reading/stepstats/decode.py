@@ -15,14 +15,14 @@ import numpy as np
 
 from tfvis_nb.core.devices import Place, place
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.reading.protobuf import schema, wire
+from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.sources.unrecognised import READABLE
-from tfvis_nb.reading.stepstats import schema, wire_check
 from tfvis_nb.reading.stepstats.aggregates import same_times, without_repeats
 from tfvis_nb.reading.stepstats.crowding import check_crowded
 from tfvis_nb.reading.stepstats.duplicates import doubled
-from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, text
-from tfvis_nb.reading.stepstats.wire_check import Data
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,11 +62,11 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
         step = _decode_entries(data, entries, graphs)
     except TraceFormatError:
         raise
-    except (wire_check.DamageError, ValueError) as error:
+    except (wire.DamageError, ValueError) as error:
         said = damaged_message(data, f"a binary {message}", message, error)
         raise TraceFormatError(f"{label}: {said}") from None
     if not len(step.entry):
-        known = any(part.number <= 5 for part in wire_check.fields(data))
+        known = any(part.number <= 5 for part in wire.fields(data))
         if len(data) and not known:
             said = f"none of its fields is one of a {message}"
             raise TraceFormatError(f"{label}: {said}; {READABLE}", foreign=True)
@@ -92,27 +92,27 @@ def kind_of(data: Data) -> str:
     field 1 is again a message.
     """
     try:
-        for outer in wire_check.fields(data):
+        for outer in wire.fields(data):
             if outer.number != 1:
                 return "RunMetadata"
-            for inner in wire_check.fields(data, outer.start, outer.end):
+            for inner in wire.fields(data, outer.start, outer.end):
                 if inner.number != 1:
                     return "StepStats"
                 return (
                     "RunMetadata" if _is_device_entry(bytes(data[inner.start : inner.end])) else "StepStats"
                 )
-    except wire_check.DamageError:
+    except wire.DamageError:
         pass
     return "RunMetadata"
 
 
 def _is_device_entry(data: bytes) -> bool:
     try:
-        first = next(wire_check.fields(data), None)
-    except wire_check.DamageError as damage:
+        first = next(wire.fields(data), None)
+    except wire.DamageError as damage:
         # A truncated file ends inside the entry; a device name is no field from its first byte on.
         return damage.position == 0 and data[:1] in (b"\x0a", b"\x12", b"\x1a")
-    return first is None or (first.number <= 3 and first.wire_type == wire_check.LENGTH)
+    return first is None or (first.number <= 3 and first.wire_type == wire.LENGTH)
 
 
 def _split(data: Data, message: str) -> tuple[list[_Entry], list[bytes]]:
@@ -121,9 +121,9 @@ def _split(data: Data, message: str) -> tuple[list[_Entry], list[bytes]]:
     if message == "StepStats":
         return _entries(data, [(0, len(data))]), graphs
     steps = []
-    for part in wire_check.fields(data):
-        if part.number in (1, 3) and part.wire_type != wire_check.LENGTH:
-            raise wire_check.DamageError(
+    for part in wire.fields(data):
+        if part.number in (1, 3) and part.wire_type != wire.LENGTH:
+            raise wire.DamageError(
                 part.position, f"wire type {part.wire_type} where a message belongs", message
             )
         if part.number == 1:
@@ -131,20 +131,20 @@ def _split(data: Data, message: str) -> tuple[list[_Entry], list[bytes]]:
         elif part.number == 3:
             graphs.append(bytes(data[part.start : part.end]))
             if len(graphs) > _MOST_GRAPHS:
-                raise wire_check.DamageError(part.position, f"more than {_MOST_GRAPHS:,} graphs", message)
+                raise wire.DamageError(part.position, f"more than {_MOST_GRAPHS:,} graphs", message)
     return _entries(data, steps), graphs
 
 
 def _entries(data: Data, steps: Iterable[tuple[int, int]]) -> list[_Entry]:
     entries = []
     for start, end in steps:
-        for part in wire_check.fields(data, start, end):
-            if part.number == 1 and part.wire_type != wire_check.LENGTH:
-                raise wire_check.DamageError(
+        for part in wire.fields(data, start, end):
+            if part.number == 1 and part.wire_type != wire.LENGTH:
+                raise wire.DamageError(
                     part.position, f"wire type {part.wire_type} where a message belongs", "dev_stats"
                 )
             if part.number == 1:
-                names = (f for f in wire_check.fields(data, part.start, part.end) if f.number == 1)
+                names = (f for f in wire.fields(data, part.start, part.end) if f.number == 1)
                 name = next(names, None)
                 device = text(bytes(data[name.start : name.end])) if name else ""
                 entries.append(_Entry(part.start, part.end, device))

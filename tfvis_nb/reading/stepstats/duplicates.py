@@ -5,12 +5,8 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from tfvis_nb.reading.stepstats.wire_check import Data
-
-if TYPE_CHECKING:
-    from tfvis_nb.reading.xspace.planes import Plane
+from tfvis_nb.reading.protobuf.wire import Data
 
 
 def doubled(data: Data, spans: Sequence[tuple[int, int]]) -> list[int]:
@@ -32,21 +28,3 @@ def doubled(data: Data, spans: Sequence[tuple[int, int]]) -> list[int]:
             again.append(place)
         seen.add(key)
     return again
-
-
-def doubled_planes(data: Data, planes: Sequence[Plane]) -> list[str]:
-    """Return a note where planes of an XSpace that hold lines have the same name."""
-    filled = [plane for plane in planes if plane.lines]
-    count = Counter(plane.name for plane in filled)
-    names = [name for name, times in count.items() if times > 1]
-    if not names:
-        return []
-    lines = [(plane.name, line) for plane in filled if count[plane.name] > 1 for line in plane.lines]
-    same = sorted({lines[place][0] for place in doubled(data, [line for _, line in lines])})
-    again = f"; these hold the same rows again: {_listed(same)}" if same else ""
-    said = "several planes have the same name and were kept, as where several profiles are in one file"
-    return [f"{said}: {_listed(names)}{again}"]
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(name[:80] for name in names[:8])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfvis_nb.reading.stepstats.schema import Field, register
+from tfvis_nb.reading.protobuf.schema import Field, register
 
 if TYPE_CHECKING:
     import pyarrow as pa

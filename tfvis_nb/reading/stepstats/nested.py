@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfvis_nb.reading.stepstats.recorded_step import text
+from tfvis_nb.reading.protobuf.wire import text
 from tfvis_nb.reading.stepstats.source_rows import Source
 
 if TYPE_CHECKING:

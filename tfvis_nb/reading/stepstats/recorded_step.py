@@ -48,8 +48,3 @@ class RecordedStep:
 def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Concatenate arrays; a single one is not copied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def text(value: bytes) -> str:
-    """Decode a name; bytes that are not UTF-8 become U+FFFD."""
-    return value.decode("utf-8", "replace")

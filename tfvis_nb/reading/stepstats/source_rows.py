@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfvis_nb.core.devices import Place
-from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, joined, text
+from tfvis_nb.reading.protobuf.wire import text
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, joined
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.protobuf import schema
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
-from tfvis_nb.reading.stepstats import schema
-from tfvis_nb.reading.stepstats.wire_check import Data
 
 _FIRST_FIELD = re.compile(
     r"(?:\s|#[^\n]*\n)*(step_stats|dev_stats|cost_graph|partition_graphs|function_graphs|session_metadata)\s*:?\s*[{<]"

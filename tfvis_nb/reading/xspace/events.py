@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfvis_nb.reading.stepstats.recorded_step import text
-from tfvis_nb.reading.stepstats.wire_check import Data
+from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.xspace import schema
 from tfvis_nb.reading.xspace.planes import Plane, Span, message
 from tfvis_nb.reading.xspace.stats import Stats

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tfvis_nb.reading.stepstats import wire_check
-from tfvis_nb.reading.stepstats.recorded_step import text
-from tfvis_nb.reading.stepstats.wire_check import Data
+from tfvis_nb.reading.protobuf import wire
+from tfvis_nb.reading.protobuf.wire import Data, text
+from tfvis_nb.reading.stepstats.duplicates import doubled
 from tfvis_nb.reading.xspace import schema
 
 if TYPE_CHECKING:
@@ -32,19 +34,19 @@ class Span(NamedTuple):
 def is_xspace(data: Data) -> bool:
     r"""Tell an XSpace by its first plane: an id or a name comes first, and planes have few kinds of names."""
     try:
-        for outer in wire_check.fields(data):
+        for outer in wire.fields(data):
             if outer.number != 1:
                 # Hostnames, warnings and errors come after the planes; alone they are no trace.
                 return False
-            if outer.wire_type != wire_check.LENGTH:
+            if outer.wire_type != wire.LENGTH:
                 return False
-            for inner in wire_check.fields(data, outer.start, outer.end):
-                if inner.number == 2 and inner.wire_type == wire_check.LENGTH:
+            for inner in wire.fields(data, outer.start, outer.end):
+                if inner.number == 2 and inner.wire_type == wire.LENGTH:
                     return _PLANE_NAME.match(bytes(data[inner.start : inner.end])) is not None
-                if inner.number != 1 or inner.wire_type != wire_check.VARINT:
+                if inner.number != 1 or inner.wire_type != wire.VARINT:
                     return False
             return False
-    except wire_check.DamageError:
+    except wire.DamageError:
         return _FIRST_PLANE.match(bytes(data[:96])) is not None
     return False
 
@@ -105,11 +107,11 @@ def planes(data: Data) -> list[Plane]:
     DamageError and ValueError say at which byte.
     """
     found = []
-    for part in wire_check.fields(data):
+    for part in wire.fields(data):
         if part.number != 1:
             continue
-        if part.wire_type != wire_check.LENGTH:
-            raise wire_check.DamageError(part.position, f"wire type {part.wire_type} where a plane belongs")
+        if part.wire_type != wire.LENGTH:
+            raise wire.DamageError(part.position, f"wire type {part.wire_type} where a plane belongs")
         name = _name(data, part)
         if name not in _UNUSED_PLANES:
             found.append(_plane(data, part, name))
@@ -118,20 +120,20 @@ def planes(data: Data) -> list[Plane]:
 
 def hostnames(data: Data) -> list[str]:
     """Return the names of the hosts an XSpace says it is of."""
-    return [text(bytes(data[part.start : part.end])) for part in wire_check.fields(data) if part.number == 4]
+    return [text(bytes(data[part.start : part.end])) for part in wire.fields(data) if part.number == 4]
 
 
-def _name(data: Data, plane: wire_check.WireField) -> str:
-    for inner in wire_check.fields(data, plane.start, plane.end):
+def _name(data: Data, plane: wire.WireField) -> str:
+    for inner in wire.fields(data, plane.start, plane.end):
         if inner.number == 2:
             return text(bytes(data[inner.start : inner.end]))
     return ""
 
 
-def _plane(data: Data, where: wire_check.WireField, name: str) -> Plane:
+def _plane(data: Data, where: wire.WireField, name: str) -> Plane:
     lines = [
         Span(inner.start, inner.end)
-        for inner in wire_check.fields(data, where.start, where.end)
+        for inner in wire.fields(data, where.start, where.end)
         if inner.number == 3
     ]
     batch = message(data, Span(where.start, where.end), "Plane")
@@ -164,3 +166,21 @@ def message(data: Data, span: Span, name: str) -> pa.RecordBatch:
     offsets = pa.py_buffer(np.array([0, span.end - span.start], np.int32))
     one = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])
     return schema.handler(name).array_to_record_batch(one)
+
+
+def doubled_planes(data: Data, planes: Sequence[Plane]) -> list[str]:
+    """Return a note where planes of an XSpace that hold lines have the same name."""
+    filled = [plane for plane in planes if plane.lines]
+    count = Counter(plane.name for plane in filled)
+    names = [name for name, times in count.items() if times > 1]
+    if not names:
+        return []
+    lines = [(plane.name, line) for plane in filled if count[plane.name] > 1 for line in plane.lines]
+    same = sorted({lines[place][0] for place in doubled(data, [line for _, line in lines])})
+    again = f"; these hold the same rows again: {_listed(same)}" if same else ""
+    said = "several planes have the same name and were kept, as where several profiles are in one file"
+    return [f"{said}: {_listed(names)}{again}"]
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(name[:80] for name in names[:8])

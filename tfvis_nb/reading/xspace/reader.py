@@ -12,16 +12,15 @@ import numpy as np
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.protobuf import wire
+from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import damaged_message
-from tfvis_nb.reading.stepstats import wire_check
 from tfvis_nb.reading.stepstats.crowding import check_crowded
-from tfvis_nb.reading.stepstats.duplicates import doubled_planes
-from tfvis_nb.reading.stepstats.wire_check import Data
 from tfvis_nb.reading.xspace import schema
 from tfvis_nb.reading.xspace.events import Events, decode, portions
 from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
 from tfvis_nb.reading.xspace.host import host_rows
-from tfvis_nb.reading.xspace.planes import Plane, hostnames, planes
+from tfvis_nb.reading.xspace.planes import Plane, doubled_planes, hostnames, planes
 from tfvis_nb.reading.xspace.stats import Stats
 from tfvis_nb.reading.xspace.table import Part, table
 from tfvis_nb.reading.xspace.xla import DERIVED, device_rows
@@ -73,7 +72,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         window = _window(found)
     except TraceFormatError:
         raise
-    except (wire_check.DamageError, ValueError) as error:
+    except (wire.DamageError, ValueError) as error:
         what = "an XSpace of the TensorFlow or JAX profiler"
         said = damaged_message(data, what, "XSpace", error, schema.WHOLE)
         raise TraceFormatError(f"{label}: {said}") from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from tfvis_nb.reading.stepstats.schema import Field, register
+from tfvis_nb.reading.protobuf.schema import Field, register
 
 PACKAGE = "tfvis_nb.xspace"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.reading.stepstats.recorded_step import text
+from tfvis_nb.reading.protobuf.wire import text
 from tfvis_nb.reading.xspace import schema
 from tfvis_nb.reading.xspace.planes import Names
 

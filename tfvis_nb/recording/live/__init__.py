@@ -1,1 +1,1 @@
-"""A job recorded while it runs: TraceSession, the traces requested of it, the batches of Keras."""
+"""A job recorded while it runs: TraceSession, its runs and batches, the traces requested of it."""

@@ -17,9 +17,9 @@ import pandas as pd
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.live.requests import Book, warn_stopped
+from tfvis_nb.recording.live.session_runs import RunObserver
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
-from tfvis_nb.recording.sessions.observer import RunObserver
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.database import connect
 from tfvis_nb.session.file.errors import FILE_ERRORS, in_words
@@ -121,7 +121,7 @@ class TraceSession(SavedSession):
 
         It records from before the session is made until it is closed.
         """
-        from tfvis_nb.recording.sessions.hook import session_run_hook
+        from tfvis_nb.recording.live.estimator_hook import session_run_hook
 
         return session_run_hook(self)
 

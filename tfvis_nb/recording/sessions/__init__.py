@@ -1,1 +1,1 @@
-"""What runs through tf.Session: patched, observed, traced."""
+"""What runs through tf.Session: patched and traced."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tfvis_nb.reading.stepstats.schema import MESSAGES, Field
+from tfvis_nb.reading.protobuf.schema import MESSAGES, Field
 
 Data = bytes | memoryview
 """What is read: a whole file, in memory."""
@@ -26,6 +26,11 @@ _SCALARS = {
     "bytes": LENGTH,
     "double": FIXED64,
 }
+
+
+def text(value: bytes) -> str:
+    """Decode a name; bytes that are not UTF-8 become U+FFFD."""
+    return value.decode("utf-8", "replace")
 
 
 class DamageError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,47 +64,28 @@ class HorovodReader:
         """Make the trace; `keys` are not used."""
         del keys
         columns = self._bars.finish()
-        activities = columns.name.to_pylist()
-        whats = list(dict.fromkeys(activities))
-        code = {what: number for number, what in enumerate(whats)}
-        of_row = np.array([code[what] for what in activities], np.int64)
-        read = [_read(what) for what in whats]
+        names = columns.name.to_pylist()
+        activities = {name: _activity(name) for name in dict.fromkeys(names)}
+        number = {name: index for index, name in enumerate(activities)}
+        codes = np.array([number[name] for name in names], np.int64)
+        collective = np.array([activities[name].kind == "collective" for name in names], bool)
         tensors = [self._bars.processes.get(pid) or f"process {text(pid)}" for pid, _ in columns.threads]
-        collective = np.array([kind == "collective" for kind, _, _ in read] or [False])[of_row]
+        threads = columns.thread.tolist()
         sizes, known = _bytes(columns)
-        details = [
-            " ".join(
-                part
-                for part in (
-                    what.isdecimal() and f"rank {what}",
-                    dtype and text(dtype),
-                    shape and text(shape),
-                    rest,
-                )
-                if part
-            )
-            for what, dtype, shape, rest in zip(
-                activities,
-                columns.arguments["dtype"],
-                columns.arguments["shape"],
-                columns.detail.to_pylist(),
-                strict=True,
-            )
-        ]
         table = {
-            "device": category(["Horovod"], np.zeros(len(of_row), np.int64)),
-            "lane": category([lane for _, lane, _ in read], of_row),
-            "kind": category([kind for kind, _, _ in read], of_row),
-            "op": category([op for _, _, op in read], of_row),
+            "device": category(["Horovod"], np.zeros(len(names), np.int64)),
+            "lane": category([one.lane for one in activities.values()], codes),
+            "kind": category([one.kind for one in activities.values()], codes),
+            "op": category([one.op for one in activities.values()], codes),
             "name": texts(
                 [
-                    what if what == _CYCLE else tensors[thread]
-                    for what, thread in zip(activities, columns.thread.tolist(), strict=True)
+                    name if name == _CYCLE else tensors[thread]
+                    for name, thread in zip(names, threads, strict=True)
                 ]
             ),
-            "detail": texts(details),
+            "detail": texts(_details(columns, names)),
             "bytes": masked(sizes, known & collective),
-            "scheduled_ns": self._scheduled(columns, activities, collective),
+            "scheduled_ns": self._scheduled(columns, names, collective),
         }
         notes = [
             "a Horovod timeline tells what rank 0 saw; when tensors were ready on the others is in the waits"
@@ -132,17 +113,37 @@ def _as_bar(event: Any) -> Any:
     return event
 
 
-def _read(what: str) -> tuple[str, str, str]:
-    """Return kind, lane and op of an activity."""
-    if what.startswith(_NEGOTIATE):
-        return "sync", "negotiate", what
-    if what.isdecimal():
-        return "sync", "rank ready", "RankReady"
-    if what == _CYCLE:
-        return "sync", "cycles", what
-    if what in OPERATIONS:
-        return "collective", "collective", OPERATIONS[what]
-    return "host", "activities", what
+class _Activity(NamedTuple):
+    """What a name in the timeline stands for."""
+
+    kind: str
+    lane: str
+    op: str
+
+
+def _activity(name: str) -> _Activity:
+    if name.startswith(_NEGOTIATE):
+        return _Activity("sync", "negotiate", name)
+    if name.isdecimal():
+        return _Activity("sync", "rank ready", "RankReady")
+    if name == _CYCLE:
+        return _Activity("sync", "cycles", name)
+    if name in OPERATIONS:
+        return _Activity("collective", "collective", OPERATIONS[name])
+    return _Activity("host", "activities", name)
+
+
+def _details(columns: Columns, names: Sequence[str]) -> list[str]:
+    """Return the rank, type and shape of each row, where it has them, and its other arguments."""
+    dtypes, shapes = columns.arguments["dtype"], columns.arguments["shape"]
+    return [
+        " ".join(filter(None, (f"rank {name}" * name.isdecimal(), _given(dtype), _given(shape), rest)))
+        for name, dtype, shape, rest in zip(names, dtypes, shapes, columns.detail.to_pylist(), strict=True)
+    ]
+
+
+def _given(argument: Any) -> str:
+    return text(argument) if argument else ""
 
 
 def _bytes(columns: Columns) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,57 @@
+"""A `Trace` as a Parquet file; `tfvis_nb.reading.parquet` describes the file and reads it back."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.parquet import KEY, NESTED, VERSION
+
+
+def write(trace: Trace, path: Path) -> None:
+    """Write `trace` as a Parquet file that `tfvis_nb.read_trace` turns back into an equal one."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, Any] = {}
+    for name in event_table.COLUMNS:
+        column = trace.events[name]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            codes = pa.array(column.cat.codes.to_numpy(), pa.int32(), mask=column.isna().to_numpy())
+            words = pa.array(column.cat.categories.tolist(), pa.string())
+            columns[name] = pa.DictionaryArray.from_arrays(codes, words)
+        else:
+            columns[name] = pa.array(column)
+    if trace.nested is not None:
+        columns |= {NESTED + name: trace.nested[name] for name in trace.nested.column_names}
+    head = {
+        "version": VERSION,
+        "title": trace.title,
+        "notes": trace.notes,
+        "nested": trace.nested is not None,
+        "categories": {
+            name: trace.events[name].cat.categories.tolist()
+            for name, dtype in event_table.COLUMNS.items()
+            if dtype == "category"
+        },
+        "graphs": [[_packed(graph) for graph in step] for step in trace.graphs],
+        "sources": [_packed(source) for source in trace.sources],
+        "step_labels": list(trace.step_labels.items()),
+        "clocks": to_json(trace.clock_bounds),
+    }
+    table = pa.table(columns)
+    # The Arrow schema in the file restores dictionaries and integer widths.
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: json.dumps(head).encode()})
+    pq.write_table(table, path, compression="zstd")
+
+
+def _packed(data: bytes) -> str:
+    return base64.b64encode(zlib.compress(data, 6)).decode("ascii")
