@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tfvis_nb.core.trace import Trace
+
+_Cell = Callable[[dict[str, Any]], str]
+_Columns = Mapping[str, _Cell]
 
 _LETTERS = 80
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
@@ -107,96 +110,27 @@ def _plain(value: Any) -> Any:
 
 
 def lines(trace: Trace, top: int) -> list[str]:
-    """Write the summary for people."""
+    """Write the summary for people, `top` rows of each table."""
     facts = summary(trace)
-    span = max(facts["end_ns"] - facts["start_ns"], 1)
-    out = [one_line(trace)]
-    out += _table(
-        "steps",
-        ("step", "label", "duration", "events"),
-        (
-            (
-                "none" if step["step"] < 0 else str(step["step"]),
-                step["label"],
-                duration_label(step["duration_ns"]),
-                f"{step['events']:,}",
-            )
-            for step in facts["steps"]
-        ),
-        top,
-    )
-    if len(facts["tasks"]) > 1:
-        out += _table("tasks", ("task",), ((task or "unnamed",) for task in facts["tasks"]), top)
-    out += _table(
-        "devices",
-        ("device", "lanes", "events"),
-        ((row["device"] or "unnamed", f"{row['lanes']}", f"{row['events']:,}") for row in facts["devices"]),
-        top,
-    )
+    run_ns = max(facts["end_ns"] - facts["start_ns"], 1)
     busiest = sorted(facts["lanes"], key=lambda lane: -lane["busy_ns"])
-    out += _table(
-        "busiest lanes",
-        ("lane", "kind", "events", "busy", "of the run"),
-        (
-            (
-                lane_label(lane["task"], lane["device"], lane["lane"]),
-                lane["kind"],
-                f"{lane['events']:,}",
-                duration_label(lane["busy_ns"]),
-                f"{lane['busy_ns'] / span:.1%}",
-            )
-            for lane in busiest
-        ),
-        top,
-    )
-    for kind in dict.fromkeys(op["kind"] for op in facts["ops"]):
-        out += _table(
-            f"longest: {kind}",
-            ("op", "count", "total", "mean"),
-            (
-                (
-                    op["op"] or "unnamed",
-                    f"{op['count']:,}",
-                    duration_label(op["total_ns"]),
-                    duration_label(op["mean_ns"]),
-                )
-                for op in facts["ops"]
-                if op["kind"] == kind
-            ),
-            top,
-        )
-    out += _table(
-        "transfers and copies",
-        ("kind", "from", "to", "count", "bytes", "waited", "moved"),
-        (
-            (
-                row["kind"],
-                row["source"] or "unknown",
-                row["destination"] or "unknown",
-                f"{row['count']:,}",
-                _size(row["bytes"]),
-                duration_label(row["wait_ns"] or 0),
-                duration_label(row["transfer_ns"] or 0),
-            )
-            for row in facts["transfers"]
-        ),
-        top,
-    )
-    out += _table(
-        "ranks, in each step the slowest first",
-        ("step", "task", "came last", "others waited for it", "it waited"),
-        (
-            (
-                str(row["step"]),
-                row["task"],
-                f"{row['last']:,} of {row['collectives']:,}",
-                duration_label(row["awaited_ns"]),
-                duration_label(row["waited_ns"]),
-            )
-            for row in facts["ranks"]
-        ),
-        top,
-    )
+    tables = [
+        ("steps", _STEPS, facts["steps"]),
+        ("tasks", _TASKS, [{"task": task} for task in facts["tasks"] if len(facts["tasks"]) > 1]),
+        ("devices", _DEVICES, facts["devices"]),
+        ("busiest lanes", _LANES, [lane | {"share": lane["busy_ns"] / run_ns} for lane in busiest]),
+    ]
+    tables += [
+        (f"longest: {kind}", _OPS, [op for op in facts["ops"] if op["kind"] == kind])
+        for kind in dict.fromkeys(op["kind"] for op in facts["ops"])
+    ]
+    tables += [
+        ("transfers and copies", _TRANSFERS, facts["transfers"]),
+        ("ranks, in each step the slowest first", _RANKS, facts["ranks"]),
+    ]
+    out = [one_line(trace)]
+    for title, columns, rows in tables:
+        out += _table(title, columns, rows, top)
     if facts["notes"]:
         out += ["", "notes", *(f"  {printable(' '.join(note.split()), 500)}" for note in facts["notes"])]
     return out
@@ -209,22 +143,79 @@ def _size(count: int | None) -> str:
     return f"{count or 0} B"
 
 
-def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], top: int) -> list[str]:
+def _text(name: str, missing: str = "") -> _Cell:
+    return lambda row: row[name] or missing
+
+
+def _count(name: str) -> _Cell:
+    return lambda row: f"{row[name]:,}"
+
+
+def _duration(name: str) -> _Cell:
+    return lambda row: duration_label(row[name] or 0)
+
+
+# Tables for people: the head of each column, and its cell of a row of `summary`.
+_STEPS: _Columns = {
+    "step": lambda row: "none" if row["step"] < 0 else str(row["step"]),
+    "label": _text("label"),
+    "duration": _duration("duration_ns"),
+    "events": _count("events"),
+}
+_TASKS: _Columns = {"task": _text("task", "unnamed")}
+_DEVICES: _Columns = {
+    "device": _text("device", "unnamed"),
+    "lanes": lambda row: str(row["lanes"]),
+    "events": _count("events"),
+}
+_LANES: _Columns = {
+    "lane": lambda row: lane_label(row["task"], row["device"], row["lane"]),
+    "kind": _text("kind"),
+    "events": _count("events"),
+    "busy": _duration("busy_ns"),
+    "of the run": lambda row: f"{row['share']:.1%}",
+}
+_OPS: _Columns = {
+    "op": _text("op", "unnamed"),
+    "count": _count("count"),
+    "total": _duration("total_ns"),
+    "mean": _duration("mean_ns"),
+}
+_TRANSFERS: _Columns = {
+    "kind": _text("kind"),
+    "from": _text("source", "unknown"),
+    "to": _text("destination", "unknown"),
+    "count": _count("count"),
+    "bytes": lambda row: _size(row["bytes"]),
+    "waited": _duration("wait_ns"),
+    "moved": _duration("transfer_ns"),
+}
+_RANKS: _Columns = {
+    "step": lambda row: str(row["step"]),
+    "task": _text("task"),
+    "came last": lambda row: f"{row['last']:,} of {row['collectives']:,}",
+    "others waited for it": _duration("awaited_ns"),
+    "it waited": _duration("waited_ns"),
+}
+_LEFT_ALIGNED = {"step", "label", "task", "device", "lane", "kind", "op", "from", "to"}
+
+
+def _table(title: str, columns: _Columns, rows: Sequence[dict[str, Any]], top: int) -> list[str]:
     """Write a table's first rows under its title, and how many more there are; nothing of an empty one."""
-    # Texts stand left, figures right.
-    cells = [[printable(" ".join(cell.split()), _LETTERS) for cell in row] for row in rows]
-    if not cells:
+    if not rows:
         return []
-    shown = cells[:top]
-    texts = {"step", "label", "task", "device", "lane", "kind", "op", "from", "to"}
-    widths = [max(len(line[place]) for line in [list(head), *shown]) for place in range(len(head))]
+    cells = [
+        [printable(" ".join(cell(row).split()), _LETTERS) for cell in columns.values()] for row in rows[:top]
+    ]
+    table = [list(columns), *cells]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     out = ["", title]
-    for line in [head, *shown]:
+    for line in table:
         parts = [
-            cell.ljust(width) if name in texts else cell.rjust(width)
-            for cell, width, name in zip(line, widths, head, strict=True)
+            cell.ljust(width) if name in _LEFT_ALIGNED else cell.rjust(width)
+            for cell, width, name in zip(line, widths, columns, strict=True)
         ]
         out.append("  " + "  ".join(parts).rstrip())
-    if len(cells) > top:
-        out.append(f"  ({len(cells) - top:,} more; --top {len(cells)} shows all)")
+    if len(rows) > top:
+        out.append(f"  ({len(rows) - top:,} more; --top {len(rows)} shows all)")
     return out

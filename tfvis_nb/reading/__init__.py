@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.options import check_title
-from tfvis_nb.core.progress import Wait, said_if_long
+from tfvis_nb.core.progress import said_if_long
 from tfvis_nb.core.trace import Trace
 
 if TYPE_CHECKING:
-    from tfvis_nb.reading.sources.pieces import Skipped
-    from tfvis_nb.reading.sources.unpacking import Budget
+    from tfvis_nb.reading.collect import Collection
     from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
     from tfvis_nb.reading.xspace.reader import RecordedHost
 
-_MOST_DAMAGED = 3
-
 __all__ = ["EmptyTraceError", "TraceFormatError", "read_trace"]
-
-
-class _Found(NamedTuple):
-    """What was read: steps, Horovod timelines beside them, titles, notes, and whether tasks are ranks."""
-
-    read: list[RecordedStep | RecordedHost | Trace]
-    timelines: list[Trace]
-    titles: list[str]
-    notes: list[str]
-    ranked: bool
 
 
 def read_trace(
@@ -94,6 +81,7 @@ def read_trace(
     >>> trace.events[["name", "op", "start_ns", "duration_ns"]].values.tolist()
     [['a', 'Const', 7000, 2000]]
     """
+    from tfvis_nb.reading.collect import collect
     from tfvis_nb.reading.gate import gate
     from tfvis_nb.reading.sources.unpacking import Budget
 
@@ -102,13 +90,13 @@ def read_trace(
     if isinstance(source, Trace) and title is None:
         return source
     with said_if_long("reading") as wait:
-        found = _read_all(source, threadpool, budget, wait)
+        found = collect(source, threadpool, budget, wait)
     # Here, where the bytes that were read are no longer held.
     with gate(_called(source, found.titles)):
         return _put_together(found, _title(source, found.titles) if title is None else title)
 
 
-def _put_together(found: _Found, title: str) -> Trace:
+def _put_together(found: Collection, title: str) -> Trace:
     """Make one trace of all that was read."""
     from tfvis_nb.clocks.alignment import aligned
     from tfvis_nb.reading.concat import joined
@@ -116,7 +104,7 @@ def _put_together(found: _Found, title: str) -> Trace:
     from tfvis_nb.reading.stepstats.assemble import assemble
     from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 
-    read = _runs_merged(found.read)
+    read = _runs_merged(found.steps)
     steps = [item for item in read if isinstance(item, RecordedStep)]
     if len(steps) == len(read):
         trace = assemble(steps, title)
@@ -148,97 +136,6 @@ def _title(source: Any, titles: list[str]) -> str:
         if path.is_file():
             return path.name
     return f"{first} and {len(others)} more"
-
-
-def _read_all(source: Any, threadpool: bool, budget: Budget, wait: Wait) -> _Found:
-    """Read every step of `source`; `wait` is told how far it is."""
-    from tfvis_nb.reading.formats import read_piece
-    from tfvis_nb.reading.horovod.overlay import is_horovod_timeline
-    from tfvis_nb.reading.horovod.ranks import by_rank
-    from tfvis_nb.reading.sources.files import listed
-    from tfvis_nb.reading.sources.pieces import Remark, Skipped, pieces, skipped
-    from tfvis_nb.reading.step_names import Repeats, name_steps
-
-    read: list[RecordedStep | RecordedHost | Trace] = []
-    names: list[str] = []
-    labels: list[str] = []
-    notes: list[str] = []
-    files: list[str] = []
-    # Texts: an error would keep the bytes that it is about.
-    empty: list[str] = []
-    without: list[str] = []
-    left_out: list[Skipped] = []
-    repeats = Repeats()
-    for count, piece in enumerate(pieces(source, budget)):
-        if count:
-            wait.what = f"reading, trace {count + 1}"
-        if isinstance(piece, Remark):
-            notes.append(piece.note)
-            continue
-        if isinstance(piece, Skipped):
-            left_out.append(piece)
-            continue
-        try:
-            item = piece if isinstance(piece, Trace) else read_piece(piece, threadpool=threadpool)
-        except EmptyTraceError as error:
-            empty.append(str(error))
-            without += [] if isinstance(piece, Trace) or not piece.title else [piece.title]
-            continue
-        except TraceFormatError as error:
-            if isinstance(piece, Trace) or not piece.found_in:
-                raise
-            left_out.append(skipped(piece.label, piece.found_in, error))
-            continue
-        read.append(item)
-        names.append(item.title if isinstance(item, Trace) else piece.title)
-        labels.append("" if isinstance(piece, Trace) else piece.label)
-        files.append("" if isinstance(piece, Trace) else piece.title)
-        repeats.add(piece)
-    if not read:
-        if left_out and not empty:
-            first = left_out[0]
-            raise TraceFormatError(
-                f"{first.found_in}: none of its {len(left_out)} files is a trace; the first, {first.said}"
-            )
-        what = type(source).__name__
-        raise EmptyTraceError(empty[0] if empty else f"this {what} is empty: there is nothing to read in it")
-    if empty:
-        which = f": {listed(without)}" if without else ""
-        notes.append(
-            f"{len(empty)} of {len(empty) + len(read)} steps hold no events and were left out{which}"
-        )
-    if left_out:
-        notes += _left_out(left_out)
-    notes += repeats.notes
-    if len(read) > 1:
-        name_steps(read, files)
-    # Horovod's timeline alone is a trace as any other; beside others it tells more of their steps.
-    is_timeline = [isinstance(item, Trace) and is_horovod_timeline(item) for item in read]
-    order = sorted(range(len(read)), key=is_timeline.__getitem__)
-    count = len(read) - sum(is_timeline) or len(read)
-    steps = [read[place] for place in order[:count]]
-    grouped = by_rank(steps, [labels[place] for place in order[:count]], fewest=1 if count < len(read) else 2)
-    return _Found(
-        read=grouped,
-        timelines=[item for item in (read[place] for place in order[count:]) if isinstance(item, Trace)],
-        titles=[names[place] for place in order],
-        notes=notes,
-        ranked=not {id(item) for item in grouped} <= {id(item) for item in steps},
-    )
-
-
-def _left_out(skipped: list[Skipped]) -> list[str]:
-    """Name the files that were left out: what is no trace, and what is one and damaged."""
-    from tfvis_nb.reading.sources.files import listed
-
-    foreign = [one.label for one in skipped if one.foreign]
-    damaged = [one for one in skipped if not one.foreign]
-    notes = [f"files that are no traces were left out: {listed(foreign)}"] if foreign else []
-    if damaged:
-        named = [f"{listed([one.label])} ({one.briefly})" for one in damaged[:_MOST_DAMAGED]]
-        more = f" and {len(damaged) - _MOST_DAMAGED} more" if len(damaged) > _MOST_DAMAGED else ""
-        notes.append(f"files that could not be read were left out: {', '.join(named)}{more}")
-    return notes
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:

@@ -179,7 +179,7 @@ def _letters(column: pa.Array) -> int:
 def _plain(table: pa.Table, schema: pa.Schema, label: str, allowance: Allowance) -> pa.Table:
     """Return the rows of a group with texts in nested columns as they were written."""
     for number, field in enumerate(schema):
-        if field.name.startswith(_NESTED) and (column := table[number]).type != field.type:
+        if field.name.startswith(NESTED) and (column := table[number]).type != field.type:
             allowance.take(sum(map(_letters, column.chunks)), label)
             table = table.set_column(number, field, column.cast(field.type))
     return table

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
+from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts, constant
 from tfvis_nb.reading.stepstats import label_grammar
 from tfvis_nb.reading.stepstats.executor_rows import scatter
 from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
@@ -23,68 +23,109 @@ _STARTS = {"copy": r"^(?i:memcpy)", "memset": r"^(?i:memset)", "nccl": r"^(?i:(?
 _OLD_KERNEL = r"^(?P<node>[^:\s]+):(?P<op>[A-Za-z_]\w*)[^ ]* regs:"
 
 
-def gpu_part(source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabularies, executors: Part) -> Part:
+class _Special(NamedTuple):
+    """Masks of the rows that are no kernels; no row is in two of them."""
+
+    copies: np.ndarray
+    memsets: np.ndarray
+    syncs: np.ndarray
+    collectives: np.ndarray
+
+
+def gpu_part(
+    source: Source, rows: np.ndarray, blocks: Blocks, vocabularies: Vocabularies, executors: Part
+) -> Part:
     """Read the rows of GPU lanes; the op names of the executors' rows tell logical GPUs apart."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    count = len(rows)
-    entry = source.entry[rows]
-    places = source.places
-    raw = source.pick(source.names, rows)
+    raw_names = source.pick(source.names, rows)
     detail = source.pick(source.labels, rows)
-
-    def said(*starts: str) -> np.ndarray:
-        """Return a mask of the rows whose lane says that it holds such things."""
-        lanes: np.ndarray = np.array([place.what.lower().startswith(starts) for place in places], bool)
-        chosen: np.ndarray = lanes[entry]
-        return chosen
-
-    names = raw.dictionary_encode()
-    by_label = _special(detail, _SPECIAL_LABEL, _STARTS)
-    by_name = _special(names.dictionary, _SPECIAL_NAME, _STARTS | {"copy": _COPY_NAME})
-    by_name = {word: found[names.indices.to_numpy()] for word, found in by_name.items()}
-    copies = said("memcpy") | by_label["copy"] | (by_name["copy"] & ~said("kernel"))
-    memsets = ~copies & (by_label["memset"] | by_name["memset"] | said("memset"))
-    syncs = said("sync") & ~(copies | memsets)
-    nccl = ~(copies | memsets | syncs) & (by_label["nccl"] | by_name["nccl"])
-    name, op_text = _nodes(names, raw, detail)
-    kind = np.full(count, words.kind.code("kernel"), np.int32)
-    kind[nccl] = words.kind.code("collective")
-    kind[memsets] = words.kind.code("memset")
-    kind[syncs] = words.kind.code("sync")
-    kind[copies] = words.kind.code("memcpy")
-    lane = np.array([words.lane.code(place.lane) for place in places], np.int32)[entry]
-    lane[memsets] = words.lane.code("memset")
-    op = words.op.codes(op_text)
-    op[memsets] = words.op.code("Memset")
-    op[syncs] = words.op.codes(raw.filter(pa.array(syncs)))
+    names = raw_names.dictionary_encode()
+    special = _special_rows(source, source.entry[rows], names, detail)
+    name, op_types = _nodes(names, raw_names, detail)
     part = Part(
         rows=rows,
-        task=np.array([words.task.code(task) for task in blocks.task], np.int32)[entry],
-        device=blank_codes(count),
-        lane=lane,
-        kind=kind,
-        op=op,
-        source=blank_codes(count),
-        destination=blank_codes(count),
+        task=np.array([vocabularies.task.code(task) for task in blocks.task], np.int32)[source.entry[rows]],
+        device=blank_codes(len(rows)),
+        lane=_lanes(source, rows, special, vocabularies),
+        kind=_kinds(len(rows), special, vocabularies),
+        op=_ops(op_types, raw_names, special, vocabularies),
+        source=blank_codes(len(rows)),
+        destination=blank_codes(len(rows)),
         name=name,
-        tensor=blank_texts(count),
+        tensor=blank_texts(len(rows)),
         detail=detail,
-        amount=_amounts(detail, memsets),
+        amount=_amounts(detail, special.memsets),
     )
-    _keep_telling_names(source, rows, raw, detail)
-    found = _read_copies(part, np.flatnonzero(copies), source, raw, words)
-    part.device = logical_devices(source, part, blocks, words, executors)
-    _ends_of_copies(part, found, words)
-    unknown = np.flatnonzero((part.op == 0) & (kind == words.kind.code("kernel")))
-    if len(unknown):
-        same = pc.index_in(part.name.take(pa.array(unknown)), executors.name).fill_null(-1).to_numpy()
-        part.op[unknown] = np.append(executors.op, 0)[same]
+    _keep_telling_names(source, rows, raw_names, detail)
+    # The device of a copy needs its lane, and the ends of a copy its device.
+    copies = _read_copies(part, np.flatnonzero(special.copies), source, raw_names, vocabularies)
+    part.device = logical_devices(source, part, blocks, vocabularies, executors)
+    _ends_of_copies(part, copies, vocabularies)
+    _ops_of_executors(part, executors, vocabularies)
     return part
 
 
-def _special(texts: pa.Array, any_of: str, patterns: dict[str, str]) -> dict[str, np.ndarray]:
+def _special_rows(source: Source, entry: np.ndarray, names: pa.DictionaryArray, detail: pa.Array) -> _Special:
+    """Find the rows that are no kernels."""
+
+    # A row of a GPU is a kernel unless one of three texts says otherwise: the word in the name of its lane
+    # ("stream:14<MemcpyH2D>"), the start of its label, or its name. The name is mostly that of the node that
+    # launched it, and a node may well be called "memcpy": in a lane of kernels that makes no copy of a row.
+    # Where two of these texts differ, the row is the first of copy, memset, synchronisation and collective.
+    def in_lane_of(start: str) -> np.ndarray:
+        lanes: np.ndarray = np.array([place.what.lower().startswith(start) for place in source.places], bool)
+        mask: np.ndarray = lanes[entry]
+        return mask
+
+    by_label = _matches(detail, _SPECIAL_LABEL, _STARTS)
+    by_name = _matches(names.dictionary, _SPECIAL_NAME, _STARTS | {"copy": _COPY_NAME})
+    by_name = {what: mask[names.indices.to_numpy()] for what, mask in by_name.items()}
+    copies = in_lane_of("memcpy") | by_label["copy"] | (by_name["copy"] & ~in_lane_of("kernel"))
+    memsets = ~copies & (by_label["memset"] | by_name["memset"] | in_lane_of("memset"))
+    syncs = in_lane_of("sync") & ~(copies | memsets)
+    collectives = ~(copies | memsets | syncs) & (by_label["nccl"] | by_name["nccl"])
+    return _Special(copies, memsets, syncs, collectives)
+
+
+def _kinds(count: int, special: _Special, vocabularies: Vocabularies) -> np.ndarray:
+    kind = constant(count, vocabularies.kind.code("kernel"))
+    kind[special.collectives] = vocabularies.kind.code("collective")
+    kind[special.memsets] = vocabularies.kind.code("memset")
+    kind[special.syncs] = vocabularies.kind.code("sync")
+    kind[special.copies] = vocabularies.kind.code("memcpy")
+    return kind
+
+
+def _lanes(source: Source, rows: np.ndarray, special: _Special, vocabularies: Vocabularies) -> np.ndarray:
+    codes = np.array([vocabularies.lane.code(place.lane) for place in source.places], np.int32)
+    lane: np.ndarray = codes[source.entry[rows]]
+    lane[special.memsets] = vocabularies.lane.code("memset")
+    return lane
+
+
+def _ops(
+    op_types: pa.Array, raw_names: pa.Array, special: _Special, vocabularies: Vocabularies
+) -> np.ndarray:
+    """Return the op of each row; those of copies are read with the copies."""
+    import pyarrow as pa
+
+    op = vocabularies.op.codes(op_types)
+    op[special.memsets] = vocabularies.op.code("Memset")
+    op[special.syncs] = vocabularies.op.codes(raw_names.filter(pa.array(special.syncs)))
+    return op
+
+
+def _ops_of_executors(part: Part, executors: Part, vocabularies: Vocabularies) -> None:
+    """Give kernels without an op that of the executor's row of the same node."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    unknown = np.flatnonzero((part.op == 0) & (part.kind == vocabularies.kind.code("kernel")))
+    if len(unknown):
+        same = pc.index_in(part.name.take(pa.array(unknown)), executors.name).fill_null(-1).to_numpy()
+        part.op[unknown] = np.append(executors.op, 0)[same]
+
+
+def _matches(texts: pa.Array, any_of: str, patterns: dict[str, str]) -> dict[str, np.ndarray]:
     """Return for each of `patterns` a mask of the texts it matches; `any_of` matches when one of them does.
 
     Nearly every text is a kernel's, which the one common pattern passes over.
@@ -93,11 +134,11 @@ def _special(texts: pa.Array, any_of: str, patterns: dict[str, str]) -> dict[str
     import pyarrow.compute as pc
 
     rows = np.flatnonzero(pc.match_substring_regex(texts, any_of).to_numpy(zero_copy_only=False))
-    found = {word: np.zeros(len(texts), bool) for word in patterns}
-    few = texts.take(pa.array(rows))
-    for word, pattern in patterns.items():
-        found[word][rows] = pc.match_substring_regex(few, pattern).to_numpy(zero_copy_only=False)
-    return found
+    masks = {what: np.zeros(len(texts), bool) for what in patterns}
+    candidates = texts.take(pa.array(rows))
+    for what, pattern in patterns.items():
+        masks[what][rows] = pc.match_substring_regex(candidates, pattern).to_numpy(zero_copy_only=False)
+    return masks
 
 
 def _nodes(names: pa.DictionaryArray, raw: pa.Array, detail: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -115,15 +156,15 @@ def _nodes(names: pa.DictionaryArray, raw: pa.Array, detail: pa.Array) -> tuple[
     return node, op
 
 
-def _keep_telling_names(source: Source, rows: np.ndarray, raw: pa.Array, detail: pa.Array) -> None:
+def _keep_telling_names(source: Source, rows: np.ndarray, raw_names: pa.Array, detail: pa.Array) -> None:
     """Show the whole node name as the detail of rows where only that says anything (TF 1.14 to 2.0)."""
     import pyarrow.compute as pc
 
-    told = pc.equal(detail, "")
-    if pc.any(told).as_py():
-        told = pc.and_(told, pc.match_substring(raw, "@@"))
-        telling = rows[told.to_numpy(zero_copy_only=False)]
-        source.details = scatter(source.details, telling, raw.filter(told))
+    telling = pc.equal(detail, "")
+    if pc.any(telling).as_py():
+        telling = pc.and_(telling, pc.match_substring(raw_names, "@@"))
+        chosen = rows[telling.to_numpy(zero_copy_only=False)]
+        source.details = scatter(source.details, chosen, raw_names.filter(telling))
 
 
 def _amounts(detail: pa.Array, memsets: np.ndarray) -> np.ndarray:
@@ -140,50 +181,55 @@ def _amounts(detail: pa.Array, memsets: np.ndarray) -> np.ndarray:
     return amount
 
 
+class _Copies(NamedTuple):
+    """The rows of copies, the distinct copies among them, and which of these each row is."""
+
+    rows: np.ndarray
+    distinct: list[label_grammar.Copy]
+    which: np.ndarray
+
+
 def _read_copies(
-    part: Part, rows: np.ndarray, source: Source, raw: pa.Array, words: Vocabularies
-) -> tuple[np.ndarray, list[label_grammar.Copy], np.ndarray]:
-    """Fill in the columns of copies; return their rows, the distinct copies, and which one each row is."""
+    part: Part, rows: np.ndarray, source: Source, raw_names: pa.Array, vocabularies: Vocabularies
+) -> _Copies:
+    """Fill in the columns of copies but for their ends."""
     import pyarrow as pa
 
     if not len(rows):
-        return rows, [], rows
-    names = raw.take(pa.array(rows)).dictionary_encode()
-    details = source.labels.take(pa.array(part.rows[rows])).dictionary_encode()
+        return _Copies(rows, [], rows)
+    names = raw_names.take(pa.array(rows)).dictionary_encode()
+    labels = source.labels.take(pa.array(part.rows[rows])).dictionary_encode()
     lanes = source.entry[part.rows[rows]]
-    told = np.stack([lanes, names.indices.to_numpy(), details.indices.to_numpy()], axis=1)
-    distinct, which = np.unique(told, axis=0, return_inverse=True)
-    name_texts, label_texts = names.dictionary.to_pylist(), details.dictionary.to_pylist()
+    keys = np.stack([lanes, names.indices.to_numpy(), labels.indices.to_numpy()], axis=1)
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    name_texts, label_texts = names.dictionary.to_pylist(), labels.dictionary.to_pylist()
     copies = [
         label_grammar.parse_copy(source.places[lane].what, name_texts[name], label_texts[label])
         for lane, name, label in distinct.tolist()
     ]
     which = which.reshape(-1)
-    part.op[rows] = np.array([words.op.code(copy.op) for copy in copies], np.int32)[which]
-    part.lane[rows] = np.array([words.lane.code(copy.lane) for copy in copies], np.int32)[which]
+    part.op[rows] = np.array([vocabularies.op.code(copy.op) for copy in copies], np.int32)[which]
+    part.lane[rows] = np.array([vocabularies.lane.code(copy.lane) for copy in copies], np.int32)[which]
     part.amount[rows] = np.array([copy.amount for copy in copies], np.int64)[which]
     nodes = pa.array([copy.node for copy in copies], pa.large_string())
     tensors = pa.array([copy.tensor for copy in copies], pa.large_string())
     part.name = scatter(part.name, rows, nodes.take(pa.array(which)))
     part.tensor = scatter(part.tensor, rows, tensors.take(pa.array(which)))
-    return rows, copies, which
+    return _Copies(rows, copies, which)
 
 
-def _ends_of_copies(
-    part: Part, found: tuple[np.ndarray, list[label_grammar.Copy], np.ndarray], words: Vocabularies
-) -> None:
+def _ends_of_copies(part: Part, copies: _Copies, vocabularies: Vocabularies) -> None:
     """Set source and destination of each copy: the GPU, another GPU or the host of its task."""
-    rows, copies, which = found
-    pairs: dict[tuple[int, int, int], tuple[int, int]] = {}
-    keys = list(zip(part.device[rows].tolist(), part.task[rows].tolist(), which.tolist(), strict=True))
-    for key in keys:
-        if key not in pairs:
-            device, task = words.device.texts[key[0]], words.task.texts[key[1]]
-            copy = copies[key[2]]
-            ends = {"H": f"{task}/device:CPU:0", "D": device, "": ""}
-            target = ends[copy.target]
-            if copy.lane == "memcpy P2P" and copy.peer >= 0:
-                target = f"{task}/device:GPU:{copy.peer}"
-            pairs[key] = words.source.code(ends[copy.origin]), words.destination.code(target)
+    rows = copies.rows
+    ends: dict[tuple[int, int, int], tuple[int, int]] = {}
+    keys = list(zip(part.device[rows].tolist(), part.task[rows].tolist(), copies.which.tolist(), strict=True))
+    for key in dict.fromkeys(keys):
+        device, task = vocabularies.device.texts[key[0]], vocabularies.task.texts[key[1]]
+        copy = copies.distinct[key[2]]
+        location = {"H": f"{task}/device:CPU:0", "D": device, "": ""}
+        target = location[copy.target]
+        if copy.lane == "memcpy P2P" and copy.peer >= 0:
+            target = f"{task}/device:GPU:{copy.peer}"
+        ends[key] = vocabularies.source.code(location[copy.origin]), vocabularies.destination.code(target)
     if keys:
-        part.source[rows], part.destination[rows] = np.array([pairs[key] for key in keys], np.int32).T
+        part.source[rows], part.destination[rows] = np.array([ends[key] for key in keys], np.int32).T

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from tfvis_nb.events import KINDS
 from tfvis_nb.reading.xspace.events import Events
 from tfvis_nb.reading.xspace.name_grammar import class_of, paired, renamed
+from tfvis_nb.reading.xspace.planes import Plane
 from tfvis_nb.reading.xspace.rows import Coded, Rows, Sparse
 from tfvis_nb.reading.xspace.stats import Stats
 
@@ -21,56 +24,81 @@ DERIVED = re.compile(
 _OPS = ("XLA Ops", "Async XLA Ops")
 _COLLECTIVE = re.compile(r"all-(?:reduce|gather|to-all)|reduce-scatter|collective-|ragged-all-to-all")
 _COPY = re.compile(r"(?:async-)?copy|send|recv")
+_MEMCPY = KINDS.index("memcpy")
 _WAITING = re.compile(r"dependency-wait|barrier-")
+
+
+@dataclass
+class _Metadata:
+    """What the metadata of a plane's events say: each event refers to one entry.
+
+    - `kinds`: Numbers in `tfvis_nb.events.KINDS` (uint8), as of a line of XLA's ops.
+    - `waits`: Which ones wait for others (bool).
+    - `accessed`: Bytes of memory read and written, -1 where not known (int64).
+    """
+
+    names: list[str]
+    ops: list[str]
+    kinds: np.ndarray
+    waits: np.ndarray
+    accessed: np.ndarray
 
 
 def device_rows(events: Events) -> Rows:
     """Make rows of lines that are no streams; each line is a lane."""
-    count = len(events)
-    plane = events.plane
-    about = Stats(plane.event_stats, plane.stats).values(("hlo_category", "bytes_accessed"))
-    known = len(plane.event_stats)
-    category = renamed(np.append(about.spread("hlo_category", known), -1), about.words)
-    accessed = np.append(about.numbers("bytes_accessed", known), -1)
-    is_op = np.isin(events.line, [n for n, line in events.lines.items() if line.name in _OPS])
-    asynchronous = np.isin(
-        events.line, [n for n, line in events.lines.items() if line.name.startswith("Async")]
-    )
-    names, ops, kinds = [], [], []
-    for name, shown, word in zip(plane.events.texts, plane.shown, category.codes.tolist(), strict=True):
-        what = category.words[word]
-        short = shown or name.split(" = ", 1)[0].lstrip("%")
-        names.append(short)
-        ops.append(what or class_of(short))
-        kinds.append(_kind(what or short))
-    kind = np.array([KINDS.index(one) for one in kinds], np.uint8)[events.meta]
-    waits = np.array([_WAITING.match(name) is not None for name in plane.events.texts])[events.meta]
-    outside = np.where(waits, KINDS.index("sync"), KINDS.index("host")).astype(np.uint8)
-    # What is copied while something else runs is a copy; a step of computing that copies is not.
-    copying = is_op & ~asynchronous & (kind == KINDS.index("memcpy"))
-    kind[copying] = KINDS.index("kernel")
-    blank = Coded.of("", count)
+    # Only lines of XLA's ops say what a device does. All others, such as modules or annotations, are about
+    # what it does: their events are of the kind "host", or "sync" where they wait. On the lines of ops an
+    # event's category or name says what it is: a collective, a copy or else computing. A copy on the main
+    # line takes the time of computing, as nothing else runs meanwhile, and is a kernel; what is copied while
+    # something else runs stands on an asynchronous line and is a copy, with the bytes that it accessed.
+    known = _metadata(events.plane)
+    is_op = _on_lines(events, lambda line: line in _OPS)
+    asynchronous = _on_lines(events, lambda line: line.startswith("Async"))
+    kind = known.kinds[events.meta]
+    kind[is_op & ~asynchronous & (kind == _MEMCPY)] = KINDS.index("kernel")
+    other_kind = np.where(known.waits[events.meta], KINDS.index("sync"), KINDS.index("host")).astype(np.uint8)
+    copies = is_op & (kind == _MEMCPY)
+    blank = Coded.of("", len(events))
     codes, texts = events.stats.described(("_ct", "_c", "_pt", "_p", "group_id"))
-    detail = paired(Coded(events.meta, plane.events.texts), Coded(codes, texts))
-    amount = np.full(count, -1, np.int64)
-    moved = is_op & (kind == KINDS.index("memcpy"))
-    amount[moved] = accessed[events.meta[moved]]
-    groups = events.stats.values(("group_id",))
     return Rows(
         line=events.line,
         start=events.start,
         duration=events.duration,
-        kind=np.where(is_op, kind, outside),
-        name=Coded(events.meta, names),
-        op=Coded(events.meta, ops),
-        detail=detail,
+        kind=np.where(is_op, kind, other_kind),
+        name=Coded(events.meta, known.names),
+        op=Coded(events.meta, known.ops),
+        detail=paired(Coded(events.meta, events.plane.events.texts), Coded(codes, texts)),
         lane=None,
         tensor=blank,
         source=blank,
         destination=blank,
-        amount=amount,
-        marks={"group_id": Sparse(*groups.integers("group_id"))},
+        amount=np.where(copies, known.accessed[events.meta], -1),
+        marks={"group_id": Sparse(*events.stats.values(("group_id",)).integers("group_id"))},
     )
+
+
+def _metadata(plane: Plane) -> _Metadata:
+    stats = Stats(plane.event_stats, plane.stats).values(("hlo_category", "bytes_accessed"))
+    count = len(plane.event_stats)
+    # The last one stands for events without metadata.
+    category = renamed(np.append(stats.spread("hlo_category", count), -1), stats.words)
+    categories = [category.words[code] for code in category.codes.tolist()]
+    names = [
+        shown or name.split(" = ", 1)[0].lstrip("%")
+        for name, shown in zip(plane.events.texts, plane.shown, strict=True)
+    ]
+    kinds = [_kind(what or name) for what, name in zip(categories, names, strict=True)]
+    return _Metadata(
+        names=names,
+        ops=[what or class_of(name) for what, name in zip(categories, names, strict=True)],
+        kinds=np.array([KINDS.index(kind) for kind in kinds], np.uint8),
+        waits=np.array([_WAITING.match(name) is not None for name in plane.events.texts]),
+        accessed=np.append(stats.numbers("bytes_accessed", count), -1),
+    )
+
+
+def _on_lines(events: Events, wanted: Callable[[str], bool]) -> np.ndarray:
+    return np.isin(events.line, [number for number, line in events.lines.items() if wanted(line.name)])
 
 
 def _kind(what: str) -> str:

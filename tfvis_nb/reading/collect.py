@@ -1,0 +1,142 @@
+"""Everything that a source holds, piece by piece -> what was read, and notes on the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.core.progress import Wait
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.formats import Read, read_piece
+from tfvis_nb.reading.horovod.overlay import is_horovod_timeline
+from tfvis_nb.reading.horovod.ranks import by_rank
+from tfvis_nb.reading.sources.files import listed
+from tfvis_nb.reading.sources.pieces import Piece, Remark, Skipped, pieces, skipped
+from tfvis_nb.reading.sources.unpacking import Budget
+from tfvis_nb.reading.step_names import Repeats, name_steps
+
+_MOST_DAMAGED = 3
+
+
+class Collection(NamedTuple):
+    """What was read: steps, Horovod timelines beside them, titles, notes, and whether tasks are ranks."""
+
+    steps: list[Read]
+    timelines: list[Trace]
+    titles: list[str]
+    notes: list[str]
+    ranked: bool
+
+
+class _Item(NamedTuple):
+    """What one piece was read as; `file` and `label` are empty for a `Trace` that the caller gave."""
+
+    content: Read
+    title: str
+    file: str = ""
+    label: str = ""
+
+
+def collect(source: Any, threadpool: bool, budget: Budget, wait: Wait) -> Collection:
+    """Read every step of `source`, while `wait` shows how many were read."""
+    collector = _Collector(threadpool)
+    for count, piece in enumerate(pieces(source, budget)):
+        if count:
+            wait.what = f"reading, trace {count + 1}"
+        collector.add(piece)
+    if not collector.items:
+        raise collector.nothing(type(source).__name__)
+    return collector.collection()
+
+
+@dataclass
+class _Collector:
+    threadpool: bool
+    items: list[_Item] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    # Texts: an error would keep the bytes that it is about.
+    empty: list[str] = field(default_factory=list)
+    empty_titles: list[str] = field(default_factory=list)
+    left_out: list[Skipped] = field(default_factory=list)
+    repeats: Repeats = field(default_factory=Repeats)
+
+    def add(self, piece: Piece | Skipped | Remark | Trace) -> None:
+        """Read a piece, unless it is a trace already or cannot be read."""
+        if isinstance(piece, Remark):
+            self.remarks.append(piece.note)
+        elif isinstance(piece, Skipped):
+            self.left_out.append(piece)
+        elif isinstance(piece, Trace):
+            self.items.append(_Item(piece, piece.title))
+            self.repeats.add(piece)
+        else:
+            self._read(piece)
+
+    def _read(self, piece: Piece) -> None:
+        try:
+            content = read_piece(piece, threadpool=self.threadpool)
+        except EmptyTraceError as error:
+            self.empty.append(str(error))
+            self.empty_titles += [piece.title] if piece.title else []
+            return
+        except TraceFormatError as error:
+            if not piece.found_in:
+                raise
+            self.left_out.append(skipped(piece.label, piece.found_in, error))
+            return
+        title = content.title if isinstance(content, Trace) else piece.title
+        self.items.append(_Item(content, title, piece.title, piece.label))
+        self.repeats.add(piece)
+
+    def nothing(self, what: str) -> TraceFormatError:
+        """Return the error for a source, a `what`, in which nothing was read."""
+        if self.left_out and not self.empty:
+            first = self.left_out[0]
+            return TraceFormatError(
+                f"{first.found_in}: none of its {len(self.left_out)} files is a trace; "
+                f"the first, {first.said}"
+            )
+        message = f"this {what} is empty: there is nothing to read in it"
+        return EmptyTraceError(self.empty[0] if self.empty else message)
+
+    def collection(self) -> Collection:
+        """Return what was read, with the ranks of a job laid together."""
+        if len(self.items) > 1:
+            name_steps([item.content for item in self.items], [item.file for item in self.items])
+        # Horovod's timeline alone is a trace as any other; beside others it shows more of their steps.
+        timelines = [item for item in self.items if _is_timeline(item.content)]
+        if len(timelines) == len(self.items):
+            timelines = []
+        beside = {id(item) for item in timelines}
+        steps = [item for item in self.items if id(item) not in beside]
+        contents = [item.content for item in steps]
+        grouped = by_rank(contents, [item.label for item in steps], fewest=1 if timelines else 2)
+        return Collection(
+            steps=grouped,
+            timelines=[item.content for item in timelines if isinstance(item.content, Trace)],
+            titles=[item.title for item in steps + timelines],
+            notes=[*self.remarks, *self._omissions(), *self.repeats.notes],
+            ranked=not {id(content) for content in grouped} <= {id(content) for content in contents},
+        )
+
+    def _omissions(self) -> list[str]:
+        """Name what was left out: steps without events, what is no trace, and what is one and damaged."""
+        notes = []
+        if self.empty:
+            count = len(self.empty) + len(self.items)
+            which = f": {listed(self.empty_titles)}" if self.empty_titles else ""
+            notes.append(f"{len(self.empty)} of {count} steps hold no events and were left out{which}")
+        foreign = [one.label for one in self.left_out if one.foreign]
+        if foreign:
+            notes.append(f"files that are no traces were left out: {listed(foreign)}")
+        damaged = [one for one in self.left_out if not one.foreign]
+        if damaged:
+            named = [f"{listed([one.label])} ({one.briefly})" for one in damaged[:_MOST_DAMAGED]]
+            more = f" and {len(damaged) - _MOST_DAMAGED} more" if len(damaged) > _MOST_DAMAGED else ""
+            notes.append(f"files that could not be read were left out: {', '.join(named)}{more}")
+        return notes
+
+
+def _is_timeline(content: Read) -> bool:
+    return isinstance(content, Trace) and is_horovod_timeline(content)
