@@ -17,7 +17,7 @@ PY := $(BIN)/python
 
 # Lists the bundles, one for each of js/entries; the build writes it last.
 VIEW := tfvis_nb/static/bundles.json
-VIEW_SOURCES := $(shell find js tfvis_nb/core/palette.json -type f ! -name '*.test.ts' ! -name '*.test.tsx')
+VIEW_SOURCES := $(shell find js tfvis_nb/core/palette.json tfvis_nb/core/thresholds.json -type f ! -name '*.test.ts' ! -name '*.test.tsx')
 NODE := node_modules/.package-lock.json
 INSTALLED := $(VENV)/installed
 DEV_INSTALLED := $(VENV)/installed-dev

@@ -17,23 +17,27 @@ from benchmarks.reading import best
 from benchmarks.table import Row, show
 from tests.browser.jupyter_server import JupyterServer
 from tfvis_nb import Trace, read_trace, show_dashboard, show_timeline
-from tfvis_nb.analysis.communication.bandwidth import bandwidth
-from tfvis_nb.analysis.communication.communication import communication
-from tfvis_nb.analysis.communication.efficiency import scheduling_efficiency
-from tfvis_nb.analysis.communication.slowest_transfers import slowest_edges
-from tfvis_nb.analysis.communication.stragglers import stragglers
-from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
-from tfvis_nb.analysis.critical_path.critical_path import path_lengths
+from tfvis_nb.analysis import (
+    bandwidth,
+    communication_overlap,
+    compare,
+    compare_activities,
+    cpu_amid_gpu,
+    launch_bound,
+    launch_gaps,
+    launch_stretches,
+    memory_by,
+    memory_peaks,
+    op_statistics,
+    path_lengths,
+    scheduling_efficiency,
+    scope_tree,
+    slow_steps,
+    slowest_transfers,
+    stragglers,
+    transfer_matrix,
+)
 from tfvis_nb.analysis.events.activity import activity
-from tfvis_nb.analysis.idle.launch_bound import launch_bound, launch_stretches
-from tfvis_nb.analysis.idle.launch_gaps import launch_gaps
-from tfvis_nb.analysis.memory.curve import memory_peaks
-from tfvis_nb.analysis.memory.usage import memory_by
-from tfvis_nb.analysis.steps.compare import compare, compare_activities
-from tfvis_nb.analysis.steps.cpu_placement import cpu_amid_gpu
-from tfvis_nb.analysis.steps.op_statistics import op_statistics
-from tfvis_nb.analysis.steps.scope_tree import scope_tree
-from tfvis_nb.analysis.steps.slow_steps import slow_steps
 from tfvis_nb.display.tabs import tab, tab_names
 
 ANALYSES: dict[str, Callable[[Trace], object]] = {
@@ -41,7 +45,7 @@ ANALYSES: dict[str, Callable[[Trace], object]] = {
     "steps": lambda trace: trace.steps,
     "breakdown": lambda trace: trace.breakdown,
     "utilisation": lambda trace: trace.utilisation,
-    "communication": lambda trace: communication(trace.events),
+    "communication": communication_overlap,
     "efficiency": scheduling_efficiency,
     "op_statistics, by op": op_statistics,
     "op_statistics, by name": lambda trace: op_statistics(trace, "name"),
@@ -60,7 +64,7 @@ ANALYSES: dict[str, Callable[[Trace], object]] = {
     "transfers": lambda trace: trace.transfers,
     "transfer_matrix": transfer_matrix,
     "bandwidth": bandwidth,
-    "slowest_edges": slowest_edges,
+    "slowest_transfers": slowest_transfers,
     "arrivals": lambda trace: trace.arrivals,
     "stragglers": stragglers,
     "slow_steps": slow_steps,

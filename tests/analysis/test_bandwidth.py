@@ -14,8 +14,8 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.moved_rows import ROWS, Row, moves, trace_of
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.communication.bandwidth import CHANNELS, bandwidth, binned_bandwidth
-from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.devices import task_of
 
 Moment = tuple[str, int]

@@ -14,10 +14,10 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.bitmaps import counted, painted, windows
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.metrics import MODULES, definitions
 from tfvis_nb.analysis.steps.breakdown import FIGURES, PARTS, activity_times, breakdown
-from tfvis_nb.analysis.unavailable import why_not
 
 TASK = "/job:worker/replica:0/task:0"
 CPU, GPU = f"{TASK}/device:CPU:0", f"{TASK}/device:GPU:0"

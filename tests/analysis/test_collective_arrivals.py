@@ -16,7 +16,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
-from tfvis_nb.analysis.communication.collective_arrivals import COLUMNS, arrivals, late_ranks
+from tfvis_nb.analysis.communication.collective_arrivals import COLUMNS, collective_arrivals, late_ranks
 from tfvis_nb.display.shaping.subset import part_of
 from tfvis_nb.display.wire.drawn import drawn, waits
 from tfvis_nb.reading.stepstats.label_grammar import is_collective
@@ -76,7 +76,8 @@ def test_waiting_and_moving_are_the_duration(collectives: list[tuple[list[int], 
         for number, (starts, moving) in enumerate(collectives)
         for rank, start in enumerate(starts)
     ]
-    found = arrivals(table(rows))
+    trace = tv.Trace(table(rows))
+    found = collective_arrivals(trace)
     assert len(found) == len(rows)
     assert (found["wait_ns"] + found["transfer_ns"] == found["duration_ns"]).all()
     for row in found.to_dict("records"):
@@ -85,7 +86,7 @@ def test_waiting_and_moving_are_the_duration(collectives: list[tuple[list[int], 
         assert starts[int(row["last"].removeprefix("/task:"))] == max(starts)
         assert row["spread_ns"] == max(starts) - min(starts)
 
-    ranks = late_ranks(found).set_index("task")
+    ranks = late_ranks(trace).set_index("task")
     assert ranks["collectives"].sum() == len(rows)
     assert ranks["last"].sum() == len(collectives)
     waited: dict[str, set[int]] = {}
@@ -107,7 +108,8 @@ def test_executions_in_a_loop_are_paired_in_order() -> None:
         (50, 40, "/task:0", "a"),
         (80, 10, "/task:1", "a"),
     ]
-    found = arrivals(table(rows))
+    trace = tv.Trace(table(rows))
+    found = collective_arrivals(trace)
     assert found["collective"].tolist() == [0, 0, 1, 1]
     assert found["wait_ns"].tolist() == [10, 0, 30, 0]
 
@@ -116,30 +118,33 @@ def test_what_cannot_be_paired_has_no_row() -> None:
     alone = [(0, 5, "/task:0", "alone")]
     uneven = [(0, 5, "/task:0", "b"), (10, 5, "/task:0", "b"), (10, 5, "/task:1", "b")]
     untold = [(0, 5, "", "c"), (1, 5, "/task:1", "c")]
-    found = arrivals(table(alone + uneven + untold))
+    trace = tv.Trace(table(alone + uneven + untold))
+    found = collective_arrivals(trace)
     assert found.empty
     assert tuple(found.columns) == COLUMNS
-    assert late_ranks(found).empty
+    assert late_ranks(trace).empty
 
 
 def test_kernels_are_left_to_their_ops() -> None:
     rows = table([(0, 5, "/task:0", "a"), (1, 5, "/task:1", "a")])
     rows["lane"] = pd.Categorical(["stream:13", "stream:13"])
-    assert arrivals(rows).empty
+    assert collective_arrivals(tv.Trace(rows)).empty
 
 
 def test_clocks_that_disagree_are_not_believed() -> None:
-    found = arrivals(table([(0, 10, "/task:0", "a"), (500, 10, "/task:1", "a")]))
+    trace = tv.Trace(table([(0, 10, "/task:0", "a"), (500, 10, "/task:1", "a")]))
+    found = collective_arrivals(trace)
     assert found["wait_ns"].isna().all()
     assert found["transfer_ns"].isna().all()
     assert found["spread_ns"].isna().all()
-    assert late_ranks(found).empty
+    assert late_ranks(trace).empty
 
 
 def test_nothing_of_nothing() -> None:
-    found = arrivals(events.build({}, rows=0))
+    trace = tv.Trace(events.build({}, rows=0))
+    found = collective_arrivals(trace)
     assert tuple(found.columns) == COLUMNS
-    assert late_ranks(found).empty
+    assert late_ranks(trace).empty
 
 
 STRAGGLERS = {
@@ -173,14 +178,14 @@ def test_every_collective_of_every_run_is_waited_for(files: tuple[str, str], sha
     assert (shown > 0).sum() == len(trace.arrivals) / 2
     first = trace.arrivals.groupby("collective").first()
     assert (first["wait_ns"] == first["spread_ns"]).all()
-    ranks = late_ranks(trace.arrivals)
+    ranks = late_ranks(trace)
     assert ranks["last"].sum() == trace.arrivals["collective"].nunique()
     assert ranks["awaited_ns"].iloc[0] > 0
 
 
 def test_the_straggler_of_a_small_run_is_named() -> None:
     trace = tv.read_trace([DATA / f"horovod_rank{rank}_step3.pb.xz" for rank in (0, 1)])
-    ranks = late_ranks(trace.arrivals)
+    ranks = late_ranks(trace)
     assert ranks["task"].tolist() == RANKS[::-1]
     assert ranks["last"].tolist() == [8, 0]
 
@@ -210,7 +215,7 @@ def test_ranks_of_ddl() -> None:
     assert set(arrived["last"]) == {"/job:worker/replica:0/task:2"}
     lanes = trace.lanes.set_index("lane")
     assert lanes["events"].groupby("lane", observed=True).sum().to_dict() == {"ops": 3, "collective": 6}
-    slow = late_ranks(arrived).iloc[0]
+    slow = late_ranks(trace).iloc[0]
     # Both tensors at once: 40 us from the second rank to the last, 5 us of them once only.
     assert (slow["task"], slow["awaited_ns"]) == ("/job:worker/replica:0/task:2", 45_000)
 
@@ -224,7 +229,7 @@ def test_ranks_of_ddl() -> None:
 )
 def test_the_straggler_is_named(files: tuple[str, str], shared: Path) -> None:
     trace = tv.read_trace([shared / name for name in files])
-    ranks = late_ranks(trace.arrivals)
+    ranks = late_ranks(trace)
     assert ranks["task"].iloc[0] == RANKS[1]
     assert ranks["last"].tolist() == [8, 0]
     assert trace.arrivals["collective"].nunique() == 8
@@ -247,7 +252,7 @@ def test_the_wait_of_a_known_allreduce(shared: Path) -> None:
 def test_the_slower_worker_of_a_multi_worker_strategy_is_named() -> None:
     """Worker 1 was given more work, in every step."""
     trace = tv.read_trace([DATA / f"gpu_tf221_worker{worker}.xplane.pb.xz" for worker in (0, 1)])
-    ranks = late_ranks(trace.arrivals)
+    ranks = late_ranks(trace)
     assert ranks.groupby("step")["task"].first().tolist() == [RANKS[1]] * 6
     assert trace.arrivals["op"].unique().tolist() == ["CollectiveReduceV2"]
 
@@ -255,7 +260,7 @@ def test_the_slower_worker_of_a_multi_worker_strategy_is_named() -> None:
 @pytest.mark.collection("hvd/hvd115_rank0_step3.pb", "hvd/hvd115_rank1_step3.pb")
 def test_ranks_that_are_even_wait_little(shared: Path) -> None:
     trace = tv.read_trace([shared / f"hvd/hvd115_rank{rank}_step3.pb" for rank in (0, 1)])
-    assert late_ranks(trace.arrivals)["awaited_ns"].max() < 2_000_000
+    assert late_ranks(trace)["awaited_ns"].max() < 2_000_000
 
 
 @pytest.mark.collection(*STRAGGLERS["hvd"])

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import compare, compare_activities, why_not
 from tfvis_nb.analysis.steps.breakdown import PARTS
-from tfvis_nb.analysis.steps.compare import compare, compare_activities
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
-from tfvis_nb.analysis.unavailable import why_not
 
 CPU, GPU = "/device:CPU:0", "/device:GPU:0"
 

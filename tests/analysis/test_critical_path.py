@@ -15,10 +15,9 @@ import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
 from tests.support.made_steps import ROW, TASK, any_trace, built, op
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import slack, why_not
 from tfvis_nb.analysis.critical_path.backtrack import WAITS
 from tfvis_nb.analysis.critical_path.critical_path import CATEGORIES, critical_path, path_events, path_lengths
-from tfvis_nb.analysis.critical_path.slack import slack
-from tfvis_nb.analysis.unavailable import why_not
 
 
 class Graph:

@@ -11,10 +11,9 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import SHARED
 from tfvis_nb import events
-from tfvis_nb.analysis.communication.communication import communication
+from tfvis_nb.analysis import communication_overlap, why_not
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.parts import INPUT_LEAST_NS, INPUT_LIMIT
-from tfvis_nb.analysis.unavailable import why_not
 
 H200 = SHARED / "h200"
 
@@ -249,7 +248,7 @@ def test_beside_an_accelerator_both_figures_of_communication_are_told() -> None:
     assert found["share"] == 0.8
     assert "while no accelerator of it computes" in str(found["text"])
     assert "During 30 % no op on its CPU runs, either" in str(found["text"])
-    assert communication(trace.events)["exposed_ns"].tolist() == [30]
+    assert communication_overlap(trace)["exposed_ns"].tolist() == [30]
 
 
 def test_a_parameter_server_is_no_task_that_waits() -> None:

@@ -10,8 +10,8 @@ import pytest
 import tfvis_nb as tv
 from tests.reading.test_collection import EMPTY, FILES, REFUSED, expected
 from tests.real_traces import SHARED, name_of
+from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.findings.findings import findings
-from tfvis_nb.analysis.unavailable import why_not
 
 COMMUNICATION = "communication: not hidden"
 CPU_OPS = "cpu ops: interrupt the GPU"

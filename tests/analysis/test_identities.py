@@ -11,23 +11,26 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import DATA, SHARED, name_of, step_stats_files, xspace_files
 from tfvis_nb import Trace
-from tfvis_nb.analysis.communication.bandwidth import bandwidth
-from tfvis_nb.analysis.communication.communication import communication
-from tfvis_nb.analysis.communication.efficiency import scheduling_efficiency
-from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
+from tfvis_nb.analysis import (
+    bandwidth,
+    communication_overlap,
+    compare,
+    compare_activities,
+    launch_bound,
+    launch_gaps,
+    scheduling_efficiency,
+    scope_tree,
+    transfer_matrix,
+    why_not,
+)
 from tfvis_nb.analysis.events.activity import ACTIVITIES
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.idle.launch_bound import PARTS as LAUNCH_PARTS
-from tfvis_nb.analysis.idle.launch_bound import launch_bound
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
-from tfvis_nb.analysis.idle.launch_gaps import launch_gaps
-from tfvis_nb.analysis.memory.curve import WHERE, memory_peaks
+from tfvis_nb.analysis.memory.memory_curve import WHERE, memory_peaks
 from tfvis_nb.analysis.steps.breakdown import PARTS, activity_times
-from tfvis_nb.analysis.steps.compare import compare, compare_activities
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
-from tfvis_nb.analysis.steps.scope_tree import scope_tree
 from tfvis_nb.analysis.steps.utilisation import ran_on_device
-from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import lengths, union
 
 _OTHERS = (".json", ".json.xz", ".json.gz", ".pickle", ".pickle.xz", ".pickle.gz", ".tar.xz")
@@ -92,7 +95,7 @@ def test_busy_and_idle_are_the_step(trace: Trace) -> None:
 
 
 def test_communication_is_exposed_or_hidden(trace: Trace) -> None:
-    table = communication(trace.events)
+    table = communication_overlap(trace)
     both = table["communication_ns"] + table["computation_ns"] - table["hidden_ns"]
     assert (table["exposed_ns"] + table["hidden_ns"] == table["communication_ns"]).all()
     # As kineto's distributed view has it: what is neither is the rest of the step.

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import utilisation, why_not
 from tfvis_nb.analysis.idle.launch_bound import PARTS, launch_bound, launch_stretches
 from tfvis_nb.analysis.idle.launch_gaps import NO_DEVICE, NO_LAUNCHES, launch_gaps
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
-from tfvis_nb.analysis.steps.utilisation import utilisation
-from tfvis_nb.analysis.unavailable import why_not
 
 TASKS = ("/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1")
 

@@ -9,10 +9,10 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import SHARED
 from tfvis_nb import events
+from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.findings.devices import ENOUGH_LAUNCHES, LAUNCH_LIMIT
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.looked_for import looked_for
-from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs import tab
 
 KINDS = {

@@ -13,11 +13,11 @@ import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, xspace_files
 from tests.support import memory_oracle, oracle, xspace_oracle
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.memory.curve import FIGURES, WHERE, memory_peaks
-from tfvis_nb.analysis.memory.lifetimes import ROLES
-from tfvis_nb.analysis.memory.usage import BY, alive_at, memory_by
+from tfvis_nb.analysis import why_not
+from tfvis_nb.analysis.memory.memory_by import BY, alive_at, memory_by
+from tfvis_nb.analysis.memory.memory_curve import FIGURES, WHERE, memory_peaks
+from tfvis_nb.analysis.memory.tensor_lifetimes import ROLES
 from tfvis_nb.analysis.metrics import MODULES, definitions
-from tfvis_nb.analysis.unavailable import why_not
 
 XSPACES = xspace_files()
 MIB = 2**20
@@ -177,7 +177,7 @@ def test_an_allocator_that_says_absurd_amounts() -> None:
 
 def test_each_figure_is_defined() -> None:
     assert {"memory", "memory_use", "tensor_lifetimes"} <= set(MODULES)
-    assert set(definitions("memory")) == set(FIGURES)
+    assert set(definitions("memory_curve")) == set(FIGURES)
 
 
 def test_the_peak_of_a_profile_says_during_which_step_it_is_reached() -> None:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.memory.curve import WHERE, memory_peaks
-from tfvis_nb.analysis.memory.lifetimes import NO_ADDRESSES
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis import why_not
+from tfvis_nb.analysis.memory.memory_curve import WHERE, memory_peaks
+from tfvis_nb.analysis.memory.tensor_lifetimes import NO_ADDRESSES
 from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.clocks.shift import records_moved
 from tfvis_nb.display.shaping.gap_compression import closer

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.events.location import SIDES, sides
 from tfvis_nb.analysis.events.nesting import self_times
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
-from tfvis_nb.analysis.unavailable import why_not
 
 TASK = "/job:worker/replica:0/task:0"
 CPU, GPU = f"{TASK}/device:CPU:0", f"{TASK}/device:GPU:0"

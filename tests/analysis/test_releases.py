@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.made_steps import CPU, GPU, TASK, built, kernel, op
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis import why_not
 
 
 def told(trace: Trace) -> list[tuple[int, str, str]]:

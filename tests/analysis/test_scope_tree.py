@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.steps.scope_tree import scope_tree
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis import scope_tree, why_not
 
 GPU = "/device:GPU:0"
 KINDS = ("kernel", "op", "transfer", "host", "sync", "memcpy")

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import compare_activities, median_step, slow_steps, why_not
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.events.location import SIDES, sides
 from tfvis_nb.analysis.events.nesting import self_times_of
-from tfvis_nb.analysis.steps.compare import compare_activities
-from tfvis_nb.analysis.steps.slow_steps import SLOW, median_step, slow_steps
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 
 CPU, GPU = "/device:CPU:0", "/device:GPU:0"
 
@@ -76,7 +75,9 @@ def test_every_step(rows: list[dict[str, Any]]) -> None:
     for row in found:
         step, excess = row["step"], durations[row["step"]] - durations[middle]
         assert (row["median_step"], row["duration_ns"], row["excess_ns"]) == (middle, durations[step], excess)
-        assert row["slow"] == (durations[middle] > 0 and durations[step] >= SLOW * durations[middle])
+        assert row["slow"] == (
+            durations[middle] > 0 and durations[step] >= SLOW_STEP_RATIO * durations[middle]
+        )
         sign = -1 if excess < 0 else 1
         own = own_times(trace, step)
         more = {key: own.get(key, 0) - base.get(key, 0) for key in own.keys() | base.keys()}
@@ -123,7 +124,7 @@ def test_what_the_devices_did(rows: list[dict[str, Any]]) -> None:
     middle = sorted(work)[(len(work) - 1) // 2] if work else 0
     if middle:
         assert table["work_ratio"].tolist() == [one / middle for one in work]
-        assert table["more_work"].tolist() == [one / middle >= SLOW for one in work]
+        assert table["more_work"].tolist() == [one / middle >= SLOW_STEP_RATIO for one in work]
     else:
         assert table["work_ratio"].isna().all()
 

@@ -11,8 +11,7 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, step_stats_files
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.communication.slowest_transfers import slowest_edges
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis import slowest_transfers, why_not
 
 
 def followed(trace: Trace) -> dict[int, dict[str, Any]]:
@@ -55,7 +54,7 @@ SMALL = [path for path in step_stats_files() if path.stat().st_size < 100_000]
 @pytest.mark.parametrize("path", SMALL, ids=name_of)
 def test_both_ends_of_real_transfers(path: Path) -> None:
     trace = tv.read_trace(path)
-    table = slowest_edges(trace)
+    table = slowest_transfers(trace)
     assert bool(why_not(table)) == trace.transfers.empty
     expected = followed(trace)
     assert sorted(table["event"].tolist()) == sorted(expected)
@@ -69,7 +68,7 @@ def test_both_ends_of_real_transfers(path: Path) -> None:
 
 
 def test_a_weight_comes_from_its_variable_to_its_layer() -> None:
-    table = slowest_edges(tv.read_trace(DATA / "gpu_tf221_dist.pb.xz"))
+    table = slowest_transfers(tv.read_trace(DATA / "gpu_tf221_dist.pb.xz"))
     weights = table[table["tensor"].str.endswith("MatMul/ReadVariableOp")]
     assert len(weights) == 2
     assert weights["producer_name"].str.fullmatch(r"worker\d/MatMul/ReadVariableOp").all()
@@ -79,17 +78,17 @@ def test_a_weight_comes_from_its_variable_to_its_layer() -> None:
 
 def test_the_slowest_alone() -> None:
     trace = tv.read_trace(DATA / "gpu_tf221_dist.pb.xz")
-    whole, three = slowest_edges(trace), slowest_edges(trace, 3)
+    whole, three = slowest_transfers(trace), slowest_transfers(trace, 3)
     pd.testing.assert_frame_equal(three, whole.head(3))
-    assert slowest_edges(trace, 0).empty
+    assert slowest_transfers(trace, 0).empty
     with pytest.raises(ValueError, match="number of rows"):
-        slowest_edges(trace, -1)
+        slowest_transfers(trace, -1)
     with pytest.raises(TypeError, match="most is 'foo'; it is a number of rows, or None for all"):
-        slowest_edges(trace, "foo")  # type: ignore[arg-type]
+        slowest_transfers(trace, "foo")  # type: ignore[arg-type]
 
 
 def test_nothing_moved() -> None:
-    nothing = slowest_edges(Trace(events.build({}, rows=0)))
+    nothing = slowest_transfers(Trace(events.build({}, rows=0)))
     assert why_not(nothing) == "nothing was received from another task, and nothing was copied"
-    some = slowest_edges(tv.read_trace(DATA / "gpu_tf221_dist.pb.xz"))
+    some = slowest_transfers(tv.read_trace(DATA / "gpu_tf221_dist.pb.xz"))
     assert nothing.dtypes.astype(str).to_dict() == some.dtypes.astype(str).to_dict()

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.support.made_steps import ROW, any_trace
+from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.metrics import MODULES
-from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs import tab, tab_names
 
 ONE_EVENT = b'{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":0}]}'

@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, step_stats_files
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.communication.collective_arrivals import late_ranks
-from tfvis_nb.analysis.communication.stragglers import late_tasks, stragglers
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis import late_ranks, late_tasks, stragglers, why_not
 from tfvis_nb.core.devices import task_of
 
 WORKERS = [f"/job:worker/replica:0/task:{number}" for number in range(3)]
@@ -181,7 +179,7 @@ def test_tasks_are_late_moment_by_moment(rows: list[dict[str, Any]]) -> None:
 def test_collectives_as_late_ranks_has_them() -> None:
     trace = tv.read_trace([DATA / f"horovod_rank{rank}_step3.pb.xz" for rank in range(2)])
     ours = late_tasks(trace).set_index("kind").loc["collective"].set_index("task")
-    theirs = late_ranks(trace.arrivals).set_index("task")
+    theirs = late_ranks(trace).set_index("task")
     assert len(theirs) == 2
     for ours_name, name in (("barriers", "collectives"), *((same, same) for same in ("last", "awaited_ns"))):
         assert ours[ours_name].to_dict() == theirs[name].to_dict()

@@ -14,8 +14,8 @@ import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, step_stats_files
 from tests.support.moved_rows import ROWS, Row, moves, trace_of
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.communication.transfer_matrix import ENDS, transfer_matrix
-from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.devices import task_of
 
 

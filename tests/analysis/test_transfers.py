@@ -12,7 +12,6 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import name_of, step_stats_files
 from tfvis_nb import events
-from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.core.devices import task_of
 
 
@@ -60,7 +59,7 @@ def test_copies_wait_from_their_launch() -> None:
             "kind": ["memcpy"] * 3,
         }
     )
-    found = transfers(table)
+    found = tv.Trace(table).transfers
     assert found["wait_ns"].tolist() == [60, pd.NA, 0]
     assert found["transfer_ns"].tolist() == [50, 0, 10]
     assert found["bandwidth"].fillna(-1).tolist() == [1e10, -1, -1]
@@ -82,7 +81,7 @@ def test_channels_of_other_tasks_and_steps_do_not_wait_for_each_other() -> None:
             "destination": ["/job:worker/task:0/device:CPU:0"] * 4,
         }
     )
-    assert transfers(table)["wait_ns"].tolist() == [0, 10, 0, 0]
+    assert tv.Trace(table).transfers["wait_ns"].tolist() == [0, 10, 0, 0]
 
 
 def test_no_transfers(data: Path) -> None:
@@ -93,8 +92,8 @@ def test_no_transfers(data: Path) -> None:
 
 def test_between_unknown_devices_nothing_is_known() -> None:
     columns = {"start_ns": [0, 10], "duration_ns": [100, 190], "kind": ["transfer"] * 2, "bytes": [50, 100]}
-    table = transfers(events.build(columns))
+    table = tv.Trace(events.build(columns)).transfers
     assert table[["wait_ns", "transfer_ns", "bandwidth"]].isna().all(axis=None)
     ps = "/job:ps/task:0/device:CPU:0"
-    known = transfers(events.build({**columns, "source": [ps, None], "destination": [ps, None]}))
+    known = tv.Trace(events.build({**columns, "source": [ps, None], "destination": [ps, None]})).transfers
     assert known["transfer_ns"].tolist() == [100, pd.NA]

@@ -14,9 +14,9 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.bitmaps import counted, painted, windows
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.steps.utilisation import FIGURES, utilisation
-from tfvis_nb.analysis.unavailable import why_not
 
 CPU, GPU = "/device:CPU:0", "/device:GPU:0"
 

@@ -10,10 +10,7 @@ import pytest
 
 from tests.analysis.test_steps_without_length import ANALYSES
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.communication.collective_arrivals import arrivals
-from tfvis_nb.analysis.communication.communication import communication
-from tfvis_nb.analysis.communication.transfers import transfers
-from tfvis_nb.analysis.steps.compare import compare
+from tfvis_nb.analysis import compare
 
 TRACE = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))
 
@@ -26,12 +23,6 @@ def test_only_of_a_trace(analysis: Callable[..., Any], given: object) -> None:
         analysis(given)
     with pytest.raises(TypeError, match=said):
         analysis(trace=given)
-
-
-@pytest.mark.parametrize("analysis", [arrivals, communication, transfers])
-def test_only_of_an_event_table(analysis: Callable[..., Any]) -> None:
-    with pytest.raises(TypeError, match=r"takes an event table, such as trace\.events, not a Trace"):
-        analysis(TRACE)
 
 
 def test_both_that_are_compared_are_traces() -> None:

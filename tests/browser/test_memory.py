@@ -13,8 +13,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.notebook import OpenNotebook
 from tests.browser.timeline import OpenExported, Timeline
 from tfvis_nb import Trace, read_trace
-from tfvis_nb.analysis.memory.curve import memory_peaks
-from tfvis_nb.analysis.memory.usage import alive_at
+from tfvis_nb.analysis import alive_at, memory_peaks
 
 DATA = Path(__file__).parent.parent / "data"
 TRACE = DATA / "local_mlp_step1.pb"

@@ -16,7 +16,7 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.steps.compare import compare
+from tfvis_nb.analysis import compare
 from tfvis_nb.core.labels import printable
 from tfvis_nb.display.pages.page import PageTooLargeError
 from tfvis_nb.display.shaping.side import compared

@@ -14,6 +14,7 @@ from tests.real_traces import DATA
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.wire.drawn import drawn, step_table
 
@@ -105,4 +106,4 @@ def test_the_steps_with_twice_the_work(shared: Path) -> None:
     trace = tv.read_trace(shared / "h200" / "mlp_60steps.tar.xz")
     header, _ = read_drawn(drawn(trace))
     work = np.array([step["device"] for step in header["steps"]])
-    assert np.flatnonzero(work > 1.3 * np.median(work)).tolist() == [13, 33, 53]
+    assert np.flatnonzero(work >= SLOW_STEP_RATIO * np.median(work)).tolist() == [13, 33, 53]

@@ -12,7 +12,7 @@ import tfvis_nb as tv
 from tests.large_traces import layout_of
 from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
 from tests.wire_reader import read_container, texts
-from tfvis_nb.analysis.memory.curve import memory_peaks
+from tfvis_nb.analysis import memory_peaks
 from tfvis_nb.display.large.queries import Windows
 from tfvis_nb.display.pages.page import in_time_range
 from tfvis_nb.display.wire import memory as wire_memory

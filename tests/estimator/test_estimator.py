@@ -12,7 +12,7 @@ import pytest
 import tfvis_nb as tv
 from tests.estimator import older_tensorflow
 from tests.real_traces import DATA
-from tfvis_nb.analysis.communication.communication import communication
+from tfvis_nb.analysis import communication_overlap
 
 BASE = older_tensorflow.interpreter()
 
@@ -110,7 +110,7 @@ def check_training(trace: tv.Trace, *ops: str) -> None:
     assert queued.between(0, 10 * 10**9).all()  # unrepaired, they lie millennia apart
     assert any("scheduled times of" in note for note in trace.notes)
     assert (trace.edges["kind"] == "data").sum() > len(steps) * 5
-    assert (communication(trace.events)["computation_ns"] > 0).all()
+    assert (communication_overlap(trace)["computation_ns"] > 0).all()
 
 
 def test_the_run_that_was_asked_for_is_traced(told: dict[str, Any], folder: Path) -> None:

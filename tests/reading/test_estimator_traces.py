@@ -9,7 +9,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
-from tfvis_nb.analysis.communication.communication import communication
+from tfvis_nb.analysis import communication_overlap
 
 STEPS = (0, 5, 10, 15, 20)
 TRAINED = {
@@ -44,7 +44,7 @@ def test_a_dnn_classifier(version: str, files: list[str], shared: Path) -> None:
     producer = trace.events["name"].to_numpy()[trace.edges["source"]]
     assert (trace.edges["kind"] == "data").sum() > 200 * len(STEPS)
     assert "dnn/logits/BiasAdd" in set(producer)
-    table = communication(trace.events)
+    table = communication_overlap(trace)
     assert (table["communication_ns"] == 0).all()
     assert (table["computation_ns"] > 0).all()
     assert np.diff(trace.steps["start_ns"]).min() > 0
@@ -58,7 +58,7 @@ def test_a_rank_of_a_horovod_estimator(shared: Path) -> None:
     assert set(collectives["lane"]) == {"collective"}
     # One rank alone: nobody else tells when it came, so that no waits are.
     assert trace.arrivals.empty
-    assert (communication(trace.events)["communication_ns"] > 0).all()
+    assert (communication_overlap(trace)["communication_ns"] > 0).all()
 
 
 def test_a_rank_alone_has_no_waits() -> None:

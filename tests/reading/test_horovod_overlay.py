@@ -17,8 +17,7 @@ import tfvis_nb as tv
 from tests.support.horovod_rows import FILES, RANKS, TEXT, TIMELINE, of_horovod, of_ranks, recorded, same_rows
 from tests.wire_reader import read_drawn
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis.communication.collective_arrivals import late_ranks
-from tfvis_nb.analysis.communication.communication import communication
+from tfvis_nb.analysis import communication_overlap, late_ranks
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.devices import horovod_device
 from tfvis_nb.display.wire.drawn import drawn
@@ -86,10 +85,10 @@ def test_the_phases_of_the_traced_step_are_rank_0s(trace: tv.Trace) -> None:
 def test_the_ranks_rows_and_figures_stay_what_they_were(trace: tv.Trace) -> None:
     without = tv.read_trace(FILES)
     assert same_rows(of_ranks(trace), without.events)
-    assert communication(trace.events).equals(communication(without.events))
+    assert communication_overlap(trace).equals(communication_overlap(without))
     phases = of_horovod(trace).index
     assert (activity(trace)[phases] == NUMBER["none"]).all()
-    assert late_ranks(trace.arrivals).equals(late_ranks(without.arrivals))
+    assert late_ranks(trace).equals(late_ranks(without))
     assert len(trace.arrivals) == len(without.arrivals) == 16
     assert trace.transfers.empty
     kinds = of_horovod(trace)["kind"].astype(str)

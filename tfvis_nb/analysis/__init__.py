@@ -1,1 +1,127 @@
-"""Trace -> tables: pure functions on the event table. Imports nothing of display or recording."""
+"""Analyses: functions from a `Trace` to a table.
+
+>>> from tfvis_nb import Trace, events
+>>> from tfvis_nb.analysis import op_statistics
+>>> trace = Trace(events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": ["MatMul"]}))
+>>> op_statistics(trace)[["op", "count", "total_ns"]].values.tolist()
+[['MatMul', 1, 5]]
+
+A trace keeps the tables of the most important ones: ``trace.findings``, ``trace.breakdown`` and the like.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfvis_nb.analysis.communication.bandwidth import bandwidth, binned_bandwidth
+    from tfvis_nb.analysis.communication.collective_arrivals import collective_arrivals, late_ranks
+    from tfvis_nb.analysis.communication.communication_overlap import communication_overlap
+    from tfvis_nb.analysis.communication.scheduling_efficiency import scheduling_efficiency
+    from tfvis_nb.analysis.communication.slowest_transfers import slowest_transfers
+    from tfvis_nb.analysis.communication.stragglers import late_tasks, stragglers
+    from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
+    from tfvis_nb.analysis.communication.transfers import transfers
+    from tfvis_nb.analysis.critical_path.critical_path import path_lengths
+    from tfvis_nb.analysis.critical_path.slack import slack
+    from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
+    from tfvis_nb.analysis.idle.launch_bound import launch_bound, launch_stretches
+    from tfvis_nb.analysis.idle.launch_gaps import launch_gaps
+    from tfvis_nb.analysis.memory.memory_by import alive_at, memory_by
+    from tfvis_nb.analysis.memory.memory_curve import memory_curve, memory_peaks
+    from tfvis_nb.analysis.memory.tensor_lifetimes import tensor_lifetimes
+    from tfvis_nb.analysis.metrics import definitions
+    from tfvis_nb.analysis.steps.breakdown import activity_times, breakdown
+    from tfvis_nb.analysis.steps.compare import compare, compare_activities
+    from tfvis_nb.analysis.steps.cpu_amid_gpu import cpu_amid_gpu
+    from tfvis_nb.analysis.steps.op_statistics import op_statistics
+    from tfvis_nb.analysis.steps.scope_tree import scope_tree
+    from tfvis_nb.analysis.steps.slow_steps import slow_steps
+    from tfvis_nb.analysis.steps.utilisation import utilisation
+    from tfvis_nb.analysis.unavailable import why_not
+
+__all__ = [
+    "activity_times",
+    "alive_at",
+    "bandwidth",
+    "binned_bandwidth",
+    "breakdown",
+    "collective_arrivals",
+    "communication_overlap",
+    "compare",
+    "compare_activities",
+    "cpu_amid_gpu",
+    "definitions",
+    "idle_gaps",
+    "late_ranks",
+    "late_tasks",
+    "launch_bound",
+    "launch_gaps",
+    "launch_stretches",
+    "memory_by",
+    "memory_curve",
+    "memory_peaks",
+    "op_statistics",
+    "path_lengths",
+    "scheduling_efficiency",
+    "scope_tree",
+    "slack",
+    "slow_steps",
+    "slowest_transfers",
+    "stragglers",
+    "tensor_lifetimes",
+    "transfer_matrix",
+    "transfers",
+    "utilisation",
+    "why_not",
+]
+
+_HOMES = {
+    "activity_times": "steps.breakdown",
+    "alive_at": "memory.memory_by",
+    "bandwidth": "communication.bandwidth",
+    "binned_bandwidth": "communication.bandwidth",
+    "breakdown": "steps.breakdown",
+    "collective_arrivals": "communication.collective_arrivals",
+    "communication_overlap": "communication.communication_overlap",
+    "compare": "steps.compare",
+    "compare_activities": "steps.compare",
+    "cpu_amid_gpu": "steps.cpu_amid_gpu",
+    "definitions": "metrics",
+    "idle_gaps": "idle.idle_gaps",
+    "late_ranks": "communication.collective_arrivals",
+    "late_tasks": "communication.stragglers",
+    "launch_bound": "idle.launch_bound",
+    "launch_gaps": "idle.launch_gaps",
+    "launch_stretches": "idle.launch_bound",
+    "memory_by": "memory.memory_by",
+    "memory_curve": "memory.memory_curve",
+    "memory_peaks": "memory.memory_curve",
+    "op_statistics": "steps.op_statistics",
+    "path_lengths": "critical_path.critical_path",
+    "scheduling_efficiency": "communication.scheduling_efficiency",
+    "scope_tree": "steps.scope_tree",
+    "slack": "critical_path.slack",
+    "slow_steps": "steps.slow_steps",
+    "slowest_transfers": "communication.slowest_transfers",
+    "stragglers": "communication.stragglers",
+    "tensor_lifetimes": "memory.tensor_lifetimes",
+    "transfer_matrix": "communication.transfer_matrix",
+    "transfers": "communication.transfers",
+    "utilisation": "steps.utilisation",
+    "why_not": "unavailable",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # The modules import each other and pyarrow: the first use of a name loads what it needs.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,4 +1,4 @@
-"""What the analyses may be asked of: a trace, or an event table, and nothing that only looks like one."""
+"""Analyses take a `Trace`; what only looks like one is refused."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-import pandas as pd
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
 def checked(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make an analysis refuse what is no trace, such as the path of one, or no event table.
+    """Make an analysis refuse what is no trace, such as the path of one.
 
     Examples
     --------
-    >>> from tfvis_nb.analysis.steps.breakdown import breakdown
+    >>> from tfvis_nb.analysis import breakdown
     >>> breakdown("trace.pb")
     Traceback (most recent call last):
     TypeError: breakdown takes a Trace, such as read_trace returns, not a str
@@ -32,12 +30,10 @@ def checked(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
 
         for name, given in (dict(zip(parameters, args, strict=False)) | kwargs).items():
             if name in traces and not isinstance(given, Trace):
-                wanted = "a Trace, such as read_trace returns"
-            elif name == "events" and not isinstance(given, pd.DataFrame):
-                wanted = "an event table, such as trace.events"
-            else:
-                continue
-            raise TypeError(f"{analysis.__name__} takes {wanted}, not a {type(given).__name__}")
+                raise TypeError(
+                    f"{analysis.__name__} takes a Trace, such as read_trace returns,"
+                    f" not a {type(given).__name__}"
+                )
         return analysis(*args, **kwargs)
 
     return asked

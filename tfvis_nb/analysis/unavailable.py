@@ -52,7 +52,7 @@ def why_not(table: pd.DataFrame) -> str:
     Examples
     --------
     >>> import pandas as pd
-    >>> from tfvis_nb.analysis.unavailable import why_not
+    >>> from tfvis_nb.analysis import why_not
     >>> why_not(pd.DataFrame({"idle_ns": [0]}))
     ''
     """

@@ -76,7 +76,7 @@ def summary(trace: Trace) -> dict[str, Any]:
         "lanes": _records(trace.lanes),
         "ops": _records(_ops(events)),
         "transfers": _records(_transfers(trace.transfers)),
-        "ranks": _records(late_ranks(trace.arrivals)),
+        "ranks": _records(late_ranks(trace)),
         "notes": trace.notes,
     }
 

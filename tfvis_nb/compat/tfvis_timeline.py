@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.communication.communication import communicates
+from tfvis_nb.analysis.communication.communication_overlap import communicates
 from tfvis_nb.analysis.events.lanes import busy, recorded_devices
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.output_path import writable
@@ -219,7 +219,7 @@ class Timeline:
     ) -> int:
         """Return how long anything ran, communication included, in microseconds; a moment counts once.
 
-        So tfvis and tftracer measured it; `tfvis_nb.analysis.communication.communication.communication` tells
+        So tfvis and tftracer measured it; `tfvis_nb.analysis.communication_overlap` tells
         computing, hidden and exposed communication apart. Parameters are those of
         `communication_elapsed_time`.
         """

@@ -105,43 +105,43 @@ class Trace:
 
     @cached_property
     def transfers(self) -> pd.DataFrame:
-        """One row per RecvTensor, RecvBuf or copy: `tfvis_nb.analysis.communication.transfers`."""
+        """One row per RecvTensor, RecvBuf or copy: `tfvis_nb.analysis.transfers`."""
         from tfvis_nb.analysis.communication.transfers import transfers
 
-        return transfers(self.events)
+        return transfers(self)
 
     @cached_property
     def arrivals(self) -> pd.DataFrame:
-        """One row per rank and collective: `tfvis_nb.analysis.communication.collective_arrivals`."""
-        from tfvis_nb.analysis.communication.collective_arrivals import arrivals
+        """One row per rank and collective: `tfvis_nb.analysis.collective_arrivals`."""
+        from tfvis_nb.analysis.communication.collective_arrivals import collective_arrivals
 
-        return arrivals(self.events)
+        return collective_arrivals(self)
 
     @cached_property
     def breakdown(self) -> pd.DataFrame:
-        """Where the time of each step went; see `tfvis_nb.analysis.steps.breakdown.breakdown`."""
+        """Where the time of each step went; see `tfvis_nb.analysis.breakdown`."""
         from tfvis_nb.analysis.steps.breakdown import breakdown
 
         return breakdown(self)
 
     @cached_property
     def utilisation(self) -> pd.DataFrame:
-        """How busy each device was in each step; see `tfvis_nb.analysis.steps.utilisation.utilisation`."""
+        """How busy each device was in each step; see `tfvis_nb.analysis.utilisation`."""
         from tfvis_nb.analysis.steps.utilisation import utilisation
 
         return utilisation(self)
 
     @cached_property
     def lifetimes(self) -> pd.DataFrame:
-        """One row per allocated buffer; see `tfvis_nb.analysis.memory.lifetimes.tensor_lifetimes`."""
-        from tfvis_nb.analysis.memory.lifetimes import tensor_lifetimes
+        """One row per allocated buffer; see `tfvis_nb.analysis.tensor_lifetimes`."""
+        from tfvis_nb.analysis.memory.tensor_lifetimes import tensor_lifetimes
 
         return tensor_lifetimes(self)
 
     @cached_property
     def memory(self) -> pd.DataFrame:
-        """What each allocator had given out over time; see `tfvis_nb.analysis.memory.curve.memory_curve`."""
-        from tfvis_nb.analysis.memory.curve import memory_curve
+        """What each allocator had given out over time; see `tfvis_nb.analysis.memory_curve`."""
+        from tfvis_nb.analysis.memory.memory_curve import memory_curve
 
         return memory_curve(self)
 
@@ -175,15 +175,15 @@ class Trace:
 
     @cached_property
     def slack(self) -> pd.DataFrame:
-        """How much later each event could have ended; see `tfvis_nb.analysis.critical_path.slack.slack`."""
+        """How much later each event could have ended; see `tfvis_nb.analysis.slack`."""
         from tfvis_nb.analysis.critical_path.slack import slack
 
         return slack(self)
 
     @cached_property
     def gaps(self) -> pd.DataFrame:
-        """When and why each device had nothing to do; see `tfvis_nb.analysis.idle.gaps.idle_gaps`."""
-        from tfvis_nb.analysis.idle.gaps import idle_gaps
+        """When and why each device had nothing to do; see `tfvis_nb.analysis.idle_gaps`."""
+        from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
 
         return idle_gaps(self)
 

@@ -28,9 +28,9 @@ it("counts the events of what is shown", () => {
 describe("stepBars", () => {
   it("gives one bar a step, as high as it took long", () => {
     const { bars, median, slowest } = stepBars(steps(10, 40, 10, 20), 100);
-    expect(bars.map((bar) => bar.height)).toEqual([10 / 30, 1, 10 / 30, 20 / 30]);
+    expect(bars.map((bar) => bar.height)).toEqual([10 / 20, 1, 10 / 20, 1]);
     expect(bars.map((bar) => bar.isSlow)).toEqual([false, true, false, true]);
-    expect(median).toBe(15);
+    expect(median).toBe(10);
     expect(slowest).toBe(1);
   });
 
@@ -54,7 +54,7 @@ describe("stepBars", () => {
 
   it("cuts a stray step off so that the others differ", () => {
     const { bars } = stepBars(steps(10, 12, 10, 900), 10);
-    expect(bars.map((bar) => Math.round(bar.height * 100))).toEqual([45, 55, 45, 100]);
+    expect(bars.map((bar) => Math.round(bar.height * 100))).toEqual([50, 60, 50, 100]);
     expect(bars.map((bar) => bar.isCut)).toEqual([false, false, false, true]);
     expect(stepBars(steps(10, 10, 20), 10).bars.some((bar) => bar.isCut)).toBe(false);
   });
@@ -93,11 +93,16 @@ describe("stepBars", () => {
     expect([bar.described, bar.isSlow, bar.isBusy]).toEqual([28, true, true]);
   });
 
-  it("takes the median of those steps in which a device computed", () => {
-    const { bars, workMedian } = stepBars(worked([9, 0], [9, 0], [9, 0], [9, 0], [9, 2], [9, 2], [9, 4]), 10);
-    expect(workMedian).toBe(2);
-    expect(bars.map((bar) => bar.isBusy).lastIndexOf(false)).toBe(5);
-    expect(bars.at(-1)?.isBusy).toBe(true);
+  it("lights steps from 1.5 times the median on, as the analyses do", () => {
+    const { bars } = stepBars(worked([100, 10], [149, 14], [100, 10], [150, 15], [100, 10]), 10);
+    expect(bars.map((bar) => bar.isSlow)).toEqual([false, false, false, true, false]);
+    expect(bars.map((bar) => bar.isBusy)).toEqual([false, false, false, true, false]);
+  });
+
+  it("lights no device where none computed in most steps", () => {
+    const { bars, workMedian } = stepBars(worked([9, 0], [9, 0], [9, 0], [9, 2], [9, 4]), 10);
+    expect(workMedian).toBe(0);
+    expect(bars.some((bar) => bar.isBusy)).toBe(false);
   });
 
   it("lights no device where none is known, or none computed", () => {

@@ -1,5 +1,6 @@
 /** The steps as bars: how long each took, how much of that a device computed, which stand out. */
 
+import thresholds from "../../../tfvis_nb/core/thresholds.json";
 import { isolated } from "../format/bidi";
 import { eventCount } from "../lod/merged";
 import type { Drawn, Lane, Step } from "../types";
@@ -14,26 +15,26 @@ export interface StepBar {
   height: number;
   /** Whether the longest is higher than bars are drawn. */
   isCut: boolean;
-  /** Whether any took more than `SLOW_RATIO` times the median. */
+  /** Whether any took at least `SLOW_RATIO` times the median. */
   isSlow: boolean;
   /** The most that a device computed in any of them, by the same measure as `height`. */
   work: number;
-  /** Whether a device computed in any of them more than `SLOW_RATIO` times the median of that. */
+  /** Whether a device computed in any of them at least `SLOW_RATIO` times the median of that. */
   isBusy: boolean;
 }
 
 export interface StepBars {
   bars: StepBar[];
-  /** Median duration of a step (ns). */
+  /** Duration of the median step (ns): of an even number of steps the shorter of the two in the middle. */
   median: number;
-  /** Median of what a device computed in those steps where one did (ns); 0 when nothing is known of devices. */
+  /** Median of how long a device computed in the steps (ns), found likewise; 0 when nothing is known of devices. */
   workMedian: number;
   /** Place in the list of the step that took longest. */
   slowest: number;
 }
 
-/** A step that takes this many times the median stands out. */
-export const SLOW_RATIO = 1.3;
+/** A step that takes at least this many times the median stands out; the analyses go by the same number. */
+export const SLOW_RATIO = thresholds.slow_step_ratio;
 
 /** Higher than so many medians no bar is drawn: one stray step would flatten the differences of all others. */
 export const MAX_BAR_RATIO = 2;
@@ -77,7 +78,7 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
   const durations = steps.map((step) => step.end - step.start);
   const works = steps.map((step) => step.device ?? 0);
   const median = medianOf(durations);
-  const workMedian = medianOf(works.filter((work) => work > 0));
+  const workMedian = medianOf(works);
   const slowest = largest(durations, 0, steps.length - 1);
   const full = Math.min(durations[slowest], median > 0 ? MAX_BAR_RATIO * median : Number.POSITIVE_INFINITY);
   const part = (ns: number) => (full > 0 ? Math.min(ns / full, 1) : 0);
@@ -87,8 +88,8 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
     const last = Math.min(first + size, steps.length) - 1;
     const longest = largest(durations, first, last);
     const busiest = largest(works, first, last);
-    const isSlow = durations[longest] > SLOW_RATIO * median;
-    const isBusy = works[busiest] > SLOW_RATIO * workMedian;
+    const isSlow = median > 0 && durations[longest] >= SLOW_RATIO * median;
+    const isBusy = workMedian > 0 && works[busiest] >= SLOW_RATIO * workMedian;
     bars.push({
       first: first + skipped,
       last: last + skipped,
@@ -103,11 +104,9 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
   return { bars, median, workMedian, slowest: slowest + skipped };
 }
 
-/** 0 without values. */
+/** The lower median, which is one of the values. There is at least one. */
 function medianOf(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const half = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[half] : ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
+  return [...values].sort((a, b) => a - b)[(values.length - 1) >> 1];
 }
 
 /** Place of the first largest of the values from `first` to `last`. */

@@ -41,7 +41,7 @@ def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
     """Return how many bytes a second moved, as a step function of time.
 
     The bytes of a tensor or copy are spread evenly over the time it moves, without its wait (see
-    `tfvis_nb.analysis.communication.transfers.transfers`).
+    `tfvis_nb.analysis.transfers`).
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.communication.bandwidth import bandwidth
+    >>> from tfvis_nb.analysis import bandwidth
     >>> table = events.build({"start_ns": [0, 50], "duration_ns": [100, 100], "kind": ["memcpy"] * 2,
     ...                       "op": ["MemcpyH2D"] * 2, "bytes": [200, 300]})
     >>> found = bandwidth(Trace(table))
@@ -121,7 +121,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.communication.bandwidth import binned_bandwidth
+    >>> from tfvis_nb.analysis import binned_bandwidth
     >>> table = events.build({"start_ns": [0], "duration_ns": [100], "kind": ["memcpy"], "bytes": [200]})
     >>> binned_bandwidth(Trace(table), 80)[["start_ns", "busy_ns", "bytes"]].values.tolist()
     [[0.0, 80.0, 160.0], [80.0, 20.0, 40.0]]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
 from tfvis_nb.analysis.events.lanes import busy
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
 
 _RULE = "the rule of Horovod's coordinator (arXiv:1802.05799, section 4)"
 
@@ -42,7 +47,7 @@ COLUMNS = (
 
 
 @checked
-def arrivals(events: pd.DataFrame) -> pd.DataFrame:
+def collective_arrivals(trace: Trace) -> pd.DataFrame:
     """Return one row per rank and collective, with waiting for the others and moving told apart.
 
     A collective begins when its last rank has come. A rank that comes at ``start`` therefore waits
@@ -57,14 +62,14 @@ def arrivals(events: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    events
-        An ordered event table (see `tfvis_nb.events`) with a task for each rank.
+    trace
+        A trace with a task for each rank; it keeps the result as ``trace.arrivals``.
 
     Returns
     -------
     pandas.DataFrame
-        ``event`` (int64, the row in `events`), ``collective`` (int64, from 0 in the order of the first
-        arrivals; the same for all ranks), ``step``, ``name``, ``op``, ``task``, ``start_ns``,
+        ``event`` (int64, the row in ``trace.events``), ``collective`` (int64, from 0 in the order of the
+        first arrivals; the same for all ranks), ``step``, ``name``, ``op``, ``task``, ``start_ns``,
         ``duration_ns``, ``wait_ns`` and ``transfer_ns`` (Int64; NA where a rank ended before another
         began, so that their clocks cannot be the same), ``last`` (category; the task that
         arrived last) and ``spread_ns`` (Int64; how long after the first it arrived, the longest wait of
@@ -79,14 +84,15 @@ def arrivals(events: pd.DataFrame) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.communication.collective_arrivals import arrivals
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import collective_arrivals
     >>> columns = {"start_ns": [0, 70], "duration_ns": [100, 30], "task": ["/task:0", "/task:1"],
     ...            "kind": ["collective"] * 2, "lane": ["collective"] * 2, "name": ["sum"] * 2}
-    >>> arrivals(events.build(columns))[["task", "wait_ns", "transfer_ns", "last"]].values.tolist()
+    >>> arrived = collective_arrivals(Trace(events.build(columns)))
+    >>> arrived[["task", "wait_ns", "transfer_ns", "last"]].values.tolist()
     [['/task:0', 70, 30, '/task:1'], ['/task:1', 0, 30, '/task:1']]
     """
-    table = _candidates(events)
+    table = _candidates(trace.events)
     in_task = table.groupby([*_WHICH, "task"], observed=True, sort=False)
     table["number"] = in_task["event"].transform("cumcount")
     times = in_task["event"].transform("size")
@@ -113,7 +119,8 @@ def arrivals(events: pd.DataFrame) -> pd.DataFrame:
     return ordered[list(COLUMNS)].reset_index(drop=True)
 
 
-def late_ranks(arrived: pd.DataFrame) -> pd.DataFrame:
+@checked
+def late_ranks(trace: Trace) -> pd.DataFrame:
     """Return how long each rank waited for others and was waited for, the slowest rank of a step first.
 
     Collectives of a step overlap, as Horovod fuses them: summing their waits counts the same
@@ -125,8 +132,8 @@ def late_ranks(arrived: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    arrived
-        What `arrivals` returns; rows whose waits are unknown do not count.
+    trace
+        Any trace; collectives whose waits are unknown do not count.
 
     Returns
     -------
@@ -137,15 +144,16 @@ def late_ranks(arrived: pd.DataFrame) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.communication.collective_arrivals import arrivals, late_ranks
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import late_ranks
     >>> columns = {"start_ns": [0, 5, 60, 70], "duration_ns": [100, 95, 40, 30],
     ...            "task": ["/task:0", "/task:0", "/task:1", "/task:1"],
     ...            "kind": ["collective"] * 4, "lane": ["collective"] * 4, "name": ["a", "b", "a", "b"]}
-    >>> ranks = late_ranks(arrivals(events.build(columns)))
+    >>> ranks = late_ranks(Trace(events.build(columns)))
     >>> ranks[["task", "last", "waited_ns", "awaited_ns"]].values.tolist()
     [['/task:1', 2, 0, 70], ['/task:0', 0, 70, 0]]
     """
+    arrived = trace.arrivals
     known = arrived[arrived["wait_ns"].notna()].reset_index(drop=True)
     start = known["start_ns"].to_numpy(np.int64)
     wait = known["wait_ns"].to_numpy(np.int64)

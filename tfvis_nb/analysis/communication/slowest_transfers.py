@@ -60,7 +60,7 @@ _COLUMNS = {
 
 
 @checked
-def slowest_edges(trace: Trace, most: int | None = None) -> pd.DataFrame:
+def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
     """Return what was received from other tasks and copied, the slowest first, with both its ends.
 
     Parameters
@@ -91,7 +91,7 @@ def slowest_edges(trace: Trace, most: int | None = None) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.communication.slowest_transfers import slowest_edges
+    >>> from tfvis_nb.analysis import slowest_transfers
     >>> ps, worker = "/job:ps/replica:0/task:0/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0"
     >>> table = events.build({
     ...     "start_ns": [0, 20, 70], "duration_ns": [10, 40, 5], "kind": ["op", "transfer", "op"],
@@ -99,7 +99,7 @@ def slowest_edges(trace: Trace, most: int | None = None) -> pd.DataFrame:
     ...     "destination": [None, worker, None], "tensor": ["", "edge_5_w", ""],
     ...     "detail": ["w = Variable()", "", "y = Neg(w_S3)"],
     ... })
-    >>> found = slowest_edges(Trace(table))
+    >>> found = slowest_transfers(Trace(table))
     >>> found[["producer_name", "kept_ns", "total_ns", "unused_ns", "consumer_name"]].values.tolist()
     [['w', 10, 40, 10, 'y']]
     """

@@ -86,7 +86,7 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.communication.stragglers import stragglers
+    >>> from tfvis_nb.analysis import stragglers
     >>> columns = {"start_ns": [0, 0, 0], "duration_ns": [50, 60, 90], "kind": ["op"] * 3,
     ...            "task": [f"/job:worker/task:{number}" for number in range(3)]}
     >>> found = stragglers(Trace(events.build(columns)))
@@ -140,7 +140,7 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.communication.stragglers import late_tasks
+    >>> from tfvis_nb.analysis import late_tasks
     >>> columns = {"start_ns": [0, 0, 100, 100], "duration_ns": [50, 90, 50, 60], "kind": ["op"] * 4,
     ...            "step": [0, 0, 1, 1], "task": ["/job:worker/task:0", "/job:worker/task:1"] * 2}
     >>> late_tasks(Trace(events.build(columns)))[["task", "last", "waited_ns", "awaited_ns"]].values.tolist()

@@ -90,7 +90,7 @@ def transfer_matrix(
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
+    >>> from tfvis_nb.analysis import transfer_matrix
     >>> gpu, cpu = "/device:GPU:0", "/device:CPU:0"
     >>> table = events.build({"start_ns": [0, 50, 400], "duration_ns": [100, 100, 50], "kind": ["memcpy"] * 3,
     ...                       "bytes": [600, 900, 5], "source": [cpu, cpu, gpu],

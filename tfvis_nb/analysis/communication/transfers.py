@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
 from tfvis_nb.core.devices import task_of
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
 
 _TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
 
@@ -36,7 +41,7 @@ COLUMNS = (
 
 
 @checked
-def transfers(events: pd.DataFrame) -> pd.DataFrame:
+def transfers(trace: Trace) -> pd.DataFrame:
     """Return one row per tensor received and per copy, with waiting and moving told apart.
 
     A receiver handles the tensors of one channel (one task to another) one after the other. In the
@@ -46,29 +51,30 @@ def transfers(events: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    events
-        An ordered event table (see `tfvis_nb.events`).
+    trace
+        Any trace; it keeps the result as ``trace.transfers``.
 
     Returns
     -------
     pandas.DataFrame
-        ``event`` (int64, the row in `events`), ``step``, ``kind``, ``source``, ``destination``,
-        ``tensor``, ``bytes``, ``start_ns``, ``duration_ns`` as in `events`; ``wait_ns`` and
+        ``event`` (int64, the row in ``trace.events``), ``step``, ``kind``, ``source``, ``destination``,
+        ``tensor``, ``bytes``, ``start_ns``, ``duration_ns`` as there; ``wait_ns`` and
         ``transfer_ns`` (Int64 ns, NA where not known); ``bandwidth`` (float64, bytes per second over
         ``transfer_ns``, NaN where not known).
 
     Examples
     --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.communication.transfers import transfers
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import transfers
     >>> table = events.build({
     ...     "start_ns": [0, 10], "duration_ns": [100, 190], "kind": ["transfer"] * 2, "bytes": [50, 100],
     ...     "source": ["/job:ps/task:0/device:CPU:0"] * 2,
     ...     "destination": ["/job:worker/task:0/device:CPU:0"] * 2,
     ... })
-    >>> transfers(table)[["wait_ns", "transfer_ns", "bandwidth"]].values.tolist()
+    >>> transfers(Trace(table))[["wait_ns", "transfer_ns", "bandwidth"]].values.tolist()
     [[0, 100, 500000000.0], [90, 100, 1000000000.0]]
     """
+    events = trace.events
     kind = events["kind"].astype(object).to_numpy()
     rows = np.flatnonzero((kind == "transfer") | (kind == "memcpy"))
     table = events[list(COLUMNS[1:9])].take(rows).reset_index(drop=True)

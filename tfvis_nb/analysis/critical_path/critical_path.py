@@ -149,7 +149,7 @@ def path_lengths(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.critical_path.critical_path import path_lengths
+    >>> from tfvis_nb.analysis import path_lengths
     >>> table = events.build({"start_ns": [0, 60], "duration_ns": [50, 40], "kind": ["op"] * 2})
     >>> path_lengths(Trace(table))[["category", "duration_ns", "share"]].values.tolist()
     [['host_compute', 90, 0.9], ['unknown', 10, 0.1]]

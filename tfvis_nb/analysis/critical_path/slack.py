@@ -49,7 +49,7 @@ def slack(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.critical_path.slack import slack
+    >>> from tfvis_nb.analysis import slack
     >>> table = events.build({
     ...     "start_ns": [0, 0, 50], "duration_ns": [50, 20, 30], "kind": ["op"] * 3, "lane": ["ops"] * 3,
     ...     "name": ["a", "b", "c"], "detail": ["a = Const()", "b = Const()", "c = Add(a, b)"],

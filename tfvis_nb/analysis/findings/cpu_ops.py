@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.finding import Finding, percent, span, step_range, step_times
-from tfvis_nb.analysis.steps.cpu_placement import cpu_amid_gpu
+from tfvis_nb.analysis.steps.cpu_amid_gpu import cpu_amid_gpu
 from tfvis_nb.analysis.unavailable import why_not
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ def waiting_devices(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.unavailable import why_not
+    >>> from tfvis_nb.analysis import why_not
     >>> from tfvis_nb.analysis.findings.devices import waiting_devices
     >>> why_not(waiting_devices(Trace(events.build({"start_ns": [0], "duration_ns": [9], "kind": ["op"]}))))
     'the trace has no rows of what a GPU ran in a step'

@@ -14,9 +14,9 @@ from tfvis_nb.analysis.findings import cpu_ops as placement
 from tfvis_nb.analysis.findings import devices, parts, peers
 from tfvis_nb.analysis.findings import slow_steps as steps
 from tfvis_nb.analysis.findings.finding import percent, span
-from tfvis_nb.analysis.steps.slow_steps import SLOW
 from tfvis_nb.analysis.steps.slow_steps import slow_steps as against_median
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -226,7 +226,9 @@ def _slow(trace: Trace) -> _Row:
     slow = table["slow"] & (table.index > 0) | more
     share = int(table.loc[slow, "excess_ns"].clip(lower=0).sum()) / int(table["duration_ns"].sum())
     those, every = int(slow.sum()), len(table)
-    said = f"{those} of {every} steps were slow or had more to do, {SLOW} times the median or more,"
+    said = (
+        f"{those} of {every} steps were slow or had more to do, {SLOW_STEP_RATIO} times the median or more,"
+    )
     said += f" which cost {percent(share)}"
     if share >= limit and those > steps.FEW * every and not _told(trace, "slow steps"):
         said += _because(f"it is told only of few steps, up to {_round(steps.FEW)} of them")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.communication import stragglers
-from tfvis_nb.analysis.communication.communication import communication
+from tfvis_nb.analysis.communication.communication_overlap import communication_overlap
 from tfvis_nb.analysis.findings.finding import (
     Finding,
     of_task,
@@ -46,7 +46,7 @@ _MOST_EVENTS = 50
 def late_tasks(trace: Trace) -> list[Finding]:
     """Find the task that the others wait for: at collectives, or where there are none at the end of steps.
 
-    Who comes last is what `tfvis_nb.analysis.communication.stragglers` says.
+    Who comes last is what `tfvis_nb.analysis.stragglers` says.
     """
     table = stragglers.late_tasks(trace)
     if why_not(table):
@@ -213,7 +213,7 @@ def communicating_tasks(trace: Trace) -> pd.DataFrame:
 def _communicating(trace: Trace) -> pd.DataFrame:
     """Return the whole tasks with ``exposed_ns`` of `communication`, and ``alone_ns`` of what computes."""
     table = whole_tasks(trace).astype({"task": str})
-    exposed = communication(trace.events).astype({"task": str})[["step", "task", "exposed_ns"]]
+    exposed = communication_overlap(trace).astype({"task": str})[["step", "task", "exposed_ns"]]
     table = table.merge(exposed, on=["step", "task"], how="left").fillna({"exposed_ns": 0})
     devices = table.groupby("task")["device_compute_ns"].transform("sum") > 0
     least = table[["communication_ns", "exposed_ns"]].min(axis=1)

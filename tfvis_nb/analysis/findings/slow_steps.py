@@ -30,7 +30,7 @@ def slow_steps(trace: Trace) -> list[Finding]:
     """Find steps that do more on the devices than the median step, and those that just take longer.
 
     The first step is left out of the latter: what is done once is done in it. Which steps are slow, or
-    have more to do, is what `tfvis_nb.analysis.steps.slow_steps.slow_steps` says.
+    have more to do, is what `tfvis_nb.analysis.slow_steps` says.
     """
     table = against_median(trace)
     if why_not(table) or len(table) < ENOUGH:

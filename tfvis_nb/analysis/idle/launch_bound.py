@@ -79,12 +79,12 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
     -----
     Where ``launch_share`` is large the host prepares work more slowly than the device does it: small ops,
     Python between them. Where ``elsewhere_ns`` is, launches are late since the host did something else. What
-    makes a launch late says `tfvis_nb.analysis.idle.launch_gaps.launch_gaps`.
+    makes a launch late says `tfvis_nb.analysis.launch_gaps`.
 
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.idle.launch_bound import launch_bound
+    >>> from tfvis_nb.analysis import launch_bound
     >>> table = events.build({"start_ns": [0, 10, 30], "duration_ns": [28, 9, 5], "lane": ["ops", "s", "s"],
     ...                       "kind": ["op", "kernel", "kernel"], "device": ["GPU:0"] * 3,
     ...                       "scheduled_ns": [None, 2, 27]})
@@ -146,7 +146,7 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.idle.launch_bound import launch_stretches
+    >>> from tfvis_nb.analysis import launch_stretches
     >>> table = events.build({"start_ns": [0, 10, 30, 90], "duration_ns": [3, 4, 5, 1], "lane": ["s"] * 4,
     ...                       "kind": ["kernel"] * 4, "device": ["GPU:0"] * 4, "op": ["A", "B", "C", "D"],
     ...                       "scheduled_ns": [0, 9, 27, 5]})

@@ -73,7 +73,7 @@ def launch_gaps(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.idle.launch_gaps import launch_gaps
+    >>> from tfvis_nb.analysis import launch_gaps
     >>> table = events.build({"start_ns": [0, 10, 30], "duration_ns": [5, 9, 5], "lane": ["ops", "s", "s"],
     ...                       "kind": ["op", "kernel", "kernel"], "device": ["GPU:0"] * 3,
     ...                       "scheduled_ns": [None, 2, 27]})

@@ -86,7 +86,7 @@ def breakdown(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.steps.breakdown import breakdown
+    >>> from tfvis_nb.analysis import breakdown
     >>> table = events.build({"start_ns": [0, 40, 60], "duration_ns": [50, 30, 40],
     ...                       "kind": ["op", "op", "transfer"], "op": ["IteratorGetNext", "MatMul", ""]})
     >>> parts = ["step_ns", "input_ns", "communication_ns", "host_compute_ns"]
@@ -115,7 +115,29 @@ def breakdown(trace: Trace) -> pd.DataFrame:
 
 @checked
 def activity_times(trace: Trace) -> pd.DataFrame:
-    """Return which activity each moment of a step belongs to."""
+    """Return which activity each moment of a step belongs to.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``step`` (int64), ``task`` and ``device`` (category) as of `breakdown`, ``start_ns`` and
+        ``duration_ns`` (int64), ``activity`` (category of `ACTIVITIES`; ``none`` where nothing happens).
+        The rows of a step, task and device cover the step without gaps and overlaps; in this order.
+        `cannot_say` where no event belongs to a step.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import activity_times
+    >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 1], "kind": ["op", "op"]})
+    >>> activity_times(Trace(table))[["start_ns", "duration_ns", "activity"]].values.tolist()
+    [[0, 5, 'host_compute'], [5, 4, 'none'], [9, 1, 'host_compute']]
+    """
     swept = _sweep(trace)
     times = ("step", "task", "device")
     if swept is None:

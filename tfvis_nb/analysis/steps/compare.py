@@ -112,7 +112,7 @@ def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (No
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.steps.compare import compare
+    >>> from tfvis_nb.analysis import compare
     >>> columns = {"start_ns": [0, 10, 50, 60], "duration_ns": [5, 5, 7, 20], "kind": ["op"] * 4,
     ...            "op": ["Add", "MatMul", "Add", "MatMul"], "step": [0, 0, 1, 1]}
     >>> trace = Trace(events.build(columns))
@@ -150,7 +150,7 @@ def compare_activities(a: Trace, b: Trace, steps: tuple[Steps, Steps] = (None, N
     ----------
     a, b, steps
         As of `compare`; None is all steps, and events of no step count as in
-        `tfvis_nb.analysis.steps.breakdown.breakdown`, of which these are the sums.
+        `tfvis_nb.analysis.breakdown`, of which these are the sums.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def compare_activities(a: Trace, b: Trace, steps: tuple[Steps, Steps] = (None, N
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.steps.compare import compare_activities
+    >>> from tfvis_nb.analysis import compare_activities
     >>> columns = {"start_ns": [0, 50], "duration_ns": [5, 9], "kind": ["op"] * 2, "step": [0, 1]}
     >>> trace = Trace(events.build(columns))
     >>> found = compare_activities(trace, trace, steps=(0, 1))

@@ -92,7 +92,7 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.steps.op_statistics import op_statistics
+    >>> from tfvis_nb.analysis import op_statistics
     >>> table = events.build({"start_ns": [0, 1, 20], "duration_ns": [10, 4, 2], "lane": ["python3"] * 3,
     ...                       "op": ["FunctionRun", "MatMul", "MatMul"], "kind": ["host", "op", "op"]})
     >>> op_statistics(Trace(table))[["op", "count", "total_ns", "self_ns", "share"]].values.tolist()

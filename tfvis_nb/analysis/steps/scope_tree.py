@@ -84,7 +84,7 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.steps.scope_tree import scope_tree
+    >>> from tfvis_nb.analysis import scope_tree
     >>> table = events.build({"start_ns": [0, 1, 9], "duration_ns": [5, 2, 1], "kind": ["op"] * 3,
     ...                       "lane": ["ops"] * 3, "name": ["net/fc/MatMul", "net/fc/BiasAdd", "net/Sum"]})
     >>> scope_tree(Trace(table))[["part", "parent", "depth", "host_ns", "host_own_ns"]].values.tolist()

@@ -17,12 +17,10 @@ from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import spread
+from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
-
-SLOW = 1.5
-"""From so many times the median on, a step is slow, or has more to do."""
 
 FIGURES: dict[str, str] = {
     "duration_ns": "Latest end minus earliest start of all events of the step, in ns.",
@@ -34,8 +32,8 @@ FIGURES: dict[str, str] = {
     "work_ns": "How long the busiest device ran kernels in the step, in ns: length of the union of its "
     "kernels, without collectives.",
     "work_ratio": "work_ns / its median over the steps, of an even number the lower one.",
-    "slow": f"Whether ratio is {SLOW} or more.",
-    "more_work": f"Whether work_ratio is {SLOW} or more.",
+    "slow": f"Whether ratio is {SLOW_STEP_RATIO} or more.",
+    "more_work": f"Whether work_ratio is {SLOW_STEP_RATIO} or more.",
     "activity": "The activity that differs most from the median step in the direction of excess_ns, of all "
     "tasks; see the breakdown.",
     "activity_ns": "Its time minus that in the median step, in ns.",
@@ -105,12 +103,12 @@ def slow_steps(trace: Trace) -> pd.DataFrame:
     Notes
     -----
     All that made a step slow is told by ``compare_activities(trace, trace, (median_step, step))`` and
-    ``compare`` of `tfvis_nb.analysis.steps.compare`.
+    ``compare`` of `tfvis_nb.analysis.compare`.
 
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.steps.slow_steps import slow_steps
+    >>> from tfvis_nb.analysis import slow_steps
     >>> columns = {"start_ns": [0, 10, 20, 30], "duration_ns": [5, 5, 9, 50], "kind": ["op"] * 4,
     ...            "op": ["Add", "Add", "MatMul", "Add"], "step": [0, 1, 1, 2]}
     >>> slow_steps(Trace(events.build(columns)))[["step", "excess_ns", "slow", "op", "op_ns"]].values.tolist()
@@ -128,7 +126,7 @@ def slow_steps(trace: Trace) -> pd.DataFrame:
     table["median_step"] = middle
     table["excess_ns"] = took - took[base]
     table["ratio"] = _ratio(took, int(took[base]))
-    table["slow"] = table["ratio"] >= SLOW
+    table["slow"] = table["ratio"] >= SLOW_STEP_RATIO
     _add_work(table, trace)
     _add_activity(table, trace, base)
     _add_op(table, trace, base)
@@ -154,7 +152,7 @@ def _add_work(table: pd.DataFrame, trace: Trace) -> None:
     ratio = _ratio(work, middle)
     table["work_ns"] = pd.arrays.IntegerArray(work, unknown)
     table["work_ratio"] = np.where(unknown, np.nan, ratio)
-    table["more_work"] = pd.arrays.BooleanArray(ratio >= SLOW, np.isnan(ratio) | unknown)
+    table["more_work"] = pd.arrays.BooleanArray(ratio >= SLOW_STEP_RATIO, np.isnan(ratio) | unknown)
 
 
 def _add_activity(table: pd.DataFrame, trace: Trace, base: int) -> None:

@@ -80,7 +80,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.steps.utilisation import utilisation
+    >>> from tfvis_nb.analysis import utilisation
     >>> table = events.build({"start_ns": [0, 20, 30], "duration_ns": [100, 30, 30],
     ...                       "kind": ["op", "kernel", "memcpy"], "scheduled_ns": [0, 10, 30],
     ...                       "device": ["CPU:0", "GPU:0", "GPU:0"]})

@@ -45,28 +45,28 @@ class Charts:
         self._trace = trace
 
     def breakdown(self) -> figure:
-        """Where the time of each step went; see `tfvis_nb.analysis.steps.breakdown.breakdown`."""
+        """Where the time of each step went; see `tfvis_nb.analysis.breakdown`."""
         from tfvis_nb.display.charts.breakdown import breakdown_chart
 
         self._check("breakdown")
         return breakdown_chart(self._trace)
 
     def utilisation(self) -> figure:
-        """How busy each device was; see `tfvis_nb.analysis.steps.utilisation.utilisation`."""
+        """How busy each device was; see `tfvis_nb.analysis.utilisation`."""
         from tfvis_nb.display.charts.breakdown import utilisation_chart
 
         self._check("utilisation")
         return utilisation_chart(self._trace)
 
     def top_ops(self) -> figure:
-        """Which op types took most time; see `tfvis_nb.analysis.steps.op_statistics.op_statistics`."""
+        """Which op types took most time; see `tfvis_nb.analysis.op_statistics`."""
         from tfvis_nb.display.charts.ops import top_ops_chart
 
         self._check("top_ops")
         return top_ops_chart(self._trace)
 
     def memory(self) -> figure:
-        """How much memory was given out over time; see `tfvis_nb.analysis.memory.curve.memory_curve`."""
+        """How much memory was given out over time; see `tfvis_nb.analysis.memory_curve`."""
         from tfvis_nb.display.charts.time_axis import memory_chart
 
         self._check("memory")
@@ -80,7 +80,7 @@ class Charts:
         return transfers_chart(self._trace)
 
     def bandwidth(self) -> figure:
-        """How many bytes a second moved at each moment: `tfvis_nb.analysis.communication.bandwidth`."""
+        """How many bytes a second moved at each moment: `tfvis_nb.analysis.bandwidth`."""
         from tfvis_nb.display.charts.bandwidth import bandwidth_chart
 
         self._check("bandwidth")

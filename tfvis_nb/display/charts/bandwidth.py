@@ -27,7 +27,7 @@ _OTHERS = ("op", "collective", "input", "allocator")
 def bandwidth_chart(trace: Trace) -> figure:
     """Return how many bytes a second moved over time, a line for each direction.
 
-    What is drawn is `tfvis_nb.analysis.communication.bandwidth.binned_bandwidth`, of `PARTS` equal parts
+    What is drawn is `tfvis_nb.analysis.binned_bandwidth`, of `PARTS` equal parts
     of the time until nothing moves any more. A direction is an op type: ``RecvTensor``, ``MemcpyH2D``.
     """
     from bokeh.models import ColumnDataSource, HoverTool

@@ -32,7 +32,7 @@ MOST_STEPS = 150
 
 
 def breakdown_chart(trace: Trace) -> figure:
-    """Return each step as a stacked bar of the parts of `tfvis_nb.analysis.steps.breakdown.breakdown`.
+    """Return each step as a stacked bar of the parts of `tfvis_nb.analysis.breakdown`.
 
     A trace of several tasks has a bar for each task of a step.
     """

@@ -25,7 +25,7 @@ _NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 def top_ops_chart(trace: Trace) -> figure:
     """Return the op types that took most time themselves, in the colour of what they are.
 
-    A bar is ``self_ns`` of `tfvis_nb.analysis.steps.op_statistics.op_statistics`, the events of one
+    A bar is ``self_ns`` of `tfvis_nb.analysis.op_statistics`, the events of one
     op type and kind without what lies within them. What ran at once counts each. The colour is the
     activity (see `tfvis_nb.analysis.events.activity.activity`) of the longest of them.
     """

@@ -121,7 +121,7 @@ class Comparison(ipywidgets.VBox):
         return " / ".join(side.title or letter for letter, side in zip("AB", self._sides, strict=True))
 
     def differences(self, by: str = "op") -> pd.DataFrame:
-        """Return what took longer in the lower one, as of `tfvis_nb.analysis.steps.compare.compare`.
+        """Return what took longer in the lower one, as of `tfvis_nb.analysis.compare`.
 
         Parameters
         ----------

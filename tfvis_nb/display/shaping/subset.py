@@ -7,8 +7,8 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.dataflow.edges import dataflow
-from tfvis_nb.analysis.memory.curve import places
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
+from tfvis_nb.analysis.memory.memory_curve import places
 from tfvis_nb.core.nested_columns import LINKS
 from tfvis_nb.core.trace import Trace
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.communication import efficiency
+from tfvis_nb.analysis.communication import scheduling_efficiency
 from tfvis_nb.analysis.steps import breakdown, utilisation
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import why_not
@@ -114,12 +114,12 @@ def _steps(trace: Trace) -> dict[str, Any]:
 
 def _overlap(trace: Trace) -> dict[str, Any]:
     """How well communication hides behind computing."""
-    found = efficiency.scheduling_efficiency(trace)
+    found = scheduling_efficiency.scheduling_efficiency(trace)
     columns = [
         *step_key(trace),
         key("task", "Task"),
         *figures(
-            efficiency.FIGURES,
+            scheduling_efficiency.FIGURES,
             ("efficiency", "Efficiency", "ratio"),
             ("possible_speedup", "Possible gain", "share"),
             ("makespan_ns", "U: step", "ns"),

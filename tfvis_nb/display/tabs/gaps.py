@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tfvis_nb.analysis.idle import gaps, launch_bound
+from tfvis_nb.analysis.idle import idle_gaps, launch_bound
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
@@ -46,7 +46,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
         share=sums["sum"] / sums["whole"],
         count=sums["size"],
     )
-    hints = [gaps.FIGURES[cause] for cause in causes]
+    hints = [idle_gaps.FIGURES[cause] for cause in causes]
     return table(
         "Why devices had nothing to do",
         rows,
@@ -76,7 +76,7 @@ def _longest(trace: Trace) -> dict[str, Any]:
     columns = [
         key("device", "Device"),
         *step_key(trace),
-        *figures(gaps.FIGURES, ("gap_ns", "Gap", "ns")),
+        *figures(idle_gaps.FIGURES, ("gap_ns", "Gap", "ns")),
         Column("start_ns", "At", "time", "When the gap begins, from the trace's first event, in ns."),
         Column("cause", "Mostly", "text", "The cause that has the largest part of the gap."),
         Column("share", "Part", "share", "The part of the gap that has this cause."),

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfvis_nb.analysis.memory import curve as memory
-from tfvis_nb.analysis.memory import lifetimes as tensor_lifetimes
-from tfvis_nb.analysis.memory import usage
+from tfvis_nb.analysis.memory import memory_by, memory_curve, tensor_lifetimes
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import named
@@ -26,7 +24,7 @@ _NO_OP = "(no op known)"
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the curve, the peaks, and the buffers that were alive at them."""
     return [
-        chart(trace, "memory", memory.FIGURES["bytes"]),
+        chart(trace, "memory", memory_curve.FIGURES["bytes"]),
         _peaks(trace),
         _by_op(trace),
         _buffers(trace),
@@ -34,14 +32,14 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _peaks(trace: Trace) -> dict[str, Any]:
-    found = memory.memory_peaks(trace)
+    found = memory_curve.memory_peaks(trace)
     columns = [
         _ALLOCATOR,
         # Of a profile a curve spans all steps; its peak lies in one.
-        *(figures(memory.FIGURES, ("at_step", "Step", "number")) if step_key(trace) else ()),
+        *(figures(memory_curve.FIGURES, ("at_step", "Step", "number")) if step_key(trace) else ()),
         key("task", "Task"),
         *figures(
-            memory.FIGURES,
+            memory_curve.FIGURES,
             ("peak_bytes", "Peak", "bytes"),
             ("at_ns", "At", "time"),
             ("alive", "Buffers then", "count"),
@@ -59,12 +57,12 @@ def _peaks(trace: Trace) -> dict[str, Any]:
 
 def _by_op(trace: Trace) -> dict[str, Any]:
     """What the memory of the highest peak of each allocator was used for."""
-    found = usage.memory_by(trace, "op")
+    found = memory_by.memory_by(trace, "op")
     columns = [
         key("op", "Op", "name"),
         _ALLOCATOR,
         *figures(
-            usage.FIGURES,
+            memory_by.FIGURES,
             ("bytes", "Bytes", "bytes"),
             ("share", "Share", "share"),
             ("count", "Buffers", "count"),
@@ -72,7 +70,7 @@ def _by_op(trace: Trace) -> dict[str, Any]:
     ]
     rows = found
     if not why_not(found):
-        peaks = memory.memory_peaks(trace)
+        peaks = memory_curve.memory_peaks(trace)
         where = ["step", "task", "allocator"]
         highest = peaks.sort_values("peak_bytes", ascending=False).drop_duplicates(where[1:])
         rows = found.merge(highest[where], on=where).sort_values("bytes", ascending=False, kind="stable")
@@ -107,8 +105,8 @@ def _buffers(trace: Trace) -> dict[str, Any]:
     reason = why_not(found)
     rows, zoom = found, []
     if not reason:
-        peaks = memory.memory_peaks(trace)
-        alive = memory.alive_at_peak(found, peaks) >= 0
+        peaks = memory_curve.memory_peaks(trace)
+        alive = memory_curve.alive_at_peak(found, peaks) >= 0
         rows = found[alive].sort_values("bytes", ascending=False, kind="stable")
         places = Places(trace)
         first = rows.head(MOST_ROWS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.analysis.steps import cpu_placement, op_statistics, scope_tree
+from tfvis_nb.analysis.steps import cpu_amid_gpu, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, key, table
 from tfvis_nb.display.tabs.zoom_targets import Places
@@ -82,12 +82,12 @@ def _scopes(trace: Trace) -> dict[str, Any]:
 
 
 def _on_cpu(trace: Trace) -> dict[str, Any]:
-    found = cpu_placement.cpu_amid_gpu(trace)
+    found = cpu_amid_gpu.cpu_amid_gpu(trace)
     columns = [
         key("name", "Node", "name"),
         key("op", "Op"),
         *figures(
-            cpu_placement.FIGURES,
+            cpu_amid_gpu.FIGURES,
             ("where", "Where", "text"),
             ("idle_once_ns", "GPU idle", "ns"),
             ("total_ns", "Time", "ns"),

@@ -65,7 +65,7 @@ def _matrix(trace: Trace) -> dict[str, Any]:
 
 
 def _slowest(trace: Trace) -> dict[str, Any]:
-    found = slowest_transfers.slowest_edges(trace)
+    found = slowest_transfers.slowest_transfers(trace)
     columns = [
         Column("tensor", "Tensor", "name", "What moved: the tensor received, or the node whose copy it was."),
         *step_key(trace),

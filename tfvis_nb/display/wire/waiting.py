@@ -12,8 +12,8 @@ import pandas as pd
 
 from tfvis_nb.analysis.critical_path.backtrack import WAITS
 from tfvis_nb.analysis.critical_path.critical_path import FIGURES as PATHS
-from tfvis_nb.analysis.idle.gaps import CAUSES
-from tfvis_nb.analysis.idle.gaps import FIGURES as GAPS
+from tfvis_nb.analysis.idle.idle_gaps import CAUSES
+from tfvis_nb.analysis.idle.idle_gaps import FIGURES as GAPS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import Column
 from tfvis_nb.display.wire.drawn import origin_ns

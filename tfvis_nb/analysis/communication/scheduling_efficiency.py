@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.communication.communication import communicates, communication
+from tfvis_nb.analysis.communication.communication_overlap import communicates, communication_overlap
 from tfvis_nb.analysis.unavailable import cannot_say
 
 if TYPE_CHECKING:
@@ -70,15 +70,14 @@ def scheduling_efficiency(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.communication.efficiency import scheduling_efficiency
+    >>> from tfvis_nb.analysis import scheduling_efficiency
     >>> table = events.build({"start_ns": [0, 30], "duration_ns": [50, 60], "kind": ["transfer", "op"]})
     >>> scheduling_efficiency(Trace(table))[["cost_min_ns", "cost_max_ns", "efficiency"]].values.tolist()
     [[60.0, 110.0, 0.4]]
     """
-    events = trace.events
-    if not communicates(events).any():
+    if not communicates(trace.events).any():
         return cannot_say(_COLUMNS, "no tensor is received from another task and no collective runs")
-    found = communication(events)
+    found = communication_overlap(trace)
     both = (found["communication_ns"] > 0) & (found["computation_ns"] > 0)
     found = found[both & (found["step"] >= 0)]
     if found.empty:

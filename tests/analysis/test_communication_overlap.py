@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -13,7 +12,11 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import events
-from tfvis_nb.analysis.communication.communication import communicates, communication, computes
+from tfvis_nb.analysis.communication.communication_overlap import (
+    communicates,
+    communication_overlap,
+    computes,
+)
 
 KINDS = ["op", "kernel", "transfer", "collective", "memcpy", "host"]
 ROW = st.tuples(st.integers(0, 40), st.integers(0, 15), st.sampled_from(KINDS), st.sampled_from("ab"))
@@ -30,7 +33,7 @@ def test_lengths_are_those_counted_moment_by_moment(rows: list[tuple[int, int, s
     rows = sorted(rows)
     start, duration, kind, task = zip(*rows, strict=True)
     table = events.build({"start_ns": start, "duration_ns": duration, "kind": kind, "task": task})
-    found = communication(table).set_index("task")
+    found = communication_overlap(tv.Trace(table)).set_index("task")
     assert set(found.index) == set(task)
     for name in set(task):
         mine = [row for row in rows if row[3] == name]
@@ -53,7 +56,7 @@ def test_lengths_are_those_counted_moment_by_moment(rows: list[tuple[int, int, s
     "name", ["dist_inproc_ps_2workers_step0.pb", "cpu_tf115_horovod.pb.xz", "gpu_tf221_dist.pb.xz"]
 )
 def test_identities_of_real_steps(name: str) -> None:
-    found = communication(tv.read_trace(DATA / name).events)
+    found = communication_overlap(tv.read_trace(DATA / name))
     exposed_and_hidden = found["exposed_ns"] + found["hidden_ns"]
     assert exposed_and_hidden.tolist() == found["communication_ns"].tolist()
     either = found["communication_ns"] + found["computation_ns"] - found["hidden_ns"]
@@ -65,17 +68,7 @@ def test_identities_of_real_steps(name: str) -> None:
 
 def test_a_step_has_its_own_row() -> None:
     table = events.build({"start_ns": [0, 100], "duration_ns": [5, 9], "kind": ["op", "op"], "step": [0, 1]})
-    assert communication(table)[["step", "step_ns"]].to_numpy().tolist() == [[0, 5], [1, 9]]
-
-
-def test_other_rows_can_be_named_communication() -> None:
-    table = events.build(
-        {"start_ns": [0, 4], "duration_ns": [8, 8], "kind": ["op"] * 2, "op": ["A", "Exchange"]}
-    )
-    found = communication(table, (table["op"] == "Exchange").to_numpy()).iloc[0]
-    assert (found["communication_ns"], found["computation_ns"], found["hidden_ns"]) == (8, 8, 4)
-    with pytest.raises(ValueError, match=r"shape \(1,\); there are 2 rows"):
-        communication(table, np.array([True]))
+    assert communication_overlap(tv.Trace(table))[["step", "step_ns"]].to_numpy().tolist() == [[0, 5], [1, 9]]
 
 
 def test_what_waits_does_not_compute() -> None:
@@ -86,7 +79,7 @@ def test_what_waits_does_not_compute() -> None:
 
 
 def test_nothing_of_nothing() -> None:
-    empty = communication(events.build({}, rows=0))
+    empty = communication_overlap(tv.Trace(events.build({}, rows=0)))
     assert isinstance(empty, pd.DataFrame)
     assert empty.empty
 
@@ -94,7 +87,7 @@ def test_nothing_of_nothing() -> None:
 @pytest.mark.collection("hvd/hvd_straggler_rank0_step3.pb", "hvd/hvd_straggler_rank1_step3.pb")
 def test_the_straggler_computes_while_the_other_communicates(shared: Path) -> None:
     trace = tv.read_trace([shared / f"hvd/hvd_straggler_rank{rank}_step3.pb" for rank in (0, 1)])
-    fast, slow = communication(trace.events).to_dict("records")
+    fast, slow = communication_overlap(trace).to_dict("records")
     assert fast["exposed_ns"] > 0.99 * fast["step_ns"]
     assert slow["computation_ns"] > 0.9 * slow["step_ns"]
     assert slow["exposed_ns"] < 0.1 * slow["step_ns"]

@@ -14,9 +14,8 @@ import tfvis_nb as tv
 from tests.real_traces import name_of, step_stats_files, xspace_files
 from tests.support.made_steps import CPU, GPU, ROW, TASK, any_trace, built, kernel, op
 from tfvis_nb import Trace
-from tfvis_nb.analysis.idle.gaps import CAUSES
-from tfvis_nb.analysis.steps.utilisation import utilisation
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis import utilisation, why_not
+from tfvis_nb.analysis.idle.idle_gaps import CAUSES
 
 KEY = ["step", "task", "device"]
 

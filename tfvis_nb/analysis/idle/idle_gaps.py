@@ -112,19 +112,19 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     Notes
     -----
     A device is idle when nothing keeps it busy as
-    `tfvis_nb.analysis.steps.utilisation.utilisation` has it, so all durations of a step and device add
+    `tfvis_nb.analysis.utilisation` has it, so all durations of a step and device add
     up to its ``idle_ns``. Holistic Trace Analysis tells causes of gaps apart by whether a kernel was
     launched before the one ahead of it ended (``hta/analyzers/breakdown_analysis.py``), as ``late
     launch`` and ``kernel gap`` here.
 
     At a collective a rank waits until the last one has come, as
-    `tfvis_nb.analysis.communication.collective_arrivals.arrivals` has it; that is ``recv wait`` and its
+    `tfvis_nb.analysis.collective_arrivals` has it; that is ``recv wait`` and its
     event the rank's own collective, what follows ``recv transfer``.
 
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.idle.gaps import idle_gaps
+    >>> from tfvis_nb.analysis import idle_gaps
     >>> gpu = "/job:worker/replica:0/task:0/device:GPU:0"
     >>> table = events.build({
     ...     "start_ns": [0, 50, 70, 80], "duration_ns": [60, 40, 10, 20], "scheduled_ns": [0, 50, 55, 60],

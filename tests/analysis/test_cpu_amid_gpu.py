@@ -13,8 +13,8 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import DATA, SHARED, name_of
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.steps.cpu_placement import NO_DEVICES, NO_KERNELS, cpu_amid_gpu
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis import why_not
+from tfvis_nb.analysis.steps.cpu_amid_gpu import NO_DEVICES, NO_KERNELS, cpu_amid_gpu
 
 TASK = "/job:worker/replica:0/task:0"
 CPU, GPU = f"{TASK}/device:CPU:0", f"{TASK}/device:GPU:0"

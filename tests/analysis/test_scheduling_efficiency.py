@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.support.bitmaps import painted
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.communication.efficiency import scheduling_efficiency
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis import scheduling_efficiency, why_not
 
 ROW = st.tuples(
     st.integers(0, 40),

@@ -15,7 +15,7 @@ import pandas as pd
 from tfvis_nb.analysis._validate import checked
 from tfvis_nb.analysis.memory.from_profile import memory_events
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, bytes_in_use
-from tfvis_nb.analysis.memory.lifetimes import joined
+from tfvis_nb.analysis.memory.tensor_lifetimes import joined
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def memory_curve(trace: Trace) -> pd.DataFrame:
     --------
     >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory.curve import memory_curve
+    >>> from tfvis_nb.analysis import memory_curve
     >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"]})
     >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
     >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
@@ -143,7 +143,7 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
     --------
     >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory.curve import memory_peaks
+    >>> from tfvis_nb.analysis import memory_peaks
     >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"]})
     >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
     >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))

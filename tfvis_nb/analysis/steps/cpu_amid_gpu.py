@@ -109,7 +109,7 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.steps.cpu_placement import cpu_amid_gpu
+    >>> from tfvis_nb.analysis import cpu_amid_gpu
     >>> table = events.build({
     ...     "start_ns": [0, 5, 20, 50], "duration_ns": [5, 2, 10, 5], "bytes": [None, 4, None, None],
     ...     "kind": ["kernel", "memcpy", "op", "kernel"], "lane": ["s", "memcpy D2H", "ops", "s"],

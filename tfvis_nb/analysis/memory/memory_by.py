@@ -8,8 +8,8 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.memory.curve import WHERE, alive_at_peak, memory_peaks
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
+from tfvis_nb.analysis.memory.memory_curve import WHERE, alive_at_peak, memory_peaks
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.options import near
 
@@ -50,7 +50,7 @@ def memory_by(trace: Trace, by: str = "op") -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``step``, ``task``, ``allocator`` as of `tfvis_nb.analysis.memory.curve.memory_peaks`; the column `by`
+        ``step``, ``task``, ``allocator`` as of `tfvis_nb.analysis.memory_peaks`; the column `by`
         (str; empty where it is not known), ``bytes`` and ``count`` (int64) of the buffers alive at the
         peak, ``share`` (float64) of their bytes; of each allocator the most bytes first. `cannot_say` where
         buffers are not known.
@@ -64,7 +64,7 @@ def memory_by(trace: Trace, by: str = "op") -> pd.DataFrame:
     --------
     >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory.usage import memory_by
+    >>> from tfvis_nb.analysis import memory_by
     >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"], "op": ["MatMul"]})
     >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
     >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
@@ -98,23 +98,23 @@ def alive_at(
     trace
         Any trace with memory records.
     time_ns
-        Epoch nanoseconds, such as ``at_ns`` of `tfvis_nb.analysis.memory.curve.memory_peaks`.
+        Epoch nanoseconds, such as ``at_ns`` of `tfvis_nb.analysis.memory_peaks`.
     allocator
         Whose.
     step, task
-        Of which curve, as in `tfvis_nb.analysis.memory.curve.memory_curve`; None for all of them.
+        Of which curve, as in `tfvis_nb.analysis.memory_curve`; None for all of them.
 
     Returns
     -------
     pandas.DataFrame
-        Rows of `tfvis_nb.analysis.memory.lifetimes.tensor_lifetimes`, and ``share`` (float64) of
+        Rows of `tfvis_nb.analysis.tensor_lifetimes`, and ``share`` (float64) of
         their bytes. `cannot_say` as there.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory.usage import alive_at
+    >>> from tfvis_nb.analysis import alive_at
     >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"], "name": ["a"]})
     >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
     >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))

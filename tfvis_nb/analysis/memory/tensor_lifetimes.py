@@ -88,7 +88,7 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     --------
     >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.memory.lifetimes import tensor_lifetimes
+    >>> from tfvis_nb.analysis import tensor_lifetimes
     >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"], "name": ["net/a"]})
     >>> records = [{"micros": 1, "bytes": 256}, {"micros": 5, "bytes": -256}]
     >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))

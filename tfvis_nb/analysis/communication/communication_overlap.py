@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.analysis.events.nesting import WAITING
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "step_ns": "Latest end minus earliest start of the task's events in the step, in ns.",
@@ -23,14 +28,12 @@ FIGURES: dict[str, str] = {
 }
 
 
-@checked
 def communicates(events: pd.DataFrame) -> np.ndarray:
     """Tell which events communicate: tensors received from other tasks, and collectives."""
     mask: np.ndarray = events["kind"].isin(["transfer", "collective"]).to_numpy()
     return mask
 
 
-@checked
 def computes(events: pd.DataFrame) -> np.ndarray:
     """Tell which events compute: ops and kernels, without those that wait for a tensor or for their body.
 
@@ -45,13 +48,13 @@ def computes(events: pd.DataFrame) -> np.ndarray:
 
 
 @checked
-def communication(events: pd.DataFrame, communicating: np.ndarray | None = None) -> pd.DataFrame:
+def communication_overlap(trace: Trace) -> pd.DataFrame:
     """Return how long each task communicated and computed in each step, and how long both at once.
 
     With C the union of the intervals ``[start, end]`` of what communicates, K that of what computes
     and |X| the length of X:
 
-    * ``step_ns`` = latest end - earliest start of all the rows;
+    * ``step_ns`` = latest end - earliest start of all events;
     * ``communication_ns`` = |C|, ``computation_ns`` = |K|;
     * ``hidden_ns`` = |C and K| = |C| + |K| - |C or K|: communication behind which something computed;
     * ``exposed_ns`` = |C| - |C and K|: the time that faster communication could save at most;
@@ -60,21 +63,13 @@ def communication(events: pd.DataFrame, communicating: np.ndarray | None = None)
 
     Parameters
     ----------
-    events
-        Rows of an event table, also some of them, ordered by start.
-    communicating
-        Which rows communicate, bool; `communicates` decides unless given. The others
-        compute as `computes` says.
+    trace
+        Any trace.
 
     Returns
     -------
     pandas.DataFrame
         One row per step and task: ``step``, ``task`` and the above, all int64 nanoseconds.
-
-    Raises
-    ------
-    ValueError
-        If `communicating` is not one entry per row.
 
     Notes
     -----
@@ -84,18 +79,16 @@ def communication(events: pd.DataFrame, communicating: np.ndarray | None = None)
 
     Examples
     --------
-    >>> from tfvis_nb import events
-    >>> from tfvis_nb.analysis.communication.communication import communication
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import communication_overlap
     >>> columns = {"start_ns": [0, 20, 90], "duration_ns": [50, 60, 10],
     ...            "kind": ["op", "transfer", "op"], "op": ["MatMul", "RecvTensor", "AddV2"]}
-    >>> communication(events.build(columns)).drop(columns=["step", "task"]).iloc[0].to_dict()
+    >>> communication_overlap(Trace(events.build(columns))).drop(columns=["step", "task"]).iloc[0].to_dict()
     {'step_ns': 100, 'communication_ns': 60, 'computation_ns': 60,
      'hidden_ns': 30, 'exposed_ns': 30, 'idle_ns': 10, 'elapsed_ns': 60}
     """
-    talks = communicates(events) if communicating is None else np.asarray(communicating, bool)
-    if talks.shape != (len(events),):
-        raise ValueError(f"communicating has shape {talks.shape}; there are {len(events)} rows")
-    works = computes(events) & ~talks
+    events = trace.events
+    talks, works = communicates(events), computes(events)
     groups = events.groupby(["step", "task"], observed=True, sort=True)
     group = groups.ngroup().to_numpy()
     start = events["start_ns"].to_numpy(np.int64)
