@@ -176,7 +176,7 @@ def test_an_allocator_that_says_absurd_amounts() -> None:
 
 
 def test_each_figure_is_defined() -> None:
-    assert {"memory", "memory_use", "tensor_lifetimes"} <= set(MODULES)
+    assert {"memory_curve", "memory_by", "tensor_lifetimes"} <= set(MODULES)
     assert set(definitions("memory_curve")) == set(FIGURES)
 
 

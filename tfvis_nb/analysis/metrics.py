@@ -50,7 +50,8 @@ def definitions(module: str) -> Mapping[str, str]:
 
     Examples
     --------
-    >>> from tfvis_nb.analysis.metrics import MODULES, definitions
+    >>> from tfvis_nb.analysis import definitions
+    >>> from tfvis_nb.analysis.metrics import MODULES
     >>> all(text.endswith(".") for module in MODULES for text in definitions(module).values())
     True
     """
