@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { StaticHost } from "../host/static_host";
 import { isolated } from "../model/format/bidi";
-import { formatDuration, formatExact } from "../model/format/units";
+import { formatCount, formatDuration } from "../model/format/units";
 import { Message } from "../ui/message";
 import { mount } from "../view/mount";
 import { focusRow } from "./focus_row";
@@ -73,7 +73,7 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
     focusRow(section.current, "traces", row.trace);
     store.close(row.trace);
   };
-  const named = `${isolated(row.label)}, run ${formatExact(row.run)}`;
+  const named = `${isolated(row.label)}, run ${formatCount(row.run)}`;
   return (
     <section class="opened" ref={section} aria-label={`Opened trace: ${named}`} data-trace={row.trace}>
       <header>

@@ -1,8 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as rules from "./rules";
 
-const plain = (text: string) => text.replaceAll("\u2009", " ");
-
 describe("a rule as text", () => {
   it.each([
     ["", "none", 0],
@@ -17,13 +15,13 @@ describe("a rule as text", () => {
 
   it.each([
     ["all", "every run", "all"],
-    ["every 1000", "every 1 000th run", "every 1 000"],
+    ["every 1000", "every 1,000th run", "every 1,000"],
     ["slower 2.5", "runs over 2.5× the median of the last 64", "> 2.5×"],
     ["", "", ""],
   ])("%j reads %j, or %j", (text, name, mark) => {
     const rule = rules.parseRule(text);
-    expect(plain(rules.ruleName(rule))).toBe(name);
-    expect(plain(rules.ruleMark(rule))).toBe(mark);
+    expect(rules.ruleName(rule)).toBe(name);
+    expect(rules.ruleMark(rule)).toBe(mark);
   });
 
   it.each([
@@ -35,9 +33,9 @@ describe("a rule as text", () => {
     [12, "12th"],
     [22, "22nd"],
     [113, "113th"],
-    [1000, "1 000th"],
+    [1000, "1,000th"],
   ])("%d is the %s", (value, text) => {
-    expect(plain(rules.ordinal(value))).toBe(text);
+    expect(rules.ordinal(value)).toBe(text);
   });
 });
 

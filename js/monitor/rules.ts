@@ -1,6 +1,6 @@
 /** Rules: which runs are traced of themselves. In a state they are texts such as "every 1000". */
 
-import { formatExact } from "../model/format/units";
+import { formatCount } from "../model/format/units";
 import type { RuleCommand } from "./host";
 
 export type RuleKind = "none" | "all" | "every" | "slower";
@@ -31,22 +31,22 @@ export function isCostly(rule: Rule): boolean {
 export function ruleName(rule: Rule): string {
   if (rule.kind === "all") return "every run";
   if (rule.kind === "every") return `every ${ordinal(rule.value)} run`;
-  if (rule.kind === "slower") return `runs over ${formatExact(rule.value)}× the median of the last 64`;
+  if (rule.kind === "slower") return `runs over ${formatCount(rule.value)}× the median of the last 64`;
   return "";
 }
 
 /** The same where there is room for a word or two: "all", "every 1 000", "> 3×". */
 export function ruleMark(rule: Rule): string {
   if (rule.kind === "all") return "all";
-  if (rule.kind === "every") return `every ${formatExact(rule.value)}`;
-  return rule.kind === "slower" ? `> ${formatExact(rule.value)}×` : "";
+  if (rule.kind === "every") return `every ${formatCount(rule.value)}`;
+  return rule.kind === "slower" ? `> ${formatCount(rule.value)}×` : "";
 }
 
 /** "1st", "2nd", "11th", "1 000th". */
 export function ordinal(value: number): string {
   const last = value % 100;
   const suffix = last > 10 && last < 14 ? "th" : (["th", "st", "nd", "rd"][value % 10] ?? "th");
-  return `${formatExact(value)}${suffix}`;
+  return `${formatCount(value)}${suffix}`;
 }
 
 /** Why a rule cannot be, in words; null of one that can. */

@@ -1,7 +1,7 @@
 /** All about the session: where it is, and who records into it. */
 
 import { isolated } from "../model/format/bidi";
-import { formatBytes, formatCount, formatDuration, formatExact } from "../model/format/units";
+import { formatBytes, formatCount, formatDuration } from "../model/format/units";
 import { ScopedText } from "../ui/scoped_text";
 import type { MonitorState } from "./host";
 import { recording, refusal } from "./recording";
@@ -73,7 +73,7 @@ export function SessionDetails({ store, state }: { store: MonitorStore; state: M
 function counts(state: MonitorState): [string, string][] {
   return [
     ["Signatures", formatCount(state.signatures_total)],
-    ["Runs", formatExact(state.runs_total)],
+    ["Runs", formatCount(state.runs_total)],
     ["Total", formatDuration(state.total_ns)],
     ["Traces", tracesText(state)],
   ];

@@ -1,6 +1,6 @@
 /** All about one signature: what is asked of it, its figures, what it fetches and is fed. */
 
-import { formatCount, formatDuration, formatExact, formatPercent } from "../model/format/units";
+import { formatCount, formatDuration, formatPercent } from "../model/format/units";
 import { focusRow } from "./focus_row";
 import type { MonitorState, SignatureRow } from "./host";
 import { pendingText, refusal } from "./recording";
@@ -19,8 +19,8 @@ interface SignatureDetailsProps {
 export function SignatureDetails({ store, state, row }: SignatureDetailsProps) {
   const now = store.now();
   const facts: [term: string, value: string, title?: string][] = [
-    ["Runs", formatExact(row.runs)],
-    ...(row.failed > 0 ? [["Failed", formatExact(row.failed)] as [string, string]] : []),
+    ["Runs", formatCount(row.runs)],
+    ...(row.failed > 0 ? [["Failed", formatCount(row.failed)] as [string, string]] : []),
     ["Mean", formatDuration(row.mean_ns ?? Number.NaN)],
     ["Longest", row.runs > 0 ? formatDuration(row.longest_ns) : "–"],
     ["Total", `${formatDuration(row.total_ns)} · ${formatPercent(shareOf(row, state))}`],
@@ -58,7 +58,7 @@ export function SignatureDetails({ store, state, row }: SignatureDetailsProps) {
       <Names title="Fetches" names={row.fetches} />
       <Names title="Runs, without a value" names={row.targets} />
       <Names title="Feeds" names={row.feeds} />
-      {row.more > 0 && <p class="note">{formatExact(row.more)} more names are not listed.</p>}
+      {row.more > 0 && <p class="note">{formatCount(row.more)} more names are not listed.</p>}
       {row.options && (
         <>
           <h3>Options</h3>

@@ -1,7 +1,7 @@
 /** The line at the bottom: what went wrong, what is waited for, what has come, or else how to get about. */
 
 import { isolated } from "../model/format/bidi";
-import { formatDuration, formatExact } from "../model/format/units";
+import { formatCount, formatDuration } from "../model/format/units";
 import type { MonitorStore } from "./store";
 
 export function StatusLine({ store }: { store: MonitorStore }) {
@@ -18,7 +18,7 @@ export function StatusLine({ store }: { store: MonitorStore }) {
           {store.isWaiting
             ? store.host.patience
             : notice &&
-              `${notice.text}${trace ? `: ${isolated(trace.label)}, run ${formatExact(trace.run)}, ${formatDuration(trace.duration_ns)}` : ""}`}
+              `${notice.text}${trace ? `: ${isolated(trace.label)}, run ${formatCount(trace.run)}, ${formatDuration(trace.duration_ns)}` : ""}`}
         </span>
       )}
       {trace && !failure && !store.isWaiting && (

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
-import { formatBytes, formatCount, formatDuration, formatExact } from "../model/format/units";
+import { formatBytes, formatCount, formatDuration } from "../model/format/units";
 import { SLOW_RATIO } from "../model/lanes/step_bars";
 import { moveAmongRows } from "../ui/row_keys";
 import type { Order } from "../ui/sort";
@@ -156,13 +156,13 @@ function Row({ store, row, times, hasLabel, isStop, focused }: RowProps) {
           class="row"
           data-row={row.trace}
           aria-expanded={isOpen}
-          aria-label={`Run ${formatExact(row.run)} of ${isolated(row.label)}`}
+          aria-label={`Run ${formatCount(row.run)} of ${isolated(row.label)}`}
           title="Show its timeline"
           tabIndex={isStop ? 0 : -1}
           onFocus={focused}
           onClick={() => store.open(row)}
         >
-          {formatExact(row.run)}
+          {formatCount(row.run)}
         </button>
       </td>
       {hasLabel && (

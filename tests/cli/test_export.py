@@ -17,7 +17,6 @@ import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb
 from tests.reading.test_sources import one_op
 from tfvis_nb.cli import main
-from tfvis_nb.cli.lane_filter import _is_called
 from tfvis_nb.cli.traces import time_range
 from tfvis_nb.display.pages import page
 
@@ -107,16 +106,6 @@ def test_a_lane_filter_that_leaves_none(words: str, data: Path, tmp_path: Path) 
     assert f"--lane-filter {words!r} matches none of the lanes; they are " in said
     assert "worker 1 \u00b7 CPU:0 \u00b7 ops" in said
     assert not target.exists()
-
-
-def test_words_of_lanes() -> None:
-    gpu = ["/job:worker/replica:2/task:1", "/job:worker/replica:2/task:1/device:GPU:3", "stream:13"]
-    for text in ("stream 13", "stream:13", "worker 1", "replica 2", "gpu:3 13", "task:1"):
-        assert _is_called(gpu, text.split())
-    for text in ("3", "stream 14", "worker 3", "copy"):
-        assert not _is_called(gpu, text.split())
-    assert _is_called(["/job:localhost/replica:0/task:0", "", "memcpy H2D"], ["copy", "h2d", "localhost"])
-    assert not _is_called(["/job:localhost/replica:0/task:0", "", "memcpy H2D"], ["0"])
 
 
 def test_ends_of_a_range() -> None:

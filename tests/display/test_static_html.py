@@ -13,7 +13,7 @@ import pytest
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import name_of, step_stats_files
 from tfvis_nb import Trace, events, read_trace, show_dashboard
-from tfvis_nb.core.labels import duration_label, lane_label, one_line, printable
+from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.display.pages.findings_html import findings_html
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.static_svg import picture
@@ -204,25 +204,3 @@ def test_a_trace_says_what_it_is() -> None:
     trace = Trace(table, title="two\nlines")
     assert repr(trace) == "<Trace two lines: 2 events, 2 tasks, 1 device, 1 step, 2.00 \u00b5s>"
     assert trace._repr_html_() == static_html(trace)
-
-
-@pytest.mark.parametrize(
-    ("nanoseconds", "label"),
-    [
-        (0, "0 ns"),
-        (999, "999 ns"),
-        (1000, "1.00 \u00b5s"),
-        (123_456, "123 \u00b5s"),
-        (99_990_000, "99.99 ms"),
-        (2.5e9, "2.50 s"),
-    ],
-)
-def test_durations(nanoseconds: float, label: str) -> None:
-    assert duration_label(nanoseconds) == label
-
-
-def test_lane_labels() -> None:
-    local = "/job:localhost/replica:0/task:0"
-    assert lane_label(local, f"{local}/device:CPU:0", "ops") == "CPU:0 \u00b7 ops"
-    assert lane_label("", "/device:GPU:0", "sync") == "GPU:0 \u00b7 sync"
-    assert lane_label("", "", "") == ""

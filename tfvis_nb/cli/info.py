@@ -13,7 +13,8 @@ import click
 from tfvis_nb.analysis.communication.collective_arrivals import late_ranks
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, read
-from tfvis_nb.core.labels import duration_label, lane_label, one_line, printable
+from tfvis_nb.core.format import format_bytes, format_duration, format_percent
+from tfvis_nb.core.labels import lane_label, one_line, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,6 @@ _Cell = Callable[[dict[str, Any]], str]
 _Columns = Mapping[str, _Cell]
 
 _LETTERS = 80
-_SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
 _EXAMPLES = """
@@ -136,13 +136,6 @@ def lines(trace: Trace, top: int) -> list[str]:
     return out
 
 
-def _size(count: int | None) -> str:
-    for size, unit in _SIZES:
-        if (count or 0) >= size:
-            return f"{(count or 0) / size:.3g} {unit}"
-    return f"{count or 0} B"
-
-
 def _text(name: str, missing: str = "") -> _Cell:
     return lambda row: row[name] or missing
 
@@ -152,7 +145,7 @@ def _count(name: str) -> _Cell:
 
 
 def _duration(name: str) -> _Cell:
-    return lambda row: duration_label(row[name] or 0)
+    return lambda row: format_duration(row[name] or 0)
 
 
 # Tables for people: the head of each column, and its cell of a row of `summary`.
@@ -173,7 +166,7 @@ _LANES: _Columns = {
     "kind": _text("kind"),
     "events": _count("events"),
     "busy": _duration("busy_ns"),
-    "of the run": lambda row: f"{row['share']:.1%}",
+    "of the run": lambda row: format_percent(row["share"]),
 }
 _OPS: _Columns = {
     "op": _text("op", "unnamed"),
@@ -186,7 +179,7 @@ _TRANSFERS: _Columns = {
     "from": _text("source", "unknown"),
     "to": _text("destination", "unknown"),
     "count": _count("count"),
-    "bytes": lambda row: _size(row["bytes"]),
+    "bytes": lambda row: format_bytes(row["bytes"] or 0),
     "waited": _duration("wait_ns"),
     "moved": _duration("transfer_ns"),
 }

@@ -11,6 +11,7 @@ import click
 
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.cli.parameters import FILE, size, together
+from tfvis_nb.core.format import format_duration
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -88,7 +89,7 @@ def read_part(paths: Sequence[Path], title: str | None, asked: str | None, max_u
     ends = int(events["start_ns"].iloc[0]), int((events["start_ns"] + events["duration_ns"]).max())
     first, last = time_range(asked, *ends)
     subject = f"{', '.join(map(str, paths))}: --time-range {asked}"
-    length = f"{(ends[1] - ends[0]) / 1e6:,.3f} ms"
+    length = format_duration(ends[1] - ends[0])
     if first > ends[1] or last < ends[0]:
         raise Failure(f"{subject} lies outside of the trace, which is {length} long")
     try:

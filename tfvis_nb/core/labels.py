@@ -1,32 +1,82 @@
-"""Short texts for people: lanes, times and one-line summaries."""
+"""Short texts for people: what tasks, devices and lanes are called, and one-line summaries.
+
+`js/model/lanes/labels.ts` gives the same names; `tests/data/conformance` has the cases that both must pass.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+from tfvis_nb.core.format import format_duration
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
-_TASK = re.compile(r"/job:([^/]+)(?:/replica:\d+)?/task:(\d+)")
-_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "\N{MICRO SIGN}s"))
+_TASK = re.compile(r"^/job:([^/]+)(?:/replica:([0-9]+))?/task:([0-9]+)")
+_DEVICE = re.compile(r"/?device:([^/]+)")
+_NUMBER = re.compile(r"[0-9]+")
+
+
+def task_label(task: str) -> str:
+    """Name a task briefly; a local or unknown one has no name."""
+    match = _TASK.match(task)
+    if match is None:
+        return task
+    job, replica, number = match.groups()
+    if job == "localhost":
+        return ""
+    return f"{job} {number}" if replica in (None, "0") else f"{job} {number} replica {replica}"
+
+
+def device_label(device: str) -> str:
+    """Name a device briefly, without its task."""
+    rest = _TASK.sub("", device)
+    match = _DEVICE.fullmatch(rest)
+    return match[1] if match else rest.removeprefix("/")
+
+
+def lane_name(lane: str) -> str:
+    """Name a lane briefly, without its device."""
+    if lane.startswith("memcpy "):
+        return f"copy {lane.removeprefix('memcpy ')}"
+    if lane.startswith("stream:"):
+        return f"stream {lane.removeprefix('stream:')}"
+    return "receive" if lane == "recv" else lane
 
 
 def lane_label(task: str, device: str, lane: str) -> str:
-    """Name a lane briefly."""
-    where = _TASK.search(task)
-    job = "" if where is None or where[1] == "localhost" else f"{where[1]} {where[2]}"
-    short = device.removeprefix(task).removeprefix("/device:") or device
-    return " \u00b7 ".join(part for part in (job, short, lane) if part)
+    """Name a lane and where it is, or a device if `lane` is empty, or a task if both are."""
+    return " \u00b7 ".join(filter(None, (task_label(task), device_label(device), lane_name(lane))))
 
 
-def duration_label(nanoseconds: float) -> str:
-    """Write a duration with three or four digits and its unit."""
-    for size, unit in _UNITS:
-        if nanoseconds >= size:
-            value = nanoseconds / size
-            return f"{value:.2f} {unit}" if value < 100 else f"{value:.0f} {unit}"
-    return f"{nanoseconds:.0f} ns"
+def device_location(device: str) -> str:
+    """Name a device and its task, of which its full name tells."""
+    match = _TASK.match(device)
+    return lane_label("" if match is None else match[0], device, "")
+
+
+def lane_search_text(task: str, device: str, lane: str) -> str:
+    """Return all that a lane is called, in full and briefly and in lower case, to look for words in."""
+    return f"{task} {device} {lane} {_brief(task, device, lane)}".lower()
+
+
+def matches_lane(names: Sequence[str], words: Iterable[str]) -> bool:
+    """Whether a lane is called by all `words`.
+
+    A number is one only as a word of the short names: in ``/job:worker/replica:0/task:1`` the 0
+    says nothing of worker 0.
+
+    `names` are task, device and lane; `words` are in lower case.
+    """
+    task, device, lane = names
+    brief, whole = _brief(task, device, lane).lower().split(" "), lane_search_text(task, device, lane)
+    return all(word in (brief if _NUMBER.fullmatch(word) else whole) for word in words)
+
+
+def _brief(task: str, device: str, lane: str) -> str:
+    return f"{task_label(task)} {device_label(device)} {lane_name(lane)}"
 
 
 def printable(text: str, most: int) -> str:
@@ -51,7 +101,7 @@ def one_line(trace: Trace, title: str | None = None) -> str:
         # Events of no step have -1.
         steps = int((events["step"].unique() >= 0).sum())
         counts += [_count(events["device"].nunique(), "device"), _count(steps, "step")]
-        counts.append(duration_label(end - int(events["start_ns"].iloc[0])))
+        counts.append(format_duration(end - int(events["start_ns"].iloc[0])))
     # A title comes from a file name or a user: kept to one line and in bounds.
     brief = printable(" ".join(title.split()), 80)
     return f"{brief}: {', '.join(counts)}" if brief else ", ".join(counts)

@@ -2,8 +2,8 @@
 import {
   formatBandwidth,
   formatBytes,
+  formatCount,
   formatDuration,
-  formatExact,
   formatPercent,
   formatTime,
 } from "./units";
@@ -29,7 +29,7 @@ const FORMATS: Record<Exclude<ColumnUnit, "text" | "name">, (value: number) => s
   time: (value) => formatTime(value, MOMENT_NS),
   bytes: formatBytes,
   "bytes/s": formatBandwidth,
-  count: formatExact,
+  count: formatCount,
   number: String,
   share: formatPercent,
   ratio: (value) => value.toFixed(2),

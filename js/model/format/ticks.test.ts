@@ -2,12 +2,8 @@ import { describe, expect, it } from "vitest";
 import { randomNumbers } from "../wire/testing/synthetic";
 import { ticks } from "./ticks";
 
-function plain(text: string): string {
-  return text.replaceAll("\u2009", " ");
-}
-
 function labels(start: number, end: number, width = 1000): string[] {
-  return ticks({ start, end }, width).ticks.map((tick) => plain(tick.label));
+  return ticks({ start, end }, width).ticks.map((tick) => tick.label);
 }
 
 describe("ticks", () => {
@@ -23,7 +19,7 @@ describe("ticks", () => {
 
   it("count from a base when the whole time would be too long", () => {
     const ruler = ticks({ start: 12_345_678_100, end: 12_345_678_110 }, 1000);
-    expect(plain(ruler.base ?? "")).toBe("12.345 678 s +");
+    expect(ruler.base).toBe("12.345678 s +");
     expect(ruler.ticks[0]).toMatchObject({ time: 12_345_678_100, label: "100 ns", x: 0 });
     expect(ruler.ticks.map((tick) => tick.label)).toEqual(
       Array.from({ length: 11 }, (_, n) => `${100 + n} ns`),

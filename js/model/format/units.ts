@@ -1,6 +1,8 @@
-/** Numbers as people read them. Times and durations come in ns; NaN reads as "–". */
+/**
+ * Numbers as people read them. Times and durations come in ns; NaN reads as "–".
+ * tfvis_nb/core/format.py writes the same; tests/data/conformance has the cases that both must pass.
+ */
 
-const THIN_SPACE = "\u2009";
 const MINUS = "\u2212";
 
 /** A unit of time: its name, its ns, and the decimals with which it shows a nanosecond. */
@@ -38,7 +40,7 @@ function formatMinutes(seconds: number): string {
   return `${groupThousands(String(Math.floor(minutes / 60)))} h ${two(minutes % 60)} m`;
 }
 
-/** A time since the origin with the digits that `resolutionNs` allows: "+30.805 ms", "+1.230 000 5 s". */
+/** A time since the origin with the digits that `resolutionNs` allows: "+30.805 ms", "+1.2300005 s". */
 export function formatTime(ns: number, resolutionNs: number): string {
   if (Number.isNaN(ns)) return "–";
   return (ns < 0 ? MINUS : "+") + formatIn(timeUnit(ns), Math.abs(ns), resolutionNs);
@@ -55,7 +57,7 @@ export function formatIn(unit: TimeUnit, ns: number, resolutionNs: number): stri
     rest = (0).toFixed(decimals);
   }
   const digits = groupThousands(String(whole));
-  return `${digits}${decimals > 0 ? `.${groupDecimals(rest.slice(2))}` : ""} ${unit.name}`;
+  return `${digits}${decimals > 0 ? `.${rest.slice(2)}` : ""} ${unit.name}`;
 }
 
 /** "845 B", "4.00 MiB", "1.50 GiB". */
@@ -72,18 +74,12 @@ export function formatBandwidth(bytesPerSecond: number): string {
   return scaled(bytesPerSecond, 1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]);
 }
 
-/** All digits, in groups of three: "4 194 304". */
-export function formatExact(value: number): string {
+/** All digits, thousands parted by commas: "4,194,304". */
+export function formatCount(value: number): string {
   if (Number.isNaN(value)) return "–";
   if (!Number.isFinite(value) || Math.abs(value) >= 1e21) return String(value);
   const [whole, decimals] = String(Math.abs(value)).split(".");
-  const digits = groupThousands(whole) + (decimals === undefined ? "" : `.${groupDecimals(decimals)}`);
-  return value < 0 ? MINUS + digits : digits;
-}
-
-/** A number of things: exact up to 99 999, then "123 k", "1.23 M". */
-export function formatCount(count: number): string {
-  return count < 1e5 ? formatExact(count) : scaled(count, 1000, ["", "k", "M", "G"]);
+  return `${value < 0 ? MINUS : ""}${groupThousands(whole)}${decimals === undefined ? "" : `.${decimals}`}`;
 }
 
 /** "1 event", "2 events". */
@@ -113,9 +109,5 @@ function scaled(value: number, base: number, units: readonly string[]): string {
 }
 
 function groupThousands(digits: string): string {
-  return digits.length < 4 ? digits : digits.replace(/\B(?=(?:\d{3})+$)/g, THIN_SPACE);
-}
-
-function groupDecimals(digits: string): string {
-  return digits.replace(/\d{3}(?=\d)/g, `$&${THIN_SPACE}`);
+  return digits.replace(/\B(?=(?:\d{3})+$)/g, ",");
 }

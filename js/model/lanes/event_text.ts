@@ -2,12 +2,11 @@
 
 import { isolated } from "../format/bidi";
 import type { Drawn } from "../types";
-import { laneLabel, locationLabel, taskLabel } from "./labels";
+import { deviceLabel, deviceLocation, laneName, taskLabel } from "./labels";
 
 /** A full device name as "worker 1 · GPU:0". */
 export function deviceName(device: string): string {
-  const at = device.indexOf("/device:");
-  return isolated(at < 0 ? locationLabel("", device) : locationLabel(device.slice(0, at), device));
+  return isolated(deviceLocation(device));
 }
 
 /** A full task name as "worker 1". */
@@ -18,7 +17,7 @@ export function taskName(task: string): string {
 /** Where an event ran: "worker 1 · GPU:0 · stream 13". */
 export function locationOf(drawn: Drawn, id: number): string {
   const lane = drawn.lanes[drawn.lane[id]];
-  return [locationLabel(lane.task, lane.device), laneLabel(lane.lane)]
+  return [taskLabel(lane.task), deviceLabel(lane.device), laneName(lane.lane)]
     .filter(Boolean)
     .map(isolated)
     .join(" · ");

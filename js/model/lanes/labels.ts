@@ -1,4 +1,7 @@
-/** Short names for tasks, devices and lanes, as people say them. */
+/**
+ * Short names for tasks, devices and lanes, as people say them. tfvis_nb/core/labels.py gives the same;
+ * tests/data/conformance has the cases that both must pass.
+ */
 
 import type { Lane } from "../types";
 
@@ -26,7 +29,7 @@ export function deviceLabel(device: string): string {
 }
 
 /** "memcpy H2D" is "copy H2D", "recv" is "receive", "stream:13" is "stream 13". */
-export function laneLabel(lane: string): string {
+export function laneName(lane: string): string {
   if (lane.startsWith("memcpy ")) return `copy ${lane.slice("memcpy ".length)}`;
   if (lane.startsWith("stream:")) return `stream ${lane.slice("stream:".length)}`;
   return lane === "recv" ? "receive" : lane;
@@ -37,19 +40,28 @@ export function locationLabel(task: string, device: string): string {
   return [taskLabel(task), deviceLabel(device)].filter((part) => part !== "").join(" · ");
 }
 
+/** "worker 1 · GPU:0 · copy H2D", or what of it is known. */
+export function laneLabel({ task, device, lane }: Called): string {
+  return [locationLabel(task, device), laneName(lane)].filter((part) => part !== "").join(" · ");
+}
+
+/** "/job:worker/replica:0/task:1/device:GPU:0" is "worker 1 · GPU:0". */
+export function deviceLocation(device: string): string {
+  return locationLabel(TASK.exec(device)?.[0] ?? "", device);
+}
+
 /** Where some lanes are: the lane, device or task that they have in common, the smallest of these; "" without one. */
 export function commonLocation(lanes: readonly Called[]): string {
   const [first, ...others] = lanes;
   const isSame = (part: keyof Called) => others.every((lane) => lane[part] === first[part]);
   if (!first || !isSame("task")) return "";
   if (!isSame("device")) return taskLabel(first.task);
-  const place = locationLabel(first.task, first.device);
-  return isSame("lane") ? [place, laneLabel(first.lane)].filter((part) => part !== "").join(" · ") : place;
+  return isSame("lane") ? laneLabel(first) : locationLabel(first.task, first.device);
 }
 
 /** All that a lane is called, in full and short spelling and lower case, to look for words in. */
 export function laneSearchText({ task, device, lane }: Called): string {
-  return [task, device, lane, taskLabel(task), deviceLabel(device), laneLabel(lane)].join(" ").toLowerCase();
+  return [task, device, lane, taskLabel(task), deviceLabel(device), laneName(lane)].join(" ").toLowerCase();
 }
 
 /**
@@ -58,7 +70,7 @@ export function laneSearchText({ task, device, lane }: Called): string {
  */
 export function matchesLane(lane: Called, words: readonly string[]): boolean {
   const { task, device, lane: name } = lane;
-  const short = [taskLabel(task), deviceLabel(device), laneLabel(name)].join(" ").toLowerCase().split(" ");
+  const short = [taskLabel(task), deviceLabel(device), laneName(name)].join(" ").toLowerCase().split(" ");
   return words.every((word) =>
     /^\d+$/.test(word) ? short.includes(word) : laneSearchText(lane).includes(word),
   );

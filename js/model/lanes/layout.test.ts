@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { packLanes } from "../lod/rows";
 import { type Made, makeDrawn, makeLane, randomNumbers } from "../wire/testing/synthetic";
 import { withClocks } from "./clock_bounds";
-import { commonLocation, deviceLabel, laneLabel, locationLabel, taskLabel } from "./labels";
+import { commonLocation } from "./labels";
 import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./layout";
 
 const WORKER_0 = "/job:worker/replica:0/task:0";
@@ -217,31 +217,6 @@ describe("itemAt", () => {
 });
 
 describe("labels", () => {
-  it("are short", () => {
-    expect(
-      [WORKER_1, "/job:localhost/replica:0/task:0", "", "odd", "/job:a/replica:2/task:3"].map(taskLabel),
-    ).toEqual(["worker 1", "", "", "odd", "a 3 replica 2"]);
-    expect([`${PS}/device:GPU:1`, "/device:CPU:0", "/host:CPU", "", "odd"].map(deviceLabel)).toEqual([
-      "GPU:1",
-      "CPU:0",
-      "host:CPU",
-      "",
-      "odd",
-    ]);
-    expect(["memcpy D2H", "recv", "stream:13", "ops", "odd lane"].map(laneLabel)).toEqual([
-      "copy D2H",
-      "receive",
-      "stream 13",
-      "ops",
-      "odd lane",
-    ]);
-    expect([
-      locationLabel(PS, `${PS}/device:CPU:0`),
-      locationLabel("", "/device:CPU:0"),
-      locationLabel("", ""),
-    ]).toEqual(["ps 0 · CPU:0", "CPU:0", ""]);
-  });
-
   it("are those of what lanes have in common", () => {
     const [cpu, gpu] = ["CPU:0", "GPU:0"].map((name) => `${PS}/device:${name}`);
     const one = { task: PS, device: gpu, lane: "stream:13" };

@@ -4,7 +4,7 @@ import type { Clock, Drawn, Lane, Row } from "../types";
 import type { Track } from "../wire/memory";
 import { commonClock } from "./clock_bounds";
 import { type Group, type GroupBy, groupLanes } from "./groups";
-import { laneLabel, locationLabel, matchesLane } from "./labels";
+import { laneName, locationLabel, matchesLane } from "./labels";
 
 export type { GroupBy } from "./groups";
 
@@ -94,7 +94,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
   let y = 0;
   const addLane = (lane: Lane, context: string, pinned: boolean) => {
     const height = rows[lane.id].length * ROW_HEIGHT + LANE_PAD;
-    const [key, label] = [laneKey(lane), laneLabel(lane.lane)];
+    const [key, label] = [laneKey(lane), laneName(lane.lane)];
     items.push({ type: "lane", key, lane: lane.id, label, context, y, height, rows: rows[lane.id], pinned });
     y += height;
   };

@@ -58,18 +58,6 @@ describe("packLanes", () => {
     }
   });
 
-  it("lets events touch, and gives events without length at one instant a row each", () => {
-    const touching = makeDrawn([
-      { start: 0, duration: 5 },
-      { start: 5, duration: 5 },
-      { start: 10 },
-      { start: 11, duration: 1 },
-    ]);
-    expect(packLanes(touching, null).map(shape)).toEqual([[[0, 1, 2, 3]]]);
-    const instant = makeDrawn([{ start: 7, duration: 3 }, { start: 7 }, { start: 7 }, { start: 10 }]);
-    expect(packLanes(instant, null).map(shape)).toEqual([[[0, 3], [1], [2]]]);
-  });
-
   it("keeps lanes without events, and takes only the events of a step", () => {
     const drawn = makeDrawn([
       { start: 0, duration: 2, lane: 2, step: 3 },

@@ -22,7 +22,7 @@ const BOUND = /^([<>])(=?)(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m)$/;
 /** The terms of `text`: words parted by spaces, "op:MatMul", "name:…", "lane:…", "kind:…", "is:critical", ">5ms", "<10us". */
 export function parseQuery(text: string): Term[] {
   // "> 1 ms" is one bound, however it is spaced.
-  const joined = text.toLowerCase().replace(/([<>]=?)\s*(\d[\d.]*)\s*(ns|us|µs|μs|ms|s|m)\b/g, "$1$2$3");
+  const joined = text.toLowerCase().replace(/([<>]=?)\s*(\.?\d[\d.]*)\s*(ns|us|µs|μs|ms|s|m)\b/g, "$1$2$3");
   return joined.split(/\s+/).filter(Boolean).map(parseTerm).filter(isSaying);
 }
 

@@ -64,13 +64,8 @@ describe.each(selections)("the selection %j", (selection) => {
     expect(rows.length).toBe(new Set(ids.map(kindOf)).size);
     for (const row of rows) {
       const mine = ids.filter((id) => kindOf(id) === `${row.label} ${row.category}`);
-      const clipped = mine.map((id) => {
-        const end = Math.min(drawn.start[id] + drawn.duration[id], selection.end);
-        return end - Math.max(drawn.start[id], selection.start);
-      });
       expect(row.count).toBe(mine.length);
       expect(row.total).toBe(sum(lengths(mine)));
-      expect(row.clipped).toBe(sum(clipped));
       expect(row.mean).toBe(row.total / row.count);
       expect([row.min, row.max]).toEqual([Math.min(...lengths(mine)), Math.max(...lengths(mine))]);
       expect(row.longest).toBe(mine[lengths(mine).indexOf(row.max)]);

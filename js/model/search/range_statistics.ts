@@ -16,9 +16,8 @@ export interface StatisticsRow {
   /** Category of all its events: an op on the host and the kernel that it launched are never added up. */
   category: number;
   count: number;
-  /** Summed durations, and the part of them inside the range. */
+  /** Summed durations, also of what lies outside of the range. */
   total: number;
-  clipped: number;
   mean: number;
   min: number;
   max: number;
@@ -91,7 +90,6 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
     const row = rows[index];
     row.count++;
     row.total += length;
-    row.clipped += right - left;
     if (length < row.min) row.min = length;
     if (length > row.max) {
       row.max = length;
@@ -104,7 +102,7 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
 }
 
 function newRow(label: string, longest: number, category: number, length: number): StatisticsRow {
-  return { label, category, count: 0, total: 0, clipped: 0, mean: 0, min: length, max: length, longest };
+  return { label, category, count: 0, total: 0, mean: 0, min: length, max: length, longest };
 }
 
 function laneMask(drawn: Drawn, lanes: readonly number[] | null): Uint8Array {

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import type { Drawn } from "../types";
 import type { Details } from "../wire/details";
 import { type Made, makeDrawn, makeLane, makeStrings, randomNumbers } from "../wire/testing/synthetic";
-import { parseQuery } from "./query";
 import { neighbour, search } from "./search";
 
 const made: Made[] = [
@@ -23,35 +22,6 @@ function found(text: string, step: number | null = null, details: Details | null
 }
 
 describe("search", () => {
-  it.each([
-    ["matmul", [0, 1]],
-    ["MATMUL", [0, 1]],
-    ["op:matmul", [0]],
-    ["name:matmul", [0, 1]],
-    ["matmul conv", [1]],
-    ["matmul recv", []],
-    ["lane:13", [1]],
-    ["stream:13", [1]],
-    ["lane:receive", [2]],
-    ["ps 4", [2]],
-    ["kind:transfer", [2]],
-    ["kind:kernel", [1]],
-    [">=5ms", [0]],
-    [">5ms", []],
-    ["<10us", [1, 2, 3]],
-    ["<9µs >0ns", [1]],
-    ["<=0.009ms matmul", [1]],
-    ["", []],
-    ["   ", []],
-    ["op:", []],
-    ["op: matmul", [0, 1]],
-    ["constructor:x", []],
-    ["owermat", []],
-    ["l tower", [0, 1]],
-  ])("%j finds %j", (text, ids) => {
-    expect(found(text)).toEqual(ids);
-  });
-
   it("keeps to a step and marks what it finds", () => {
     expect(found("tensor", 1)).toEqual([2]);
     expect(found("tensor", 0)).toEqual([]);
@@ -112,27 +82,5 @@ describe("neighbour", () => {
     expect(found("is:other", null, details)).toEqual([]);
     expect(found("is:critical")).toEqual([]);
     expect(found("is: matmul", null, details)).toEqual([0, 1]);
-  });
-});
-
-describe("parseQuery", () => {
-  it("reads durations in all units, and takes anything else as text", () => {
-    const bound = (ns: number, longer: boolean, inclusive = false) => ({
-      type: "duration",
-      longer,
-      inclusive,
-      ns,
-    });
-    expect(parseQuery(">1ns <2us >3µs <=1.5ms >=2s <1m")).toEqual([
-      bound(1, true),
-      bound(2000, false),
-      bound(3000, true),
-      bound(1.5e6, false, true),
-      bound(2e9, true, true),
-      bound(60e9, false),
-    ]);
-    expect(parseQuery(">abc >5 a:b")).toEqual(
-      [">abc", ">5", "a:b"].map((text) => ({ type: "text", field: "any", text })),
-    );
   });
 });

@@ -2,8 +2,8 @@
 
 import {
   formatBytes,
+  formatCount,
   formatDuration,
-  formatExact,
   formatNumber,
   formatPercent,
   formatTime,
@@ -177,7 +177,7 @@ function placeFacts(store: Store, id: number): Fact[] {
       term: "Produced",
       value: (
         <>
-          {formatBytes(bytes)} <small>({formatExact(bytes)} bytes)</small>
+          {formatBytes(bytes)} <small>({formatCount(bytes)} bytes)</small>
         </>
       ),
     });

@@ -1,6 +1,6 @@
 /** A tensor on its way: from where to where, how many bytes, how long it waited and how long it moved. */
 
-import { formatBandwidth, formatBytes, formatDuration, formatExact } from "../../model/format/units";
+import { formatBandwidth, formatBytes, formatCount, formatDuration } from "../../model/format/units";
 import { categoryOf, deviceName } from "../../model/lanes/event_text";
 import { categoryColour, waitColour } from "../../model/paint/palette";
 import { ScopedText } from "../../ui/scoped_text";
@@ -72,7 +72,7 @@ export function transferFacts({ store, actions, id }: EventProps): Fact[] {
   const duration = drawn.duration[id];
   const moving = duration - (drawn.wait?.[id] ?? 0);
   if (bytes !== null) {
-    facts.push({ term: "Bytes", value: formatExact(bytes) });
+    facts.push({ term: "Bytes", value: formatCount(bytes) });
     if (duration > 0) {
       const recorded = `${formatBandwidth((1e9 * bytes) / duration)} as recorded`;
       const effective =

@@ -2,10 +2,11 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ExportFormat } from "../../host/host";
+import { eventsCsv } from "../../model/format/events_csv";
+import { eventsIn } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
 import { save } from "../../ui/download";
 import { pictureOf } from "../canvas/export_png";
-import { selectedRows } from "./selection_csv";
 
 export function ExportMenu({ store, root }: { store: Store; root: HTMLElement }) {
   const [open, setOpen] = useState(false);
@@ -83,4 +84,10 @@ export function ExportMenu({ store, root }: { store: Store; root: HTMLElement })
       )}
     </div>
   );
+}
+
+function selectedRows({ selection, drawn, run, details }: Store): Blob {
+  if (!selection) throw new Error("nothing is selected");
+  const ids = "events" in selection ? selection.events : eventsIn(drawn, selection);
+  return new Blob([eventsCsv(run, details, ids)], { type: "text/csv" });
 }

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.categories import spread
+from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.labels import task_label
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
-_TASK = re.compile(r"/job:([^/]+)(?:/replica:\d+)?/task:(\d+)")
-_UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "\N{MICRO SIGN}s"))
+percent = format_percent
+span = format_duration
+task_name = task_label
 
 
 class Finding(NamedTuple):
@@ -53,43 +55,3 @@ def of_task(trace: Trace, task: str) -> np.ndarray:
     tasks = trace.events["task"]
     mask = spread(tasks, lambda word: word == task)
     return mask if task else mask | tasks.isna().to_numpy()
-
-
-def task_name(task: str) -> str:
-    """Name a task briefly.
-
-    Examples
-    --------
-    >>> from tfvis_nb.analysis.findings.finding import task_name
-    >>> task_name("/job:worker/replica:0/task:2"), task_name("/job:localhost/replica:0/task:0")
-    ('worker 2', '')
-    """
-    match = _TASK.search(task)
-    return "" if match is None or match[1] == "localhost" else f"{match[1]} {match[2]}"
-
-
-def percent(share: float) -> str:
-    """Write a share in percent.
-
-    Examples
-    --------
-    >>> from tfvis_nb.analysis.findings.finding import percent
-    >>> percent(0.649), percent(0.043)
-    ('65 %', '4.3 %')
-    """
-    return f"{share * 100:.0f} %" if share >= 0.0995 else f"{share * 100:.1f} %"
-
-
-def span(nanoseconds: float) -> str:
-    """Write a duration with three digits.
-
-    Examples
-    --------
-    >>> from tfvis_nb.analysis.findings.finding import span
-    >>> span(1_234_000), span(950)
-    ('1.23 ms', '950 ns')
-    """
-    for size, unit in _UNITS:
-        if abs(nanoseconds) >= size:
-            return f"{nanoseconds / size:.3g} {unit}"
-    return f"{nanoseconds:.0f} ns"

@@ -22,6 +22,7 @@ from tfvis_nb.analysis.findings.finding import (
 from tfvis_nb.analysis.steps.breakdown import activity_times
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.devices import task_of
+from tfvis_nb.core.format import format_bytes
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -111,7 +112,7 @@ def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> li
     if not spent or idle > (1 - WORKING) * (end - start):
         return []
     most = max(spent, key=lambda name: spent[name])
-    kind = task_name(task).rpartition(" ")[0]
+    kind = task_name(task).partition(" ")[0]
     here = f"most of it {most.replace('_', ' ')}, {span(spent[most])}"
     several = len(step_times(trace)) > 1
     whole = (
@@ -151,13 +152,9 @@ def _received(trace: Trace, task: str, step: int) -> str:
     most = str(others.idxmax())
     at_most = " at most" if len(others) > 1 else ""
     return (
-        f" It receives {_mebibytes(int(sums[task]))} in {int(counts[task]):,} tensors, the others"
-        f" {_mebibytes(int(others[most]))} in {int(counts[most]):,}{at_most}."
+        f" It receives {format_bytes(int(sums[task]))} in {int(counts[task]):,} tensors, the others"
+        f" {format_bytes(int(others[most]))} in {int(counts[most]):,}{at_most}."
     )
-
-
-def _mebibytes(size: int) -> str:
-    return f"{size / 2**20:.3g} MiB"
 
 
 def _spent(trace: Trace, task: str, step: int, start: int, end: int) -> dict[str, int]:

@@ -17,6 +17,7 @@ from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, is_kind, spread
 from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.data_types import DATA_TYPES
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.nested_lists import exploded, numbers, words
 
@@ -66,8 +67,8 @@ _PASSIVE = re.compile(
 _FED = re.compile(r"_(?:Device)?(?:Arg|Retval)$|Placeholder|_?(?:Host)?(?:Send|Recv)$")
 """Op types that hand a step's inputs and results in and out."""
 
-_HANDLES = (20, 21)
-"""DT_RESOURCE and DT_VARIANT: handles, which are always in the host's memory."""
+_HANDLES = (DATA_TYPES.index("RESOURCE"), DATA_TYPES.index("VARIANT"))
+"""These are always in the host's memory."""
 
 
 @checked

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.steps.breakdown import PARTS
-from tfvis_nb.core.labels import lane_label
+from tfvis_nb.core.labels import lane_label, task_label
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.display.charts.style import (
     ROWS,
@@ -66,9 +66,7 @@ def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
     from bokeh.models import ColumnDataSource, HoverTool
 
     rows = zip(whole["step"], whole["task"].astype(str), strict=True)
-    names = [
-        f"step {step}" + (f" · {lane_label(task, '', '')}" if len(tasks) > 1 else "") for step, task in rows
-    ]
+    names = [f"step {step}" + (f" · {task_label(task)}" if len(tasks) > 1 else "") for step, task in rows]
     unit = time_unit(whole["step_ns"].max())
     parts = _parts(whole, unit)
     called = unlike([shown(name) for name in names])
@@ -120,9 +118,7 @@ def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
         for low, high in zip(lowest, highest, strict=True)
     ]
     if len(tasks) > 1:
-        called = [
-            f"{name} · {lane_label(task, '', '')}" for name, task in zip(called, means["task"], strict=True)
-        ]
+        called = [f"{name} · {task_label(task)}" for name, task in zip(called, means["task"], strict=True)]
     names = [part.removesuffix("_ns") for part in parts]
     unit = time_unit(grouped["step_ns"].mean().max())
     durations = {

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.core.labels import duration_label, lane_label
+from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.labels import lane_label
 from tfvis_nb.display.charts.log_ticks import byte_marks, mark_axes, time_marks
 from tfvis_nb.display.charts.style import (
     BYTES,
@@ -159,7 +160,7 @@ def transfers_chart(trace: Trace) -> figure:
             {
                 "us": rows["transfer_ns"].to_numpy(np.float64) / 1e3,
                 "bytes": rows["bytes"].to_numpy(np.float64),
-                "moved": [duration_label(float(each)) for each in rows["transfer_ns"]],
+                "moved": [format_duration(float(each)) for each in rows["transfer_ns"]],
                 "rate": [_rate(each) for each in rows["bandwidth"].to_numpy(np.float64)],
                 "tensor": [shown(text) for text in rows["tensor"].fillna("").astype(str)],
                 "start_ms": start,

@@ -6,7 +6,8 @@ import html
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tfvis_nb.core.labels import duration_label, printable
+from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.labels import printable
 
 _MOST_ROWS = 20
 _MOST_LETTERS = 60
@@ -56,8 +57,8 @@ def _row(signature: Mapping[str, Any]) -> str:
     numbers = (
         f"{signature['runs']:,}",
         f"{signature['failed']:,}",
-        "" if mean is None else duration_label(mean),
-        duration_label(signature["total_ns"]),
+        "" if mean is None else format_duration(mean),
+        format_duration(signature["total_ns"]),
         f"{signature['traces']:,}",
     )
     asked = [signature["rule"], f"{signature['requested']} asked for" if signature["requested"] else ""]

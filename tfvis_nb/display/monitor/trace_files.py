@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from tfvis_nb.core.format import format_file_size
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.display.pages.page import file_stem, html_page
@@ -65,7 +66,7 @@ def copy_of(session: SavedSession) -> tuple[str, bytes]:
     size = session.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)
     if size > MOST_COPIED:
         raise ValueError(
-            f"this session has {size / 1e6:,.0f} MB, more than a browser is made to hold; in Python,"
+            f"this session has {format_file_size(size)}, more than a browser is made to hold; in Python,"
             f" tfvis_nb.open_session({str(session.path)!r}).save('copy.tfvis') saves it"
         )
     with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
-from tfvis_nb.core.labels import duration_label, one_line, printable
+from tfvis_nb.core.format import format_duration, format_file_size
+from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.options import check_title, refuse_unknown
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.bundles import bundle
@@ -68,7 +69,7 @@ def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
     keep_memory(trace, part, ids)
     keep_waits(trace, part, ids)
     whole, origin = len(trace.events), int(trace.events["start_ns"].iloc[0])
-    ends = " to ".join(duration_label(max(end - origin, 0)) for end in time_range)
+    ends = " to ".join(format_duration(max(end - origin, 0)) for end in time_range)
     part.notes = [f"{len(ids):,} of {whole:,} events: those that overlap {ends} of the run", *part.notes]
     return part
 
@@ -152,17 +153,10 @@ def _too_large(trace: Trace, size: int, most: int) -> PageTooLargeError:
     span = int((trace.events["start_ns"] + trace.events["duration_ns"]).max()) - start
     part = start + span * most // size
     return PageTooLargeError(
-        f"the page of {len(trace.events):,} events would have about {_size(size)}, over the limit of "
-        f"{_size(most)}; write a part of the run, such as time_range=({start}, {part}), or all of it "
-        "with max_bytes=None"
+        f"the page of {len(trace.events):,} events would have about {format_file_size(size)}, over the"
+        f" limit of {format_file_size(most)}; write a part of the run, such as"
+        f" time_range=({start}, {part}), or all of it with max_bytes=None"
     )
-
-
-def _size(count: float) -> str:
-    for unit, much in (("MB", 1_000_000), ("kB", 1_000)):
-        if count >= much:
-            return f"{count / much:,.0f} {unit}"
-    return "1 byte" if count == 1 else f"{count:,.0f} bytes"
 
 
 def write_text(path: str | Path, text: str) -> Path:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import html
 
-from tfvis_nb.core.labels import duration_label, one_line, printable
+from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pages.static_svg import picture
 
@@ -49,8 +50,8 @@ def _longest_ops(trace: Trace) -> str:
     )
     rows = "".join(
         f"<tr><td>{html.escape(printable(str(op), _MOST_LETTERS))}</td><td>{html.escape(str(kind))}</td>"
-        f'<td align="right">{count:,}</td><td align="right">{duration_label(total)}</td>'
-        f'<td align="right">{duration_label(total / count)}</td></tr>'
+        f'<td align="right">{count:,}</td><td align="right">{format_duration(total)}</td>'
+        f'<td align="right">{format_duration(total / count)}</td></tr>'
         for op, kind, count, total in zip(*(column.tolist() for column in columns), strict=True)
     )
     head = "".join(f"<th>{name}</th>" for name in ("op", "kind", "count", "total", "mean"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.labels import lane_label, printable
+from tfvis_nb.core.labels import printable, task_label
 from tfvis_nb.display.shaping.side import compared
 from tfvis_nb.display.tabs import comparison
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, table
@@ -57,7 +57,7 @@ def _activities(trace: Trace, against: Trace) -> dict[str, Any]:
     ]
     rows = found.assign(
         activity=[activity_label(name) for name in found["activity"]],
-        task=[lane_label(task, "", "") or "local" for task in found["task"]],
+        task=[task_label(task) or "local" for task in found["task"]],
     )
     return table(
         "Activities",

@@ -10,7 +10,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.labels import lane_label
+from tfvis_nb.core.labels import task_label
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.tabs.zoom_targets import Places
@@ -153,7 +153,7 @@ def _activities(a: Compared, b: Compared) -> dict[str, Any]:
     ]
     rows = found.assign(
         activity=[activity_label(name) for name in found["activity"]],
-        task=[lane_label(task, "", "") or "local" for task in found["task"]],
+        task=[task_label(task) or "local" for task in found["task"]],
     )
     return table(
         "By activity",

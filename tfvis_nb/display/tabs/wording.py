@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.core.labels import lane_label
+from tfvis_nb.core.labels import device_location, lane_label, task_label
 from tfvis_nb.core.palette import LABELS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def activity_label(name: str) -> str:
 def named(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with its ``task`` and ``device`` called as in the timeline."""
     tasks = table["task"].astype(str)
-    columns = {"task": [lane_label(task, "", "") or "local" for task in tasks]}
+    columns = {"task": [task_label(task) or "local" for task in tasks]}
     if "device" in table:
         pairs = zip(tasks, table["device"].astype(str), strict=True)
         columns["device"] = [lane_label(task, device, "") for task, device in pairs]
@@ -33,9 +33,7 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
 
 def device_label(name: object) -> str:
     """Return a full device name as the timeline calls it; empty where it is not known."""
-    text = name if isinstance(name, str) else ""
-    task, _, _ = text.partition("/device:")
-    return lane_label(task, text, "")
+    return device_location(name) if isinstance(name, str) else ""
 
 
 def placed(trace: Trace, events: np.ndarray) -> list[str]:

@@ -10,21 +10,10 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE
 from tfvis_nb.core.categories import containing, is_kind, spread
 from tfvis_nb.core.devices import HOROVOD
+from tfvis_nb.core.palette import CATEGORY_LABELS
 
-CATEGORIES = (
-    "op",
-    "kernel",
-    "h2d",
-    "d2h",
-    "d2d",
-    "memset",
-    "transfer",
-    "collective",
-    "input",
-    "sync",
-    "host",
-)
-"""Every category; the front end's palette is keyed by these words."""
+CATEGORIES = tuple(CATEGORY_LABELS)
+"""Every category, as the palette has them."""
 
 _OF_KIND = {
     "op": "op",

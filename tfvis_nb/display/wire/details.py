@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tfvis_nb.analysis.dataflow.edges import KINDS as EDGE_KINDS
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
+from tfvis_nb.core.data_types import dtype_names
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import Column, pack
 from tfvis_nb.display.wire.drawn import VERSION
@@ -25,21 +26,6 @@ from tfvis_nb.display.wire.waiting import waiting
 
 _NONE = 65535
 _OWN_NAME = "\N{SUBSTITUTE}"
-
-# In the order of their numbers, from 1.
-# fmt: off
-_DATA_TYPE_NAMES = (
-    "float32", "float64", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool",
-    "qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "float16",
-    "resource", "variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz",
-    "float8_e4m3b11fnuz", "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2", "float4_e2m1fn",
-)
-# fmt: on
-
-DATA_TYPES = dict(enumerate(_DATA_TYPE_NAMES, start=1)) | {
-    number + 100: f"{name} ref" for number, name in enumerate(_DATA_TYPE_NAMES, start=1)
-}
-"""TensorFlow's ``DataType`` number to name; numbers over 100 are references to a variable of that type."""
 
 
 def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True) -> bytes:
@@ -80,7 +66,7 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
         "devices": devices,
         **({"tasks": tasks} if tasks else {}),
         "allocators": allocators,
-        "dtypes": {str(number): name for number, name in DATA_TYPES.items()},
+        "dtypes": {str(number): name for number, name in dtype_names().items()},
         "own_name": own_name,
         "tracks": tracks,
         **waited,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfvis_nb import events as event_table
+from tfvis_nb.core.data_types import DATA_TYPES, REFERENCE
 from tfvis_nb.core.devices import Place, place
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.slices import UNUSABLE, left_out
@@ -238,8 +239,8 @@ def _describe(tensor: Any, described: str) -> None:
     fields = dict(_FIELD.findall(described))
     kind = fields.get("dtype", "").removeprefix("DT_")
     bare = kind.removesuffix("_REF")
-    if bare in schema.DATA_TYPES:
-        tensor.dtype = schema.DATA_TYPES.index(bare) + (100 if bare != kind else 0)
+    if bare in DATA_TYPES:
+        tensor.dtype = DATA_TYPES.index(bare) + (REFERENCE if bare != kind else 0)
     if "shape {" in described:
         tensor.shape.unknown_rank = fields.get("unknown_rank") == "true"
         for size in re.findall(r"\bsize: (-?[0-9]{1,18})\b", described):

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tfvis_nb.core.data_types import DATA_TYPES, REFERENCE
+
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
@@ -86,15 +88,6 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
 """The messages of a recorded step. ``partition_graphs`` stay serialised: few readers want them."""
 
 
-_DATA_TYPE_NAMES = (
-    "INVALID FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL QINT8 QUINT8 QINT32 BFLOAT16 "
-    "QINT16 QUINT16 UINT16 COMPLEX128 HALF RESOURCE VARIANT UINT32 UINT64 FLOAT8_E5M2 FLOAT8_E4M3FN "
-    "FLOAT8_E4M3FNUZ FLOAT8_E4M3B11FNUZ FLOAT8_E5M2FNUZ INT4 UINT4 INT2 UINT2"
-)
-DATA_TYPES = tuple(_DATA_TYPE_NAMES.split())
-"""TensorFlow's ``DataType`` names by number, without ``DT_``; a reference type is 100 higher."""
-
-
 def register(
     package: str, messages: Mapping[str, tuple[Field, ...]], enums: Mapping[str, Mapping[str, int]]
 ) -> dict[str, Descriptor]:
@@ -149,7 +142,7 @@ def text_class(message: str) -> Any:
     from google.protobuf import message_factory
 
     enum = {f"DT_{name}": number for number, name in enumerate(DATA_TYPES)}
-    enum |= {f"{name}_REF": number + 100 for name, number in enum.items() if number}
+    enum |= {f"{name}_REF": number + REFERENCE for name, number in enum.items() if number}
     messages = {
         name: tuple(
             (field, number, "DataType" if field == "dtype" else kind)

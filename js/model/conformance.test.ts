@@ -1,0 +1,120 @@
+/** What Python and the front end both do: the cases of tests/data/conformance, which tests/test_conformance.py runs too. */
+
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import made from "../../tests/data/conformance/events.json";
+import names from "../../tests/data/conformance/lanes.json";
+import numbers from "../../tests/data/conformance/numbers.json";
+import queries from "../../tests/data/conformance/queries.json";
+import packed from "../../tests/data/conformance/rows.json";
+import { eventsCsv } from "./format/events_csv";
+import { formatBandwidth, formatBytes, formatCount, formatDuration, formatPercent } from "./format/units";
+import { deviceLocation, laneLabel, laneName, matchesLane, taskLabel } from "./lanes/labels";
+import { packLanes } from "./lod/rows";
+import { parseQuery } from "./search/query";
+import { rangeStatistics } from "./search/range_statistics";
+import { search } from "./search/search";
+import type { Details } from "./wire/details";
+import { CATEGORIES, makeDrawn, makeLane, makeStrings } from "./wire/testing/synthetic";
+
+const FORMATS = {
+  durations: formatDuration,
+  bytes: formatBytes,
+  rates: formatBandwidth,
+  percents: formatPercent,
+  counts: formatCount,
+};
+
+describe.each(Object.keys(FORMATS) as (keyof typeof FORMATS)[])("%s", (kind) => {
+  it.each(numbers[kind] as [number | null, string][])("%d is %s", (value, text) => {
+    expect(FORMATS[kind](value ?? Number.NaN)).toBe(text);
+  });
+});
+
+const LABELS = { tasks: taskLabel, devices: deviceLocation, lanes: laneName };
+
+describe.each(Object.keys(LABELS) as (keyof typeof LABELS)[])("%s", (kind) => {
+  it.each(names[kind])("%s is called %s", (name, label) => {
+    expect(LABELS[kind](name)).toBe(label);
+  });
+});
+
+describe("lanes", () => {
+  const lane = ([task, device, name]: string[]) => ({ task, device, lane: name });
+
+  it.each(names.labels as [string[], string][])("%j is called %s", (called, label) => {
+    expect(laneLabel(lane(called))).toBe(label);
+  });
+
+  it.each(names.matches as [string[], string, boolean][])("%j matches %j: %s", (called, text, matches) => {
+    expect(matchesLane(lane(called), text.split(/\s+/).filter(Boolean))).toBe(matches);
+  });
+});
+
+type Expected = { bound: string; ns: number } | { field: string; text: string };
+
+it.each(queries.queries as [string, Expected[]][])("the query %j is read", (text, terms) => {
+  expect(parseQuery(text)).toEqual(
+    terms.map((term) =>
+      "bound" in term
+        ? {
+            type: "duration",
+            longer: term.bound[0] === ">",
+            inclusive: term.bound.endsWith("="),
+            ns: term.ns,
+          }
+        : { type: "text", ...term },
+    ),
+  );
+});
+
+describe("the events", () => {
+  const { events } = made;
+  const places = [...new Set(events.map((event) => `${event.device}\0${event.lane}\0${event.kind}`))];
+  const lanes = places.map((place) => {
+    const [device, lane, kind] = place.split("\0");
+    return { ...makeLane(lane, device), kind };
+  });
+  const drawn = makeDrawn(
+    events.map((event) => ({
+      ...event,
+      lane: places.indexOf(`${event.device}\0${event.lane}\0${event.kind}`),
+      category: CATEGORIES.indexOf(event.category),
+    })),
+    lanes,
+  );
+  const strings = makeStrings(["", ...events.map((event) => event.tensor ?? "")]);
+  const details = {
+    strings,
+    tensorIds: Uint32Array.from(events, (_, id) => id + 1),
+    bytes: (id: number) => events[id].bytes ?? null,
+    source: (id: number) => events[id].source ?? null,
+    destination: (id: number) => events[id].destination ?? null,
+    tensor: (id: number) => events[id].tensor ?? null,
+  } as unknown as Details;
+
+  it.each(made.found as [string, number[]][])("that %j finds are %j", (text, ids) => {
+    expect([...search(drawn, details, text, null).ids]).toEqual(ids);
+  });
+
+  type Asked = { start: number; end: number; lanes: string[] | null; step: number | null; by: "op" | "name" };
+
+  it.each(made.ranges as unknown as [Asked, object][])("of %j are summed up", (asked, expected) => {
+    const chosen = asked.lanes && [...lanes.keys()].filter((id) => asked.lanes?.includes(lanes[id].lane));
+    const { rows, ...sums } = rangeStatistics(drawn, { ...asked, lanes: chosen }, asked.by);
+    const named = rows.map((row) => ({ ...row, category: CATEGORIES[row.category] }));
+    expect({ ...sums, rows: named }).toEqual(expected);
+  });
+
+  it("are written as CSV", () => {
+    const file = readFileSync("tests/data/conformance/events.csv", "utf8");
+    expect(eventsCsv(drawn, details, events.keys())).toBe(file);
+  });
+});
+
+it.each(packed.cases as [number[][], number[]][])("the bars %j are in the rows %j", (bars, rows) => {
+  const drawn = makeDrawn(bars.map(([start, duration]) => ({ start, duration })));
+  const rowOf = bars.map(() => -1);
+  for (const row of packLanes(drawn, null)[0]) for (const id of row.ids) rowOf[id] = row.index;
+  expect(rowOf).toEqual(rows);
+});

@@ -1,0 +1,118 @@
+"""What Python and the front end both do: the cases of tests/data/conformance, which js/model runs too."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.large_traces import layout_of
+from tfvis_nb import Trace, events
+from tfvis_nb.core.format import format_bandwidth, format_bytes, format_duration, format_percent
+from tfvis_nb.core.labels import device_location, lane_label, lane_name, matches_lane, task_label
+from tfvis_nb.display.large.layout import Layout
+from tfvis_nb.display.large.query import Bound, Text, parse_query
+from tfvis_nb.display.large.range_statistics import range_statistics
+from tfvis_nb.display.large.row_packing import pack_rows
+from tfvis_nb.display.large.search import find
+from tfvis_nb.display.wire.categories import CATEGORIES, categorise
+from tfvis_nb.writing.csv import rows_csv
+
+FOLDER = Path(__file__).parent / "data" / "conformance"
+ORIGIN = 1_700_000_000_000_000_000
+
+
+def cases(name: str, part: str) -> list[Any]:
+    found: list[Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))[part]
+    return found
+
+
+def made() -> Trace:
+    rows = cases("events", "events")
+    texts = ("name", "op", "kind", "lane", "device", "tensor", "source", "destination")
+    columns: dict[str, list[Any]] = {name: [row.get(name, "") for row in rows] for name in texts}
+    columns["task"] = [row["device"].partition("/device:")[0] for row in rows]
+    columns["start_ns"] = [ORIGIN + row["start"] for row in rows]
+    columns["duration_ns"] = [row["duration"] for row in rows]
+    columns["step"] = [row["step"] for row in rows]
+    columns["bytes"] = [row.get("bytes") for row in rows]
+    return Trace(events.build(columns))
+
+
+@pytest.fixture(scope="module")
+def layout() -> Layout:
+    return layout_of(made())
+
+
+FORMATS = {
+    "durations": format_duration,
+    "bytes": format_bytes,
+    "rates": format_bandwidth,
+    "percents": format_percent,
+    "counts": "{:,}".format,
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_numbers(kind: str) -> None:
+    for value, text in cases("numbers", kind):
+        assert FORMATS[kind](math.nan if value is None else value) == text, value
+
+
+LABELS = {"tasks": task_label, "devices": device_location, "lanes": lane_name}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_names(kind: str) -> None:
+    for name, label in cases("lanes", kind):
+        assert LABELS[kind](name) == label, name
+
+
+def test_lanes() -> None:
+    for lane, label in cases("lanes", "labels"):
+        assert lane_label(*lane) == label
+    for lane, words, matches in cases("lanes", "matches"):
+        assert matches_lane(lane, words.split()) is matches, words
+
+
+def test_queries() -> None:
+    for text, terms in cases("queries", "queries"):
+        expected = [
+            Bound(term["bound"][0] == ">", term["bound"].endswith("="), term["ns"])
+            if "bound" in term
+            else Text(term["field"], term["text"])
+            for term in terms
+        ]
+        assert parse_query(text) == expected, text
+
+
+def test_searches(layout: Layout) -> None:
+    categories = [CATEGORIES[number] for number in categorise(layout.trace.events)]
+    assert categories == [event["category"] for event in cases("events", "events")]
+    for text, ids in cases("events", "found"):
+        assert find(layout, text, None).events.tolist() == ids, text
+
+
+def test_rows() -> None:
+    for bars, rows in cases("rows", "cases"):
+        start, duration = np.array(bars, "i8").reshape(-1, 2).T
+        assert pack_rows(start, duration, np.array([len(bars)])).tolist() == rows
+
+
+def test_range_statistics(layout: Layout) -> None:
+    names = layout.lanes.table["lane"].tolist()
+    for asked, expected in cases("events", "ranges"):
+        lanes = asked["lanes"] and [place for place, name in enumerate(names) if name in asked["lanes"]]
+        answer = range_statistics(layout, asked["start"], asked["end"], lanes, asked["step"], asked["by"])
+        assert answer.pop("distinct") == len(answer["rows"])
+        for row in answer["rows"]:
+            row["category"] = CATEGORIES[row["category"]]
+        assert answer == expected
+
+
+def test_csv() -> None:
+    assert rows_csv(made().events).encode() == (FOLDER / "events.csv").read_bytes()

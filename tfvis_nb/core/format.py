@@ -1,0 +1,94 @@
+"""Numbers as people read them, written as ``js/model/format/units.ts`` writes them.
+
+`tests/data/conformance` has the cases that both must pass. Counts need no function here: ``f"{count:,}"``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+
+UNKNOWN = "\N{EN DASH}"
+"""Stands for a number that is not known."""
+
+TIME_UNITS = ("ns", "\N{MICRO SIGN}s", "ms", "s")
+"""Units of time, each a thousand times the one before."""
+
+BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+"""Units of memory and of what is moved, each 1024 times the one before."""
+
+RATE_UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
+"""Units of bandwidth, each a thousand times the one before."""
+
+_FILE_UNITS = ("B", "kB", "MB", "GB", "TB")
+_MINUS = "\N{MINUS SIGN}"
+
+
+def format_duration(nanoseconds: float) -> str:
+    """Write a duration with three digits and its unit; in minutes and hours if it is long."""
+    if math.isnan(nanoseconds):
+        return UNKNOWN
+    if nanoseconds < 0:
+        return _MINUS + format_duration(-nanoseconds)
+    if nanoseconds >= 59.95e9:
+        seconds = int(_rounded(nanoseconds / 1e9, 0))
+        minutes = seconds // 60
+        if minutes < 60:
+            return f"{minutes} m {seconds % 60:02} s"
+        return f"{minutes // 60:,} h {minutes % 60:02} m"
+    if nanoseconds < 999.5 and nanoseconds == int(nanoseconds):
+        return f"{int(nanoseconds)} ns"
+    return _scaled(nanoseconds, 1000, TIME_UNITS)
+
+
+def format_bytes(count: float) -> str:
+    """Write an amount of memory, or of what is moved, with three digits in units of 1024 bytes."""
+    if math.isnan(count):
+        return UNKNOWN
+    if count < 0:
+        return _MINUS + format_bytes(-count)
+    if count < 1024 and count == int(count):
+        return f"{int(count)} B"
+    return _scaled(count, 1024, BYTE_UNITS)
+
+
+def format_bandwidth(bytes_per_second: float) -> str:
+    """Write a rate with three digits, in units of a thousand bytes a second as vendors do."""
+    if not math.isfinite(bytes_per_second):
+        return UNKNOWN
+    return _scaled(bytes_per_second, 1000, RATE_UNITS)
+
+
+def format_percent(share: float) -> str:
+    """Write a share in percent with one decimal; what is too small for it is ``<0.1 %``."""
+    if not math.isfinite(share):
+        return UNKNOWN
+    percent = share * 100
+    if 0 < percent < 0.1:
+        return "<0.1 %"
+    return f"{_rounded(percent, 0 if percent == 0 or percent >= 99.95 else 1)} %"
+
+
+def format_file_size(count: int) -> str:
+    """Write the size of a file as file managers do, in units of a thousand bytes."""
+    if count < 1000:
+        return "1 byte" if count == 1 else f"{count} bytes"
+    place = min(int(math.log10(count)) // 3, len(_FILE_UNITS) - 1)
+    return f"{count / 1000**place:,.0f} {_FILE_UNITS[place]}"
+
+
+def _scaled(value: float, base: int, units: Sequence[str]) -> str:
+    """Write three digits of a value in the unit that keeps it below `base`."""
+    place = 0
+    # 999.5 would round to 1000: the next unit shows it better.
+    while place + 1 < len(units) and value >= (999.5 if base == 1000 else base):
+        value /= base
+        place += 1
+    decimals = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{_rounded(value, decimals):,} {units[place]}"
+
+
+def _rounded(value: float, decimals: int) -> Decimal:
+    # As toFixed does: halves go up, where Python's formats take the even neighbour.
+    return Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
