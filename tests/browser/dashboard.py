@@ -57,9 +57,9 @@ class Dashboard:
     def range(self, axis: Locator) -> list[float]:
         """From when to when, in ms, the ruler or a chart says that it shows."""
         label = (axis.get_attribute("aria-label") or "").replace("\u2212", "-")
-        found = re.findall(r"([+-])([\d.\u2009]+) (ns|\u00b5s|ms|s)\b", label)
+        found = re.findall(r"([+-])([\d.,]+) (ns|\u00b5s|ms|s)\b", label)
         units = {"ns": 1e-6, "\u00b5s": 1e-3, "ms": 1.0, "s": 1e3}
-        return [float(sign + number.replace("\u2009", "")) * units[unit] for sign, number, unit in found]
+        return [float(sign + number.replace(",", "")) * units[unit] for sign, number, unit in found]
 
     def settled(self, axis: Locator) -> list[float]:
         """`range`, once it does not change any more."""

@@ -86,8 +86,8 @@ def is_selected(book: Notebook, event: int) -> bool:
 
 def test_all_events_are_counted_though_few_are_sent(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook, IN_WINDOWS)
-    expect(timeline.root.locator(".toolbar .summary")).to_contain_text("24 000 events")
-    expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text("24 000")
+    expect(timeline.root.locator(".toolbar .summary")).to_contain_text("24,000 events")
+    expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text("24,000")
     assert book.ask(TOLD) == "True 0"
     # A drag over everything: the totals of the selected range are the table's.
     book.ask("widget.selection = (1_000_000 + 6000_000, 1_000_000 + 7000_000)")
@@ -150,7 +150,7 @@ def test_a_busy_kernel_does_not_freeze_the_view(notebook: OpenNotebook) -> None:
         expect(ruler).not_to_have_attribute("aria-label", before)
     # Whether the kernel answers while it runs a cell depends on its version; the view moves in either case.
     expect(notice(timeline)).to_have_count(0, timeout=15_000)
-    expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text("24 000")
+    expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text("24,000")
 
 
 def test_chunks_complete_the_picture_and_keep_what_was_set(notebook: OpenNotebook) -> None:

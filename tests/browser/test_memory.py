@@ -71,7 +71,7 @@ def level(trace: Trace, time: int) -> int:
 def size(text: str) -> float:
     """Read a number of bytes as the front end writes it."""
     units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-    number, unit = re.sub(r"\s", " ", text.replace("\u2009", "")).split()
+    number, unit = re.sub(r"\s", " ", text.replace(",", "")).split()
     return float(number) * units[unit]
 
 

@@ -112,7 +112,7 @@ def test_totals_are_of_all_signatures_where_not_all_are_listed(
         assert rows is not None
         assert above is not None
         assert above["y"] + above["height"] <= rows["y"] + 1
-        expect(monitor.region.locator("header.toolbar")).to_contain_text("4\u2009021 runs")
+        expect(monitor.region.locator("header.toolbar")).to_contain_text("4,021 runs")
         expect(monitor.signature("train").locator(".percent")).to_have_text("96.5 %")
         expect(monitor.details).to_contain_text("8.29 s")
         page.keyboard.press("/")

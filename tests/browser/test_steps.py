@@ -99,7 +99,7 @@ def test_another_step_has_no_selection_of_the_last(exported: OpenExported, tmp_p
     timeline.expect_fact("Start")
     facts = timeline.facts()
     # The axis counts from the start of the run, whatever step is shown.
-    assert facts["Start"].startswith("+5.000 000 ms")
+    assert facts["Start"].startswith("+5.000000 ms")
     assert facts["Start"].endswith("into step 1)")
     assert facts["Step share"] == "100 % of step 1"
     # All steps have it, and its share is still of its own.

@@ -74,7 +74,7 @@ def test_a_range_outside_of_the_run(data: Path, tmp_path: Path, capsys: pytest.C
     for text in ("900ms:901ms", "-3ms:-2ms", "5:7"):
         words = ["-o", str(target), f"--time-range={text}"]
         assert main(["export", str(data / "local_mlp_step1.pb"), *words]) == 1
-        said = f"--time-range {text} lies outside of the trace, which is 10.411 ms long\n"
+        said = f"--time-range {text} lies outside of the trace, which is 10.4 ms long\n"
         assert capsys.readouterr().err.endswith(said)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.communication.bandwidth import bandwidth, binned_bandwidth
-from tfvis_nb.analysis.findings.finding import span
+from tfvis_nb.core.format import format_duration
 from tfvis_nb.display.charts.style import TIME, Unit, coloured, legend_below, plot, rate_unit, shown, unlike
 from tfvis_nb.display.charts.time_axis import axis_unit, label_time
 
@@ -39,7 +39,7 @@ def bandwidth_chart(trace: Trace) -> figure:
     table = binned_bandwidth(trace, bin_ns)
     # The axis that the chart shares with the timeline is that of the whole trace.
     unit, speed = axis_unit(trace), rate_unit(float(table["bandwidth"].max()))
-    title = f"Bandwidth over time ({speed.name}, means over {span(bin_ns)})"
+    title = f"Bandwidth over time ({speed.name}, means over {format_duration(bin_ns)})"
     made = plot(title, height=200, from_0="y", name=TIME, tags=[unit.size])
     channels = list(table.groupby("channel", observed=True, sort=True))
     names = unlike([shown(str(channel) or "copies") for channel, _ in channels])
