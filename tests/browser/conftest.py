@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.dashboard import Dashboard, OpenDashboard
 from tests.browser.jupyter_server import JupyterServer
-from tests.browser.notebook import Notebook, OpenNotebook
+from tests.browser.notebook import Notebook, OpenNotebook, put_away
 from tests.browser.timeline import OpenExported, Timeline
 from tests.browser.watched import Watched
 
@@ -84,20 +84,57 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterServer]
     server.close()
 
 
+class Lab:
+    """JupyterLab in one context of the browser; its page is kept: loading it takes longer than most tests."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.context = context
+        self.page: Page | None = None
+        self.kept: Watched | None = None
+
+    def pages(self, url: str) -> Iterator[tuple[Page, Watched]]:
+        """The page that is kept, then as many new ones as are wanted."""
+        if self.page is None or self.kept is None:
+            self.page = self.context.new_page()
+            self.kept = Watched(self.page, own=url)
+        yield self.page, self.kept
+        while True:
+            page = self.context.new_page()
+            yield page, Watched(page, own=url)
+
+    def tidy(self, *, keep: bool) -> None:
+        """Leave nothing of a test but, if it went well, JupyterLab itself."""
+        for page in self.context.pages:
+            if page is self.page and keep:
+                put_away(page)
+            else:
+                page.close()
+        if not keep:
+            self.page = self.kept = None
+
+
+@pytest.fixture(scope="package")
+def lab(chromium: Browser) -> Iterator[Lab]:
+    with chromium.new_context(viewport=WINDOW) as context:
+        context.set_default_timeout(20_000)
+        yield Lab(context)
+
+
 @pytest.fixture
-def notebook(
-    context: BrowserContext, jupyter: JupyterServer, request: pytest.FixtureRequest
-) -> Iterator[OpenNotebook]:
+def notebook(lab: Lab, jupyter: JupyterServer, request: pytest.FixtureRequest) -> Iterator[OpenNotebook]:
     """Makes a notebook of some cells and opens it in JupyterLab."""
     watched: list[Watched] = []
+    pages = lab.pages(jupyter.url)
 
     def open_notebook(cells: Sequence[str]) -> Notebook:
-        page = context.new_page()
-        watched.append(Watched(page, own=jupyter.url))
+        page, watch = next(pages)
+        watched.append(watch)
         name = re.sub(r"\W+", "_", request.node.name)
         return Notebook(page, jupyter, f"{name}{len(watched)}.ipynb", cells)
 
     yield open_notebook
+    quiet = not any(each.errors or each.strangers for each in watched)
+    lab.tidy(keep=quiet and bool(watched))
+    jupyter.end_kernels()
     for each in watched:
         each.check()
-    jupyter.end_kernels()

@@ -16,10 +16,23 @@ if TYPE_CHECKING:
     from tests.browser.jupyter_server import JupyterServer
 
 # JupyterLab started with expose_app_in_browser: its commands are surer than menus and keys.
-_READY = """() => {
+_READY = """(path) => {
     const app = window.jupyterapp;
-    const kernel = app?.shell.currentWidget?.sessionContext?.session?.kernel;
-    return kernel?.status === 'idle' && app.commands.hasCommand('notebook:run-cell');
+    const panel = app?.shell.currentWidget;
+    const kernel = panel?.sessionContext?.session?.kernel;
+    const shown = panel?.context?.path === path && app.commands.hasCommand('notebook:run-cell');
+    return shown && kernel?.status === 'idle';
+}"""
+
+_SHOW = """async (path) => {
+    await window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook' });
+}"""
+
+_PUT_AWAY = """async () => {
+    for (const panel of [...window.jupyterapp.shell.widgets('main')]) {
+        await panel.sessionContext?.shutdown();
+        panel.dispose();
+    }
 }"""
 
 _RUN = """async ([name, args]) => await window.jupyterapp.commands.execute(name, args)"""
@@ -62,12 +75,19 @@ class Notebook:
         )
         self.path = server.root / name
         nbformat.write(document, self.path)
-        self.open()
+        if page.url.startswith(server.url):
+            page.evaluate(_SHOW, name)
+            self._wait()
+        else:
+            self.open()
 
     def open(self) -> None:
         """Load the page, as after closing the browser: what it shows comes from the file and the kernel."""
         self.page.goto(f"{self._server.url}/doc/tree/{self._name}?reset")
-        self.page.wait_for_function(_READY, timeout=90_000)
+        self._wait()
+
+    def _wait(self) -> None:
+        self.page.wait_for_function(_READY, arg=self._name, timeout=90_000)
 
     def run_all(self) -> None:
         """Run every cell and wait until the kernel has answered them all."""
@@ -131,6 +151,11 @@ class Notebook:
     def cells(self) -> int:
         """How many cells the notebook has now."""
         return int(self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.length"))
+
+
+def put_away(page: Page) -> None:
+    """Close what JupyterLab shows on a page, and end its kernels; another notebook can be opened there."""
+    page.evaluate(_PUT_AWAY)
 
 
 OpenNotebook = Callable[[Sequence[str]], Notebook]

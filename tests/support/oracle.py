@@ -15,8 +15,6 @@ from statistics import median_high
 from typing import Any
 
 from google.protobuf import text_format
-from tensorflow.core.framework.step_stats_pb2 import StepStats
-from tensorflow.core.protobuf.config_pb2 import RunMetadata
 
 from tests.support.oracle_gpu import (
     THOUSAND_SECONDS,
@@ -33,6 +31,9 @@ DAY = 86_400 * 10**9
 
 def load(path: Path) -> Any:
     """Return the StepStats in a file."""
+    from tensorflow.core.framework.step_stats_pb2 import StepStats
+    from tensorflow.core.protobuf.config_pb2 import RunMetadata
+
     data = path.read_bytes()
     if path.suffix == ".xz":
         data = lzma.decompress(data)
