@@ -1,8 +1,9 @@
 # Everything here works on a fresh machine with Python >= 3.11, Node and Debian's chromium.
 #
 #   make demo    trace a training step and write demo.html, which opens offline
-#   make test    every check there is: linters, types, unit tests, browser tests, notebooks
-#   make test-all  the same with every trace of ../shared/traces, where that is, instead of a sample
+#   make check   in a minute: linters, types, and the tests without a browser, a notebook or TensorFlow
+#   make test    all of it, with a sample of ../shared/traces, where that is
+#   make test-all  the same with every trace, and the tests that take minutes
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
 #   make dev     JupyterLab with the view built again, and reloaded, on every change
@@ -22,19 +23,31 @@ NODE := node_modules/.package-lock.json
 INSTALLED := $(VENV)/installed
 DEV_INSTALLED := $(VENV)/installed-dev
 
+# Tests that start browsers, kernels, commands or TensorFlow.
+LARGER := browser cli estimator notebooks recording reading/test_stepstats_generated.py serving session test_magics.py test_mutants.py test_wheel.py
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-all bench lint dev clean
+TOOLS := quick ruff mypy imports tsc biome vitest
+
+.PHONY: demo check test test-all bench lint dev clean $(TOOLS)
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED) $(VIEW)
 	$(PY) notebooks/demo.py
 
+# Side by side, each printing when it ends: what takes longest begins first.
+check: $(INSTALLED) $(VIEW)
+	$(MAKE) --no-print-directory --jobs 3 --output-sync quick mypy vitest tsc biome ruff imports
+
+quick:
+	$(PY) -m pytest -q -m 'not browser and not slow and not tensorflow' -n 2 --extent small \
+	  $(patsubst %,--ignore=tests/%,$(LARGER)) tests tfvis_nb
+
 # Two processes: one for what is seen in a browser or a notebook, the other for the rest.
-test-all: TRACES := --all-traces
-test test-all: lint
-	npx --no-install vitest run
-	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --nbmake --nbmake-timeout=300 tests tfvis_nb $(wildcard notebooks/*.ipynb) $(TRACES)
+test-all: EXTENT := --extent all
+test test-all: lint vitest
+	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --nbmake --nbmake-timeout=300 tests tfvis_nb $(wildcard notebooks/*.ipynb) $(EXTENT)
 
 # TensorFlow's start-up messages would bury the tables.
 bench: export TF_CPP_MIN_LOG_LEVEL := 3
@@ -48,13 +61,28 @@ bench: $(INSTALLED) $(VIEW)
 	$(PY) -m benchmarks.page
 	$(PY) -m benchmarks.size
 
-lint: $(INSTALLED) $(VIEW)
+lint: ruff mypy imports tsc biome
+
+$(TOOLS): $(INSTALLED) $(VIEW)
+
+ruff:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+mypy:
 	$(BIN)/mypy
+
+imports:
 	$(BIN)/lint-imports --no-cache --no-logo
+
+tsc:
 	npx --no-install tsc --noEmit
+
+biome:
 	npx --no-install biome check --error-on-warnings .
+
+vitest:
+	npx --no-install vitest run
 
 dev: $(DEV_INSTALLED) $(NODE)
 	trap 'kill 0' EXIT; $(NPM) run dev & ANYWIDGET_HMR=1 $(BIN)/jupyter lab notebooks

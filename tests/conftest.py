@@ -3,46 +3,93 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.real_traces import DATA, SHARED, name_of, outside_sample, step_stats_files
+from tests.real_traces import DATA, SHARED, in_collection, name_of, outside_sample, step_stats_files
+from tests.support.examples import try_examples
+
+LEFT_OUT = pytest.StashKey[dict[str, int]]()
+MISSING, UNWANTED = "missing", "unwanted"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # A shell that starts this in the background has it ignore Ctrl-C, and with it all that it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    try_examples(config.getoption("extent"))
     config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all-traces", action="store_true", help="test every trace of ../shared, not a sample")
+    parser.addoption(
+        "--extent",
+        choices=("small", "some", "all"),
+        default="some",
+        help="how much is tested: of the traces of ../shared none, a sample (the default) or all; "
+        "of generated examples 5, 25 or 100 percent; what is marked thorough with all alone",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests of the large collection where it is not there, and of its traces outside a sample.
+    """Leave out what `--extent` does not want, and tests of files that are not there."""
+    wanted = config.getoption("extent")
 
-    The small traces are always tested.
-    """
-    absent = [
-        item
-        for item in items
-        for mark in item.iter_markers("collection")
-        if not all((SHARED / name).is_file() for name in mark.args)
-    ]
-    if not config.getoption("all_traces"):
-        absent += [item for item in items if any(map(outside_sample, _parameters(item)))]
-    if absent:
-        config.hook.pytest_deselected(items=absent)
-        left_out = set(absent)
-        items[:] = [item for item in items if item not in left_out]
+    def reason(item: pytest.Item) -> str | None:
+        files = [name for mark in item.iter_markers("collection") for name in mark.args]
+        if not all((SHARED / name).is_file() for name in files):
+            return MISSING
+        if wanted != "all" and item.get_closest_marker("thorough"):
+            return UNWANTED
+        of_collection = files or any(map(in_collection, _parameters(item)))
+        if (wanted == "small" and of_collection) or (
+            wanted == "some" and any(map(outside_sample, _parameters(item)))
+        ):
+            return UNWANTED
+        return None
+
+    reasons = {item: reason(item) for item in items}
+    left_out = Counter(why for why in reasons.values() if why)
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item, why in reasons.items() if why])
+        items[:] = [item for item, why in reasons.items() if not why]
+    config.stash[LEFT_OUT] = dict(left_out)
 
 
 def _parameters(item: pytest.Item) -> list[object]:
     call = getattr(item, "callspec", None)
     return list(call.params.values()) if call else []
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # Processes of pytest-xdist collect, the one that prints does not.
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["left_out"] = session.config.stash.get(LEFT_OUT, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    left_out = config.stash.get(LEFT_OUT, {})
+    if not SHARED.is_dir():
+        terminalreporter.write_line(
+            f"No ../shared/traces: {left_out.get(MISSING, 0)} tests of its files were left out, "
+            "and whatever tests each file of it has the small traces only."
+        )
+    elif MISSING in left_out:
+        terminalreporter.write_line(
+            f"{left_out[MISSING]} tests were left out: their files of ../shared/traces are missing."
+        )
+    if UNWANTED in left_out:
+        terminalreporter.write_line(
+            f"{left_out[UNWANTED]} tests of other traces, or marked thorough, were left out, "
+            "and most generated examples: --extent=all runs them."
+        )
 
 
 @pytest.hookimpl(optionalhook=True)  # where pytest-xdist is installed

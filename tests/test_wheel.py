@@ -49,6 +49,7 @@ def test_wheel_holds_the_view_and_no_sources(wheel: Path) -> None:
     assert [name for name in names if name.endswith((".ts", ".tsx", ".css", ".test.js"))] == []
 
 
+@pytest.mark.thorough
 def test_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     home = tmp_path / "environment"
     venv.create(home, with_pip=True, symlinks=True)

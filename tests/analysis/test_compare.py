@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
+from tests.support.examples import examples
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare, compare_activities, why_not
 from tfvis_nb.analysis.steps.breakdown import PARTS
@@ -84,7 +85,7 @@ def test_every_row(rows_a: list[dict[str, Any]], rows_b: list[dict[str, Any]], b
     assert (table["step_difference_ns"].abs().fillna(-1).diff().dropna() <= 0).all()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(ROWS.filter(bool), st.data())
 def test_some_steps(rows: list[dict[str, Any]], data: st.DataObject) -> None:
     trace = trace_of(rows)
@@ -98,7 +99,7 @@ def test_some_steps(rows: list[dict[str, Any]], data: st.DataObject) -> None:
     assert len(one) > 1 or set(same["change"]) == {"same"}
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(ROWS, ROWS)
 def test_activities_add_up_to_the_steps(rows_a: list[dict[str, Any]], rows_b: list[dict[str, Any]]) -> None:
     a, b = trace_of(rows_a), trace_of(rows_b)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
+from tests.support.examples import examples
 from tests.support.made_steps import ROW, TASK, any_trace, built, op
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import slack, why_not
@@ -145,7 +146,7 @@ def check_slack(trace: Trace) -> None:
     assert (table.set_index("event")["slack_ns"].reindex(on_path).dropna() == 0).all()
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.lists(ROW, min_size=1, max_size=14))
 def test_paths_of_anything_cover_their_steps(rows: list[dict[str, Any]]) -> None:
     trace = any_trace(rows)

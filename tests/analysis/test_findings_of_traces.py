@@ -13,6 +13,8 @@ from tests.real_traces import SHARED, name_of
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.findings.findings import findings
 
+pytestmark = pytest.mark.slow
+
 COMMUNICATION = "communication: not hidden"
 CPU_OPS = "cpu ops: interrupt the GPU"
 COPIES = "copies: not hidden"

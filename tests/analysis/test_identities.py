@@ -33,6 +33,8 @@ from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
 from tfvis_nb.analysis.steps.utilisation import ran_on_device
 from tfvis_nb.core.intervals import lengths, union
 
+pytestmark = pytest.mark.slow
+
 _OTHERS = (".json", ".json.xz", ".json.gz", ".pickle", ".pickle.xz", ".pickle.gz", ".tar.xz")
 KEYS = ["step", "task", "device"]
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.real_traces import name_of, step_stats_files, xspace_files
+from tests.support.examples import examples
 from tests.support.made_steps import CPU, GPU, ROW, TASK, any_trace, built, kernel, op
 from tfvis_nb import Trace
 from tfvis_nb.analysis import utilisation, why_not
@@ -41,7 +42,7 @@ def check_sums(trace: Trace) -> None:
     assert (others[["GPU" in device for _, _, device in others.index]] == 0).all()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.lists(ROW, min_size=1, max_size=14))
 def test_gaps_of_anything_add_up(rows: list[dict[str, Any]]) -> None:
     check_sums(any_trace(rows))

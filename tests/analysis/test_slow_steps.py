@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
+from tests.support.examples import examples
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare_activities, median_step, slow_steps, why_not
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
@@ -57,7 +58,7 @@ def own_times(trace: Trace, step: int) -> dict[tuple[str, str], int]:
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(ROWS)
 def test_every_step(rows: list[dict[str, Any]]) -> None:
     trace = trace_of(rows)
@@ -100,7 +101,7 @@ def test_every_step(rows: list[dict[str, Any]]) -> None:
             assert row["activity"] == ""
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(ROWS)
 def test_what_the_devices_did(rows: list[dict[str, Any]]) -> None:
     trace = trace_of(rows)

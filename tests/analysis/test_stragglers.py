@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, step_stats_files
+from tests.support.examples import examples
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import late_ranks, late_tasks, stragglers, why_not
 from tfvis_nb.core.devices import task_of
@@ -139,7 +140,7 @@ def compare(trace: Trace) -> None:
     assert (together["task"].nunique() == together.size()).all()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(ROWS)
 def test_every_arrival(rows: list[dict[str, Any]]) -> None:
     compare(trace_of(rows))
@@ -152,7 +153,7 @@ def test_real_arrivals(path: Path) -> None:
     compare(tv.read_trace(path))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(ROWS)
 def test_tasks_are_late_moment_by_moment(rows: list[dict[str, Any]]) -> None:
     trace = trace_of(rows)

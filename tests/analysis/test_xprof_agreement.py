@@ -100,6 +100,7 @@ def test_a_step_on_cpus_alone(name: str) -> None:
         assert said["otherTimeMs"] == pytest.approx(rest, abs=1e-5 * said["stepTimeMs"])
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("name", JAX_ON_CPU)
 def test_a_step_of_jax_on_a_cpu(name: str) -> None:
     """XProf has the Python thread, and from when another takes up the work to the next event on Python's.

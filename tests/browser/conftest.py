@@ -87,44 +87,46 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterServer]
 class Lab:
     """JupyterLab in one context of the browser; its page is kept: loading it takes longer than most tests."""
 
-    def __init__(self, context: BrowserContext) -> None:
-        self.context = context
-        self.page: Page | None = None
-        self.kept: Watched | None = None
+    def __init__(self, context: BrowserContext, url: str) -> None:
+        self._context = context
+        self._url = url
+        self._kept: tuple[Page, Watched] | None = None
 
-    def pages(self, url: str) -> Iterator[tuple[Page, Watched]]:
+    def pages(self) -> Iterator[tuple[Page, Watched]]:
         """The page that is kept, then as many new ones as are wanted."""
-        if self.page is None or self.kept is None:
-            self.page = self.context.new_page()
-            self.kept = Watched(self.page, own=url)
-        yield self.page, self.kept
+        if self._kept is None:
+            self._kept = self._new()
+        page, watch = self._kept
+        watch.forget()  # what was logged while kernels ended
+        yield page, watch
         while True:
-            page = self.context.new_page()
-            yield page, Watched(page, own=url)
+            yield self._new()
+
+    def _new(self) -> tuple[Page, Watched]:
+        page = self._context.new_page()
+        return page, Watched(page, own=self._url)
 
     def tidy(self, *, keep: bool) -> None:
-        """Leave nothing of a test but, if it went well, JupyterLab itself."""
-        for page in self.context.pages:
-            if page is self.page and keep:
-                put_away(page)
-            else:
+        """Leave nothing of a test but JupyterLab itself, if that is wanted and nothing runs in it."""
+        if self._kept is not None and not (keep and put_away(self._kept[0])):
+            self._kept = None
+        for page in self._context.pages:
+            if self._kept is None or page is not self._kept[0]:
                 page.close()
-        if not keep:
-            self.page = self.kept = None
 
 
 @pytest.fixture(scope="package")
-def lab(chromium: Browser) -> Iterator[Lab]:
+def lab(chromium: Browser, jupyter: JupyterServer) -> Iterator[Lab]:
     with chromium.new_context(viewport=WINDOW) as context:
         context.set_default_timeout(20_000)
-        yield Lab(context)
+        yield Lab(context, jupyter.url)
 
 
 @pytest.fixture
 def notebook(lab: Lab, jupyter: JupyterServer, request: pytest.FixtureRequest) -> Iterator[OpenNotebook]:
     """Makes a notebook of some cells and opens it in JupyterLab."""
     watched: list[Watched] = []
-    pages = lab.pages(jupyter.url)
+    pages = lab.pages()
 
     def open_notebook(cells: Sequence[str]) -> Notebook:
         page, watch = next(pages)
@@ -133,8 +135,13 @@ def notebook(lab: Lab, jupyter: JupyterServer, request: pytest.FixtureRequest) -
         return Notebook(page, jupyter, f"{name}{len(watched)}.ipynb", cells)
 
     yield open_notebook
-    quiet = not any(each.errors or each.strangers for each in watched)
-    lab.tidy(keep=quiet and bool(watched))
-    jupyter.end_kernels()
-    for each in watched:
-        each.check()
+    try:
+        for each in watched:
+            each.check()
+    except AssertionError:
+        lab.tidy(keep=False)
+        raise
+    else:
+        lab.tidy(keep=bool(watched))
+    finally:
+        jupyter.end_kernels()

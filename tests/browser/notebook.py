@@ -29,10 +29,15 @@ _SHOW = """async (path) => {
 }"""
 
 _PUT_AWAY = """async () => {
-    for (const panel of [...window.jupyterapp.shell.widgets('main')]) {
+    const panels = [...window.jupyterapp.shell.widgets('main')];
+    if (!panels.every((panel) => panel.sessionContext?.session?.kernel?.status === 'idle')) {
+        return false;
+    }
+    for (const panel of panels) {
         await panel.sessionContext?.shutdown();
         panel.dispose();
     }
+    return true;
 }"""
 
 _RUN = """async ([name, args]) => await window.jupyterapp.commands.execute(name, args)"""
@@ -153,9 +158,9 @@ class Notebook:
         return int(self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.length"))
 
 
-def put_away(page: Page) -> None:
-    """Close what JupyterLab shows on a page, and end its kernels; another notebook can be opened there."""
-    page.evaluate(_PUT_AWAY)
+def put_away(page: Page) -> bool:
+    """Close what JupyterLab shows on a page, and end its kernels; return False where one is still at work."""
+    return bool(page.evaluate(_PUT_AWAY))
 
 
 OpenNotebook = Callable[[Sequence[str]], Notebook]

@@ -26,6 +26,8 @@ from tfvis_nb.display.pages.page import PageTooLargeError
 from tfvis_nb.display.tabs import COMPARISON, tab_names
 from tfvis_nb.display.timeline import delivery
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def trace() -> tv.Trace:

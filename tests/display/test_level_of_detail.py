@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.large_traces import decoded, layout_of, made_up
 from tests.real_traces import DATA, SHARED
+from tests.support.examples import examples
 from tfvis_nb import Trace, read_trace
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import Entries, coarsest_needed, everything, merge
@@ -33,7 +34,7 @@ def naive_rows(start: list[int], duration: list[int]) -> list[int]:
     return rows
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=60))
 def test_rows_are_first_fit(pairs: list[tuple[int, int]]) -> None:
     pairs.sort()

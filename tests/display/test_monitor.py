@@ -26,6 +26,8 @@ from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
 
+pytestmark = pytest.mark.slow
+
 VIEW = "application/vnd.jupyter.widget-view+json"
 HOSTILE = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e&amp;"
 

@@ -18,6 +18,7 @@ BASE = older_tensorflow.interpreter()
 
 pytestmark = [
     pytest.mark.tensorflow,
+    pytest.mark.thorough,
     pytest.mark.skipif(
         BASE is None,
         reason="tf.estimator needs TensorFlow 2.15, and no Python 3.11 for it is on the path, in pyenv or uv",

@@ -26,6 +26,8 @@ from tests.reading.test_tensorboard import record
 from tests.real_traces import DATA
 from tfvis_nb.session.compression import packed, unpacked
 
+pytestmark = pytest.mark.slow
+
 GIB = 1 << 30
 _LIMIT_S = 60
 """Far more than it takes, even where other programs keep the machine busy."""

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.mutants.attack import outcome
+from tests.support.examples import examples
 
 odd: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, -1, 2**63, -(2**70), 1e308, 0.5, "", "7", "a" * 3000, "\ud800", [], [1], {}, {"a": {}}]
@@ -136,7 +137,7 @@ KEYS: st.SearchStrategy[Any] = st.fixed_dictionaries(
 ONE_PROCESS = {"ph": "M", "name": "process_name", "pid": 1, "tid": 1}
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     events=st.lists(EVENTS, max_size=8),
     keys=KEYS,
@@ -149,7 +150,7 @@ def test_any_events(events: list[Any], keys: dict[str, Any], process: Any, bare:
     assert outcome(text.encode()) in ("a sound trace", "EmptyTraceError", "TraceFormatError")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.recursive(
         odd,

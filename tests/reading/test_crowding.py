@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 120
 """Far more than any of these takes, and far less than what grows with the square."""
 MOST_BYTES = 4 << 30

@@ -15,6 +15,8 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import events as event_table
 
+pytestmark = pytest.mark.slow
+
 KEY = b"tfvis_nb"
 Change = Callable[[pa.Table, dict[str, Any]], pa.Table]
 

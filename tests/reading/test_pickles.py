@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.mutants.attack import outcome
 from tests.real_traces import DATA, SHARED
+from tests.support.examples import examples
 from tfvis_nb.reading.pickles.opcodes import load
 
 RUN = b"ctensorflow.core.protobuf.config_pb2\nRunMetadata\n"
@@ -213,7 +214,7 @@ instructions = st.sampled_from(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(instructions, max_size=25))
 def test_any_instructions(program: list[bytes]) -> None:
     assert outcome(b"\x80\x02" + b"".join(program) + b".") in ("EmptyTraceError", "TraceFormatError")

@@ -14,6 +14,7 @@ from tensorflow.core.protobuf.config_pb2 import RunMetadata
 import tfvis_nb as tv
 from tests.reading.test_stepstats_oracle import differences
 from tests.support import oracle
+from tests.support.examples import examples
 from tfvis_nb import events as event_table
 
 pytestmark = pytest.mark.tensorflow
@@ -136,7 +137,7 @@ def step_stats(draw: st.DrawFn) -> Any:
     return message
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(step_stats(), min_size=1, max_size=3))
 def test_generated_steps_give_the_table_of_the_oracle(steps: list[Any]) -> None:
     filled = [step for step in steps if any(entry.node_stats for entry in step.dev_stats)]
@@ -154,7 +155,7 @@ def test_generated_steps_give_the_table_of_the_oracle(steps: list[Any]) -> None:
     assert int(trace.lanes["events"].sum()) == len(trace.events)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=6),
     cut=st.one_of(st.just(1.0), st.floats(0, 1)),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.hostile_names import hostile_trace
 from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
+from tests.support.examples import examples
 from tfvis_nb import Trace
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.events.lanes import recorded_devices
@@ -126,7 +127,7 @@ times = st.integers(-(2**60), 2**60)
 maybe = st.none() | times
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data(), count=st.integers(1, 6))
 def test_any_table(data: st.DataObject, count: int) -> None:
     def column(values: st.SearchStrategy[Any]) -> list[Any]:

@@ -1,0 +1,19 @@
+"""How many examples of generated tests are tried: all for ``--extent all``, fewer otherwise."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+PERCENT = {"small": 5, "some": 25, "all": 100}
+"""Of the examples that a test asks for, and of Hypothesis's own 100."""
+
+
+def try_examples(extent: str) -> None:
+    """Have tests try so many examples; to be called before they are imported."""
+    settings.register_profile("extent", parent=settings(), max_examples=PERCENT[extent])
+    settings.load_profile("extent")
+
+
+def examples(count: int) -> int:
+    """Return the part of `count` examples that is to be tried."""
+    return max(1, count * settings().max_examples // 100)
