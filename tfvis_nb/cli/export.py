@@ -12,6 +12,8 @@ from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.cli.parameters import FILE, together
 from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, read_part
+from tfvis_nb.core.format import format_file_size
+from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.options import near
 from tfvis_nb.display.options import COLOR_BY, GROUP_BY
 
@@ -25,7 +27,11 @@ PAGE = together(
     click.option("--group-by", type=click.Choice(GROUP_BY), help="How the lanes of the page are grouped."),
     click.option("--color-by", type=click.Choice(COLOR_BY), help="What the colours of the page mean."),
     click.option("--lane-filter", metavar="TEXT", help="The page first shows lanes that contain this."),
-    click.option("--any-size", is_flag=True, help="Write a page even if it is larger than 50 MB."),
+    click.option(
+        "--any-size",
+        is_flag=True,
+        help=f"Write a page even if it is larger than {format_file_size(MAX_BYTES)}.",
+    ),
 )
 
 _FORMATS = """

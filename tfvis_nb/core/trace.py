@@ -14,6 +14,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core import clock_bounds as clocks
+from tfvis_nb.core.html_export import HtmlExport
 from tfvis_nb.core.options import check_title
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-class Trace:
+class Trace(HtmlExport):
     """What one or more traced steps recorded.
 
     Parameters
@@ -201,47 +202,11 @@ class Trace:
         table["label"] = pd.array(labels, dtype=event_table.TEXT)
         return table
 
-    @overload
-    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
-    @overload
-    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
-    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
-        """Write the timeline as one HTML file that opens offline.
+    def _html(self, title: str | None, **options: Any) -> str:
+        """Return the page that `to_html` writes."""
+        from tfvis_nb.display.pages.page import html_page
 
-        Parameters
-        ----------
-        path
-            Where to write; None to get the text instead.
-        title
-            Of the page; the trace's own unless given.
-        **options
-            As of `tfvis_nb.show_timeline`: ``height``, ``group_by``, ``color_by``,
-            ``lane_filter`` and ``selection``. ``time_range=(start_ns, end_ns)``, in epoch
-            nanoseconds, writes only the events that overlap it. ``max_bytes`` is the
-            size that the page may have, 50 MB unless given; None for any size.
-
-        Returns
-        -------
-        pathlib.Path or str
-            The path written, or the text.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an option is unknown or has a value it cannot have, or the page would be
-            larger than ``max_bytes``.
-        OSError
-            If the file cannot be written.
-        FileNotFoundError
-            If there is no such folder, or this is a checkout of the source whose front end is
-            not built.
-        """
-        from tfvis_nb.core.output_path import writable
-        from tfvis_nb.display.pages.page import html_page, write_text
-
-        path = path if path is None else writable(path)
-        text = html_page(self, title, **options)
-        return text if path is None else write_text(path, text)
+        return html_page(self, title, **options)
 
     @overload
     def to_chrome_trace(self, path: None = None) -> str: ...

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import ipywidgets
 import pandas as pd
 import traitlets
 
 from tfvis_nb.analysis.steps.compare import compare
+from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, refuse_unknown
-from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.comparison import comparison_page
-from tfvis_nb.display.pages.page import MAX_BYTES, write_text
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.shaping.side import Compared, compared, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
@@ -58,7 +56,7 @@ class _Differences(PanelsWidget):
         return comparison_tabs.tab(*self._sides, title)
 
 
-class Comparison(ipywidgets.VBox):
+class Comparison(HtmlExport, ipywidgets.VBox):
     """Two timelines one above the other, aligned at their starts, and tables of what differs.
 
     Zooming and panning one moves the other, also while the kernel is busy. What is selected in one is
@@ -131,40 +129,12 @@ class Comparison(ipywidgets.VBox):
         first, second = self._sides
         return compare(first.trace, second.trace, by, (first.step, second.step))
 
-    @overload
-    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
-    @overload
-    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
-    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
-        """Write both timelines and the tables as one HTML file that opens offline.
-
-        Parameters
-        ----------
-        path
-            Where to write; None to get the text instead.
-        title
-            Of the page; what is compared unless given.
-        **options
-            ``max_bytes``, the size that the page may have, 50 MB unless given; None for any size.
-
-        Returns
-        -------
-        pathlib.Path or str
-            The path written, or the text.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an option is unknown or has a value it cannot have, or the page would be
-            larger than ``max_bytes``.
-        OSError
-            If the file cannot be written.
-        """
+    def _html(self, title: str | None, **options: Any) -> str:
+        """Return the page that `to_html` writes."""
         refuse_unknown(options, ["max_bytes"])
         check_title(title)
-        path = path if path is None else writable(path)
         timelines = (self.a, self.b)
-        text = comparison_page(
+        return comparison_page(
             [timeline.shown for timeline in timelines],
             [timeline.as_now(None) for timeline in timelines],
             self.panels.tabs(),
@@ -172,7 +142,6 @@ class Comparison(ipywidgets.VBox):
             scale=self._scale,
             max_bytes=options.get("max_bytes", MAX_BYTES),
         )
-        return text if path is None else write_text(path, text)
 
     def close(self) -> None:
         """Remove the comparison from the notebook and free what it holds for it."""

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import ipywidgets
 import pandas as pd
 
+from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, refuse_unknown
-from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.dashboard import dashboard_page
 from tfvis_nb.display.pages.findings_html import findings_html
-from tfvis_nb.display.pages.page import MAX_BYTES, write_text
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 
@@ -25,7 +23,7 @@ _QUICK = 200_000
 """Up to this many events findings take a moment."""
 
 
-class Dashboard(ipywidgets.VBox):
+class Dashboard(HtmlExport, ipywidgets.VBox):
     """A trace as a timeline with its analyses: breakdown, ops, transfers, memory, steps.
 
     Charts and tables are linked with the timeline, also while the kernel is busy: a click on a row
@@ -82,45 +80,16 @@ class Dashboard(ipywidgets.VBox):
     def selection(self, value: Any) -> None:
         self.timeline.selection = value
 
-    @overload
-    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
-    @overload
-    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
-    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
-        """Write timeline, charts and tables as one HTML file that opens offline.
-
-        Parameters
-        ----------
-        path
-            Where to write; None to get the text instead.
-        title
-            Of the page; the timeline's own unless given.
-        **options
-            ``max_bytes``, the size that the page may have, 50 MB unless given; None for any size.
-
-        Returns
-        -------
-        pathlib.Path or str
-            The path written, or the text.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an option is unknown or has a value it cannot have, or the page would be
-            larger than ``max_bytes``.
-        OSError
-            If the file cannot be written.
-        """
+    def _html(self, title: str | None, **options: Any) -> str:
+        """Return the page that `to_html` writes."""
         refuse_unknown(options, ["max_bytes"])
         check_title(title)
-        path = path if path is None else writable(path)
-        text = dashboard_page(
+        return dashboard_page(
             self.timeline.shown,
             self.panels.tabs(),
             max_bytes=options.get("max_bytes", MAX_BYTES),
             **self.timeline.as_now(title),
         )
-        return text if path is None else write_text(path, text)
 
     def close(self) -> None:
         """Remove the dashboard from the notebook and free what it holds for it."""

@@ -7,13 +7,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.options import checked_options
 from tfvis_nb.display.pages.findings_html import findings_html
-from tfvis_nb.display.pages.page import MAX_BYTES, packed_parts
+from tfvis_nb.display.pages.page import packed_parts
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.gap_compression import closer

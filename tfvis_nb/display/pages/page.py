@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.format import format_duration, format_file_size
+from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.options import check_title, refuse_unknown
 from tfvis_nb.core.trace import Trace
@@ -23,9 +23,6 @@ from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, p
 from tfvis_nb.display.wire.details import details as write_details
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.display.wire.drawn import drawn as write_drawn
-
-MAX_BYTES = 50_000_000
-"""A larger page is not written unless it is asked for: browsers take long over it, and mail refuses it."""
 
 _SAMPLES = 3
 _SAMPLE = 8_000
@@ -157,13 +154,6 @@ def _too_large(trace: Trace, size: int, most: int) -> PageTooLargeError:
         f" limit of {format_file_size(most)}; write a part of the run, such as"
         f" time_range=({start}, {part}), or all of it with max_bytes=None"
     )
-
-
-def write_text(path: str | Path, text: str) -> Path:
-    """Write UTF-8 whatever the platform's own encoding is, and return the path."""
-    path = Path(path)
-    path.write_text(text, encoding="utf-8", newline="\n")
-    return path
 
 
 def file_stem(title: str) -> str:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import anywidget
 import pandas as pd
 import traitlets
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, refuse_unknown
-from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.bundles import bundle, bundle_path
 from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.pages.page import MAX_BYTES, file_stem, html_page, page_text, write_text
+from tfvis_nb.display.pages.page import file_stem, html_page, page_text
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.shaping.gap_compression import closer, shown_range
@@ -31,7 +30,7 @@ from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
 
 
-class TimelineWidget(anywidget.AnyWidget):
+class TimelineWidget(HtmlExport, anywidget.AnyWidget):
     """A trace as a timeline that zooms, searches and selects.
 
     Parameters
@@ -121,55 +120,24 @@ class TimelineWidget(anywidget.AnyWidget):
         """Call `callback` with the selected rows when the selection changes, by a click or from Python."""
         self.observe(lambda _: callback(self.selection), names="_selection")
 
-    @overload
-    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
-    @overload
-    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
-    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
-        """Write the timeline as one HTML file that opens offline, as it is set and selected now.
-
-        Parameters
-        ----------
-        path
-            Where to write; None to get the text instead.
-        title
-            Of the page; the widget's own unless given.
-        **options
-            ``time_range`` and ``max_bytes``, as of `tfvis_nb.Trace.to_html`. A selection
-            of events outside of the time range is not kept.
-
-        Returns
-        -------
-        pathlib.Path or str
-            The path written, or the text.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an option is unknown or has a value it cannot have, or the page would be
-            larger than ``max_bytes``.
-        OSError
-            If the file cannot be written.
-        """
+    def _html(self, title: str | None, **options: Any) -> str:
+        """Return the page that `to_html` writes."""
         refuse_unknown(options, ["time_range", "max_bytes"])
         check_title(title)
-        path = path if path is None else writable(path)
         title = self._title if title is None else title
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
         max_bytes = options.get("max_bytes", MAX_BYTES)
         time_range = options.get("time_range")
         if time_range is not None:
-            text = html_page(self._trace, title, time_range=time_range, max_bytes=max_bytes, **values)
-        else:
-            text = page_text(
-                self._shown,
-                title=title,
-                **(self._delivery.packed if title == self._title else {}),
-                selection=self._selection,
-                max_bytes=max_bytes,
-                **values,
-            )
-        return text if path is None else write_text(path, text)
+            return html_page(self._trace, title, time_range=time_range, max_bytes=max_bytes, **values)
+        return page_text(
+            self._shown,
+            title=title,
+            **(self._delivery.packed if title == self._title else {}),
+            selection=self._selection,
+            max_bytes=max_bytes,
+            **values,
+        )
 
     def close(self) -> None:
         """Remove the timeline from the notebook and free what it holds for it."""

@@ -1,0 +1,21 @@
+"""The size over which no page is written stands in texts as it is in the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tfvis_nb.core.format import format_file_size
+from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "docs/cli.md"])
+def test_pages_of_documentation(name: str) -> None:
+    assert format_file_size(MAX_BYTES) in (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_docstring() -> None:
+    assert format_file_size(MAX_BYTES) in str(HtmlExport.to_html.__doc__)

@@ -1,0 +1,61 @@
+"""`to_html`, which traces and widgets have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, overload
+
+from tfvis_nb.core.output_path import writable
+
+MAX_BYTES = 50_000_000
+"""Larger pages are written only where they are asked for: browsers take long to open them."""
+
+
+class HtmlExport:
+    """What can be written as one HTML file."""
+
+    def _html(self, title: str | None, **options: Any) -> str:
+        """Return the page that `to_html` writes."""
+        raise NotImplementedError
+
+    @overload
+    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
+    @overload
+    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
+    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
+        """Write one HTML file that opens offline; widgets as they are set and selected now.
+
+        Parameters
+        ----------
+        path
+            Where to write; None to get the text instead.
+        title
+            Of the page; the trace's or the widget's own unless given.
+        **options
+            ``max_bytes`` is the size that the page may have, 50 MB unless given; None for any size.
+            A trace and a timeline take ``time_range=(start_ns, end_ns)``, in epoch nanoseconds: the page
+            has only the events that overlap it. A trace also takes ``height``, ``group_by``, ``color_by``,
+            ``lane_filter`` and ``selection``, as of `tfvis_nb.show_timeline`.
+
+        Returns
+        -------
+        pathlib.Path or str
+            The path written, or the text.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an option is unknown or has a value it cannot have, or the page would be larger than
+            ``max_bytes``.
+        OSError
+            If the file cannot be written.
+        FileNotFoundError
+            If there is no such folder, or this is a checkout of the source whose front end is not built.
+        """
+        if path is None:
+            return self._html(title, **options)
+        # Asked before the work of making the page.
+        path = writable(path)
+        # The same bytes on every platform, whatever its own encoding is.
+        path.write_text(self._html(title, **options), encoding="utf-8", newline="\n")
+        return path
