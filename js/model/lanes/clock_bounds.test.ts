@@ -95,10 +95,10 @@ function read(text: string): number[] {
 }
 
 it.each([
-  ["clock ±3.3 ms", -3_227_165, 173_469],
-  ["clock ±3.3 ms", -173_469, 3_227_165],
-  ["clock ≥ −21 ms", -20_217_299, Infinity],
-  ["clock ≤ +3 ns", -Infinity, 3],
+  ["±3.3 ms", -3_227_165, 173_469],
+  ["±3.3 ms", -173_469, 3_227_165],
+  ["≥ −21 ms", -20_217_299, Infinity],
+  ["≤ +3 ns", -Infinity, 3],
   ["clock ?", -Infinity, Infinity],
 ])("says %s where there is little room", (text, low, high) => {
   expect(shortClockText(clock(low, high))).toBe(text);

@@ -64,12 +64,12 @@ export function clockText({ low, high }: Clock): string {
   return `${first} … ${bound(high, true, unitOf(high))} ${unitOf(high).name}`;
 }
 
-/** For where there is little room: "clock ±3.4 ms" also of an interval with other ends. */
+/** For where there is little room: "±3.4 ms" also of an interval with other ends. */
 export function shortClockText(clock: Clock): string {
   const { low, high } = clock;
   if (isUnknown(low, high)) return "clock ?";
   const far = Math.max(Math.abs(low), Math.abs(high));
-  return `clock ${clockText(far === Infinity ? clock : { ...clock, low: -far, high: far })}`;
+  return clockText(far === Infinity ? clock : { ...clock, low: -far, high: far });
 }
 
 function isUnknown(low: number, high: number): boolean {

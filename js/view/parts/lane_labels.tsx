@@ -11,12 +11,6 @@ import { useTopics } from "../../state/use_store";
 import { HideLane } from "./hide_lane";
 import { MemoryLabel } from "./memory_label";
 
-/** Label, clock and count of more characters together do not fit where labels have their usual width. */
-const MAX_LABEL_CHARS = 23;
-/** Pixels beside the arrow in labels of the usual width, and of a letter there. */
-const LABEL_PX = 158;
-const LETTER_PX = { label: 6.8, clock: 6.1 };
-
 export function LaneLabels({ store }: { store: Store }) {
   useTopics(store, ["viewport", "layout"], () => `${store.scroll} ${store.height} ${store.revision}`);
   const { scroll, height } = store;
@@ -53,33 +47,19 @@ export function LaneLabels({ store }: { store: Store }) {
   );
 }
 
-/** The clock in short, without that word where the label would be cut for it: the label is needed more. */
-function beside(label: string, clock: string): string {
-  return label.length * LETTER_PX.label + clock.length * LETTER_PX.clock <= LABEL_PX
-    ? clock
-    : clock.replace("clock ", "");
-}
-
 function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?: boolean }) {
   const { store, item, top, sticky } = props;
-  const count = formatCount(item.events);
   // Over the header that says it of several devices lies the one of the device in view.
   const known = item.clock ?? (sticky ? commonClock(item.lanes.map((id) => store.drawn.lanes[id])) : null);
-  const clock = known && {
-    text: clockText(known),
-    short: beside(item.label, shortClockText(known)),
-    sentence: clockSentence(known),
-  };
-  const isFull = clock && `${item.label}${clock.short}${count}`.length > MAX_LABEL_CHARS;
+  const sentence = known && clockSentence(known);
   return (
     <button
       type="button"
       class="group"
       data-level={item.level}
       data-sticky={sticky ? "" : undefined}
-      data-full={isFull ? "" : undefined}
       style={{ top: `${top}px` }}
-      title={clock ? `${item.path}\n${clock.sentence}` : item.path}
+      title={sentence ? `${item.path}\n${sentence}` : item.path}
       aria-expanded={!item.collapsed}
       onClick={() => store.lanes.fold(item.key)}
     >
@@ -87,13 +67,13 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
         {item.collapsed ? "▶" : "▼"}
       </span>
       <b>{item.label}</b>
-      {clock && (
-        <span class="clock" title={clock.sentence} data-short={clock.short}>
-          <i>clock {clock.text}</i>
+      {known && (
+        <span class="clock" title={sentence ?? ""} data-short={shortClockText(known)}>
+          <i>clock {clockText(known)}</i>
         </span>
       )}
       <span class="count" title="Events">
-        {count}
+        {formatCount(item.events)}
       </span>
     </button>
   );
