@@ -47,7 +47,7 @@ def samples() -> tuple[Sample, ...]:
     """Every sample, in an order that does not change."""
     found = []
     for path in sorted(DATA.iterdir()):
-        if path.suffix == ".md":
+        if path.suffix == ".md" or path.is_dir():
             continue
         data = content(path)
         form = _form(path, data)
