@@ -20,7 +20,7 @@ import numpy as np
 resource.setrlimit(resource.RLIMIT_AS, ({MOST_BYTES}, {MOST_BYTES}))
 from tfvis_nb import Trace, events, show_timeline
 from tfvis_nb.clocks.alignment import clock_offsets
-from tfvis_nb.analysis.critical_path.backtrack import walks_of
+from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.events.nesting import parents
 """
 
@@ -29,7 +29,7 @@ CASES = {
 count = 200_000
 columns = {"start_ns": [5] * count, "duration_ns": [7] * count, "kind": ["host"] * count}
 trace = Trace(events.build(columns))
-assert len(walks_of(trace).activity) == count
+assert len(backtracker(trace).activity) == count
 """,
     "rows that end after many that lie within each other": """
 count = 100_000

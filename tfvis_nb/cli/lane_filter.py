@@ -28,7 +28,7 @@ def check_lane_filter(trace: Trace, text: str | None) -> None:
         return
     from tfvis_nb.display.wire.memory import memory_tracks
 
-    tracks = memory_tracks(trace)[0]
+    tracks = memory_tracks(trace).header
     if any(
         matches_lane([track["task"], track["device"], f"{track['allocator']} memory"], words)
         for track in tracks

@@ -1,4 +1,4 @@
-"""Walks back in time, from a moment of an event to what it had last waited for, and so on."""
+"""Backtracker back in time, from a moment of an event to what it had last waited for, and so on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tfvis_nb.analysis.critical_path.dependencies import releases
+from tfvis_nb.analysis.critical_path.dependencies import dependencies
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, KINDS, Times
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.search_sorted import last_fitting
@@ -16,166 +16,199 @@ if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
 WAITS = ("transfer_wait", "launch_latency", "kernel_gap", "queueing", "scheduling", "unknown")
-"""What passes between two events of a walk; see `tfvis_nb.analysis.critical_path.critical_path.FIGURES`."""
+"""What passes between two events of a path; see `tfvis_nb.analysis.critical_path.critical_path.FIGURES`."""
 
-_FEW = 64
-_OF_KIND = {"launch": "launch_latency", "stream": "kernel_gap", "order": "unknown"}
+_FEW_PATHS = 64
+_WAIT_OF_KIND = {"launch": "launch_latency", "stream": "kernel_gap", "order": "unknown"}
+_UNKNOWN, _KERNEL_GAP = WAITS.index("unknown"), WAITS.index("kernel_gap")
+_RUNNING = _NO_KIND = -1
 
 
-class Pieces(NamedTuple):
-    """What walks went through: stretches of time, walk by walk, each going back in time without gaps."""
+class PathSegments(NamedTuple):
+    """Stretches of time that paths consist of, path by path, each going back in time without gaps."""
 
-    walk: np.ndarray  # The number of the walk
-    # start, end: From when to when (ns)
-    start: np.ndarray
+    walk: np.ndarray  # number of the path
+    start: np.ndarray  # epoch ns
     end: np.ndarray
-    event: np.ndarray  # What ran, or what waited to begin
-    wait: np.ndarray  # Place in `WAITS` while the event waited to begin, -1 while it ran
-    # Place in `KINDS` of the release by which the walk went on from the event to what it had waited
-    # for, or for what ran, by which it came to the event; -1 for none
+    event: np.ndarray  # id of what ran, or of what waited to begin
+    wait: np.ndarray  # index in `WAITS` while the event waited to begin, -1 while it ran
+    # Index in `KINDS` of the dependency by which the path goes on from a wait to what was waited for,
+    # or by which it came to the event that ran; -1 for none.
     kind: np.ndarray
 
 
-class Walks:
-    """Walks back through the releases of a trace.
+class _Visits(NamedTuple):
+    """The events that paths visit, path by path, each going back in time; times are epoch ns."""
 
-    Attributes: `times` of the events; `releases`, ordered by when they went on; `activity`, of each event the
+    walk: np.ndarray
+    event: np.ndarray
+    left_at: np.ndarray  # up to when the path is on the event: where it came to it, going back
+    came_by: np.ndarray  # index in `KINDS` of the dependency by which it came, -1 for its first event
+    began_at: np.ndarray  # when the event went on, after what it had waited for last
+    released_at: np.ndarray  # when that let it go on; the start of the path for its last event
+    waited_by: np.ndarray  # index in `KINDS` of that dependency, -1 for the last event
+
+
+class Backtracker:
+    """Finds what events of a trace had waited for, and what that had waited for, back in time.
+
+    Attributes: `times` of the events; `dependencies`, ordered by time; `activity`, of each event the
     highest index in `tfvis_nb.analysis.events.activity.ACTIVITIES` of itself and those that it lies within on
     its thread. What only wraps others on a thread is runtime.
     """
 
     def __init__(self, trace: Trace) -> None:
         self.times = Times(trace)
-        self.releases = releases(trace, self.times)
-        self.activity = _within(self.times, activity(trace))
-        target = self.releases.target
-        self._order = np.argsort(target.astype(np.int32), kind="stable")
-        self._first = np.searchsorted(target[self._order], np.arange(len(trace.events) + 1))
-        count = np.arange(len(target))
-        self._before = self._latest(self.releases.source, self.releases.left, count)
+        self.dependencies = dependencies(trace, self.times)
+        self.activity = _with_enclosing(self.times, activity(trace))
+        target = self.dependencies.target
+        self._by_target = np.argsort(target.astype(np.int32), kind="stable")
+        self._first = np.searchsorted(target[self._by_target], np.arange(len(trace.events) + 1))
+        before = np.arange(len(target))
+        self._previous = self._latest(self.dependencies.source, self.dependencies.released_at, before)
 
-    def back(self, event: np.ndarray, until: np.ndarray, since: np.ndarray) -> Pieces:
-        """Walk back from `until`, a moment of `event` not before its start, to `since` (epoch ns).
+    def trace_back(self, event: np.ndarray, until: np.ndarray, since: np.ndarray) -> PathSegments:
+        """Follow paths back from `until`, a moment of `event` not before its start, to `since` (epoch ns).
 
-        Always on to the release that came last: that one decided when the event could go on. The pieces of a
-        walk cover the time from `since` to `until` exactly.
+        A path always goes on to the dependency that was satisfied last: that one decided when the event could
+        go on. The segments of a path cover the time from `since` to `until` exactly.
         """
-        begun = self._latest(event, until, np.full(len(event), len(self._order)))
-        walk, at = self._chains(begun, since)
-        return self._pieces(event, until, since, walk, at)
+        last = self._latest(event, until, np.full(len(event), len(self._by_target)))
+        walk, passed = self._chains(last, since)
+        return self._segments(self._visits(event, until, since, walk, passed), since)
 
-    def _latest(self, event: np.ndarray, time: np.ndarray, limit: np.ndarray) -> np.ndarray:
-        """Return the last release of each event reached by a time, of those before a limit; -1 for none.
+    def _latest(self, event: np.ndarray, time: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """Return the last dependency of each event satisfied by a time, of those before an index; else -1.
 
-        The limit makes walks end also among events that take no time.
+        The limit makes paths end also among events that take no time.
         """
-        order, reached = self._order, self.releases.reached
+        order, satisfied_at = self._by_target, self.dependencies.satisfied_at
 
-        def fits(asked: np.ndarray, place: np.ndarray) -> np.ndarray:
-            one = order[place]
-            right: np.ndarray = (reached[one] <= time[asked]) & (one < limit[asked])
+        def fits(row: np.ndarray, index: np.ndarray) -> np.ndarray:
+            dependency = order[index]
+            right: np.ndarray = (satisfied_at[dependency] <= time[row]) & (dependency < before[row])
             return right
 
-        place = last_fitting(self._first[event], self._first[event + 1], fits)
-        return np.where(place >= 0, np.append(order, -1)[place], -1)
+        index = last_fitting(self._first[event], self._first[event + 1], fits)
+        return np.where(index >= 0, np.append(order, -1)[index], -1)
 
-    def _chains(self, begun: np.ndarray, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the walks' numbers and their releases, walk by walk."""
-        left = self.releases.left
+    def _chains(self, last: np.ndarray, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the dependencies that paths pass, and the number of the path of each, path by path."""
+        released_at = self.dependencies.released_at
         walks, passed = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        number = np.flatnonzero(begun >= 0)
-        now = begun[number]
-        while len(number) >= _FEW:
-            walks.append(number)
+        walk = np.flatnonzero(last >= 0)
+        now = last[walk]
+        while len(walk) >= _FEW_PATHS:
+            walks.append(walk)
             passed.append(now)
-            on = np.flatnonzero(left[now] > since[number])
-            number, now = number[on], self._before[now[on]]
-            on = np.flatnonzero(now >= 0)
-            number, now = number[on], now[on]
-        if len(number):
-            # Few long walks are quicker one by one.
-            before, when = self._before.data, left.data
-            for one, begin, limit in zip(number.tolist(), now.tolist(), since[number].tolist(), strict=True):
-                chain, place = [], begin
-                while place >= 0:
-                    chain.append(place)
-                    place = before[place] if when[place] > limit else -1
-                walks.append(np.full(len(chain), one))
+            goes_on = np.flatnonzero(released_at[now] > since[walk])
+            walk, now = walk[goes_on], self._previous[now[goes_on]]
+            goes_on = np.flatnonzero(now >= 0)
+            walk, now = walk[goes_on], now[goes_on]
+        if len(walk):
+            # Few long paths are quicker one by one.
+            previous, released = self._previous.data, released_at.data
+            for number, first, limit in zip(walk.tolist(), now.tolist(), since[walk].tolist(), strict=True):
+                chain, dependency = [], first
+                while dependency >= 0:
+                    chain.append(dependency)
+                    dependency = previous[dependency] if released[dependency] > limit else -1
+                walks.append(np.full(len(chain), number))
                 passed.append(np.array(chain, np.int64))
-        walk, at = np.concatenate(walks), np.concatenate(passed)
+        walk, dependency = np.concatenate(walks), np.concatenate(passed)
         order = np.argsort(walk.astype(np.int32), kind="stable")
-        return walk[order], at[order]
+        return walk[order], dependency[order]
 
-    def _pieces(
-        self, event: np.ndarray, until: np.ndarray, since: np.ndarray, walk: np.ndarray, at: np.ndarray
-    ) -> Pieces:
-        times, table = self.times, self.releases
-        # A walk comes to one more event than it has releases.
+    def _visits(
+        self, event: np.ndarray, until: np.ndarray, since: np.ndarray, walk: np.ndarray, passed: np.ndarray
+    ) -> _Visits:
+        """Return the events along the passed dependencies: of n of them n + 1, the first is `event`."""
         size = np.bincount(walk, minlength=len(event)) + 1
         head = np.cumsum(size) - size
-        place = np.arange(len(walk)) + walk
-        total = int(size.sum())
-        who, end, come = np.empty(total, np.int64), np.empty(total, np.int64), np.full(total, -1)
-        who[head], end[head] = event, until
-        who[place + 1], end[place + 1], come[place + 1] = table.source[at], table.left[at], table.kind[at]
-        of = np.repeat(np.arange(len(event)), size)
-        begin, gap, reason = times.start[who], since[of], np.full(total, -1)
-        begin[place], gap[place], reason[place] = table.reached[at], table.left[at], table.kind[at]
-        gap = np.minimum(gap, begin)
-        over = np.minimum(times.end[who], end)
-        # Between release and start lies the moment at which the event was ready, where that is known.
-        split = times.known_ready[who] & (begin == times.start[who]) & (reason != KIND["launch"])
-        ready = np.where(split, np.clip(times.ready[who], gap, begin), gap)
-        before, waiting = self._waits(who, reason, split, gap)
-        # Going back: over, running, ready, and not yet.
-        moments = np.maximum(np.stack([end, over, begin, ready, gap], 1), since[of][:, None])
-        real = np.flatnonzero(moments[:, :-1] != moments[:, 1:])
-        row, part = np.divmod(real, 4)
-        wait = np.stack([np.full(total, WAITS.index("unknown")), np.full(total, -1), waiting, before], 1)
-        kind = np.stack([np.full(total, -1), come, reason, reason], 1)
-        return Pieces(
-            of[row],
-            moments[row, part + 1],
-            moments[row, part],
-            who[row],
-            wait.reshape(-1)[real],
-            kind.reshape(-1)[real],
+        target = np.arange(len(walk)) + walk
+        source = target + 1
+        table = self.dependencies.take(passed)
+        of_walk = np.repeat(np.arange(len(event)), size)
+        visited, left_at = np.empty(len(of_walk), np.int64), np.empty(len(of_walk), np.int64)
+        visited[head], left_at[head] = event, until
+        visited[source], left_at[source] = table.source, table.released_at
+        came_by, waited_by = np.full(len(of_walk), _NO_KIND), np.full(len(of_walk), _NO_KIND)
+        came_by[source], waited_by[target] = table.kind, table.kind
+        began_at, released_at = self.times.start[visited], since[of_walk]
+        began_at[target], released_at[target] = table.satisfied_at, table.released_at
+        released_at = np.minimum(released_at, began_at)
+        return _Visits(of_walk, visited, left_at, came_by, began_at, released_at, waited_by)
+
+    def _segments(self, visits: _Visits, since: np.ndarray) -> PathSegments:
+        """Cut the time of each visit into what passed in it.
+
+        A visit goes from the moment at which the path comes to the event back to the one at which it
+        leaves it for what the event had waited for. Up to four segments lie between them:
+
+            released_at      ready_at       began_at         ended_at       left_at
+                 |  not ready   |   waiting    |    running     |   unknown    |
+            time ------------------------------------------------------------------>
+
+        An event may be ready before it begins, if its row tells so, and may have ended before it is left.
+        Segments without length, and all before the start of the path, are dropped.
+        """
+        times, event = self.times, visits.event
+        ended_at = np.minimum(times.end[event], visits.left_at)
+        has_ready = times.known_ready[event] & (visits.began_at == times.start[event])
+        has_ready &= visits.waited_by != KIND["launch"]
+        clipped = np.clip(times.ready[event], visits.released_at, visits.began_at)
+        ready_at = np.where(has_ready, clipped, visits.released_at)
+        not_ready, waiting = self._waits(visits, has_ready)
+        count = len(event)
+        # The four segments of each visit, the latest first: between one boundary and the next.
+        boundaries = np.stack([visits.left_at, ended_at, visits.began_at, ready_at, visits.released_at], 1)
+        boundaries = np.maximum(boundaries, since[visits.walk][:, None])
+        wait = np.stack([np.full(count, _UNKNOWN), np.full(count, _RUNNING), waiting, not_ready], 1)
+        kind = np.stack([np.full(count, _NO_KIND), visits.came_by, visits.waited_by, visits.waited_by], 1)
+        kept = np.flatnonzero(boundaries[:, :-1] != boundaries[:, 1:])
+        visit, segment = np.divmod(kept, 4)
+        return PathSegments(
+            visits.walk[visit],
+            boundaries[visit, segment + 1],
+            boundaries[visit, segment],
+            event[visit],
+            wait.reshape(-1)[kept],
+            kind.reshape(-1)[kept],
         )
 
-    def _waits(
-        self, who: np.ndarray, reason: np.ndarray, split: np.ndarray, gap: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return what passes until an event is ready, and from then until its start: places in `WAITS`."""
-        of_kind = [WAITS.index(_OF_KIND.get(kind, "scheduling")) for kind in KINDS]
-        before = np.array([*of_kind, WAITS.index("unknown")])[reason]
-        times = self.times
-        top = times.thread[who] & (reason == KIND["thread"])
-        before[top] = WAITS.index("unknown")
-        before[times.received[who]] = WAITS.index("transfer_wait")
-        on_device = times.device[who]
-        after = np.where(on_device, WAITS.index("launch_latency"), WAITS.index("queueing"))
+    def _waits(self, visits: _Visits, has_ready: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what passes until an event is ready, and then until it begins: indices in `WAITS`."""
+        times, event, waited_by = self.times, visits.event, visits.waited_by
+        # The last entry is that of -1.
+        of_kind = [WAITS.index(_WAIT_OF_KIND.get(kind, "scheduling")) for kind in KINDS] + [_UNKNOWN]
+        not_ready = np.array(of_kind)[waited_by]
+        not_ready[times.thread[event] & (waited_by == KIND["thread"])] = _UNKNOWN
+        not_ready[times.received[event]] = WAITS.index("transfer_wait")
+        on_device = times.device[event]
+        ready = np.where(on_device, WAITS.index("launch_latency"), WAITS.index("queueing"))
         # What was launched before is not late for its launch.
-        early = on_device & (times.ready[who] <= gap)
-        waiting = np.where(split & ~(early & (reason == KIND["order"])), after, before)
-        queued = early & ((reason == KIND["stream"]) | (reason == KIND["data"]))
-        return before, np.where(queued, WAITS.index("kernel_gap"), waiting)
+        early = on_device & (times.ready[event] <= visits.released_at)
+        waiting = np.where(has_ready & ~(early & (waited_by == KIND["order"])), ready, not_ready)
+        queued = early & ((waited_by == KIND["stream"]) | (waited_by == KIND["data"]))
+        return not_ready, np.where(queued, _KERNEL_GAP, waiting)
 
 
-def _within(times: Times, activity: np.ndarray) -> np.ndarray:
-    found = activity.astype(np.int64)
-    found[times.thread & (found == NUMBER["none"])] = NUMBER["runtime"]
-    # Each looks over twice as many as in the round before, however deep they lie within each other.
-    over = times.parent.copy()
-    inner = np.flatnonzero(over >= 0)
+def _with_enclosing(times: Times, activity: np.ndarray) -> np.ndarray:
+    """Return the highest activity of each event and of those that it lies within on its thread."""
+    highest = activity.astype(np.int64)
+    highest[times.thread & (highest == NUMBER["none"])] = NUMBER["runtime"]
+    # Each round looks at twice as many enclosing events as the one before, however deep they lie.
+    enclosing = times.parent.copy()
+    inner = np.flatnonzero(enclosing >= 0)
     while len(inner):
-        outer = over[inner]
-        found[inner] = np.maximum(found[inner], found[outer])
-        over[inner] = over[outer]
-        inner = inner[over[inner] >= 0]
-    return found
+        outer = enclosing[inner]
+        highest[inner] = np.maximum(highest[inner], highest[outer])
+        enclosing[inner] = enclosing[outer]
+        inner = inner[enclosing[inner] >= 0]
+    return highest
 
 
 @per_trace
-def walks_of(trace: Trace) -> Walks:
-    """Return what every event of a trace had to wait for."""
-    return Walks(trace)
+def backtracker(trace: Trace) -> Backtracker:
+    """Return the backtracker of a trace: what every event of it had to wait for."""
+    return Backtracker(trace)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.critical_path.backtrack import WAITS, Pieces, walks_of
+from tfvis_nb.analysis.critical_path.backtrack import WAITS, PathSegments, backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KINDS
 from tfvis_nb.analysis.events.activity import ACTIVITIES
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
@@ -92,7 +92,7 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
 
     Notes
     -----
-    What releases an event is said by `tfvis_nb.analysis.critical_path.dependencies.releases`.
+    `tfvis_nb.analysis.critical_path.dependencies.dependencies` says what an event waits for.
     A walk back to the last arrival is how Pipit and Holistic Trace Analysis find the path, and is the
     longest path when each event starts as soon as it can. Here every wait between two events has a name
     of its own.
@@ -115,16 +115,15 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     if steps.empty:
         return cannot_say(_COLUMNS, "no event belongs to a step")
     number, first, last = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
-    walks = walks_of(trace)
-    pieces = walks.back(final_events(trace, number), last, first)
-    # Walks go back in time.
-    pieces = Pieces(*(column[np.lexsort((pieces.start, pieces.walk))] for column in pieces))
+    paths = backtracker(trace)
+    pieces = paths.trace_back(final_events(trace, number), last, first)
+    pieces = PathSegments(*(column[np.lexsort((pieces.start, pieces.walk))] for column in pieces))
     return pd.DataFrame(
         {
             "step": number[pieces.walk],
             "start_ns": pieces.start,
             "duration_ns": pieces.end - pieces.start,
-            "category": pd.Categorical.from_codes(categories(walks.activity, pieces), dtype=_CATEGORY),
+            "category": pd.Categorical.from_codes(categories(paths.activity, pieces), dtype=_CATEGORY),
             "event": pieces.event,
             "by": pd.Categorical.from_codes(pieces.kind.astype(np.int8), dtype=_BY),
         }
@@ -173,7 +172,7 @@ def path_events(trace: Trace) -> np.ndarray:
     return mask
 
 
-def categories(activity: np.ndarray, pieces: Pieces) -> np.ndarray:
+def categories(activity: np.ndarray, pieces: PathSegments) -> np.ndarray:
     """Return the place in `CATEGORIES` of each piece (int8)."""
     other = len(ACTIVITIES) - 1
     running = activity[pieces.event]
@@ -187,7 +186,7 @@ def final_events(trace: Trace, steps: np.ndarray) -> np.ndarray:
 
     Rows that repeat others are it only where a step has no other.
     """
-    times = walks_of(trace).times
+    times = backtracker(trace).times
     rows = np.flatnonzero(times.step >= 0)
     rows = rows[np.lexsort((rows, times.end[rows], times.counts[rows], times.step[rows]))]
     return rows[np.searchsorted(times.step[rows], steps, "right") - 1]

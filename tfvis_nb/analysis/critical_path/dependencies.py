@@ -1,12 +1,12 @@
-"""What every event had to wait for, and from when to when: the edges that paths and slack are found on."""
+"""What every event had to wait for, and from when to when: the dependencies of paths and slack."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tfvis_nb.analysis.critical_path.dependency_table import KIND, Releases, Times, joined
+from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies, Times, joined
 from tfvis_nb.analysis.critical_path.device import (
     Pairs,
     awaited,
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 LONG_SLEEP = 100_000
 """Nanoseconds after which a thread that had nothing to do did not wait for what it had run before."""
-_AT_ONCE = 32
+_MOST_ROUNDS = 32
+"""Of passing turns on: dependencies within one nanosecond may form a circle."""
 
 
-def releases(trace: Trace, times: Times) -> Releases:
+def dependencies(trace: Trace, times: Times) -> Dependencies:
     """Return what let each event go on, ordered by when it did.
 
     * ``data``, ``control``: what an op used or had to come after, by its label (`Trace.edges`) and the
@@ -78,81 +79,101 @@ def releases(trace: Trace, times: Times) -> Releases:
     ]
     known = joined(parts)
     every = joined([known, _guesses(times, known, np.unique(np.concatenate([given, taken])))])
-    return every.take(np.lexsort((_turns(every), every.left, every.reached)))
+    return every.take(np.lexsort((_turns(every), every.released_at, every.satisfied_at)))
 
 
-def _turns(every: Releases) -> np.ndarray:
-    """Return how many others at the same moment each release comes after (int64).
+class _InstantLinks(NamedTuple):
+    """Which dependencies without length follow which at the same nanosecond."""
 
-    What goes on and lets something else go on within one nanosecond had to go on first. Events may also
-    wait for each other in a circle then; there is no right order of those.
+    follower: np.ndarray  # dependencies that others may precede
+    group: np.ndarray  # for each follower the group of those that precede it
+    leader: np.ndarray  # dependencies that precede others, group by group
+    head: np.ndarray  # where each group begins in `leader`
+
+
+def _turns(every: Dependencies) -> np.ndarray:
+    """Return how many others at the same nanosecond each dependency comes after (int64).
+
+    Dependencies are ordered by time. Some take no time: what goes on lets something else go on within
+    the same nanosecond. Then the chain decides the order:
+
+        a --0--> b --1--> c        all at one nanosecond, with the turn of each dependency
+
+    A dependency has one turn more than the highest turn of those that lead to its source at that time.
+    Turns start at 0 and each round passes them on by one link of the chains, until nothing
+    changes. Events may also wait for each other in a circle; there is no right order of those, so the
+    rounds are limited.
     """
-    turn = np.zeros(len(every.left), np.int64)
-    at_once = np.flatnonzero(every.left == every.reached)
-    begun = np.zeros(max(every.source.max(initial=0), every.target.max(initial=0)) + 1, bool)
-    begun[every.target[at_once]] = True
-    after = at_once[begun[every.source[at_once]]]
-    let_on = np.zeros(len(begun), bool)
-    let_on[every.source[after]] = True
-    before = at_once[let_on[every.target[at_once]]]
-    moments = np.unique(every.reached[before])
-
-    def key(event: np.ndarray, at: np.ndarray) -> np.ndarray:
-        found: np.ndarray = event * (len(moments) + 1) + np.searchsorted(moments, every.reached[at])
-        return found
-
-    before = before[np.argsort(key(every.target[before], before), kind="stable")]
-    own, asked = key(every.target[before], before), key(every.source[after], after)
-    first, end = (np.searchsorted(own, asked, side) for side in ("left", "right"))
-    after, first = (column[first < end] for column in (after, first))
-    # Those that one release asks about lie side by side.
-    heads = np.flatnonzero(np.diff(own, prepend=-1))
-    asked_about = np.searchsorted(heads, first)
-    for _ in range(_AT_ONCE):
-        moved = np.maximum.reduceat(turn[before], heads)[asked_about] + 1
-        if np.array_equal(moved, turn[after]):
+    turn = np.zeros(len(every.source), np.int64)
+    links = _instant_links(every)
+    for _ in range(_MOST_ROUNDS):
+        following = np.maximum.reduceat(turn[links.leader], links.head)[links.group] + 1
+        if np.array_equal(following, turn[links.follower]):
             break
-        turn[after] = moved
+        turn[links.follower] = following
     return turn
 
 
-def _moved(times: Times, source: np.ndarray, target: np.ndarray) -> list[Releases]:
-    """Return releases by transfers: a tensor may be asked for before it is made, and then waits inside."""
+def _instant_links(every: Dependencies) -> _InstantLinks:
+    """Group the dependencies without length that lead to an event by event and time."""
+    instant = np.flatnonzero(every.released_at == every.satisfied_at)
+    is_target = np.zeros(max(every.source.max(initial=0), every.target.max(initial=0)) + 1, bool)
+    is_target[every.target[instant]] = True
+    follower = instant[is_target[every.source[instant]]]
+    is_source = np.zeros(len(is_target), bool)
+    is_source[every.source[follower]] = True
+    leader = instant[is_source[every.target[instant]]]
+    moments = np.unique(every.satisfied_at[leader])
+
+    def key(event: np.ndarray, dependency: np.ndarray) -> np.ndarray:
+        moment = np.searchsorted(moments, every.satisfied_at[dependency])
+        combined: np.ndarray = event * (len(moments) + 1) + moment
+        return combined
+
+    leader = leader[np.argsort(key(every.target[leader], leader), kind="stable")]
+    led_to, leads_on = key(every.target[leader], leader), key(every.source[follower], follower)
+    first, end = (np.searchsorted(led_to, leads_on, side) for side in ("left", "right"))
+    follower, first = (column[first < end] for column in (follower, first))
+    head = np.flatnonzero(np.diff(led_to, prepend=-1))
+    return _InstantLinks(follower, np.searchsorted(head, first), leader, head)
+
+
+def _moved(times: Times, source: np.ndarray, target: np.ndarray) -> list[Dependencies]:
+    """Return dependencies by transfers: a tensor requested before it is made waits after its start."""
     arrives = times.received[target]
     maker, tensor = source[arrives], target[arrives]
-    reached = np.clip(times.end[maker], times.start[tensor], times.end[tensor])
+    satisfied_at = np.clip(times.end[maker], times.start[tensor], times.end[tensor])
+    released_at = np.minimum(times.end[maker], satisfied_at)
     return [
         times.at_start(source[~arrives], target[~arrives], "transfer"),
-        times.releases(maker, np.minimum(times.end[maker], reached), tensor, reached, "transfer"),
+        times.dependencies(maker, released_at, tensor, satisfied_at, "transfer"),
     ]
 
 
-def _guesses(times: Times, known: Releases, linked: np.ndarray) -> Releases:
-    """Return for what nothing is known of what came last on its task: an end, or the begin of a link.
+def _guesses(times: Times, known: Dependencies, linked: np.ndarray) -> Dependencies:
+    """Return for events without a known dependency what came last on their task: an end, or a link's start.
 
     A thread that had nothing to do for long did not wait for what it had run before: something woke it.
     """
-    begun = known.reached == times.start[known.target]
-    slept = (
-        times.thread[known.target]
-        & (known.kind == KIND["thread"])
-        & (known.reached - known.left > LONG_SLEEP)
-    )
-    sure = np.zeros(len(times.start), bool)
-    sure[known.target[begun & ~slept]] = True
-    rows = np.flatnonzero(times.counts & ~sure)
-    took = np.flatnonzero(times.counts & (times.end > times.start))
-    event = np.concatenate([took, linked])
-    when = np.concatenate([times.end[took], times.start[linked]])
+    is_start = known.satisfied_at == times.start[known.target]
+    slept = times.thread[known.target] & (known.kind == KIND["thread"])
+    slept &= known.satisfied_at - known.released_at > LONG_SLEEP
+    has_dependency = np.zeros(len(times.start), bool)
+    has_dependency[known.target[is_start & ~slept]] = True
+    target = np.flatnonzero(times.counts & ~has_dependency)
+    took_time = np.flatnonzero(times.counts & (times.end > times.start))
+    event = np.concatenate([took_time, linked])
+    when = np.concatenate([times.end[took_time], times.start[linked]])
     by_time = Executions(times.task[event], when, when, np.arange(len(event)))
     # A link that begins does not wait for its own begin.
-    before = by_time.latest(times.task[rows], times.start[rows] - np.isin(rows, linked))
-    some = before >= 0
-    source, left, rows = event[before[some]], when[before[some]], rows[some]
+    before = by_time.latest(times.task[target], times.start[target] - np.isin(target, linked))
+    source, released_at, target = event[before[before >= 0]], when[before[before >= 0]], target[before >= 0]
     # A thread that wakes up while its task is in a collective most likely works for that.
-    shared = np.flatnonzero(is_kind(times.events, "collective") & times.thread)
-    running = Executions(times.task[shared], times.start[shared], times.start[shared], shared)
-    inside = running.latest(times.task[rows], times.start[rows] - 1)
-    inside[(times.end[inside] < times.start[rows]) | (times.start[rows] - left <= LONG_SLEEP)] = -1
-    source, left = np.where(inside >= 0, inside, source), np.where(inside >= 0, times.start[rows], left)
-    return times.releases(source, left, rows, times.start[rows], "order")
+    collective = np.flatnonzero(is_kind(times.events, "collective") & times.thread)
+    started = times.start[collective]
+    running = Executions(times.task[collective], started, started, collective)
+    around = running.latest(times.task[target], times.start[target] - 1)
+    around[(times.end[around] < times.start[target]) | (times.start[target] - released_at <= LONG_SLEEP)] = -1
+    source = np.where(around >= 0, around, source)
+    released_at = np.where(around >= 0, times.start[target], released_at)
+    return times.dependencies(source, released_at, target, times.start[target], "order")

@@ -1,4 +1,4 @@
-"""What let each event go on: by whom, from when to when, as one table that paths and slack are found in."""
+"""What each event waited for, from when to when: the table in which paths and slack are found."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ KINDS = (
     "collective",
     "order",
 )
-"""What a release is; see `tfvis_nb.analysis.critical_path.dependencies.releases`."""
+"""What a dependency is; see `tfvis_nb.analysis.critical_path.dependencies.dependencies`."""
 
-KIND = {name: place for place, name in enumerate(KINDS)}
-"""The place of each in `KINDS`."""
+KIND = {name: index for index, name in enumerate(KINDS)}
+"""The index of each in `KINDS`."""
 
 COARSE = 1_000
 """Nanoseconds by which times may be off: GPUs are recorded in whole microseconds."""
@@ -41,24 +41,27 @@ COARSE = 1_000
 _EXECUTOR = ("ops", "collective")
 
 
-class Releases(NamedTuple):
-    """Releases: what something waited for, and until when."""
+class Dependencies(NamedTuple):
+    """What events waited for: source and target are event ids, times epoch ns.
 
-    source: np.ndarray  # What the target had to wait for
-    left: np.ndarray  # When the source had come so far (ns), not before its start and not after its end
-    target: np.ndarray  # What went on then
-    # When it did (ns): its start, or a later moment up to which it waited. Never before ``left``
-    reached: np.ndarray
-    kind: np.ndarray  # Place in `KINDS`
+    `released_at` is when the source let the target go on, between the source's start and end. `satisfied_at`
+    is when the target went on, never earlier: its start, or a later moment up to which it waited.
+    """
 
-    def take(self, which: np.ndarray) -> Releases:
-        """Return some of them, by place or mask."""
-        return Releases(*(column[which] for column in self))
+    source: np.ndarray
+    released_at: np.ndarray
+    target: np.ndarray
+    satisfied_at: np.ndarray
+    kind: np.ndarray  # index in `KINDS`
+
+    def take(self, rows: np.ndarray) -> Dependencies:
+        """Return some of them, by index or mask."""
+        return Dependencies(*(column[rows] for column in self))
 
 
-def joined(parts: Iterable[Releases]) -> Releases:
-    """Put releases one behind the other."""
-    return Releases(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+def joined(parts: Iterable[Dependencies]) -> Dependencies:
+    """Concatenate dependencies."""
+    return Dependencies(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 class Times:
@@ -112,8 +115,8 @@ class Times:
         # Numbers of 32 bits are sorted faster.
         self.by_thread = rows[np.argsort(self.lane[rows].astype(np.int32), kind="stable")]
 
-    def at_start(self, source: np.ndarray, target: np.ndarray, kind: str) -> Releases:
-        """Make releases of a target's start by what its source had done by then.
+    def at_start(self, source: np.ndarray, target: np.ndarray, kind: str) -> Dependencies:
+        """Make dependencies of a target's start on what its source had done by then.
 
         A source that had not done it is left out, unless it was as good as done.
         """
@@ -122,25 +125,32 @@ class Times:
         )
         return self.until_start(source[known], target[known], kind)
 
-    def until_start(self, source: np.ndarray, target: np.ndarray, kind: str) -> Releases:
-        """Make releases of a target's start by a source that may go on after it."""
-        reached = self.start[target]
-        return self.releases(source, np.minimum(self.end[source], reached), target, reached, kind)
+    def until_start(self, source: np.ndarray, target: np.ndarray, kind: str) -> Dependencies:
+        """Make dependencies of a target's start on a source that may go on after it."""
+        satisfied_at = self.start[target]
+        released_at = np.minimum(self.end[source], satisfied_at)
+        return self.dependencies(source, released_at, target, satisfied_at, kind)
 
-    def releases(
-        self, source: np.ndarray, left: np.ndarray, target: np.ndarray, reached: np.ndarray, kind: str
-    ) -> Releases:
-        """Make releases of one kind, without those that cannot be.
+    def dependencies(
+        self,
+        source: np.ndarray,
+        released_at: np.ndarray,
+        target: np.ndarray,
+        satisfied_at: np.ndarray,
+        kind: str,
+    ) -> Dependencies:
+        """Make dependencies of one kind, without those that cannot be.
 
-        What lets a thread's event go on while another runs within it releases that one.
+        A thread's event that goes on while another runs within it stands for that inner one.
         """
-        later = np.flatnonzero(reached > self.start[target])
+        later = np.flatnonzero(satisfied_at > self.start[target])
         if len(later) and kind != "thread":
             target = target.copy()
-            target[later] = self.innermost(target[later], reached[later])
-        sound = (left <= reached) & (left >= self.start[source]) & (source != target)
+            target[later] = self.innermost(target[later], satisfied_at[later])
+        sound = (released_at <= satisfied_at) & (released_at >= self.start[source]) & (source != target)
         sound &= self.counts[source] & self.counts[target]
-        found = Releases(source, left, target, reached, np.full(len(source), KIND[kind], np.int64))
+        kinds = np.full(len(source), KIND[kind], np.int64)
+        found = Dependencies(source, released_at, target, satisfied_at, kinds)
         return found if sound.all() else found.take(np.flatnonzero(sound))
 
     def innermost(self, event: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -149,15 +159,16 @@ class Times:
         `time` lies in ``(start, end]`` of the event. An event that is on no thread stays itself.
         """
         found = event.copy()
-        asked = np.flatnonzero(self.thread[event])
-        lane = self.lane[self.by_thread]
-        begin, end = (np.searchsorted(lane, self.lane[event[asked]], side) for side in ("left", "right"))
-        when, start = time[asked], self.start[self.by_thread]
-        at = self.by_thread[last_fitting(begin, end, lambda one, place: start[place] < when[one])]
-        while (over := np.flatnonzero((self.end[at] < when) & (at != event[asked]))).size:
-            outer = self.parent[at[over]]
-            at[over] = np.where(outer >= 0, outer, event[asked[over]])
-        found[asked] = at
+        on_thread = np.flatnonzero(self.thread[event])
+        outermost, when = event[on_thread], time[on_thread]
+        lane, start = self.lane[self.by_thread], self.start[self.by_thread]
+        first, last = (np.searchsorted(lane, self.lane[outermost], side) for side in ("left", "right"))
+        latest = last_fitting(first, last, lambda row, index: start[index] < when[row])
+        inner = self.by_thread[latest]
+        while (ended := np.flatnonzero((self.end[inner] < when) & (inner != outermost))).size:
+            outer = self.parent[inner[ended]]
+            inner[ended] = np.where(outer >= 0, outer, outermost[ended])
+        found[on_thread] = inner
         return found
 
 

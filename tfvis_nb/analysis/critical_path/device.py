@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.critical_path.dependency_table import Releases, Times
+from tfvis_nb.analysis.critical_path.dependency_table import Dependencies, Times
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST
 from tfvis_nb.core.categories import beginning, containing, is_kind
@@ -46,7 +46,7 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
     return found
 
 
-def stream_order(times: Times, stream: np.ndarray) -> Releases:
+def stream_order(times: Times, stream: np.ndarray) -> Dependencies:
     """Return which kernel or copy follows which on its stream."""
     rows = np.flatnonzero(stream >= 0)
     rows = rows[np.argsort(stream[rows], kind="stable")]
@@ -54,25 +54,25 @@ def stream_order(times: Times, stream: np.ndarray) -> Releases:
     return times.until_start(rows[follows], rows[follows + 1], "stream")
 
 
-def launches(times: Times, launch: Pairs) -> list[Releases]:
+def launches(times: Times, launch: Pairs) -> list[Dependencies]:
     """Return when a device's work was launched, and who waited for what he had launched.
 
     A kernel is released when the call that launched it began. What launches a copy to the host that
     ends before it does has waited for it.
     """
     source, target = launch
-    left = np.clip(times.ready[target], times.start[source], times.end[source])
+    released_at = np.clip(times.ready[target], times.start[source], times.end[source])
     op, lane = (containing(times.events[name], DEVICE_TO_HOST) for name in ("op", "lane"))
     waited = (is_kind(times.events, "memcpy") & (op | lane))[target]
-    waited &= (times.end[target] > left) & (times.end[target] <= times.end[source])
+    waited &= (times.end[target] > released_at) & (times.end[target] <= times.end[source])
     copy, waiting = target[waited], source[waited]
     return [
-        times.releases(source, left, target, times.start[target], "launch"),
-        times.releases(copy, times.end[copy], waiting, times.end[copy], "copy"),
+        times.dependencies(source, released_at, target, times.start[target], "launch"),
+        times.dependencies(copy, times.end[copy], waiting, times.end[copy], "copy"),
     ]
 
 
-def awaited(times: Times) -> list[Releases]:
+def awaited(times: Times) -> list[Dependencies]:
     """Return what waited until a device had done its work.
 
     That is: calls that return when the device has nothing left to do, and the thread that watches over
@@ -91,12 +91,12 @@ def awaited(times: Times) -> list[Releases]:
     watcher = np.flatnonzero(times.thread & (times.parent < 0) & beginning(events["lane"], _WATCHER))
     seen = ended.latest(times.task[watcher], times.start[watcher])
     return [
-        times.releases(last, times.end[last], waiting, times.end[last], "copy"),
+        times.dependencies(last, times.end[last], waiting, times.end[last], "copy"),
         times.at_start(seen[seen >= 0], watcher[seen >= 0], "copy"),
     ]
 
 
-def device_data(times: Times, stream: np.ndarray, launch: Pairs, fed: Pairs) -> Releases:
+def device_data(times: Times, stream: np.ndarray, launch: Pairs, fed: Pairs) -> Dependencies:
     """Return which kernels and copies made what others on another stream, device or task used.
 
     What an op feeds another with is made by the last of its kernels, and used by the first of the

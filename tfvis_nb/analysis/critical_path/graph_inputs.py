@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.critical_path.dependency_table import Releases, Times
+from tfvis_nb.analysis.critical_path.dependency_table import Dependencies, Times
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.gate import gate
@@ -27,7 +27,7 @@ class _Inputs(NamedTuple):
     control: np.ndarray
 
 
-def graph_inputs(trace: Trace, times: Times) -> list[Releases]:
+def graph_inputs(trace: Trace, times: Times) -> list[Dependencies]:
     """Return the inputs and control inputs of each op by the partition graphs.
 
     A label is written from a node as it was when its kernel was made. Passes over the graph later add

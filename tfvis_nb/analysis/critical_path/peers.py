@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfvis_nb.analysis.critical_path.dependency_table import COARSE, Releases, Times
+from tfvis_nb.analysis.critical_path.dependency_table import COARSE, Dependencies, Times
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.devices import task_of
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
 
-def last_arrivals(trace: Trace, times: Times) -> Releases:
+def last_arrivals(trace: Trace, times: Times) -> Dependencies:
     """Return whom the ranks of each collective waited for: the one that came last."""
     arrived = trace.arrivals
     event, group = (arrived[name].to_numpy(np.int64) for name in ("event", "collective"))
@@ -23,10 +23,10 @@ def last_arrivals(trace: Trace, times: Times) -> Releases:
     final = np.searchsorted(group, group, "right") - 1
     waited = np.flatnonzero(arrived["wait_ns"].to_numpy(np.int64, na_value=0) > 0)
     last = event[final[waited]]
-    return times.releases(last, times.start[last], event[waited], times.start[last], "collective")
+    return times.dependencies(last, times.start[last], event[waited], times.start[last], "collective")
 
 
-def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Releases:
+def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Dependencies:
     """Return which copies to a device bring it what it received from another task.
 
     What receives a tensor for a device copies it there before the tensor counts as received. No op
@@ -44,7 +44,7 @@ def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Rele
     known = times.start[tensor[came]] <= times.ready[copy]
     copy, came = copy[known], came[known]
     asked = np.clip(times.end[tensor[came]] - moving[came], times.ready[copy], times.start[copy])
-    return times.releases(tensor[came], asked, copy, times.start[copy], "transfer")
+    return times.dependencies(tensor[came], asked, copy, times.start[copy], "transfer")
 
 
 def _received(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +54,7 @@ def _received(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     return moved["event"].to_numpy(np.int64), moved["transfer_ns"].to_numpy(np.int64, na_value=0)
 
 
-def channels(trace: Trace, times: Times) -> Releases:
+def channels(trace: Trace, times: Times) -> Dependencies:
     """Return which tensor a received one waited for: the one before it between the same two tasks."""
     moved = trace.transfers
     moved = moved[(moved["kind"] == "transfer").to_numpy()]
@@ -68,4 +68,4 @@ def channels(trace: Trace, times: Times) -> Releases:
     # What waited has another before it on its channel.
     waiting = np.flatnonzero(moved["wait_ns"].to_numpy(np.int64, na_value=0)[order] > 0)
     before, after = row[order[waiting - 1]], row[order[waiting]]
-    return times.releases(before, times.end[before], after, times.end[before], "channel")
+    return times.dependencies(before, times.end[before], after, times.end[before], "channel")

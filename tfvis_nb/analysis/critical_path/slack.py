@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.critical_path.backtrack import walks_of
-from tfvis_nb.analysis.critical_path.dependency_table import Releases
+from tfvis_nb.analysis.critical_path.backtrack import backtracker
+from tfvis_nb.analysis.critical_path.dependency_table import Dependencies
 from tfvis_nb.analysis.unavailable import cannot_say
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def slack(trace: Trace) -> pd.DataFrame:
     """
     if not (trace.edges["kind"] == "data").any():
         return cannot_say(_COLUMNS, "the trace does not say what each op used")
-    times, table = walks_of(trace).times, walks_of(trace).releases
+    times, table = backtracker(trace).times, backtracker(trace).dependencies
     rows = np.flatnonzero(times.counts & (times.step >= 0))
     limit = times.end.copy()
     # The last that counts: a row that repeats others may end later.
@@ -70,52 +70,66 @@ def slack(trace: Trace) -> pd.DataFrame:
     return pd.DataFrame({"event": rows, "step": times.step[rows], "slack_ns": found[rows]})
 
 
-def latest_ends(table: Releases, start: np.ndarray, end: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    """Return when each event has to end at the latest (ns) so that none ends after its `limit`."""
-    spare = _last_of_moment(table) - table.left
-    count = len(spare)
-    # Back in time every release is met twice: where it is reached, and then where it was left.
-    number = np.concatenate([np.arange(count)] * 2)
-    when = np.concatenate([table.reached, table.left])
-    moments = np.lexsort((np.repeat([1, 0], count), number, when))[::-1].tolist()
-    slack = (limit - end).tolist()
-    final: dict[int, int] = {}
-    # Up to when an event waited, and by how much that moment could be later.
-    waits: dict[int, tuple[int, int]] = {}
-    source, target = table.source.tolist(), table.target.tolist()
-    begin, times, extra = start[table.target].tolist(), when.tolist(), spare.tolist()
-    for moment in moments:
-        reached = moment < count
-        one = moment if reached else moment - count
-        event = target[one] if reached else source[one]
-        time = times[moment]
+def latest_ends(table: Dependencies, start: np.ndarray, end: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """Return when each event has to end at the latest (ns) so that none ends after its `limit`.
+
+    A sweep back in time meets two moments of each dependency, first the later one:
+
+        source  ====|released_at
+                     | (what lies between stays as long as it was)
+        target            satisfied_at|=======
+
+    `spare` is by how much the moment of an event that the sweep has reached could come later.
+
+    * Satisfied: the dependency may be satisfied later by the spare time of its target, and by the time for
+      which it had to wait for the last dependency that was satisfied at the same moment.
+    * Released: the source may not come later than the dependency may.
+    * A target that waited after its start, such as for the last rank at a collective, does not wait longer
+      when what it did before comes later, by up to the length of that wait. So it begins anew there, with
+      no limit; what it does before is limited by the moment up to which it waited.
+    """
+    leeway = (_last_of_moment(table) - table.released_at).tolist()
+    count = len(leeway)
+    dependency = np.concatenate([np.arange(count)] * 2)
+    is_satisfied = np.repeat([True, False], count)
+    when = np.concatenate([table.satisfied_at, table.released_at])
+    # At one time the later dependency comes first: that follows the order of the chains.
+    back_in_time = np.lexsort((is_satisfied, dependency, when))[::-1]
+    moments = (dependency, is_satisfied, when, np.concatenate([table.target, table.source]))
+    target_start = start[table.target].tolist()
+    spare = (limit - end).tolist()
+    at_end: dict[int, int] = {}
+    waits: dict[int, tuple[int, int]] = {}  # until when an event waits, and the spare time then
+    for one, satisfied, time, event in zip(
+        *(column[back_in_time].tolist() for column in moments), strict=True
+    ):
         wait = waits.get(event)
         if wait is not None and wait[0] > time:
-            slack[event] = min(slack[event], wait[1] + wait[0] - time)
-            del waits[event]
+            until, spare_then = waits.pop(event)
+            spare[event] = min(spare[event], spare_then + until - time)
             wait = None
-        if not reached:
-            slack[event] = min(slack[event], extra[one])
+        if not satisfied:
+            spare[event] = min(spare[event], leeway[one])
             continue
-        now = slack[event] if wait is None else wait[1]
-        extra[one] += now
-        if time > begin[one] and wait is None:
-            final.setdefault(event, now)
+        now = spare[event] if wait is None else wait[1]
+        leeway[one] += now
+        if time > target_start[one] and wait is None:
+            at_end.setdefault(event, now)
             waits[event] = (time, now)
-            slack[event] = _NEVER
-    found = np.array(slack, np.int64)
-    found[list(final)] = list(final.values())
+            spare[event] = _NEVER
+    found = np.array(spare, np.int64)
+    found[list(at_end)] = list(at_end.values())
     return end + found
 
 
-def _last_of_moment(table: Releases) -> np.ndarray:
-    """Return for each release when the last one was left that its target waited for at the same moment."""
-    order = np.lexsort((table.reached, table.target))
-    target, reached = table.target[order], table.reached[order]
-    new = np.append(True, (target[1:] != target[:-1]) | (reached[1:] != reached[:-1]))[: len(order)]
+def _last_of_moment(table: Dependencies) -> np.ndarray:
+    """Return for each dependency the last release among those of its target satisfied at the same time."""
+    order = np.lexsort((table.satisfied_at, table.target))
     if not len(order):
-        return table.left
-    last = np.maximum.reduceat(table.left[order], np.flatnonzero(new))
+        return table.released_at
+    target, satisfied_at = table.target[order], table.satisfied_at[order]
+    new = np.append(True, (target[1:] != target[:-1]) | (satisfied_at[1:] != satisfied_at[:-1]))
+    last = np.maximum.reduceat(table.released_at[order], np.flatnonzero(new))
     found = np.empty(len(order), np.int64)
     found[order] = last[np.cumsum(new) - 1]
     return found

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.critical_path.dependency_table import COARSE, Releases, Times
+from tfvis_nb.analysis.critical_path.dependency_table import COARSE, Dependencies, Times
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.events.activity import NUMBER
 from tfvis_nb.core.categories import beginning
@@ -18,8 +18,8 @@ _CALLERS = ("none", "runtime")
 _DEEPEST = 256
 
 
-def thread_order(times: Times) -> list[Releases]:
-    """Return what the order of a recorded thread releases.
+def thread_order(times: Times) -> list[Dependencies]:
+    """Return the dependencies that the order of a recorded thread gives.
 
     What lies within another event begins when that one calls it, and lets it go on at its end.
     Otherwise an event begins after the one before it on its thread.
@@ -30,13 +30,13 @@ def thread_order(times: Times) -> list[Releases]:
     follows = np.flatnonzero(times.lane[top[1:]] == times.lane[top[:-1]])
     begin, end = times.start[inner], times.end[took]
     return [
-        times.releases(times.parent[inner], begin, inner, begin, "thread"),
-        times.releases(took, end, times.parent[took], end, "thread"),
+        times.dependencies(times.parent[inner], begin, inner, begin, "thread"),
+        times.dependencies(took, end, times.parent[took], end, "thread"),
         times.at_start(top[follows], top[follows + 1], "thread"),
     ]
 
 
-def executor_turns(times: Times) -> Releases:
+def executor_turns(times: Times) -> Dependencies:
     """Return which op an executor's thread ran before each op.
 
     The thread is not recorded. But the moment at which an op is ready is that at which the op before
@@ -53,8 +53,8 @@ def executor_turns(times: Times) -> Releases:
     return times.at_start(before[found], rows[found], "thread")
 
 
-def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.ndarray) -> list[Releases]:
-    """Return what the threads release that work for one call, from recorded links.
+def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.ndarray) -> list[Dependencies]:
+    """Return the dependencies among threads that work for one call, from recorded links.
 
     A profiler links a call with what other threads do for it, but not what these do with each other.
     A thread takes up an op when another has done what that op needs: so what begins later in a call goes on
@@ -68,8 +68,8 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
     call = _caller(times, taken, given)
     order = np.lexsort((times.start[taken], call))
     taken, given, call = taken[order], given[order], call[order]
-    reached = pd.Series(times.end[taken]).groupby(call).cummax().to_numpy()
-    latest = np.maximum.accumulate(np.where(reached == times.end[taken], np.arange(len(taken)), 0))
+    latest_end = pd.Series(times.end[taken]).groupby(call).cummax().to_numpy()
+    latest = np.maximum.accumulate(np.where(latest_end == times.end[taken], np.arange(len(taken)), 0))
     # What ends an asynchronous op has waited for that op alone.
     later = np.append(False, call[1:] == call[:-1])
     peers = later & ~beginning(times.events["op"], _BEGIN)[given]
@@ -82,7 +82,7 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
     return [
         times.until_start(before, after, "call"),
         times.until_start(given[~peers], taken[~peers], "control"),
-        times.releases(last, times.end[last], caller, times.end[last], "call"),
+        times.dependencies(last, times.end[last], caller, times.end[last], "call"),
     ]
 
 

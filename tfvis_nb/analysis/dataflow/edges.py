@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,15 @@ def dataflow(trace: Trace) -> pd.DataFrame:
     found = _Finder(trace.events).edges()
     recorded = recorded_links(trace)
     return _with_recorded(found, recorded) if len(recorded) else found
+
+
+class _Moves(NamedTuple):
+    """Tensors that were received or copied, in the order of time."""
+
+    event: np.ndarray
+    node: np.ndarray  # number of the node that made it, -1 if not known
+    to: np.ndarray  # number of the device that it came to
+    channel: np.ndarray  # number of its step, device and tensor
 
 
 class _Finder:
@@ -135,46 +144,46 @@ class _Finder:
         return found
 
     def _arrivals(self, consumer: np.ndarray, listed: Inputs, remote: np.ndarray) -> np.ndarray:
-        """Link producer, transfer and consumer; return a mask of the inputs that came by a transfer."""
+        """Link producer, transfer and consumer; return a mask of the inputs that came by a transfer.
+
+            producer  --->  transfer of a tensor to a device  --->  consumer on that device
+
+        A tensor is called like the node that made it, with an edge number before it or an output behind it.
+        An input is matched with all tensors of its node moved to its device in its step; of each tensor
+        the latest transfer before the consumer started counts.
+        """
+        arrived = np.zeros(len(consumer), bool)
+        moves = self._moves()
+        if not len(moves.event):
+            return arrived
+        self._depart(moves)
+        wanted = pd.DataFrame(
+            {"step": self.step[consumer], "to": self.device[consumer], "node": listed.origin}
+        )[remote].rename_axis("input")
+        channels = pd.DataFrame(
+            {"step": self.step[moves.event], "to": moves.to, "node": moves.node, "channel": moves.channel}
+        )
+        channels = channels[channels["node"] >= 0].drop_duplicates()
+        pairs = wanted.reset_index().merge(channels, on=["step", "to", "node"])
+        number = pairs["input"].to_numpy()
+        arrivals = Executions(moves.channel, self.end[moves.event], self.start[moves.event], moves.event)
+        source = arrivals.find(pairs["channel"].to_numpy(), self.start[consumer[number]])
+        arrived[number[source >= 0]] = True
+        self._add(source, consumer[number], KINDS.index("transfer"))
+        return arrived
+
+    def _moves(self) -> _Moves:
+        """Return all tensors that were received or copied."""
         import pyarrow.compute as pc
 
-        moved = np.sort(np.concatenate([self.received, self.copied]))
-        arrived = np.zeros(len(consumer), bool)
-        if not len(moved):
-            return arrived
-        tensor = _texts(self.events["tensor"].iloc[moved]).dictionary_encode()
-        node = numbers(pc.struct_field(pc.extract_regex(tensor.dictionary, _TRANSFERRED), "node"), self.names)
-        tensor_number = tensor.indices.to_numpy().astype(np.int64)
-        node = node[tensor_number]
-        to = np.where(
-            self.device_of("destination")[moved] >= 0,
-            self.device_of("destination")[moved],
-            self.device[moved],
-        )
-        channel = (self.step[moved] * len(self.devices) + to) * (len(tensor.dictionary) + 1) + tensor_number
-        self._depart(moved, node, channel)
-        asked = pd.DataFrame(
-            {
-                "step": self.step[consumer],
-                "to": self.device[consumer],
-                "node": listed.origin,
-                "at": np.arange(len(consumer)),
-            }
-        )[remote]
-        offered = pd.DataFrame(
-            {"step": self.step[moved], "to": to, "node": node, "tensor": tensor_number}
-        ).drop_duplicates()
-        pairs = asked.merge(offered[offered["node"] >= 0], on=["step", "to", "node"])
-        widest = len(tensor.dictionary) + 1
-        arrivals = Executions(channel, self.end[moved], self.start[moved], moved)
-        at = pairs["at"].to_numpy()
-        key = (pairs["step"].to_numpy() * len(self.devices) + pairs["to"].to_numpy()) * widest + pairs[
-            "tensor"
-        ].to_numpy()
-        source = arrivals.find(key, self.start[consumer[at]])
-        arrived[at[source >= 0]] = True
-        self._add(source, consumer[at], KINDS.index("transfer"))
-        return arrived
+        event = np.sort(np.concatenate([self.received, self.copied]))
+        encoded = _texts(self.events["tensor"].iloc[event]).dictionary_encode()
+        tensor = encoded.indices.to_numpy().astype(np.int64)
+        made_by = pc.struct_field(pc.extract_regex(encoded.dictionary, _TRANSFERRED), "node")
+        named = self.device_of("destination")[event]
+        to = np.where(named >= 0, named, self.device[event])
+        channel = (self.step[event] * len(self.devices) + to) * (len(encoded.dictionary) + 1) + tensor
+        return _Moves(event, numbers(made_by, self.names)[tensor], to, channel)
 
     def _fetched(self, consumer: np.ndarray, listed: Inputs, asking: np.ndarray) -> np.ndarray:
         """Link copies with ops of the GPU itself that take an input in host memory, called like the copy.
@@ -204,14 +213,14 @@ class _Finder:
         blank = self.devices.get_indexer([""])[0]
         return np.where(found == blank, -1, found)
 
-    def _depart(self, moved: np.ndarray, node: np.ndarray, channel: np.ndarray) -> None:
+    def _depart(self, moves: _Moves) -> None:
         """Link each transfer with the op that made its tensor.
 
         When a tensor was moved as often as it was made, the k-th transfer has the k-th value. (The maker
         may be iterations ahead, so the latest value before a transfer is not always the one that moved.)
         """
-        known = node >= 0
-        rows, node, channel = moved[known], node[known], channel[known]
+        known = moves.node >= 0
+        rows, node, channel = moves.event[known], moves.node[known], moves.channel[known]
         when = self._column("scheduled_ns", self.start)[rows]
         origin = self.device_of("source")[rows]
         key = self._key(self.step[rows], origin, node)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.critical_path.backtrack import WAITS, Pieces, walks_of
+from tfvis_nb.analysis.critical_path.backtrack import WAITS, PathSegments, backtracker
 from tfvis_nb.analysis.critical_path.critical_path import final_events
 from tfvis_nb.analysis.critical_path.dependencies import LONG_SLEEP
 from tfvis_nb.analysis.events.activity import ACTIVITIES, COPY_DONE, NUMBER, accelerators, activity
@@ -91,9 +91,9 @@ class _Idle(NamedTuple):
 def idle_gaps(trace: Trace) -> pd.DataFrame:
     """Return when each device had nothing to do, and why.
 
-    What ended a gap had waited for something: walking back from its start as along a critical path,
-    `tfvis_nb.analysis.critical_path.backtrack.Walks.back`, tells what happened during the gap. After the
-    last event of a device that walk begins at the end of the step.
+    The event that ends a gap had waited for something. Following its path back from its start, as
+    `tfvis_nb.analysis.critical_path.backtrack.Backtracker.trace_back` does, shows what happened during the
+    gap. After the last event of a device that path begins at the end of the step.
 
     Parameters
     ----------
@@ -141,9 +141,9 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     if here is None or not shown.any():
         return cannot_say(_COLUMNS, "what a device did is known of no step")
     idle = _idle(trace, here, shown)
-    pieces = walks_of(trace).back(idle.event, idle.end, idle.start)
+    pieces = backtracker(trace).trace_back(idle.event, idle.end, idle.start)
     pieces, cause = _with_waits(trace, here, idle, pieces, _causes(trace, here, idle, pieces))
-    # Pieces of one cause, one behind the other, are one row; the longest of them names the event.
+    # PathSegments of one cause, one behind the other, are one row; the longest of them names the event.
     new = np.append(True, (pieces.walk[1:] != pieces.walk[:-1]) | (cause[1:] != cause[:-1]))[: len(cause)]
     first = np.flatnonzero(new)
     last = np.append(first[1:], len(new))[: len(first)] - 1
@@ -196,13 +196,13 @@ def _idle(trace: Trace, here: StepDevices, shown: np.ndarray) -> _Idle:
     )
 
 
-def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: Pieces) -> np.ndarray:
+def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments) -> np.ndarray:
     """Return the place in `CAUSES` of each piece."""
-    walks = walks_of(trace)
-    times, event = walks.times, pieces.event
+    paths = backtracker(trace)
+    times, event = paths.times, pieces.event
     on_device = times.device[event]
     of_activity = np.array([_CAUSE[_OF_ACTIVITY.get(name, "unknown")] for name in ACTIVITIES])
-    doing = of_activity[walks.activity[event]]
+    doing = of_activity[paths.activity[event]]
     # What is about to begin is late; who launches for a device is late with that.
     of_wait = np.array([_CAUSE.get(_OF_WAIT.get(wait, ""), -1) for wait in WAITS])
     waiting = of_wait[np.maximum(pieces.wait, 0)]
@@ -221,10 +221,10 @@ def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: Pieces) -> np.
 
 
 def _with_waits(
-    trace: Trace, here: StepDevices, idle: _Idle, pieces: Pieces, cause: np.ndarray
-) -> tuple[Pieces, np.ndarray]:
+    trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments, cause: np.ndarray
+) -> tuple[PathSegments, np.ndarray]:
     """Cut pieces where the last rank came to a collective: until then those before it waited."""
-    times, arrived = walks_of(trace).times, trace.arrivals
+    times, arrived = backtracker(trace).times, trace.arrivals
     waited = arrived["wait_ns"].to_numpy(np.int64, na_value=0)
     if not waited.any():
         return pieces, cause
@@ -243,7 +243,7 @@ def _with_waits(
     moments[~waits, 1:3] = pieces.start[~waits][:, None]
     row, part = np.divmod(np.flatnonzero(moments[:, :-1] != moments[:, 1:]), 3)
     waiting = part == 1
-    cut = Pieces(*(column[row] for column in pieces))._replace(
+    cut = PathSegments(*(column[row] for column in pieces))._replace(
         start=moments[row, part + 1],
         end=moments[row, part],
         event=np.where(waiting, at[row], pieces.event[row]),
@@ -259,7 +259,7 @@ def _around(parent: np.ndarray, event: np.ndarray, mark: np.ndarray) -> np.ndarr
     return found
 
 
-def _silent(trace: Trace, here: StepDevices, place: np.ndarray, pieces: Pieces) -> np.ndarray:
+def _silent(trace: Trace, here: StepDevices, place: np.ndarray, pieces: PathSegments) -> np.ndarray:
     """Tell which pieces are long waits of the host, during most of which it has no row at all.
 
     A thread that wakes up after so long was woken by something that is not recorded.
@@ -269,7 +269,9 @@ def _silent(trace: Trace, here: StepDevices, place: np.ndarray, pieces: Pieces) 
     silent = np.zeros(len(place), bool)
     if not len(long):
         return silent
-    rows = np.flatnonzero((~walks_of(trace).times.device & (activity(trace) != NUMBER["none"]))[here.event])
+    rows = np.flatnonzero(
+        (~backtracker(trace).times.device & (activity(trace) != NUMBER["none"]))[here.event]
+    )
     active = union(here.whole[here.place[rows]], here.start[rows], here.end[rows])
     worked = covered(active, here.whole[place[long]], pieces.start[long], pieces.end[long])
     silent[long] = 2 * worked < (pieces.end - pieces.start)[long]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -120,9 +120,8 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
     [['Where', 'CPU', 10, 1, 4]]
     """
     events = trace.events
-    kernels = np.flatnonzero(
-        is_kind(events, "kernel") & accelerators(events) & (events["step"] >= 0).to_numpy()
-    )
+    on_device = is_kind(events, "kernel") & accelerators(events)
+    kernels = np.flatnonzero(on_device & (events["step"] >= 0).to_numpy())
     if not len(kernels):
         return cannot_say(_COLUMNS, NO_KERNELS)
     group, groups = _step_and_task(events)
@@ -130,17 +129,23 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
     if not np.isin(group[kernels], group[executed]).any():
         return cannot_say(_COLUMNS, NO_DEVICES)
     start = events["start_ns"].to_numpy(np.int64)
+    end = start + events["duration_ns"].to_numpy(np.int64)
     first = np.full(groups, np.iinfo(np.int64).max)
     last = np.full(groups, np.iinfo(np.int64).min)
     np.minimum.at(first, group[kernels], start[kernels])
     np.maximum.at(last, group[kernels], start[kernels])
-    chosen = np.zeros(len(events), bool)
-    chosen[of_steps(trace, steps)] = True
-    end = start + events["duration_ns"].to_numpy(np.int64)
-    amid = chosen & executed & (end > first[group]) & (start < last[group])
-    amid &= ~beginning(events["op"], _FED) & ~beginning(events["op"], CALLS)
-    where, copies = _worked(trace, np.flatnonzero(amid))
-    return _table(trace, where, copies, group)
+    between = _mask(of_steps(trace, steps), len(events)) & executed
+    between &= (end > first[group]) & (start < last[group])
+    between &= ~beginning(events["op"], _FED) & ~beginning(events["op"], CALLS)
+    copies = _copies(trace)
+    where = _where(trace, between, copies)
+    return _table(trace, where, _caused(where, copies), group)
+
+
+def _mask(rows: np.ndarray, count: int) -> np.ndarray:
+    mask = np.zeros(count, bool)
+    mask[rows] = True
+    return mask
 
 
 def _step_and_task(events: pd.DataFrame) -> tuple[np.ndarray, int]:
@@ -151,43 +156,79 @@ def _step_and_task(events: pd.DataFrame) -> tuple[np.ndarray, int]:
     return group, len(groups)
 
 
-def _worked(trace: Trace, amid: np.ndarray) -> tuple[np.ndarray, pd.DataFrame]:
-    """Return for each event its place in `WHERE`, or -1, and which copies (``copy``) which ``op`` took."""
-    events, edges = trace.events, trace.edges
+class _Copies(NamedTuple):
+    """Edges between copies and ops, as pairs of event ids; see `_copies`."""
+
+    read: tuple[np.ndarray, np.ndarray]
+    written: tuple[np.ndarray, np.ndarray]
+    launched: tuple[np.ndarray, np.ndarray]
+
+
+def _copies(trace: Trace) -> _Copies:
+    """Return how ops and copies between host and GPU belong together.
+
+    read:      copy to the host  --->  op that used what it brought
+    written:   op                --->  copy to a GPU of what it made
+    launched:  op                --->  copy in either direction that it made itself
+    """
+    edges, activities = trace.edges, activity(trace)
     source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
     launch = (edges["kind"] == "launch").to_numpy()
-    copies = {name: activity(trace) == NUMBER[short] for name, short in zip(_DIRECTIONS, _SHORT, strict=True)}
-    ran = sides(events) == SIDES.index("device")
+    to_host, to_device = (activities == NUMBER[short] for short in _SHORT)
+    read, written = ~launch & to_host[source], ~launch & to_device[target]
+    launched = launch & (to_host | to_device)[target]
+    return _Copies(*((source[rows], target[rows]) for rows in (read, written, launched)))
 
-    def marked(rows: np.ndarray) -> np.ndarray:
-        mask = np.zeros(len(events), bool)
-        mask[rows] = True
-        return mask
 
-    brought = marked(target[~launch & copies["to_host"][source]])
-    taken = marked(source[~launch & copies["to_device"][target]])
-    asked = marked(amid) & (brought | taken | ~beginning(events["op"], _PASSIVE))
-    on_gpu = asked & accelerators(events)
-    launched = marked(source[launch & ran[target]])
+def _where(trace: Trace, between: np.ndarray, copies: _Copies) -> np.ndarray:
+    """Return for each event its index in `WHERE`, or -1 for what is not in the table.
+
+    Of the events between the kernels of a step and task these are in it:
+
+    * ops placed on a CPU that compute;
+    * ops placed on a GPU that launched nothing and have their outputs in host memory, or where that is
+      not recorded, read copies to the host or had theirs copied to the GPU;
+    * ops that launched work on their GPU and made copies or read some.
+
+    Ops that compute nothing count if they read copies or had theirs copied.
+    """
+    events = trace.events
+    count = len(events)
+    reads, is_copied = _mask(copies.read[1], count), _mask(copies.written[0], count)
+    works = between & (reads | is_copied | ~beginning(events["op"], _PASSIVE))
+    on_gpu = works & accelerators(events)
+    edges = trace.edges
+    on_device = sides(events) == SIDES.index("device")
+    launches = (edges["kind"] == "launch").to_numpy() & on_device[edges["target"].to_numpy()]
+    launched = _mask(edges["source"].to_numpy()[launches], count)
     in_host, recorded = _made_in_host_memory(trace)
-    host = on_gpu & ~launched & np.where(recorded, in_host, brought | taken)
-    where = np.full(len(events), -1)
-    where[asked & ~on_gpu & (activity(trace) == NUMBER["host_compute"])] = WHERE.index("CPU")
-    where[host] = WHERE.index("host memory")
-    own = marked(source[launch & (copies["to_host"] | copies["to_device"])[target]])
-    where[on_gpu & ~host & launched & (own | brought)] = WHERE.index("GPU")
+    in_host_memory = on_gpu & ~launched & np.where(recorded, in_host, reads | is_copied)
+    makes_copies = _mask(copies.launched[0], count)
+    where = np.full(count, -1)
+    where[works & ~on_gpu & (activity(trace) == NUMBER["host_compute"])] = WHERE.index("CPU")
+    where[in_host_memory] = WHERE.index("host memory")
+    where[on_gpu & ~in_host_memory & launched & (makes_copies | reads)] = WHERE.index("GPU")
+    return where
+
+
+def _caused(where: np.ndarray, copies: _Copies) -> pd.DataFrame:
+    """Return each ``copy`` once, with the first ``op`` of the table that took or made it."""
     on_host = np.isin(where, (WHERE.index("CPU"), WHERE.index("host memory")))
-    into = ~launch & copies["to_host"][source] & (where[target] >= 0)
-    out = ~launch & copies["to_device"][target] & on_host[source]
-    made = launch & (copies["to_host"] | copies["to_device"])[target] & (where[source] >= 0)
-    caused = pd.DataFrame(
+    read = where[copies.read[1]] >= 0
+    written = on_host[copies.written[0]]
+    launched = where[copies.launched[0]] >= 0
+    pairs = pd.DataFrame(
         {
-            "copy": np.concatenate([target[made], source[into], target[out]]),
-            "op": np.concatenate([source[made], target[into], source[out]]),
+            "copy": np.concatenate(
+                [copies.launched[1][launched], copies.read[0][read], copies.written[1][written]]
+            ),
+            "op": np.concatenate(
+                [copies.launched[0][launched], copies.read[1][read], copies.written[0][written]]
+            ),
         }
     )
     # The first op to start comes first: events are in the order of time.
-    return where, caused.sort_values("op", kind="stable").drop_duplicates("copy")
+    return pairs.sort_values("op", kind="stable").drop_duplicates("copy")
 
 
 def _made_in_host_memory(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
@@ -205,54 +246,65 @@ def _made_in_host_memory(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _table(trace: Trace, where: np.ndarray, copies: pd.DataFrame, group: np.ndarray) -> pd.DataFrame:
-    """Add up by node and where it worked."""
+    """Add up by node and where it worked; `group` numbers the step and task of each event."""
     events = trace.events
     rows = np.flatnonzero(where >= 0)
-    start, duration = (events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
-    end = start + duration
-    busy = np.flatnonzero(
-        accelerators(events) & (sides(events) == SIDES.index("device")) & np.isin(group, group[rows])
-    )
-    running = union(group[busy], start[busy], end[busy])
+    duration = events["duration_ns"].to_numpy(np.int64)
     frame = events.iloc[rows][["task", "device", "op", "name"]].reset_index(drop=True)
     frame["where"] = pd.Categorical.from_codes(
         where[rows].astype(np.int8), dtype=pd.CategoricalDtype(list(WHERE))
     )
-    keys = [frame[name].cat.codes.to_numpy(np.int64) for name in ("task", "device", "op", "where")]
-    keys.append(pd.factorize(frame["name"])[0])
-    number = (
-        pd.DataFrame(dict(enumerate(keys))).groupby(list(range(len(keys))), sort=False).ngroup().to_numpy()
-    )
-    of_event = np.full(len(events), -1)
-    of_event[rows] = number
-    nodes = int(number.max(initial=-1)) + 1
-    longest_first = np.lexsort((rows, -duration[rows], number))
-    first = longest_first[np.searchsorted(number[longest_first], np.arange(nodes))]
-    table = frame.iloc[first].reset_index(drop=True)
-
-    def added_up(place: np.ndarray, amount: np.ndarray) -> np.ndarray:
-        total = np.zeros(nodes, np.int64)
-        np.add.at(total, place, amount)
-        return total
-
-    table["count"] = np.bincount(number, minlength=nodes)
-    table["total_ns"] = added_up(number, duration[rows])
-    idle = duration[rows] - covered(running, group[rows], start[rows], end[rows])
-    table["gpu_idle_ns"] = added_up(number, idle)
-    # Rows come by start: what an earlier one of the step and task still covers counts there.
-    reached = pd.Series(end[rows]).groupby(group[rows]).cummax()
-    before = reached.groupby(group[rows]).shift(1, fill_value=np.iinfo(np.int64).min)
-    since = np.maximum(start[rows], before.to_numpy(np.int64))
-    alone = np.maximum(end[rows] - since, 0) - covered(running, group[rows], since, end[rows])
-    table["idle_once_ns"] = added_up(number, alone)
+    node = _nodes(frame)
+    nodes = int(node.max(initial=-1)) + 1
+    longest_first = np.lexsort((rows, -duration[rows], node))
+    longest = longest_first[np.searchsorted(node[longest_first], np.arange(nodes))]
+    table = frame.iloc[longest].reset_index(drop=True)
+    table["longest"] = rows[longest]
+    table["count"] = np.bincount(node, minlength=nodes)
+    table["total_ns"] = _sums(node, duration[rows], nodes)
+    idle, exclusive = _idle(events, rows, group)
+    table["gpu_idle_ns"] = _sums(node, idle, nodes)
+    table["idle_once_ns"] = _sums(node, exclusive, nodes)
+    node_of_event = np.full(len(events), -1)
+    node_of_event[rows] = node
     copy, op = copies["copy"].to_numpy(), copies["op"].to_numpy()
     size = events["bytes"].iloc[copy].to_numpy(np.int64, na_value=0)
     for name, short in zip(_DIRECTIONS, _SHORT, strict=True):
-        there = activity(trace)[copy] == NUMBER[short]
-        place = of_event[op[there]]
-        table[name] = np.bincount(place, minlength=nodes)
-        table[f"{name}_bytes"] = added_up(place, size[there])
-        table[f"{name}_ns"] = added_up(place, duration[copy[there]])
-    table["longest"] = rows[first]
+        same = activity(trace)[copy] == NUMBER[short]
+        by = node_of_event[op[same]]
+        table[name] = np.bincount(by, minlength=nodes)
+        table[f"{name}_bytes"] = _sums(by, size[same], nodes)
+        table[f"{name}_ns"] = _sums(by, duration[copy[same]], nodes)
     order = np.lexsort((-table["total_ns"].to_numpy(), -table["gpu_idle_ns"].to_numpy()))
     return table.loc[order, list(_COLUMNS)].reset_index(drop=True)
+
+
+def _nodes(frame: pd.DataFrame) -> np.ndarray:
+    """Number the distinct rows of a frame, by first appearance."""
+    keys = [frame[name].cat.codes.to_numpy(np.int64) for name in ("task", "device", "op", "where")]
+    keys.append(pd.factorize(frame["name"])[0])
+    grouped = pd.DataFrame(dict(enumerate(keys))).groupby(list(range(len(keys))), sort=False)
+    return grouped.ngroup().to_numpy()
+
+
+def _sums(node: np.ndarray, amount: np.ndarray, nodes: int) -> np.ndarray:
+    """Add up exactly, in integers."""
+    total = np.zeros(nodes, np.int64)
+    np.add.at(total, node, amount)
+    return total
+
+
+def _idle(events: pd.DataFrame, rows: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how long no GPU of its step and task ran during each row, and of that what no earlier covers."""
+    start = events["start_ns"].to_numpy(np.int64)
+    end = start + events["duration_ns"].to_numpy(np.int64)
+    ran = accelerators(events) & (sides(events) == SIDES.index("device")) & np.isin(group, group[rows])
+    busy = np.flatnonzero(ran)
+    running = union(group[busy], start[busy], end[busy])
+    begin, until, where = start[rows], end[rows], group[rows]
+    idle = until - begin - covered(running, where, begin, until)
+    # Rows come by start: what an earlier one of the step and task still covers counts there.
+    latest_end = pd.Series(until).groupby(where).cummax()
+    before = latest_end.groupby(where).shift(1, fill_value=np.iinfo(np.int64).min)
+    since = np.maximum(begin, before.to_numpy(np.int64))
+    return idle, np.maximum(until - since, 0) - covered(running, where, since, until)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -137,7 +137,7 @@ def _ratio(amount: np.ndarray, of: int) -> np.ndarray:
     return amount / of if of > 0 else np.full(len(amount), np.nan)
 
 
-def _places(table: pd.DataFrame, trace: Trace) -> np.ndarray:
+def _step_rows(table: pd.DataFrame, trace: Trace) -> np.ndarray:
     """Return the row of each event's step; behind the last row for those of no step."""
     numbers = table["step"].to_numpy(np.int64)
     step = trace.events["step"].to_numpy(np.int64)
@@ -145,7 +145,7 @@ def _places(table: pd.DataFrame, trace: Trace) -> np.ndarray:
 
 
 def _add_work(table: pd.DataFrame, trace: Trace) -> None:
-    found = device_work(trace.events, _places(table, trace), len(table) + 1)
+    found = device_work(trace.events, _step_rows(table, trace), len(table) + 1)
     work = np.zeros(len(table), np.int64) if found is None else found[:-1]
     middle = int(np.sort(work)[(len(work) - 1) // 2])
     unknown = np.full(len(table), found is None)
@@ -164,61 +164,79 @@ def _add_activity(table: pd.DataFrame, trace: Trace, base: int) -> None:
     names = [part.removesuffix("_ns") for part in PARTS]
     amount = np.zeros((len(table), len(tasks), len(names)), np.int64)
     known = np.ones(amount.shape, bool)
-    for place, part in enumerate(PARTS):
-        amount[row, task, place] = parts[part].to_numpy(np.int64, na_value=0)
-        known[row, task, place] = parts[part].notna()
+    for column, part in enumerate(PARTS):
+        amount[row, task, column] = parts[part].to_numpy(np.int64, na_value=0)
+        known[row, task, column] = parts[part].notna()
     # What is not known in one of both is left out.
     more = np.where(known & known[base], amount - amount[base], 0).reshape(len(table), -1)
     most, difference = _most(more, table)
-    told = [(str(tasks[at // len(names)]), names[at % len(names)]) for at in most.tolist()]
-    some = difference != 0
-    for column, words in zip(("activity_task", "activity"), zip(*told, strict=True), strict=True):
-        table[column] = _texts(words, some)
-    table["activity_ns"] = pd.arrays.IntegerArray(difference, ~some)
+    differs = difference != 0
+    table["activity_task"] = _texts([str(tasks[number // len(names)]) for number in most.tolist()], differs)
+    table["activity"] = _texts([names[number % len(names)] for number in most.tolist()], differs)
+    table["activity_ns"] = pd.arrays.IntegerArray(difference, ~differs)
+
+
+class _OpTypes(NamedTuple):
+    """Events that work, and their op types: pairs of op and kind."""
+
+    event: np.ndarray
+    number: np.ndarray  # of the op type of each event
+    names: list[tuple[str, str]]  # op and kind of each number
+
+
+def _op_types(trace: Trace, known: np.ndarray) -> _OpTypes:
+    """Return the events that neither repeat nor only wrap others, by op type."""
+    events = trace.events
+    works = known & (sides(events) != SIDES.index("repeated"))
+    works &= ~np.isin(activity(trace), [NUMBER[name] for name in _WRAPPING])
+    event = np.flatnonzero(works)
+    ops = [*(str(name) for name in events["op"].cat.categories), ""]
+    kinds = event_table.KINDS
+    kind = spread(events["kind"], lambda name: kinds.index(name) if name else 0).astype(np.int64)
+    # A missing op has the code -1, which is the last of `ops`.
+    pair = (events["op"].cat.codes.to_numpy(np.int64) % len(ops)) * len(kinds) + kind
+    # Where nothing works, all steps do as little of something.
+    number, distinct = pd.factorize(np.append(pair[event], 0))
+    names = [(ops[pair // len(kinds)], kinds[pair % len(kinds)]) for pair in distinct.tolist()]
+    return _OpTypes(event, number[:-1], names)
 
 
 def _add_op(table: pd.DataFrame, trace: Trace, base: int) -> None:
-    """Add the op type whose self times differ most, without what repeats or only wraps others."""
-    events = trace.events
+    """Add the op type whose self times differ most from the median step, and its longest event.
+
+    Self times are added up to a matrix of steps and op types. Its rows minus that of the median step are
+    the differences; of each the one that differs most in the direction of the step's excess is taken.
+    """
     own, known = self_times_of(trace)
-    place = _places(table, trace)
-    works = known & (sides(events) != SIDES.index("repeated"))
-    works &= ~np.isin(activity(trace), [NUMBER[name] for name in _WRAPPING])
-    chosen = np.flatnonzero(works & (place < len(table)))
-    kind = spread(events["kind"], lambda word: event_table.KINDS.index(word) if word else 0).astype(np.int64)
-    words = [*(str(word) for word in events["op"].cat.categories), ""]
-    label = (events["op"].cat.codes.to_numpy(np.int64) % len(words)) * len(event_table.KINDS) + kind
-    # Where nothing works, all steps do as little of something.
-    label, distinct = pd.factorize(np.append(label[chosen], 0))
-    label = label[:-1]
-    cell = place[chosen] * len(distinct) + label
-    total = np.zeros((len(table), len(distinct)), np.int64)
-    np.add.at(total.reshape(-1), cell, own[chosen])
-    at, difference = _most(total - total[base], table)
-    some = difference != 0
-    for column, called in (
-        ("op", [words[number // len(event_table.KINDS)] for number in distinct[at]]),
-        ("op_kind", [event_table.KINDS[number % len(event_table.KINDS)] for number in distinct[at]]),
-    ):
-        table[column] = _texts(called, some)
-    table["op_ns"] = pd.arrays.IntegerArray(difference, ~some)
-    longest = np.full(total.size, -1, np.int64)
-    order = np.lexsort((-chosen, own[chosen]))
-    longest[cell[order]] = chosen[order]
-    here, there = (longest[row * len(distinct) + at] for row in (np.arange(len(table)), base))
-    table["op_event"] = pd.arrays.IntegerArray(np.where(some, np.where(here < 0, there, here), 0), ~some)
+    step = _step_rows(table, trace)
+    types = _op_types(trace, known & (step < len(table)))
+    total = np.zeros((len(table), len(types.names)), np.int64)
+    at = (step[types.event], types.number)
+    np.add.at(total, at, own[types.event])
+    longest = np.full(total.shape, -1, np.int64)
+    order = np.lexsort((-types.event, own[types.event]))
+    longest[at[0][order], at[1][order]] = types.event[order]
+    most, difference = _most(total - total[base], table)
+    differs = difference != 0
+    table["op"] = _texts([types.names[number][0] for number in most.tolist()], differs)
+    table["op_kind"] = _texts([types.names[number][1] for number in most.tolist()], differs)
+    table["op_ns"] = pd.arrays.IntegerArray(difference, ~differs)
+    # An op type that the step does not have is shown in the median step.
+    event = longest[np.arange(len(table)), most]
+    event = np.where(event < 0, longest[base, most], event)
+    table["op_event"] = pd.arrays.IntegerArray(np.where(differs, event, 0), ~differs)
 
 
-def _texts(words: Sequence[str], some: np.ndarray) -> pd.Series:
-    told = [word if known else "" for word, known in zip(words, some.tolist(), strict=True)]
-    texts: pd.Series = pd.Series(told, dtype=event_table.TEXT)
+def _texts(names: Sequence[str], known: np.ndarray) -> pd.Series:
+    values = [name if is_known else "" for name, is_known in zip(names, known.tolist(), strict=True)]
+    texts: pd.Series = pd.Series(values, dtype=event_table.TEXT)
     return texts
 
 
 def _most(more: np.ndarray, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each step the place that differs most in the direction of its excess, and by how much."""
+    """Return for each step the column that differs most in the direction of its excess, and by how much."""
     direction = np.where(table["excess_ns"].to_numpy() < 0, -1, 1)
-    place = (more * direction[:, None]).argmax(axis=1)
-    found = more[np.arange(len(more)), place]
+    column = (more * direction[:, None]).argmax(axis=1)
+    found = more[np.arange(len(more)), column]
     # Where all differ in the other direction, nothing explains it.
-    return place, np.where(found * direction > 0, found, 0)
+    return column, np.where(found * direction > 0, found, 0)

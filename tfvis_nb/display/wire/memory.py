@@ -1,4 +1,4 @@
-"""What the timeline shows of memory: for each allocator how much it had given out, and its buffers.
+"""What the timeline shows of memory: for each allocator how much it has allocated, and its buffers.
 
 ``js/model/wire/memory.ts`` reads it.
 """
@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,80 +20,84 @@ from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 MOST = 200_000
 """Of more buffers the largest are sent; of a curve that changes more than twice as often, the peaks."""
 
+Levels = tuple[np.ndarray, np.ndarray]
+"""Times, and the bytes allocated starting with each of them."""
+
 _MICROSECOND = 1000
 _OF_GPU = re.compile(r"^GPU_(\d+)_")
 _OF_TPU = re.compile(r"^device (\d+)$")
 
 
-def memory_tracks(trace: Trace) -> tuple[list[dict[str, Any]], dict[str, Column], pd.Series]:
-    """Write what the timeline shows of memory.
+class MemoryTracks(NamedTuple):
+    """What the timeline shows of memory: a track for each allocator of a task, with its columns.
 
-    Returns the tracks, one for each allocator of a task, none where memory is not known: ``task``,
-    ``allocator``, ``device`` (of its lanes, ``""`` where it has none), ``peak`` (bytes), ``at`` and ``first``
-    (when the peak and when anything is allocated first, nanoseconds from the origin), ``unit`` (nanoseconds,
-    of the times in its columns), and ``buffers``, how many buffers are sent. Then their columns, and the name
-    of what is in each buffer, track by track.
+    A track in `header` has ``task``, ``allocator``, ``device`` (of its lanes, ``""`` without one), ``peak``
+    (bytes), ``at`` and ``first`` (when the peak and when anything is allocated first, ns from the
+    origin), ``unit`` (ns, of the times in its columns), and ``buffers``, how many are sent.
     """
+
+    header: list[dict[str, Any]]
+    columns: dict[str, Column]
+    names: pd.Series  # of the tensor in each buffer, track by track
+
+
+def memory_tracks(trace: Trace) -> MemoryTracks:
+    """Return the tracks of a trace; none if nothing is known of its memory."""
     curve, buffers = trace.memory, _ended(trace)
+    # A part of a trace may hold the end of a curve, all of whose buffers were freed before.
+    found = MemoryTracks([], {}, buffers["name"].iloc[:0])
     if curve.empty:
-        return [], {}, buffers["name"]
+        return found
     origin = origin_ns(trace.events)
     keys = ["task", "allocator"]
-    told = dict(list(curve[curve["step"] < 0].groupby(keys, observed=True)))
-    owned = dict(list(buffers.groupby(keys, observed=True)))
-    tracks: list[dict[str, Any]] = []
-    columns: dict[str, Column] = {}
-    names = []
-    for number, where in enumerate(sorted({*told, *owned})):
-        mine = owned.get(where, buffers.iloc[:0])
-        time, level = _told(told[where], mine, origin) if where in told else _added_up(mine)
-        few = mine if len(mine) <= MOST else mine.nlargest(MOST, "bytes").sort_index()
-        start = few["from_ns"].to_numpy()
-        peak = int(np.argmax(level))
-        at, most = int(time[peak]) - origin, int(level[peak])
-        # An allocator that only freed what was there before has a curve, but no buffers.
-        first = min([time[0], *start[:1]])
-        time, level = _reduced(time, level)
-        gap, start_gap = np.diff(time, prepend=first), np.diff(start, prepend=first)
-        length = (few["to_ns"] - few["from_ns"]).to_numpy()
-        unit = int(np.gcd.reduce(np.concatenate([gap, start_gap, length]))) or 1
+    reported = dict(list(curve[curve["step"] < 0].groupby(keys, observed=True)))
+    by_allocator = dict(list(buffers.groupby(keys, observed=True)))
+    names = [found.names]
+    for number, where in enumerate(sorted({*reported, *by_allocator})):
+        own = by_allocator.get(where, buffers.iloc[:0])
+        levels = _reported(reported[where], own, origin) if where in reported else _added_up(own)
+        sent = own if len(own) <= MOST else own.nlargest(MOST, "bytes").sort_index()
+        times, columns = _track(levels, sent, origin)
         task, allocator = map(str, where)
-        tracks.append(
-            {
-                "task": task,
-                "allocator": allocator,
-                "device": _device(trace, task, allocator),
-                "peak": most,
-                "at": at,
-                "first": int(first) - origin,
-                "unit": unit,
-                "buffers": len(few),
-            }
-        )
-        made = {
-            "gap": length_column(gap // unit),
-            # Neighbours differ by the sizes of buffers, which repeat.
-            "level": Column(level.astype("u4"), "delta-shuffle")
-            if level.max() < 2**32
-            else length_column(level),
-            "start_gap": length_column(start_gap // unit),
-            "length": length_column(length // unit),
-            "bytes": length_column(few["bytes"].to_numpy()),
-            # Of what is not in the trace 0, of all others one more than their ids.
-            "event": Column((few["event"].to_numpy() + 1).astype("u4"), "delta-shuffle"),
-        }
-        columns |= {f"track_{number}_{name}": column for name, column in made.items()}
-        names.append(few["name"])
-    # A part of a trace may hold the end of a curve, all of whose buffers were freed before.
-    return tracks, columns, pd.concat([buffers["name"].iloc[:0], *names])
+        named = {"task": task, "allocator": allocator, "device": _device(trace, task, allocator)}
+        found.header.append({**named, **times, "buffers": len(sent)})
+        found.columns.update({f"track_{number}_{name}": column for name, column in columns.items()})
+        names.append(sent["name"])
+    return found._replace(names=pd.concat(names))
+
+
+def _track(levels: Levels, buffers: pd.DataFrame, origin: int) -> tuple[dict[str, int], dict[str, Column]]:
+    """Write a curve and its buffers in the largest unit that keeps all times exact."""
+    time, level = levels
+    start = buffers["from_ns"].to_numpy()
+    peak = int(np.argmax(level))
+    # An allocator that only freed what was there before has a curve, but no buffers.
+    first = min([time[0], *start[:1]])
+    times = {"peak": int(level[peak]), "at": int(time[peak]) - origin, "first": int(first) - origin}
+    time, level = _reduced(time, level)
+    gap, start_gap = np.diff(time, prepend=first), np.diff(start, prepend=first)
+    length = (buffers["to_ns"] - buffers["from_ns"]).to_numpy()
+    unit = int(np.gcd.reduce(np.concatenate([gap, start_gap, length]))) or 1
+    # Neighbouring levels differ by the sizes of buffers, which repeat.
+    small = level.max() < 2**32
+    columns = {
+        "gap": length_column(gap // unit),
+        "level": Column(level.astype("u4"), "delta-shuffle") if small else length_column(level),
+        "start_gap": length_column(start_gap // unit),
+        "length": length_column(length // unit),
+        "bytes": length_column(buffers["bytes"].to_numpy()),
+        # 0 for events outside of the trace, one more than the id for all others.
+        "event": Column((buffers["event"].to_numpy() + 1).astype("u4"), "delta-shuffle"),
+    }
+    return {**times, "unit": unit}, columns
 
 
 def memory_bytes(trace: Trace) -> bytes:
     """Write `memory_tracks` as a container of its own, for a front end that does not hold the details."""
-    tracks, columns, held = memory_tracks(trace)
-    (names,), texts = number_texts([held])
-    header = {"version": VERSION, "tracks": tracks}
-    return pack(header, {**columns, **name_columns(tracks, names), **stored_texts(texts)})
+    tracks = memory_tracks(trace)
+    (names,), texts = number_texts([tracks.names])
+    header = {"version": VERSION, "tracks": tracks.header}
+    return pack(header, {**tracks.columns, **name_columns(tracks.header, names), **stored_texts(texts)})
 
 
 def name_columns(tracks: list[dict[str, Any]], names: np.ndarray) -> dict[str, Column]:
@@ -119,12 +123,8 @@ def _ended(trace: Trace) -> pd.DataFrame:
     return buffers.assign(to_ns=until)
 
 
-Curve = tuple[np.ndarray, np.ndarray]
-"""Times, and what is given out from each of them on."""
-
-
-def _told(curve: pd.DataFrame, buffers: pd.DataFrame, origin: int) -> Curve:
-    """Take what an allocator said; before its first word it had given out what that was about less."""
+def _reported(curve: pd.DataFrame, buffers: pd.DataFrame, origin: int) -> Levels:
+    """Take what an allocator reported; before its first report it had allocated less by what that reports."""
     time, level = curve["time_ns"].to_numpy(), curve["bytes"].to_numpy()
     new = buffers.loc[buffers["from_ns"] == time[0], "bytes"].sum()
     if time[0] <= origin:
@@ -132,7 +132,7 @@ def _told(curve: pd.DataFrame, buffers: pd.DataFrame, origin: int) -> Curve:
     return np.concatenate([[origin], time]), np.concatenate([[max(level[0] - new, 0)], level])
 
 
-def _added_up(buffers: pd.DataFrame) -> Curve:
+def _added_up(buffers: pd.DataFrame) -> Levels:
     """Add up the buffers of all steps, also of steps at the same time."""
     time = np.concatenate([buffers["from_ns"], buffers["to_ns"]])
     size = buffers["bytes"].to_numpy()
@@ -142,7 +142,7 @@ def _added_up(buffers: pd.DataFrame) -> Curve:
     return time[last], level[last]
 
 
-def _reduced(time: np.ndarray, level: np.ndarray) -> Curve:
+def _reduced(time: np.ndarray, level: np.ndarray) -> Levels:
     """Leave of a long curve the highest of each part of the time."""
     if len(time) <= 2 * MOST:
         return time, level
@@ -152,7 +152,7 @@ def _reduced(time: np.ndarray, level: np.ndarray) -> Curve:
 
 
 def _device(trace: Trace, task: str, allocator: str) -> str:
-    """Return the device whose memory an allocator gives out: by its number, else the first CPU."""
+    """Return the device whose memory an allocator allocates: by its number, else the first CPU."""
     gpu, tpu = _OF_GPU.match(allocator), _OF_TPU.match(allocator)
     wanted = f"GPU:{gpu[1]}" if gpu else f"TPU:{tpu[1]}" if tpu else "CPU:0"
     lanes = trace.lanes
