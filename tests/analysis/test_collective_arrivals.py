@@ -17,7 +17,7 @@ from tests.real_traces import DATA
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
 from tfvis_nb.analysis.communication.collective_arrivals import COLUMNS, collective_arrivals, late_ranks
-from tfvis_nb.display.shaping.subset import part_of
+from tfvis_nb.display.shaping.subset import subset
 from tfvis_nb.display.wire.drawn import drawn, waits
 from tfvis_nb.reading.stepstats.label_grammar import is_collective
 
@@ -273,4 +273,4 @@ def test_the_picture_shows_the_waits(shared: Path) -> None:
 
     # Of one rank alone they are still known.
     ids = np.flatnonzero(trace.events["task"] == RANKS[0])
-    assert waits(part_of(trace, ids)).tolist() == expected[ids].tolist()
+    assert waits(subset(trace, ids)).tolist() == expected[ids].tolist()

@@ -19,8 +19,8 @@ from tfvis_nb.analysis.memory.memory_curve import WHERE, memory_peaks
 from tfvis_nb.analysis.memory.tensor_lifetimes import NO_ADDRESSES
 from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.clocks.shift import records_moved
-from tfvis_nb.display.shaping.gap_compression import closer
-from tfvis_nb.display.shaping.subset import in_range, keep_memory, part_of
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
+from tfvis_nb.display.shaping.subset import in_range, keep_memory, subset
 
 # Few sizes and times, so that many are equal; frees are as likely as allocations.
 RECORD = st.fixed_dictionaries({"micros": st.integers(0, 12), "bytes": st.sampled_from([8, -8, 64, -64, 0])})
@@ -148,7 +148,7 @@ def test_a_part_keeps_the_memory_of_the_whole(rows: list[dict[str, Any]], start:
     ids = in_range(trace, start, start + length)
     if not len(ids):
         return
-    part = part_of(trace, ids)
+    part = subset(trace, ids)
     keep_memory(trace, part, ids)
     first = int(part.events["start_ns"].iloc[0])
     last = int((part.events["start_ns"] + part.events["duration_ns"]).max())
@@ -262,7 +262,7 @@ def test_pauses_that_are_cut_move_the_records_behind_them() -> None:
         for step in (0, 1)
     ]
     trace = built(rows)
-    shown = closer(trace)
+    shown = compress_gaps(trace)
     assert shown is not trace
     start = shown.events["start_ns"].to_numpy()
     assert (shown.lifetimes["from_ns"].to_numpy() - start).tolist() == pytest.approx([2000, 2000], abs=1000)

@@ -15,7 +15,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
-from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
 
@@ -84,7 +84,7 @@ def test_every_row_of_the_table(rows: list[Row], by: str) -> None:
     assert why_not(table) == ""
     assert len(table) == len(expected)
     own_times, is_known = (column.tolist() for column in self_times(frame))
-    whole = dict.fromkeys(SIDES, 0)
+    whole = dict.fromkeys(LOCATIONS, 0)
     for (_, _, side), group in expected.items():
         whole[side] += sum(own_times[event] for event in group if is_known[event])
     for found in table.to_dict("records"):
@@ -110,7 +110,7 @@ def test_the_largest_come_first_on_each_side(rows: list[Row]) -> None:
     table = op_statistics(trace_of(rows))
     key = list(
         zip(
-            [SIDES.index(side) for side in table["side"]],
+            [LOCATIONS.index(side) for side in table["side"]],
             (-table["self_ns"].fillna(-1)).tolist(),
             (-table["total_ns"]).tolist(),
             strict=True,
@@ -156,7 +156,7 @@ def test_steps_add_up_to_all(rows: list[Row]) -> None:
 def test_where_time_is_spent(kind: str, op: str, device: str, lane: str, expected: str) -> None:
     columns = {"kind": [kind], "op": [op], "device": [device], "lane": [lane]}
     frame = events.build({"start_ns": [0], "duration_ns": [1], **columns})
-    assert [SIDES[number] for number in sides(frame)] == [expected]
+    assert [LOCATIONS[number] for number in locations(frame)] == [expected]
 
 
 def test_rows_of_host_threads_that_repeat_ops_are_apart_and_have_no_share(data: Path) -> None:

@@ -16,7 +16,7 @@ from tests.support.examples import examples
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare_activities, median_step, slow_steps, why_not
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
-from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 
@@ -47,7 +47,7 @@ def trace_of(rows: list[dict[str, Any]]) -> Trace:
 def own_times(trace: Trace, step: int) -> dict[tuple[str, str], int]:
     """Return the self time of each op type and kind in a step, of what works."""
     own, is_known = self_times_of(trace)
-    repeated = sides(trace.events) == SIDES.index("repeated")
+    repeated = locations(trace.events) == LOCATIONS.index("repeated")
     found: dict[tuple[str, str], int] = {}
     rows: list[dict[Any, Any]] = trace.events.to_dict("records")
     for event, row in enumerate(rows):

@@ -19,7 +19,7 @@ from tfvis_nb.core.clock_bounds import combined, from_json
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.queries import Windows
 from tfvis_nb.display.pages.page import in_time_range
-from tfvis_nb.display.shaping.gap_compression import closer
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.concat import joined
 from tfvis_nb.reading.xspace.epoch import on_the_clock
@@ -69,7 +69,7 @@ def profile_beside(_: Path, made: Trace) -> Trace:
         profile_beside,
         lambda _, made: tv.read_trace([made], title="other"),
         lambda _, made: joined([made, made], "both"),
-        lambda _, made: closer(made),
+        lambda _, made: compress_gaps(made),
         lambda _, made: in_time_range(made, (YEAR_NS, 2 * YEAR_NS)),
         lambda _, made: on_the_clock(made, 10**18),
         lambda _, made: whole_steps(made),
@@ -106,7 +106,7 @@ def test_the_front_end_is_told() -> None:
         {"task": SECOND, "low": -250, "high": 40.5},
         {"task": THIRD, "low": -3, "high": None},
     ]
-    shown = closer(trace())
+    shown = compress_gaps(trace())
     assert read_container(drawn(shown))[0]["clocks"] == told
     outline = Windows(lay_out(shown, order_lanes(shown.events))).outline_bytes("", "windows")
     assert read_container(outline)[0]["clocks"] == told

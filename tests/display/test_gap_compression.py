@@ -5,7 +5,7 @@ import pandas as pd
 import tfvis_nb as tv
 from tests.wire_reader import read_drawn
 from tfvis_nb import Trace, events
-from tfvis_nb.display.shaping.gap_compression import closer
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.timeline.widget import TimelineWidget
 from tfvis_nb.display.wire.drawn import drawn
 
@@ -26,7 +26,7 @@ def far_apart() -> Trace:
 
 
 def test_within_recordings_every_nanosecond_stays() -> None:
-    shown = closer(far_apart())
+    shown = compress_gaps(far_apart())
     start = shown.events["start_ns"]
     assert [start[1] - start[0], start[3] - start[2]] == [7, 1]
     assert start[2] - (start[1] + 5) == start[4] - (start[3] + 5) == 10**9
@@ -39,7 +39,7 @@ def test_within_recordings_every_nanosecond_stays() -> None:
 
 def test_what_fits_is_left_alone() -> None:
     short = Trace(events.build({"start_ns": [0, 40 * DAY_NS], "duration_ns": [1, 1], "kind": ["op", "op"]}))
-    assert closer(short) is short
+    assert compress_gaps(short) is short
 
 
 def test_the_selection_is_of_the_times_as_recorded() -> None:

@@ -18,7 +18,7 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.tabs import COMPARISON, TABS, tab, tab_names
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, UNITS, Column, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
-from tfvis_nb.display.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_a_cause_leads_to_the_longest_part_that_has_it(file: str) -> None:
     trace = read_trace(DATA / file)
     causes = tables(tab(trace, "Gaps"))[0]
     assert causes["rows"]
-    places, gaps, drawn = Places(trace), trace.gaps, order_lanes(trace.events).table
+    places, gaps, drawn = ZoomTargets(trace), trace.gaps, order_lanes(trace.events).table
     for cause, device, zoom in zip(
         column(causes, "cause"), column(causes, "device"), causes["zoom"], strict=True
     ):
@@ -201,7 +201,7 @@ def test_two_traces_are_compared() -> None:
 
 def test_an_event_without_length_gets_room_around_it() -> None:
     zero = Trace(events.build({"start_ns": [7], "duration_ns": [0], "kind": ["op"]}))
-    (zoom,) = Places(zero).of_events(np.array([0]))
+    (zoom,) = ZoomTargets(zero).of_events(np.array([0]))
     assert zoom is not None
     assert zoom["start"] < 0 < zoom["end"]
 

@@ -17,7 +17,7 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.search import find
 from tfvis_nb.display.pages.page import in_time_range
-from tfvis_nb.display.shaping.subset import keep_waits, part_of
+from tfvis_nb.display.shaping.subset import keep_waits, subset
 from tfvis_nb.display.wire.details import details
 
 SMALL = [
@@ -99,7 +99,7 @@ def test_every_kind_comes_with_its_definition() -> None:
 
 def test_a_part_is_not_told_what_only_the_whole_knows() -> None:
     trace = tv.read_trace(DATA / SMALL[0])
-    part = part_of(trace, np.array([3, 4, 5]))
+    part = subset(trace, np.array([3, 4, 5]))
     header, columns = read_container(details(part, waits=False))
     assert not [name for name in [*header, *columns] if name.startswith(("path", "idle", "slack"))]
 
@@ -138,12 +138,12 @@ def test_causes_outside_of_a_part_have_no_event() -> None:
     }
     trace = Trace(events.build(columns))
     assert trace.gaps["cause_event"].tolist() == [2, 1]
-    part = part_of(trace, np.array([1, 3]))
+    part = subset(trace, np.array([1, 3]))
     keep_waits(trace, part, np.array([1, 3]))
     assert part.gaps["cause_event"].tolist() == [-1]
     header, sent = read_container(details(part))
     assert [event for _, _, event, _ in pieces(header, sent, "idle", part)] == [-1]
-    whole = part_of(trace, np.arange(4))
+    whole = subset(trace, np.arange(4))
     keep_waits(trace, whole, np.arange(4))
     assert whole.gaps.equals(trace.gaps)
 

@@ -18,7 +18,7 @@ from tests.mutants.raw_bytes import mutant
 from tests.support.examples import examples
 from tests.support.horovod_rows import FILES, RANKS, TEXT, of_horovod, of_ranks, same_rows
 from tfvis_nb import events as event_table
-from tfvis_nb.display.shaping.subset import part_of
+from tfvis_nb.display.shaping.subset import subset
 
 EPOCH_US = 1_795_214_630_000_000
 PHASES = {"ALLREDUCE": "HorovodAllreduce", "ALLGATHER": "HorovodAllgather"}
@@ -160,7 +160,7 @@ def test_the_timeline_of_a_job_that_was_killed(whole: tv.Trace, cut: int) -> Non
 
 @pytest.mark.parametrize("seed", range(30))
 def test_damaged_timelines(seed: int, whole: tv.Trace) -> None:
-    ranks = part_of(whole, np.setdiff1d(np.arange(len(whole.events)), of_horovod(whole).index))
+    ranks = subset(whole, np.setdiff1d(np.arange(len(whole.events)), of_horovod(whole).index))
     text = json.dumps([event for event in json.loads(TEXT) if event.get("name") != "CYCLE_START"]).encode()
     try:
         with at_most(60):

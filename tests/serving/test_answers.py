@@ -21,7 +21,7 @@ from tests.serving.conftest import write_session
 from tfvis_nb import serving
 from tfvis_nb.display import refusals
 from tfvis_nb.display.monitor import trace_files
-from tfvis_nb.display.shaping.gap_compression import closer
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.serving import MonitorServer, service
@@ -141,7 +141,7 @@ def test_what_is_no_command(server: MonitorServer, path: Path, words: dict[str, 
 
 
 def test_a_trace_is_what_the_exported_page_has(server: MonitorServer, path: Path) -> None:
-    trace = closer(tv.open_session(path).read(1))
+    trace = compress_gaps(tv.open_session(path).read(1))
     for part, expected in (("drawn", drawn(trace, title="train, run 1")), ("details", details(trace))):
         answer = ask(server, f"/api/trace/1/{part}")
         assert answer.headers["Content-Type"] == "application/octet-stream"

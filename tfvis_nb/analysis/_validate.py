@@ -1,4 +1,4 @@
-"""Analyses take a `Trace`; what only looks like one is refused."""
+"""Analyses take a `Trace`; everything else is rejected with a TypeError."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def checked(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make an analysis refuse what is no trace, such as the path of one.
+def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Make an analysis reject what is not a trace, such as the path of one.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def checked(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
     traces = [name for name, one in parameters.items() if one.annotation == "Trace"]
 
     @functools.wraps(analysis)
-    def asked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+    def validated(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         from tfvis_nb.core.trace import Trace
 
         for name, given in (dict(zip(parameters, args, strict=False)) | kwargs).items():
@@ -36,4 +36,4 @@ def checked(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
                 )
         return analysis(*args, **kwargs)
 
-    return asked
+    return validated

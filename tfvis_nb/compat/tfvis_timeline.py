@@ -304,14 +304,14 @@ class Timeline:
         return named.to_numpy(bool) | (events["kind"] == "collective").to_numpy()
 
     def _only(self, trace: Trace, device_pattern: str) -> Trace:
-        from tfvis_nb.display.shaping.subset import part_of
+        from tfvis_nb.display.shaping.subset import subset
 
         names = recorded_devices(trace)
         pattern = re.compile(device_pattern)
         shown = {name: pattern.search(name) is not None for name in names.unique()}
         if not any(shown.values()):
             raise ValueError(f"no device matches {device_pattern!r}; there are {', '.join(sorted(shown))}")
-        return part_of(trace, np.flatnonzero(names.map(shown).to_numpy(bool)))
+        return subset(trace, np.flatnonzero(names.map(shown).to_numpy(bool)))
 
 
 def timeline_visualize(

@@ -38,5 +38,5 @@ def answer(widget: Any, content: dict[str, Any]) -> None:
 
     Views of one widget hear each other's answers, and know theirs by the ``id`` in `content`.
     """
-    said = {"kind": ASKED, "id": content.get("id")}
-    answer_message(widget, content, lambda: widget.send(said, buffers=[packed_code()]))
+    message = {"kind": ASKED, "id": content.get("id")}
+    answer_message(widget, content, lambda: widget.send(message, buffers=[packed_code()]))

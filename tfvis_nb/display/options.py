@@ -38,7 +38,7 @@ def checked(name: str, value: Any) -> Any:
             raise ValueError(f"lane_filter is {value!r}; it is a text that the lanes shown contain")
         return value
     choices = GROUP_BY if name == "group_by" else COLOR_BY
-    word = value.lower() if isinstance(value, str) else value
-    if word not in choices:
+    choice = value.lower() if isinstance(value, str) else value
+    if choice not in choices:
         raise ValueError(f"{name} is {value!r}; it can be {', '.join(map(repr, choices))}")
-    return word
+    return choice

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.devices import task_of
 
@@ -36,7 +36,7 @@ _BINS = _NAMES | _TIMES | {"busy_ns": "int64", "bytes": "float64", "bandwidth": 
 _REASON = "of nothing received or copied both the size and the time it moved are recorded"
 
 
-@checked
+@validate_input
 def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
     """Return how many bytes a second moved, as a step function of time.
 
@@ -92,7 +92,7 @@ def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
     return _left_out(table, trace, moved)
 
 
-@checked
+@validate_input
 def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.DataFrame:
     """Return how many bytes moved in each bin of time.
 
@@ -136,8 +136,8 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
     if bins * len(moved.channels) > MOST_BINS:
         channels = len(moved.channels)
         raise ValueError(f"{bins:,} bins for each of {channels} channels are too many; make bin_ns longer")
-    pieces, place = _cut(_rates(moved), origin, bin_ns)
-    cell, length = pieces.channel * bins + place, pieces.end - pieces.start
+    pieces, interval = _cut(_rates(moved), origin, bin_ns)
+    cell, length = pieces.channel * bins + interval, pieces.end - pieces.start
     size = np.bincount(cell, pieces.rate * length / 1e9)
     busy = np.zeros(len(size), np.int64)
     np.add.at(busy, cell, length)
@@ -177,10 +177,10 @@ def _moved(trace: Trace, by: str) -> _Moved:
             for column in ("source", "destination")
         ]
         called = np.where((ends[0] == "") & (ends[1] == ""), "", ends[0] + " -> " + ends[1])
-    channel, words = pd.factorize(np.asarray(called, object), sort=True)
+    channel, names = pd.factorize(np.asarray(called, object), sort=True)
     end = (table["start_ns"] + table["duration_ns"]).to_numpy(np.int64)
     size = table["bytes"].to_numpy(np.int64)
-    return _Moved(channel, end - time, end, size, [str(word) for word in words])
+    return _Moved(channel, end - time, end, size, [str(name) for name in names])
 
 
 class _Rates(NamedTuple):
@@ -200,8 +200,8 @@ def _rates(moved: _Moved) -> _Rates:
     order = np.lexsort((time, channel))
     channel, time = channel[order], time[order]
 
-    def added(amount: np.ndarray) -> np.ndarray:
-        total: np.ndarray = np.cumsum(np.concatenate([amount, -amount])[order])
+    def added(value: np.ndarray) -> np.ndarray:
+        total: np.ndarray = np.cumsum(np.concatenate([value, -value])[order])
         return total
 
     # As integers, rates that are added and taken off again leave nothing behind.
@@ -218,11 +218,11 @@ def _cut(found: _Rates, origin: int, bin_ns: int) -> tuple[_Rates, np.ndarray]:
     first = (found.start - origin) // bin_ns
     count = (found.end - origin - 1) // bin_ns - first + 1
     whole = np.repeat(np.arange(len(first)), count)
-    place = np.arange(len(whole)) - np.repeat(np.cumsum(count) - count, count) + first[whole]
+    interval = np.arange(len(whole)) - np.repeat(np.cumsum(count) - count, count) + first[whole]
     pieces = _Rates(*(column[whole] for column in found))
-    edge = origin + place * bin_ns
+    edge = origin + interval * bin_ns
     start, end = np.maximum(pieces.start, edge), np.minimum(pieces.end, edge + bin_ns)
-    return pieces._replace(start=start, end=end), place
+    return pieces._replace(start=start, end=end), interval
 
 
 def _channel(channels: list[str], codes: np.ndarray) -> pd.Categorical:

@@ -81,8 +81,8 @@ def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
 
     Tensors are received by the clock of the op that needs them, and so `inputs` are always certain.
     """
-    words = [str(task) for task in table["task"].cat.categories]
-    bounds = np.array([trace.clock_bounds.get(task, UNKNOWN) for task in words] or [UNKNOWN])
+    names = [str(task) for task in table["task"].cat.categories]
+    bounds = np.array([trace.clock_bounds.get(task, UNKNOWN) for task in names] or [UNKNOWN])
     ahead = bounds[table["task"].cat.codes.to_numpy()]
     ahead[(table["kind"] == "inputs").to_numpy()] = 0
     barrier = table["barrier"].to_numpy(np.int64)
@@ -102,8 +102,8 @@ def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
 
 def _tasks(trace: Trace) -> list[str]:
     ends = (trace.events[column].cat.categories for column in ("source", "destination"))
-    sent = {task_of(str(word)) for words in ends for word in words}
-    return sorted({str(word) for word in trace.events["task"].cat.categories} | sent)
+    sent = {task_of(str(name)) for names in ends for name in names}
+    return sorted({str(name) for name in trace.events["task"].cat.categories} | sent)
 
 
 def _job(task: str) -> str:
@@ -113,7 +113,7 @@ def _job(task: str) -> str:
 
 def _sender(devices: pd.Series) -> np.ndarray:
     """Return the task of each device, empty where there is none."""
-    tasks = np.array([*(task_of(str(word)) for word in devices.cat.categories), ""], object)
+    tasks = np.array([*(task_of(str(name)) for name in devices.cat.categories), ""], object)
     found: np.ndarray = tasks[devices.cat.codes.to_numpy()]
     return found
 
@@ -204,9 +204,9 @@ def _ends(trace: Trace) -> pd.DataFrame:
     rows = rows[(rows["step"] >= 0) & (rows["code"] >= 0)]
     last = rows.groupby(["step", "code"])["end"].idxmax() if len(rows) else pd.Series(dtype="int64")
     rows = rows.loc[last]
-    words = [str(word) for word in events["task"].cat.categories]
-    task = np.array([*words, ""], object)[rows["code"]]
-    job = np.array([*(_job(word) for word in words), ""], object)[rows["code"]]
+    names = [str(name) for name in events["task"].cat.categories]
+    task = np.array([*names, ""], object)[rows["code"]]
+    job = np.array([*(_job(name) for name in names), ""], object)[rows["code"]]
     found = _rows(
         rows["step"].astype(str) + " " + job, rows["step"], job, "", task, rows.index.to_numpy(), rows["end"]
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.lanes import busy
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ COLUMNS = (
 )
 
 
-@checked
+@validate_input
 def collective_arrivals(trace: Trace) -> pd.DataFrame:
     """Return one row per rank and collective, with waiting for the others and moving told apart.
 
@@ -119,7 +119,7 @@ def collective_arrivals(trace: Trace) -> pd.DataFrame:
     return ordered[list(COLUMNS)].reset_index(drop=True)
 
 
-@checked
+@validate_input
 def late_ranks(trace: Trace) -> pd.DataFrame:
     """Return how long each rank waited for others and was waited for, the slowest rank of a step first.
 

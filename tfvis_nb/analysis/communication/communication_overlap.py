@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.analysis.events.nesting import WAITING
 
@@ -47,7 +47,7 @@ def computes(events: pd.DataFrame) -> np.ndarray:
     return mask
 
 
-@checked
+@validate_input
 def communication_overlap(trace: Trace) -> pd.DataFrame:
     """Return how long each task communicated and computed in each step, and how long both at once.
 

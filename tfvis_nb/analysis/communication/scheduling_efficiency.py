@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.communication_overlap import communicates, communication_overlap
 from tfvis_nb.analysis.unavailable import cannot_say
 
@@ -38,7 +38,7 @@ _COLUMNS = (
 )
 
 
-@checked
+@validate_input
 def scheduling_efficiency(trace: Trace) -> pd.DataFrame:
     """Return how much of the overlap of communication and computing that is possible each task reaches.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.unavailable import cannot_say
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _COLUMNS = {
 }
 
 
-@checked
+@validate_input
 def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
     """Return what was received from other tasks and copied, the slowest first, with both its ends.
 
@@ -141,20 +141,20 @@ class _Ends:
         edges = trace.edges
         source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
         launch = (edges["kind"] == "launch").to_numpy()
-        count, places = len(self._names), len(event)
+        count, rows = len(self._names), len(event)
         # Index -1 is of no event.
         self.start = np.append(trace.events["start_ns"].to_numpy(np.int64), 0)
         self.end = self.start + np.append(trace.events["duration_ns"].to_numpy(np.int64), 0)
         self.latest_input = np.full(count + 1, np.iinfo(np.int64).min)
         np.maximum.at(self.latest_input, target[~launch], self.end[source[~launch]])
-        place = np.full(count, -1, np.int64)
-        place[event] = np.arange(places)
-        into, out = (np.flatnonzero(place[ends] >= 0) for ends in (target, source))
+        index = np.full(count, -1, np.int64)
+        index[event] = np.arange(rows)
+        into, out = (np.flatnonzero(index[ends] >= 0) for ends in (target, source))
         made, by = into[~launch[into]], into[launch[into]]
-        self.producer = _first(place[target[made]], source[made], -self.end[source[made]], places)
-        self.launcher = _first(place[target[by]], source[by], -self.end[source[by]], places)
-        self.consumer = _first(place[source[out]], target[out], self.start[target[out]], places)
-        self.consumers = np.bincount(place[source[out]], minlength=places).astype(np.int64)
+        self.producer = _first(index[target[made]], source[made], -self.end[source[made]], rows)
+        self.launcher = _first(index[target[by]], source[by], -self.end[source[by]], rows)
+        self.consumer = _first(index[source[out]], target[out], self.start[target[out]], rows)
+        self.consumers = np.bincount(index[source[out]], minlength=rows).astype(np.int64)
 
     def names(self, event: np.ndarray) -> pd.Series:
         """Return the names of events, empty for -1."""
@@ -163,11 +163,11 @@ class _Ends:
         return named
 
 
-def _first(place: np.ndarray, event: np.ndarray, rank: np.ndarray, places: int) -> np.ndarray:
+def _first(index: np.ndarray, event: np.ndarray, rank: np.ndarray, rows: int) -> np.ndarray:
     """Return for each place the event with the lowest rank, of several the first event; -1 without any."""
-    found = np.full(places, -1, np.int64)
-    order = np.lexsort((event, rank, place))[::-1]
-    found[place[order]] = event[order]
+    found = np.full(rows, -1, np.int64)
+    order = np.lexsort((event, rank, index))[::-1]
+    found[index[order]] = event[order]
     return found
 
 

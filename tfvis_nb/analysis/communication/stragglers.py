@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.barriers import COLUMNS, certain, met
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -60,7 +60,7 @@ _TASKS = {
 }
 
 
-@checked
+@validate_input
 def stragglers(trace: Trace) -> pd.DataFrame:
     """Return who came when to where tasks wait for one another.
 
@@ -109,7 +109,7 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     return table
 
 
-@checked
+@validate_input
 def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return for how long each task waited for others, and the others for it, the latest task first.
 
@@ -162,13 +162,13 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
         behind_max_ns=("behind_ns", "max"),
     ).reset_index()
     arrived = table["arrived_ns"].to_numpy(np.int64)
-    place = pd.factorize(table["step"])[0] * len(found) + group
-    places = int(table["step"].nunique()) * len(found)
+    cell = pd.factorize(table["step"])[0] * len(found) + group
+    cells = int(table["step"].nunique()) * len(found)
     for name, start, end in (
         ("waited_ns", arrived, arrived + table["wait_ns"].to_numpy(np.int64)),
         ("awaited_ns", arrived - table["late_ns"].to_numpy(np.int64), arrived),
     ):
-        covered = lengths(union(place, start, end), places, 2)[:, 1]
+        covered = lengths(union(cell, start, end), cells, 2)[:, 1]
         found[name] = covered.reshape(-1, len(found)).sum(axis=0)
     total = int(durations.sum())
     found["share"] = found["awaited_ns"] / total if total else np.nan

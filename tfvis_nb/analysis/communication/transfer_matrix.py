@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.devices import task_of
@@ -53,7 +53,7 @@ _COLUMNS = {
 }
 
 
-@checked
+@validate_input
 def transfer_matrix(
     trace: Trace, between: str = "device", steps: Collection[int] | None = None
 ) -> pd.DataFrame:
@@ -139,23 +139,23 @@ def _cells(moved: pd.DataFrame, between: str) -> tuple[pd.DataFrame, np.ndarray]
     names: dict[str, int] = {"": 0}
     ends = []
     for column in ("source", "destination"):
-        words = [str(word) for word in moved[column].cat.categories]
-        called = [task_of(word) for word in words] if between == "task" else words
-        places = np.array([*(names.setdefault(name, len(names)) for name in called), 0], np.int64)
+        categories = [str(category) for category in moved[column].cat.categories]
+        called = [task_of(category) for category in categories] if between == "task" else categories
+        numbers = np.array([*(names.setdefault(name, len(names)) for name in called), 0], np.int64)
         # What has none has the code -1, which is the last.
-        ends.append(places[moved[column].cat.codes.to_numpy()])
+        ends.append(numbers[moved[column].cat.codes.to_numpy()])
     width = len(names)
     key = (moved["kind"].cat.codes.to_numpy(np.int64) * width + ends[0]) * width + ends[1]
     cell, distinct = pd.factorize(key)
-    kinds = [str(word) for word in moved["kind"].cat.categories]
+    kinds = [str(category) for category in moved["kind"].cat.categories]
     columns = {
         "kind": (kinds, distinct // width // width),
         "source": (list(names), distinct // width % width),
         "destination": (list(names), distinct % width),
     }
     table = {
-        name: pd.Categorical.from_codes(codes, categories=pd.Index(words, dtype=event_table.TEXT))
-        for name, (words, codes) in columns.items()
+        name: pd.Categorical.from_codes(codes, categories=pd.Index(categories, dtype=event_table.TEXT))
+        for name, (categories, codes) in columns.items()
     }
     return pd.DataFrame(table), cell
 
@@ -165,9 +165,9 @@ def _known(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return column.to_numpy(np.int64, na_value=0), column.notna().to_numpy(bool)
 
 
-def _sum(cell: np.ndarray, amount: np.ndarray, known: np.ndarray, cells: int) -> pd.arrays.IntegerArray:
+def _sum(cell: np.ndarray, value: np.ndarray, known: np.ndarray, cells: int) -> pd.arrays.IntegerArray:
     total = np.zeros(cells, np.int64)
-    np.add.at(total, cell[known], amount[known])
+    np.add.at(total, cell[known], value[known])
     return pd.arrays.IntegerArray(total, np.bincount(cell[known], minlength=cells) == 0)
 
 

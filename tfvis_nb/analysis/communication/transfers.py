@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.core.devices import task_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ COLUMNS = (
 )
 
 
-@checked
+@validate_input
 def transfers(trace: Trace) -> pd.DataFrame:
     """Return one row per tensor received and per copy, with waiting and moving told apart.
 
@@ -88,7 +88,7 @@ def transfers(trace: Trace) -> pd.DataFrame:
     waiting = np.where(launched, np.maximum(start - scheduled, 0), 0)
     moving[received] = _moving(table[received])
     waiting[received] = table["duration_ns"].to_numpy()[received] - moving[received]
-    nowhere = received & ~(_said(table["source"]) & _said(table["destination"]))
+    nowhere = received & ~(_is_known(table["source"]) & _is_known(table["destination"]))
     unknown = nowhere | ~(received | launched)
     table["wait_ns"] = pd.arrays.IntegerArray(np.where(unknown, 0, waiting), unknown)
     table["transfer_ns"] = pd.arrays.IntegerArray(np.where(nowhere, 0, moving), nowhere)
@@ -98,10 +98,10 @@ def transfers(trace: Trace) -> pd.DataFrame:
     return table
 
 
-def _said(device: pd.Series) -> np.ndarray:
+def _is_known(device: pd.Series) -> np.ndarray:
     """Tell which rows have a device."""
-    said: np.ndarray = device.notna().to_numpy() & (device != "").to_numpy()
-    return said
+    known: np.ndarray = device.notna().to_numpy() & (device != "").to_numpy()
+    return known
 
 
 def _moving(table: pd.DataFrame) -> np.ndarray:

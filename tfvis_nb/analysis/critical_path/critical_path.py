@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.critical_path.backtrack import WAITS, PathSegments, backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KINDS
 from tfvis_nb.analysis.events.activity import ACTIVITIES
@@ -60,7 +60,7 @@ _CATEGORY, _BY = pd.CategoricalDtype(list(CATEGORIES)), pd.CategoricalDtype(list
 _LENGTHS = {"step": "int64", "category": "category", "duration_ns": "int64", "share": "float64"}
 
 
-@checked
+@validate_input
 def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     """Return what each step waited for, moment by moment.
 
@@ -130,7 +130,7 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     )
 
 
-@checked
+@validate_input
 def path_lengths(trace: Trace) -> pd.DataFrame:
     """Return how much of each step's critical path is what.
 
@@ -162,7 +162,7 @@ def path_lengths(trace: Trace) -> pd.DataFrame:
     return table.take(order).reset_index(drop=True)
 
 
-@checked
+@validate_input
 def path_events(trace: Trace) -> np.ndarray:
     """Tell which events ran on the critical path of a step (bool, one entry per event)."""
     mask = np.zeros(len(trace.events), bool)
@@ -180,7 +180,7 @@ def categories(activity: np.ndarray, pieces: PathSegments) -> np.ndarray:
     return found.astype(np.int8)
 
 
-@checked
+@validate_input
 def final_events(trace: Trace, steps: np.ndarray) -> np.ndarray:
     """Return the event of each step that ends last, of several the one that began last (int64 ids).
 

@@ -70,7 +70,7 @@ class Times:
     * ``start``, ``end`` (ns); ``done``: when the kernel of an op returned, else its end.
     * ``ready``: when the event was ready or launched, never after its start; its start where ``known_ready``
       is False.
-    * ``step``, ``task``, ``place``: numbers of the step, the task and the device.
+    * ``step``, ``task``, ``device_number``: numbers of the step, the task and the device.
     * ``counts``: may be on a path. Left out are rows that repeat others: what a thread has of an executor's
       ops, Horovod's phases of a collective, lines that summarise others.
     * ``executor``, ``device``, ``received``, ``thread``: rows of an executor, events on an accelerator,
@@ -90,7 +90,7 @@ class Times:
         self.known_ready = events["scheduled_ns"].notna().to_numpy()
         self.ready = np.minimum(_filled(events["scheduled_ns"], self.start), self.start)
         self.step = events["step"].to_numpy(np.int64)
-        self.task, self.place, lane = (
+        self.task, self.device_number, lane = (
             events[name].cat.codes.to_numpy(np.int64) for name in ("task", "device", "lane")
         )
         on_accelerator, host = accelerators(events), is_kind(events, "host")
@@ -109,8 +109,8 @@ class Times:
         self.parent[(self.parent >= 0) & ~self.counts[self.parent]] = -1
         self.lane = np.full(len(events), -1, np.int64)
         rows = np.flatnonzero(self.thread)
-        width = [int(numbers.max(initial=0)) + 2 for numbers in (self.place, lane)]
-        key = ((self.task[rows] + 1) * width[0] + self.place[rows] + 1) * width[1] + lane[rows] + 1
+        width = [int(numbers.max(initial=0)) + 2 for numbers in (self.device_number, lane)]
+        key = ((self.task[rows] + 1) * width[0] + self.device_number[rows] + 1) * width[1] + lane[rows] + 1
         self.lane[rows] = np.unique(key, return_inverse=True)[1]
         # Numbers of 32 bits are sorted faster.
         self.by_thread = rows[np.argsort(self.lane[rows].astype(np.int32), kind="stable")]

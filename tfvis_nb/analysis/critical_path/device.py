@@ -41,8 +41,10 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
         numbers = [STREAM.search(str(name)) for name in names.categories]
         number = np.array([*(int(one[1]) if one else -1 for one in numbers), -1], np.int64)[names.codes[rows]]
         key = np.where(number >= 0, number * 2, key)
-    place = (times.task[rows] + 1) * (int(times.place.max(initial=0)) + 2) + times.place[rows] + 1
-    found[rows] = np.unique(place * (int(key.max(initial=0)) + 1) + key, return_inverse=True)[1]
+    where = (
+        (times.task[rows] + 1) * (int(times.device_number.max(initial=0)) + 2) + times.device_number[rows] + 1
+    )
+    found[rows] = np.unique(where * (int(key.max(initial=0)) + 1) + key, return_inverse=True)[1]
     return found
 
 

@@ -41,8 +41,8 @@ def graph_inputs(trace: Trace, times: Times) -> list[Dependencies]:
     rows = np.flatnonzero(times.executor)
     if not len(rows) or not any(trace.graphs):
         return []
-    code, words = pd.factorize(trace.events["name"])
-    names = pa.array(words, pa.large_string()).cast(pa.large_binary())
+    code, texts = pd.factorize(trace.events["name"])
+    names = pa.array(texts, pa.large_string()).cast(pa.large_binary())
     known: dict[tuple[bytes, ...], _Inputs] = {}
     pairs = []
     for step, graphs in enumerate(trace.graphs):
@@ -52,11 +52,11 @@ def graph_inputs(trace: Trace, times: Times) -> list[Dependencies]:
         here = rows[times.step[rows] == step]
         pairs.append(_joined(here, code[here], known[key]))
     consumer, node, control = (np.concatenate(column) for column in zip(*pairs, strict=True))
-    width = [int(times.place.max(initial=0)) + 2, len(names)]
-    place = (times.step * width[0] + times.place + 1) * width[1]
-    ran = Executions(place[rows] + code[rows], times.done[rows], times.start[rows], rows)
+    width = [int(times.device_number.max(initial=0)) + 2, len(names)]
+    where = (times.step * width[0] + times.device_number + 1) * width[1]
+    ran = Executions(where[rows] + code[rows], times.done[rows], times.start[rows], rows)
     start = times.start[consumer]
-    source = ran.find(place[consumer] + node, start, start)
+    source = ran.find(where[consumer] + node, start, start)
     found = source >= 0
     return [
         times.at_start(source[chosen], consumer[chosen], kind)
@@ -95,8 +95,8 @@ def _numbered(trace: Trace, graphs: list[bytes], names: pa.Array) -> _Inputs:
     control = pc.starts_with(given, b"^").to_numpy(zero_copy_only=False)
     bare = pc.replace_substring_regex(given, rb"^\^|:\d+$", b"")
     numbers = [
-        pc.index_in(words, names).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        for words in (node, bare)
+        pc.index_in(texts, names).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        for texts in (node, bare)
     ]
     real = (numbers[0] >= 0) & (numbers[1] >= 0)
     return _Inputs(numbers[0][real], numbers[1][real], control[real])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import Dependencies
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -26,7 +26,7 @@ _COLUMNS = {"event": "int64", "step": "int64", "slack_ns": "int64"}
 _NEVER = 1 << 62
 
 
-@checked
+@validate_input
 def slack(trace: Trace) -> pd.DataFrame:
     """Return how much later each event could have ended without making its step longer.
 

@@ -45,8 +45,10 @@ def executor_turns(times: Times) -> Dependencies:
     ns apart, and of 28 155 ops of one thread only 3 were ready at the end of the same one as another.
     """
     rows = np.flatnonzero(times.executor & times.known_ready)
-    width = [int(numbers.max(initial=0)) + 2 for numbers in (times.task, times.place)]
-    where = ((times.step[rows] + 1) * width[0] + times.task[rows] + 1) * width[1] + times.place[rows] + 1
+    width = [int(numbers.max(initial=0)) + 2 for numbers in (times.task, times.device_number)]
+    where = (
+        ((times.step[rows] + 1) * width[0] + times.task[rows] + 1) * width[1] + times.device_number[rows] + 1
+    )
     ends = Executions(where, times.end[rows], times.start[rows], rows)
     before = ends.latest(where, np.minimum(times.ready[rows] + _STAMP, times.start[rows]))
     found = (before >= 0) & (times.end[before] >= times.ready[rows] - COARSE)

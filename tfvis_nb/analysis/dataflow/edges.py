@@ -80,14 +80,14 @@ class _Finder:
         self._found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def _device_numbers(self, column: str) -> np.ndarray:
-        places = self.devices.get_indexer(self.events[column].cat.categories)
-        numbers: np.ndarray = np.append(places.astype(np.int64), -1)[self.events[column].cat.codes]
+        indices = self.devices.get_indexer(self.events[column].cat.categories)
+        numbers: np.ndarray = np.append(indices.astype(np.int64), -1)[self.events[column].cat.codes]
         return numbers
 
     def _key(self, step: np.ndarray, where: np.ndarray, name: np.ndarray) -> np.ndarray:
         """Number (step, device or task, name); -1 stands for anywhere or nothing."""
-        places = max(len(self.devices), int(self.task.max(initial=0)) + 1) + 1
-        key: np.ndarray = (step * places + where + 1) * (len(self.names) + 1) + name + 1
+        width = max(len(self.devices), int(self.task.max(initial=0)) + 1) + 1
+        key: np.ndarray = (step * width + where + 1) * (len(self.names) + 1) + name + 1
         return key
 
     def _add(self, source: np.ndarray, target: np.ndarray, kind: np.ndarray | int) -> None:
@@ -190,21 +190,21 @@ class _Finder:
 
         As many copies as executions, in a loop, belong together one by one.
         """
-        asked, rows = np.flatnonzero(asking & (listed.node >= 0)), self.copied
+        wanted, rows = np.flatnonzero(asking & (listed.node >= 0)), self.copied
         copies = Executions(
             self._key(self.step[rows], self.task[rows], self.name[rows]),
             self.end[rows],
             self.start[rows],
             rows,
         )
-        at = consumer[asked]
-        key = self._key(self.step[at], self.task[at], listed.node[asked])
+        at = consumer[wanted]
+        key = self._key(self.step[at], self.task[at], listed.node[wanted])
         taker, _ = pd.factorize(self._key(self.step[at], self.device[at], self.name[at]))
-        paired = copies.paired(key, taker * (len(self.names) + 1) + listed.node[asked], self.start[at])
+        paired = copies.paired(key, taker * (len(self.names) + 1) + listed.node[wanted], self.start[at])
         source = np.where(paired >= 0, paired, copies.find(key, self.start[at]))
         self._add(source, at, KINDS.index("transfer"))
         arrived = np.zeros(len(consumer), bool)
-        arrived[asked[source >= 0]] = True
+        arrived[wanted[source >= 0]] = True
         return arrived
 
     def device_of(self, column: str) -> np.ndarray:

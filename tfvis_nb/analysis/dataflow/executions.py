@@ -22,11 +22,13 @@ class Executions:
         """Return the event of the last execution of each `key` that was ready at `time`, else -1."""
         known = len(self._key)
         keys = np.concatenate([self._key, key])
-        asked = np.arange(len(keys)) >= known
+        is_query = np.arange(len(keys)) >= known
         # One sort puts every question right behind the executions it may have as its answer.
-        order = np.lexsort((asked, np.concatenate([self._time, time]), keys))
+        order = np.lexsort((is_query, np.concatenate([self._time, time]), keys))
         last = (
-            np.maximum.accumulate(np.where(asked[order], -1, np.arange(len(order)))) if len(order) else order
+            np.maximum.accumulate(np.where(is_query[order], -1, np.arange(len(order))))
+            if len(order)
+            else order
         )
         answer = order[np.maximum(last, 0)]
         right = (last >= 0) & (keys[answer] == keys[order])
@@ -41,11 +43,11 @@ class Executions:
         """
         if not len(self._distinct):
             return np.full(len(key), -1)
-        place = np.minimum(np.searchsorted(self._distinct, key), len(self._distinct) - 1)
-        found = (self._distinct[place] == key) & (self._counts[place] == 1)
+        index = np.minimum(np.searchsorted(self._distinct, key), len(self._distinct) - 1)
+        found = (self._distinct[index] == key) & (self._counts[index] == 1)
         if start is not None:
-            found &= self._start[self._first[place]] <= start
-        return np.where(found, self._event[self._first[place]], -1)
+            found &= self._start[self._first[index]] <= start
+        return np.where(found, self._event[self._first[index]], -1)
 
     def paired(self, key: np.ndarray, group: np.ndarray, start: np.ndarray) -> np.ndarray:
         """Return the k-th execution of `key` for the k-th member of a group, -1 unless as many of both exist.
@@ -61,10 +63,10 @@ class Executions:
         rank[order] = np.arange(len(key)) - np.repeat(first, size)
         members = np.empty(len(key), np.int64)
         members[order] = np.repeat(size, size)
-        place = np.minimum(np.searchsorted(self._distinct, key), len(self._distinct) - 1)
-        same = (self._distinct[place] == key) & (self._counts[place] == members)
+        index = np.minimum(np.searchsorted(self._distinct, key), len(self._distinct) - 1)
+        same = (self._distinct[index] == key) & (self._counts[index] == members)
         begin = np.cumsum(self._counts) - self._counts
-        chosen = np.where(same, begin[place] + rank, 0)
+        chosen = np.where(same, begin[index] + rank, 0)
         return np.where(same, self._event[by_start[chosen]], -1)
 
     def has(self, key: np.ndarray) -> np.ndarray:

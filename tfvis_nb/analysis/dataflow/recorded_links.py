@@ -55,6 +55,6 @@ def _equal(
         return source, source
     order = np.argsort(number, kind="stable")
     known = number[order]
-    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    found = known[place] == wanted
-    return source[order[place[found]]], target[found]
+    index = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    found = known[index] == wanted
+    return source[order[index[found]]], target[found]

@@ -35,7 +35,7 @@ ACTIVITIES = (
 )
 """Every activity; of those that happen at once, the later one counts. See `activity`."""
 
-NUMBER = {name: place for place, name in enumerate(ACTIVITIES)}
+NUMBER = {name: index for index, name in enumerate(ACTIVITIES)}
 """The place of each activity in `ACTIVITIES`."""
 
 BY_TIME = ("preprocessing", "h2d", "communication", "input", "d2d", "d2h", "device_compute")
@@ -204,12 +204,12 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     low = np.maximum(np.searchsorted(first, start[loose], "right") - 1, 0)
     count = np.maximum(np.searchsorted(first, end[loose], "left") - low, 0)
     row = np.repeat(loose, count)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
-    begin, finish = np.maximum(start[row], first[place]), np.minimum(end[row], last[place])
+    index = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
+    begin, finish = np.maximum(start[row], first[index]), np.minimum(end[row], last[index])
     real = begin < finish
     return (
         np.concatenate([inside, row[real]]),
-        np.concatenate([step[inside], steps["step"].to_numpy(np.int64)[place[real]]]),
+        np.concatenate([step[inside], steps["step"].to_numpy(np.int64)[index[real]]]),
         np.concatenate([start[inside], begin[real]]),
         np.concatenate([end[inside], finish[real]]),
     )

@@ -24,7 +24,7 @@ def device_work(events: pd.DataFrame, group: np.ndarray, groups: int) -> np.ndar
     device = events["device"].cat.codes.to_numpy().astype("i8")[kernels]
     devices = int(device.max()) + 1
     order = np.argsort(start, kind="stable")
-    place = device * groups + group[kernels]
-    each = busy(place[order], start[order], end[order], devices * groups)
+    cell = device * groups + group[kernels]
+    each = busy(cell[order], start[order], end[order], devices * groups)
     most: np.ndarray = each.reshape(devices, groups).max(axis=0)
     return most

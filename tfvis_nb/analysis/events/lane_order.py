@@ -60,15 +60,15 @@ class LaneOrder:
 
 
 class _Coded(NamedTuple):
-    """A text of each lane: its place among all texts."""
+    """A text of each lane: its index among all texts."""
 
     codes: np.ndarray
-    words: np.ndarray
+    texts: np.ndarray
 
     def ranks(self, key: Callable[[str], Key]) -> np.ndarray:
         """Return numbers of the lanes that are in the order of a key, which is made once for each text."""
         used, where = np.unique(self.codes, return_inverse=True)
-        keys = [key(word) for word in self.words[used]]
+        keys = [key(text) for text in self.texts[used]]
         ranks = np.zeros(len(keys), "i8")
         for before, after in pairwise(sorted(range(len(keys)), key=keys.__getitem__)):
             ranks[after] = ranks[before] + (keys[before] != keys[after])
@@ -98,25 +98,25 @@ def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrde
 
     rest, lane_code = np.divmod(distinct, len(lanes) + 1)
     coded = [
-        _Coded(code, np.array(["", *words], object))
-        for code, words in zip(
+        _Coded(code, np.array(["", *texts], object))
+        for code, texts in zip(
             (*np.divmod(rest, len(devices) + 1), lane_code), (tasks, devices, lanes), strict=True
         )
     ]
     keys = (_task_key, _device_key, _lane_key)
     # The last key is the first to sort by.
     order = np.lexsort([column.ranks(key) for column, key in zip(coded, keys, strict=True)][::-1])
-    place = np.empty(len(order), "i8")
-    place[order] = np.arange(len(order))
+    rank = np.empty(len(order), "i8")
+    rank[order] = np.arange(len(order))
     table = pd.DataFrame(
         {
-            name: pd.array(column.words[column.codes[order]], dtype="str")
+            name: pd.array(column.texts[column.codes[order]], dtype="str")
             for name, column in zip(("task", "device", "lane"), coded, strict=True)
         }
     )
     table["kind"] = pd.array(np.array(["", *kinds], object)[by_kind[order].argmax(axis=1)], dtype="str")
     table["events"] = by_kind[order].sum(axis=1)
-    return LaneOrder(table, place[of_event])
+    return LaneOrder(table, rank[of_event])
 
 
 def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -32,8 +32,8 @@ def lanes(events: pd.DataFrame) -> pd.DataFrame:
     table["end_ns"] = last
     table["busy_ns"] = busy(number, start, end, len(first))
     table["kind"] = _most_frequent(events["kind"], number, len(first))
-    places = [_place(*where) for where in zip(*(table[key].astype(str) for key in _KEYS), strict=True)]
-    order = sorted(range(len(table)), key=places.__getitem__)
+    keys = [_sort_key(*where) for where in zip(*(table[key].astype(str) for key in _KEYS), strict=True)]
+    order = sorted(range(len(table)), key=keys.__getitem__)
     columns = [*_KEYS, "kind", "events", "busy_ns", "start_ns", "end_ns"]
     return table.loc[order, columns].reset_index(drop=True)
 
@@ -85,9 +85,9 @@ def recorded_devices(trace: Trace) -> pd.Series:
     return names.astype(str)
 
 
-def _place(task: str, device: str, lane: str) -> tuple[object, ...]:
+def _sort_key(task: str, device: str, lane: str) -> tuple[object, ...]:
     kind = next(
-        (place for place, prefix in enumerate(_LANE_ORDER) if lane.startswith(prefix)), len(_LANE_ORDER)
+        (rank for rank, prefix in enumerate(_LANE_ORDER) if lane.startswith(prefix)), len(_LANE_ORDER)
     )
     return natural(task), natural(device), kind, natural(lane)
 

@@ -11,14 +11,14 @@ from tfvis_nb.analysis.events.activity import accelerators, repeats
 from tfvis_nb.core.categories import beginning, containing, is_kind
 from tfvis_nb.core.devices import HOROVOD
 
-SIDES = ("device", "host", "network", "repeated")
-"""Every side; see `sides`."""
+LOCATIONS = ("device", "host", "network", "repeated")
+"""Every side; see `locations`."""
 
 _EXECUTOR = re.compile(r"collective$")
 
 
-def sides(events: pd.DataFrame) -> np.ndarray:
-    """Give each event its index in `SIDES`, so that within a side nothing is recorded twice.
+def locations(events: pd.DataFrame) -> np.ndarray:
+    """Give each event its index in `LOCATIONS`, so that within a side nothing is recorded twice.
 
     * ``device``: kernels, copies and memsets, and collectives that are kernels.
     * ``host``: ops, also those that only launch kernels, and calls of threads.
@@ -27,13 +27,13 @@ def sides(events: pd.DataFrame) -> np.ndarray:
       synchronisation within an op, a device's rows of whole steps and modules, and Horovod's phases of
       collectives.
     """
-    side = np.full(len(events), SIDES.index("host"))
+    side = np.full(len(events), LOCATIONS.index("host"))
     on_accelerator, is_host = accelerators(events), is_kind(events, "host")
     collective = is_kind(events, "collective")
     of_executor = collective & beginning(events["lane"], _EXECUTOR)
     device = is_kind(events, "kernel") | is_kind(events, "memcpy") | is_kind(events, "memset")
-    side[is_kind(events, "transfer") | collective] = SIDES.index("network")
-    side[device | (collective & on_accelerator & ~of_executor)] = SIDES.index("device")
+    side[is_kind(events, "transfer") | collective] = LOCATIONS.index("network")
+    side[device | (collective & on_accelerator & ~of_executor)] = LOCATIONS.index("device")
     again = is_host & (on_accelerator | containing(events["device"], HOROVOD))
-    side[again | repeats(events) | is_kind(events, "sync")] = SIDES.index("repeated")
+    side[again | repeats(events) | is_kind(events, "sync")] = LOCATIONS.index("repeated")
     return side

@@ -100,11 +100,11 @@ def _lane(events: pd.DataFrame) -> np.ndarray:
 
 def _enclosing(lane: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return for each row, ordered by lane, start and length, the place of the row it lies within, or -1."""
-    place = np.arange(len(end), dtype=np.int64)
-    outer = place - 1
+    index = np.arange(len(end), dtype=np.int64)
+    outer = index - 1
     if len(outer):
         outer[np.append(True, lane[1:] != lane[:-1])] = -1
-    todo = place[outer >= 0]
+    todo = index[outer >= 0]
     for _ in range(_ROUNDS):
         # What lies between a row and its candidate ends before the row does: so it may be skipped.
         todo = todo[end[outer[todo]] < end[todo]]

@@ -93,15 +93,15 @@ def step_devices(trace: Trace) -> StepDevices | None:
 
 def _ranked(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Return the words of a column, ``task:2`` before ``task:10``, and the place of each row's word."""
-    words = [str(word) for word in column.cat.categories]
-    ordered = sorted({"", *words}, key=natural)
-    place = {word: number for number, word in enumerate(ordered)}
+    names = [str(name) for name in column.cat.categories]
+    ordered = sorted({"", *names}, key=natural)
+    rank_of = {name: number for number, name in enumerate(ordered)}
     # A missing word has the code -1, which is the last.
-    rank = np.array([*(place[word] for word in words), place[""]], np.int64)
+    rank = np.array([*(rank_of[name] for name in names), rank_of[""]], np.int64)
     return np.array(ordered, object), rank[column.cat.codes.to_numpy()]
 
 
-def _category(words: np.ndarray, codes: np.ndarray) -> pd.Categorical:
+def _category(names: np.ndarray, codes: np.ndarray) -> pd.Categorical:
     """Make a column of words, of which some may be equal."""
-    distinct, which = np.unique(words.astype(str), return_inverse=True)
+    distinct, which = np.unique(names.astype(str), return_inverse=True)
     return pd.Categorical.from_codes(which[codes], categories=pd.Index(distinct, dtype=event_table.TEXT))

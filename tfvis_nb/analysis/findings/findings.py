@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.cpu_ops import cpu_ops
 from tfvis_nb.analysis.findings.devices import copies, launches
 from tfvis_nb.analysis.findings.finding import Finding
@@ -54,7 +54,7 @@ _COLUMNS = {
 }
 
 
-@checked
+@validate_input
 def findings(trace: Trace) -> pd.DataFrame:
     """Return what made the steps slow, the most costly first; no rows where nothing stands out.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.stragglers import late_tasks
 from tfvis_nb.analysis.findings import cpu_ops as placement
 from tfvis_nb.analysis.findings import devices, parts, peers
@@ -32,7 +32,7 @@ _Row = tuple[str, float, float, str]
 _UNKNOWN = float("nan")
 
 
-@checked
+@validate_input
 def looked_for(trace: Trace) -> pd.DataFrame:
     """Return how much of the time each thing takes that findings are looked for in.
 

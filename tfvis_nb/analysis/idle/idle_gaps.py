@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.critical_path.backtrack import WAITS, PathSegments, backtracker
 from tfvis_nb.analysis.critical_path.critical_path import final_events
 from tfvis_nb.analysis.critical_path.dependencies import LONG_SLEEP
@@ -87,7 +87,7 @@ class _Idle(NamedTuple):
     event: np.ndarray
 
 
-@checked
+@validate_input
 def idle_gaps(trace: Trace) -> pd.DataFrame:
     """Return when each device had nothing to do, and why.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
 from tfvis_nb.analysis.idle.launch_gaps import gaps_between, on_devices, why_unknown
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -59,7 +59,7 @@ _LATE = ["launching_ns", "latency_ns", "elsewhere_ns"]
 _MOST_OPS = 3
 
 
-@checked
+@validate_input
 def launch_bound(trace: Trace) -> pd.DataFrame:
     """Divide each step of each accelerator into running and waiting, for the launch or for something else.
 
@@ -118,7 +118,7 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
     return table
 
 
-@checked
+@validate_input
 def launch_stretches(trace: Trace) -> pd.DataFrame:
     """Return the stretches of time in which an accelerator mostly waited for late launches.
 
@@ -183,9 +183,9 @@ def _is_late(gaps: pd.DataFrame) -> np.ndarray:
     return late
 
 
-def _added_up(place: pd.Series, amount: pd.Series | np.ndarray, places: int) -> np.ndarray:
+def _added_up(place: pd.Series, value: pd.Series | np.ndarray, places: int) -> np.ndarray:
     total = np.zeros(places, np.int64)
-    np.add.at(total, place.to_numpy(), np.asarray(amount, np.int64))
+    np.add.at(total, place.to_numpy(), np.asarray(value, np.int64))
     return total
 
 
@@ -239,18 +239,18 @@ def _maximal(place: np.ndarray, begin: np.ndarray, end: np.ndarray, score: np.nd
     return found
 
 
-def _most(op: pd.Series, stretch: np.ndarray, amount: np.ndarray, stretches: int) -> list[str]:
+def _most(op: pd.Series, stretch: np.ndarray, value: np.ndarray, stretches: int) -> list[str]:
     """Name for each stretch the ops with the largest amounts."""
     codes = op.cat.codes.to_numpy(np.int64)
-    words = [*(str(word) for word in op.cat.categories), ""]
-    width = len(words)
+    op_names = [*(str(op_name) for op_name in op.cat.categories), ""]
+    width = len(op_names)
     pair, pairs = pd.factorize(stretch * width + codes % width)
     total = np.zeros(len(pairs), np.int64)
-    np.add.at(total, pair, amount)
+    np.add.at(total, pair, value)
     of = pairs // width
     order = np.lexsort((-total, of))
     rank = np.arange(len(order)) - np.searchsorted(of[order], of[order])
     ops: list[list[str]] = [[] for _ in range(stretches)]
     for place in order[rank < _MOST_OPS].tolist():
-        ops[of[place]].append(words[pairs[place] % width])
+        ops[of[place]].append(op_names[pairs[place] % width])
     return [", ".join(filter(None, names)) for names in ops]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
-from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.coverage import covered
@@ -42,7 +42,7 @@ _COLUMNS = (
 )
 
 
-@checked
+@validate_input
 def launch_gaps(trace: Trace) -> pd.DataFrame:
     """Return the gaps between what accelerators ran in a step, and what of each is due to its launch.
 
@@ -96,7 +96,7 @@ def why_unknown(ran: OnDevices | None) -> str:
     return "" if ran.launched.any() else NO_LAUNCHES
 
 
-@checked
+@validate_input
 def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
     """Return the gaps of `launch_gaps`, each with the number of its ``place`` instead of its name."""
     again = np.append(False, ran.place[1:] == ran.place[:-1])
@@ -142,14 +142,14 @@ class OnDevices(NamedTuple):
     launch: np.ndarray
 
 
-@checked
+@validate_input
 def on_devices(trace: Trace) -> OnDevices | None:
     """Return what accelerators ran in steps; None where nothing is recorded of that."""
     here = step_devices(trace)
     if here is None:
         return None
     events = trace.events
-    runs = accelerators(events) & (sides(events) == SIDES.index("device"))
+    runs = accelerators(events) & (locations(events) == LOCATIONS.index("device"))
     rows = np.flatnonzero((runs & (activity(trace) != NUMBER["none"]))[here.event])
     if not len(rows):
         return None

@@ -101,8 +101,8 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 
 def _named(names: list[str], which: np.ndarray) -> pd.Categorical:
     """Make categories of names that may repeat, and for each row which of them it has."""
-    places, distinct = pd.factorize(pd.Series(names, dtype=object))
-    return coded(places[which], distinct.tolist())
+    codes, distinct = pd.factorize(pd.Series(names, dtype=object))
+    return coded(codes[which], distinct.tolist())
 
 
 def _nested(trace: Trace, name: str, rows: np.ndarray) -> pd.arrays.IntegerArray:

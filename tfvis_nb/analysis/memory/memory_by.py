@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_curve import WHERE, alive_at_peak, memory_peaks
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
@@ -36,7 +36,7 @@ _COLUMNS = {
 }
 
 
-@checked
+@validate_input
 def memory_by(trace: Trace, by: str = "op") -> pd.DataFrame:
     """Return what the memory was used for at the peak of each allocator in each step.
 
@@ -87,7 +87,7 @@ def memory_by(trace: Trace, by: str = "op") -> pd.DataFrame:
     )
 
 
-@checked
+@validate_input
 def alive_at(
     trace: Trace, time_ns: int, *, allocator: str, step: int | None = None, task: str | None = None
 ) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.from_profile import memory_events
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, bytes_in_use
 from tfvis_nb.analysis.memory.tensor_lifetimes import joined
@@ -52,7 +52,7 @@ _PEAKS = {
 }
 
 
-@checked
+@validate_input
 def memory_curve(trace: Trace) -> pd.DataFrame:
     """Return how much each allocator had given out, whenever that changed.
 
@@ -83,12 +83,12 @@ def memory_curve(trace: Trace) -> pd.DataFrame:
     tables = []
     if (buffers["step"] >= 0).any():
         tables.append(_added_up(buffers[buffers["step"] >= 0]))
-    told = memory_events(trace)
-    if told is not None and told["in_use"].notna().any():
-        tables.append(_told(told))
+    reported = memory_events(trace)
+    if reported is not None and reported["in_use"].notna().any():
+        tables.append(_reported(reported))
     if not tables:
         reason = "the profile's allocation events do not tell how much is given out"
-        return cannot_say(_CURVE, why_not(buffers) if told is None else reason)
+        return cannot_say(_CURVE, why_not(buffers) if reported is None else reason)
     return tables[0] if len(tables) == 1 else joined(tables[::-1])
 
 
@@ -99,7 +99,7 @@ def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:
     size = buffers["bytes"].to_numpy()
     change = np.concatenate([size, -size[freed]])
     time = np.concatenate([buffers["from_ns"], buffers["to_ns"].to_numpy(np.int64, na_value=0)[freed]])
-    group = places(buffers)[row]
+    group = curve_numbers(buffers)[row]
     order = np.lexsort((time, group))
     row, group, time = row[order], group[order], time[order]
     level = np.cumsum(change[order])
@@ -111,17 +111,17 @@ def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:
     return curve.assign(time_ns=time[last], bytes=level[last])
 
 
-def _told(table: pd.DataFrame) -> pd.DataFrame:
+def _reported(table: pd.DataFrame) -> pd.DataFrame:
     """Take what the allocators of a profile said, the last word at each time."""
     table = table[table["in_use"].notna()].assign(step=np.int32(-1))
     table = table[[*WHERE, "ns", "in_use"]].rename(columns={"ns": "time_ns", "in_use": "bytes"})
-    group, time = places(table), table["time_ns"].to_numpy()
+    group, time = curve_numbers(table), table["time_ns"].to_numpy()
     order = np.lexsort((time, group))
     last = np.concatenate([(np.diff(group[order]) != 0) | (np.diff(time[order]) != 0), [True]])
     return table.take(order[last]).astype({"bytes": "int64"}).reset_index(drop=True)
 
 
-@checked
+@validate_input
 def memory_peaks(trace: Trace) -> pd.DataFrame:
     """Return the peak of each allocator in each step.
 
@@ -153,7 +153,7 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
     curve, buffers = trace.memory, trace.lifetimes
     if why_not(curve):
         return cannot_say(_PEAKS, why_not(curve))
-    highest = curve["bytes"].groupby(places(curve)).idxmax().to_numpy()
+    highest = curve["bytes"].groupby(curve_numbers(curve)).idxmax().to_numpy()
     peaks = curve.take(highest).rename(columns={"time_ns": "at_ns", "bytes": "peak_bytes"})
     peaks = peaks[[*WHERE, "peak_bytes", "at_ns"]].reset_index(drop=True)
     peaks["at_step"] = _during(trace, peaks)
@@ -172,10 +172,10 @@ def _during(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
     steps = trace.steps[trace.steps["step"] >= 0].sort_values("start_ns", kind="stable")
     number, start, end = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
     step = peaks["step"].to_numpy(np.int64, copy=True)
-    for place in np.flatnonzero(step < 0):
-        at = int(peaks["at_ns"].iloc[place])
+    for index in np.flatnonzero(step < 0):
+        at = int(peaks["at_ns"].iloc[index])
         there = number[(start <= at) & (at <= end)]
-        step[place] = there[-1] if len(there) else -1
+        step[index] = there[-1] if len(there) else -1
     return pd.arrays.IntegerArray(np.maximum(step, 0), step < 0)
 
 
@@ -186,31 +186,31 @@ def alive_at_peak(buffers: pd.DataFrame, peaks: pd.DataFrame) -> np.ndarray:
     """
     if buffers.empty or peaks.empty:
         return np.full(len(buffers), -1)
-    group, of_peak = places(buffers), places(peaks)
+    group, of_peak = curve_numbers(buffers), curve_numbers(peaks)
     order = np.argsort(of_peak)
     found = np.minimum(np.searchsorted(of_peak[order], group), len(order) - 1)
     peak = order[found]
     at = peaks["at_ns"].to_numpy()[peak]
     until = buffers["to_ns"].to_numpy(np.int64, na_value=NEVER)
     alive = (of_peak[peak] == group) & (buffers["from_ns"].to_numpy() <= at) & (until > at)
-    place: np.ndarray = np.where(alive, peak, -1)
-    return place
+    index: np.ndarray = np.where(alive, peak, -1)
+    return index
 
 
 def _most_in_use(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
     most = peaks["peak_bytes"].to_numpy(copy=True)
     unknown = (peaks["step"] >= 0).to_numpy(copy=True)
-    told = bytes_in_use(trace)
-    row = told["event"].to_numpy()
-    events = trace.events[["step", "task"]].take(row).set_axis(told.index)
-    largest = told.assign(**events).groupby(list(WHERE), observed=True)["bytes"].max().to_dict()
-    for place, where in enumerate(zip(*(peaks[name] for name in WHERE), strict=True)):
-        if unknown[place] and where in largest:
-            most[place], unknown[place] = largest[where], False
+    reported = bytes_in_use(trace)
+    row = reported["event"].to_numpy()
+    events = trace.events[["step", "task"]].take(row).set_axis(reported.index)
+    largest = reported.assign(**events).groupby(list(WHERE), observed=True)["bytes"].max().to_dict()
+    for index, where in enumerate(zip(*(peaks[name] for name in WHERE), strict=True)):
+        if unknown[index] and where in largest:
+            most[index], unknown[index] = largest[where], False
     return pd.arrays.IntegerArray(most, unknown)
 
 
-def places(table: pd.DataFrame) -> np.ndarray:
+def curve_numbers(table: pd.DataFrame) -> np.ndarray:
     """Number the curves that the rows of a table are of, by step, task and allocator; int64.
 
     Tables of one trace number them alike.

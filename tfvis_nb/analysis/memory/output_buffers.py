@@ -40,11 +40,11 @@ def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
     produced["number"] = produced.groupby(keys, sort=False).cumcount()
     matched = produced.merge(made[[*keys, "number", "place"]], on=[*keys, "number"], how="left")
     own = matched["place"].notna().to_numpy()
-    place = matched["place"][own].to_numpy(np.int64)
+    buffer = matched["place"][own].to_numpy(np.int64)
     slot = np.full(len(buffers), -1, np.int64)
-    slot[place] = matched["slot"][own]
+    slot[buffer] = matched["slot"][own]
     address = np.zeros(len(buffers), np.uint64)
-    address[place] = matched["ptr"][own]
+    address[buffer] = matched["ptr"][own]
     handed_on = matched[~own & (matched["ptr"] > 0)]
     return OutputBuffers(slot, _aliases(trace, buffers.assign(ptr=address), handed_on))
 
@@ -88,7 +88,7 @@ def _aliases(trace: Trace, buffers: pd.DataFrame, handed_on: pd.DataFrame) -> li
     # Frees are of whole microseconds, rounded down; an op's start is not.
     found = found[found["place"].notna() & (found["to_ns"] + _MICROSECOND > found["start"])]
     names = events["name"].to_numpy()
-    for place, event, slot in zip(found["place"].astype(int), found["event"], found["slot"], strict=True):
+    for buffer, event, slot in zip(found["place"].astype(int), found["event"], found["slot"], strict=True):
         tensor = f"{names[event]}:{slot}" if slot else str(names[event])
-        texts[place] = f"{texts[place]}, {tensor}" if texts[place] else tensor
+        texts[buffer] = f"{texts[buffer]}, {tensor}" if texts[buffer] else tensor
     return texts

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.from_profile import memory_events, profiled_allocations
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, recorded_allocations
 from tfvis_nb.analysis.memory.output_buffers import output_buffers
@@ -58,7 +58,7 @@ _COLUMNS = {
 }
 
 
-@checked
+@validate_input
 def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     """Return one row per buffer: what lived in it, and from its allocation to its last free.
 
@@ -127,8 +127,8 @@ def _recorded(trace: Trace) -> pd.DataFrame | None:
     row = buffers["event"].to_numpy()
     here = events[["step", "task", "name", "op", "start_ns", "duration_ns", "compute_end_ns"]].take(row)
     end = (here["start_ns"] + here["duration_ns"]).to_numpy()
-    told = here["compute_end_ns"].notna().to_numpy()
-    done = np.where(told, here["compute_end_ns"].to_numpy(np.int64, na_value=0), end)
+    known = here["compute_end_ns"].notna().to_numpy()
+    done = np.where(known, here["compute_end_ns"].to_numpy(np.int64, na_value=0), end)
     found = output_buffers(trace, buffers)
     is_output = found.slot >= 0
     # Records are of whole microseconds, rounded down; an op's end is not.
@@ -136,7 +136,7 @@ def _recorded(trace: Trace) -> pd.DataFrame | None:
     names = here["name"].to_numpy(object)
     later = np.flatnonzero(found.slot > 0)
     tensors = names.copy()
-    tensors[later] = [f"{names[place]}:{found.slot[place]}" for place in later]
+    tensors[later] = [f"{names[index]}:{found.slot[index]}" for index in later]
     return pd.DataFrame(
         {
             "step": here["step"].to_numpy(),
@@ -206,8 +206,8 @@ def _roles(codes: np.ndarray) -> pd.Categorical:
     return coded(codes, list(ROLES))
 
 
-def _taken(texts: list[str], places: np.ndarray) -> pd.api.extensions.ExtensionArray:
+def _taken(texts: list[str], indices: np.ndarray) -> pd.api.extensions.ExtensionArray:
     taken: pd.api.extensions.ExtensionArray = pd.array(
-        pa.array(texts, pa.large_string()).take(pa.array(places)), dtype=event_table.TEXT
+        pa.array(texts, pa.large_string()).take(pa.array(indices)), dtype=event_table.TEXT
     )
     return taken

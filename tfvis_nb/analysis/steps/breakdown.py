@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -53,7 +53,7 @@ _COLUMNS = {"step": "int64", "task": "category", "device": "category", "step_ns"
 }
 
 
-@checked
+@validate_input
 def breakdown(trace: Trace) -> pd.DataFrame:
     """Divide each step among the activities that took its time; the parts add up to it exactly.
 
@@ -113,7 +113,7 @@ def breakdown(trace: Trace) -> pd.DataFrame:
     return table
 
 
-@checked
+@validate_input
 def activity_times(trace: Trace) -> pd.DataFrame:
     """Return which activity each moment of a step belongs to.
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.events.location import SIDES
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.events.location import LOCATIONS
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, of_steps, op_statistics
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -77,7 +77,7 @@ _COLUMNS = {
 }
 
 
-@checked
+@validate_input
 def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (None, None)) -> pd.DataFrame:
     """Return what took how long in two traces, and the differences, the largest first.
 
@@ -122,14 +122,14 @@ def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (No
     """
     if by not in GROUPINGS:
         raise ValueError(f"by has to be one of {', '.join(GROUPINGS)}, not {by!r}")
-    chosen = [_numbers(trace, of) for trace, of in zip((a, b), steps, strict=True)]
-    found = [op_statistics(trace, by, of) for trace, of in zip((a, b), chosen, strict=True)]
+    chosen = [_numbers(trace, numbers) for trace, numbers in zip((a, b), steps, strict=True)]
+    found = [op_statistics(trace, by, numbers) for trace, numbers in zip((a, b), chosen, strict=True)]
     if all(table.empty for table in found):
         return cannot_say({by: "str"} | _COLUMNS, "neither trace has events")
     table = _beside(by, found)
-    for side, trace, of in zip(_SIDES, (a, b), chosen, strict=True):
+    for side, trace, numbers in zip(_SIDES, (a, b), chosen, strict=True):
         own = table[f"self_{side}_ns"].to_numpy(np.float64, na_value=np.nan)
-        table[f"step_{side}_ns"] = own / _steps(trace, of)
+        table[f"step_{side}_ns"] = own / _steps(trace, numbers)
     table["difference_ns"] = table["total_b_ns"] - table["total_a_ns"]
     table["self_difference_ns"] = table["self_b_ns"] - table["self_a_ns"]
     table["step_difference_ns"] = table["step_b_ns"] - table["step_a_ns"]
@@ -138,11 +138,13 @@ def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (No
     by_step = table["step_difference_ns"].abs().fillna(-1).to_numpy()
     order = np.lexsort((-table["difference_ns"].abs().to_numpy(), -by_step))
     table = table.loc[order, [by, *_COLUMNS]].reset_index(drop=True)
-    table.attrs["steps"] = tuple(_steps(trace, of) for trace, of in zip((a, b), chosen, strict=True))
+    table.attrs["steps"] = tuple(
+        _steps(trace, numbers) for trace, numbers in zip((a, b), chosen, strict=True)
+    )
     return table
 
 
-@checked
+@validate_input
 def compare_activities(a: Trace, b: Trace, steps: tuple[Steps, Steps] = (None, None)) -> pd.DataFrame:
     """Return how long each activity took in the steps of two traces, and the differences.
 
@@ -180,7 +182,9 @@ def compare_activities(a: Trace, b: Trace, steps: tuple[Steps, Steps] = (None, N
     >>> found[["activity", "a_ns", "b_ns", "difference_ns"]].values.tolist()
     [['host_compute', 5, 9, 4]]
     """
-    sums = [_activities(trace, _numbers(trace, of)) for trace, of in zip((a, b), steps, strict=True)]
+    sums = [
+        _activities(trace, _numbers(trace, numbers)) for trace, numbers in zip((a, b), steps, strict=True)
+    ]
     if all(part.empty for part in sums):
         return cannot_say(_ACTIVITIES, "no event belongs to a step")
     tasks = [part.index.unique("task") for part in sums]
@@ -209,8 +213,8 @@ def _numbers(trace: Trace, steps: Steps) -> list[int] | None:
     return wanted
 
 
-def _steps(trace: Trace, of: list[int] | None) -> int:
-    return max(int((trace.steps["step"] >= 0).sum()) if of is None else len(of), 1)
+def _steps(trace: Trace, numbers: list[int] | None) -> int:
+    return max(int((trace.steps["step"] >= 0).sum()) if numbers is None else len(numbers), 1)
 
 
 def _beside(by: str, found: list[pd.DataFrame]) -> pd.DataFrame:
@@ -232,24 +236,24 @@ def _beside(by: str, found: list[pd.DataFrame]) -> pd.DataFrame:
         table[f"longest_{side}"] = there["longest"].astype("Int64")
     table = table.reset_index()
     table[by] = table[by].astype(event_table.TEXT)
-    for column, words in (("kind", event_table.KINDS), ("side", SIDES)):
-        table[column] = pd.Categorical(table[column], categories=list(words))
+    for column, categories in (("kind", event_table.KINDS), ("side", LOCATIONS)):
+        table[column] = pd.Categorical(table[column], categories=list(categories))
     return table
 
 
 def _changes(table: pd.DataFrame) -> pd.Categorical:
-    words = np.array(["shorter", "same", "longer"], object)[np.sign(table["difference_ns"].to_numpy()) + 1]
-    words[table["count_a"].to_numpy() == 0] = "added"
-    words[table["count_b"].to_numpy() == 0] = "removed"
-    return pd.Categorical(words, categories=list(CHANGES))
+    changes = np.array(["shorter", "same", "longer"], object)[np.sign(table["difference_ns"].to_numpy()) + 1]
+    changes[table["count_a"].to_numpy() == 0] = "added"
+    changes[table["count_b"].to_numpy() == 0] = "removed"
+    return pd.Categorical(changes, categories=list(CHANGES))
 
 
-def _activities(trace: Trace, of: list[int] | None) -> pd.Series:
+def _activities(trace: Trace, numbers: list[int] | None) -> pd.Series:
     """Return the sum of each activity over the chosen steps, by task and activity; NA where not known."""
     table = trace.breakdown
     table = table[(table["device"] == "").to_numpy()]
-    if of is not None:
-        table = table[table["step"].isin(of).to_numpy()]
+    if numbers is not None:
+        table = table[table["step"].isin(numbers).to_numpy()]
     task = table["task"].astype(str)
     parts = table[list(PARTS)].astype("Int64").rename(columns=lambda part: part.removesuffix("_ns"))
     sums, unknown = parts.fillna(0).groupby(task).sum(), parts.isna().groupby(task).any()
@@ -259,6 +263,8 @@ def _activities(trace: Trace, of: list[int] | None) -> pd.Series:
 
 
 def _ratio(b: pd.Series, a: pd.Series) -> np.ndarray:
-    over, under = (column.astype("Float64").to_numpy(np.float64, na_value=np.nan) for column in (b, a))
-    ratio: np.ndarray = np.divide(over, under, out=np.full(len(a), np.nan), where=under > 0)
+    numerator, denominator = (
+        column.astype("Float64").to_numpy(np.float64, na_value=np.nan) for column in (b, a)
+    )
+    ratio: np.ndarray = np.divide(numerator, denominator, out=np.full(len(a), np.nan), where=denominator > 0)
     return ratio

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
-from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import CALLS
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -71,7 +71,7 @@ _HANDLES = (DATA_TYPES.index("RESOURCE"), DATA_TYPES.index("VARIANT"))
 """These are always in the host's memory."""
 
 
-@checked
+@validate_input
 def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return the ops that ran on a CPU between kernels of their step and task, and the copies they took.
 
@@ -198,7 +198,7 @@ def _where(trace: Trace, between: np.ndarray, copies: _Copies) -> np.ndarray:
     works = between & (reads | is_copied | ~beginning(events["op"], _PASSIVE))
     on_gpu = works & accelerators(events)
     edges = trace.edges
-    on_device = sides(events) == SIDES.index("device")
+    on_device = locations(events) == LOCATIONS.index("device")
     launches = (edges["kind"] == "launch").to_numpy() & on_device[edges["target"].to_numpy()]
     launched = _mask(edges["source"].to_numpy()[launches], count)
     in_host, recorded = _made_in_host_memory(trace)
@@ -298,7 +298,9 @@ def _idle(events: pd.DataFrame, rows: np.ndarray, group: np.ndarray) -> tuple[np
     """Return how long no GPU of its step and task ran during each row, and of that what no earlier covers."""
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
-    ran = accelerators(events) & (sides(events) == SIDES.index("device")) & np.isin(group, group[rows])
+    ran = (
+        accelerators(events) & (locations(events) == LOCATIONS.index("device")) & np.isin(group, group[rows])
+    )
     busy = np.flatnonzero(ran)
     running = union(group[busy], start[busy], end[busy])
     begin, until, where = start[rows], end[rows], group[rows]

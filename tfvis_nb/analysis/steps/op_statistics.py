@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
-from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import spread
@@ -53,10 +53,10 @@ _COLUMNS = {
     "longest": "int64",
 }
 _KINDS = len(event_table.KINDS)
-_REPEATED = SIDES.index("repeated")
+_REPEATED = LOCATIONS.index("repeated")
 
 
-@checked
+@validate_input
 def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = None) -> pd.DataFrame:
     """Add up the events of a trace by op type, node, name scope or device.
 
@@ -108,24 +108,24 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
     own, known = self_times_of(trace)
     labelled = events["name" if by == "scope" else by]
     label, labels = _labels(labelled if steps is None else labelled.iloc[rows], by)
-    kind = spread(events["kind"], lambda word: event_table.KINDS.index(word) if word else 0).astype(np.int64)
-    group, keys = pd.factorize((label * _KINDS + kind[rows]) * len(SIDES) + sides(events)[rows])
+    kind = spread(events["kind"], lambda text: event_table.KINDS.index(text) if text else 0).astype(np.int64)
+    group, keys = pd.factorize((label * _KINDS + kind[rows]) * len(LOCATIONS) + locations(events)[rows])
     duration = events["duration_ns"].to_numpy(np.int64)
     table = _added_up(rows, group, len(keys), duration, np.where(known, own, 0), known)
-    side = keys % len(SIDES)
-    table[by] = pd.array(labels.take(keys // len(SIDES) // _KINDS), dtype=event_table.TEXT)
-    for name, codes, words in (
-        ("kind", keys // len(SIDES) % _KINDS, event_table.KINDS),
-        ("side", side, SIDES),
+    side = keys % len(LOCATIONS)
+    table[by] = pd.array(labels.take(keys // len(LOCATIONS) // _KINDS), dtype=event_table.TEXT)
+    for name, codes, texts in (
+        ("kind", keys // len(LOCATIONS) % _KINDS, event_table.KINDS),
+        ("side", side, LOCATIONS),
     ):
-        table[name] = pd.Categorical.from_codes(codes.astype(np.int8), dtype=pd.CategoricalDtype(list(words)))
+        table[name] = pd.Categorical.from_codes(codes.astype(np.int8), dtype=pd.CategoricalDtype(list(texts)))
     table["share"] = _shares(table["self_ns"], side)
     longest_first = -table["self_ns"].fillna(-1).to_numpy(np.int64)
     order = np.lexsort((-table["total_ns"].to_numpy(), longest_first, side))
     return table.loc[order, list(columns)].reset_index(drop=True)
 
 
-@checked
+@validate_input
 def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
     """Return the events of some steps; all, those of no step too, when `steps` is None."""
     step = trace.events["step"].to_numpy(np.int64)
@@ -146,9 +146,9 @@ def _labels(column: pd.Series, by: str) -> tuple[np.ndarray, pa.Array]:
     import pyarrow.compute as pc
 
     if by in ("op", "device"):
-        words = pa.array([*(str(word) for word in column.cat.categories), ""], pa.large_string())
+        texts = pa.array([*(str(text) for text in column.cat.categories), ""], pa.large_string())
         # What has none has the code -1, which is the last; some may have an empty word.
-        merged = words.dictionary_encode()
+        merged = texts.dictionary_encode()
         codes = np.asarray(merged.indices)[column.cat.codes.to_numpy()]
         return codes.astype(np.int64), merged.dictionary
     texts = pa.chunked_array(pa.array(column)).combine_chunks()
@@ -193,7 +193,7 @@ def _added_up(
 def _shares(self_ns: pd.Series, side: np.ndarray) -> np.ndarray:
     """Return each row's part of the self time of its side, NaN where it is not known or counts elsewhere."""
     own = self_ns.fillna(0).to_numpy(np.int64)
-    whole = np.zeros(len(SIDES), np.int64)
+    whole = np.zeros(len(LOCATIONS), np.int64)
     np.add.at(whole, side, own)
     sayable = self_ns.notna().to_numpy() & (side != _REPEATED) & (whole[side] > 0)
     share: np.ndarray = np.where(sayable, own / np.maximum(whole[side], 1), np.nan)

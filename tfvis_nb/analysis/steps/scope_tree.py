@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.dataflow.label_inputs import PARTITIONED
-from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -36,7 +36,7 @@ FIGURES: dict[str, str] = {
     "host_share": "host_ns / host_ns of all scopes, from 0 to 1.",
 }
 
-_SIDES = SIDES[:3]
+_SIDES = LOCATIONS[:3]
 _TIMES = [f"{side}{which}_ns" for side in _SIDES for which in ("", "_own")]
 _COLUMNS = (
     {"scope": "str", "part": "str", "parent": "int64", "depth": "int64", "events": "int64"}
@@ -46,7 +46,7 @@ _COLUMNS = (
 _MOST_PARTS = 32
 
 
-@checked
+@validate_input
 def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return the name scopes of a trace as a tree, each with the time of what is in it.
 
@@ -92,7 +92,7 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
      ['BiasAdd', 2, 3, 2, 2], ['Sum', 1, 2, 1, 1]]
     """
     events = trace.events
-    side = sides(events)
+    side = locations(events)
     of_graph = (side < len(_SIDES)) & ~is_kind(events, "host")
     rows = of_steps(trace, steps)
     rows = rows[of_graph[rows]]
@@ -100,13 +100,13 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
         return cannot_say(_COLUMNS, "no event is of a node of a graph")
     own, known = self_times(events, of_graph)
     names, of_event = _nodes(events, rows)
-    tree, place = _Tree.of(names)
-    place = place[of_event]
+    tree, row = _Tree.of(names)
+    row = row[of_event]
     amounts = np.zeros((len(_SIDES) + 1, len(tree.part)), np.int64)
-    np.add.at(amounts, (side[rows], place), np.where(known, own, 0)[rows])
-    np.add.at(amounts[-1], place, 1)
+    np.add.at(amounts, (side[rows], row), np.where(known, own, 0)[rows])
+    np.add.at(amounts[-1], row, 1)
     within = tree.added_up(amounts)
-    order = tree.preorder(within[SIDES.index("device")], within[SIDES.index("host")])
+    order = tree.preorder(within[LOCATIONS.index("device")], within[LOCATIONS.index("host")])
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     table = pd.DataFrame(
@@ -138,14 +138,14 @@ class _Tree(NamedTuple):
     @classmethod
     def of(cls, names: Sequence[str]) -> tuple[_Tree, np.ndarray]:
         """Make the tree of some names; return also the place of each."""
-        places: dict[tuple[int, str], int] = {}
+        row_of: dict[tuple[int, str], int] = {}
         name, part, parent, depth = [""], [""], [0], [0]
         found = np.zeros(len(names), np.int64)
         for number, text in enumerate(names):
             at = 0
             # A name may be anything, also ten thousand slashes.
             for one in text.split("/", _MOST_PARTS - 1) if text else ():
-                below = places.setdefault((at, one), len(name))
+                below = row_of.setdefault((at, one), len(name))
                 if below == len(name):
                     name.append(f"{name[at]}/{one}" if at else one)
                     part.append(one)
@@ -174,12 +174,12 @@ class _Tree(NamedTuple):
         again = np.append(True, np.diff(self.parent[below]) > 0)[: len(below)]
         offset = np.zeros(count, np.int64)
         offset[below] = before - np.maximum.accumulate(np.where(again, before, 0))
-        place = np.zeros(count, np.int64)
+        row = np.zeros(count, np.int64)
         for level in range(1, int(self.depth.max()) + 1):
             there = np.flatnonzero(self.depth == level)
-            place[there] = place[self.parent[there]] + 1 + offset[there]
+            row[there] = row[self.parent[there]] + 1 + offset[there]
         order = np.empty(count, np.int64)
-        order[place] = np.arange(count)
+        order[row] = np.arange(count)
         return order
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.device_work import device_work
-from tfvis_nb.analysis.events.location import SIDES, sides
+from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -67,7 +67,7 @@ _COLUMNS = {
 }
 
 
-@checked
+@validate_input
 def median_step(trace: Trace) -> int | None:
     """Return the number of the step of median duration; None without steps.
 
@@ -81,7 +81,7 @@ def median_step(trace: Trace) -> int | None:
     return int(steps["step"].to_numpy()[order[(len(steps) - 1) // 2]])
 
 
-@checked
+@validate_input
 def slow_steps(trace: Trace) -> pd.DataFrame:
     """Return how each step differs from the median one, and what most of the difference is.
 
@@ -133,8 +133,8 @@ def slow_steps(trace: Trace) -> pd.DataFrame:
     return table[list(_COLUMNS)]
 
 
-def _ratio(amount: np.ndarray, of: int) -> np.ndarray:
-    return amount / of if of > 0 else np.full(len(amount), np.nan)
+def _ratio(value: np.ndarray, base: int) -> np.ndarray:
+    return value / base if base > 0 else np.full(len(value), np.nan)
 
 
 def _step_rows(table: pd.DataFrame, trace: Trace) -> np.ndarray:
@@ -162,13 +162,13 @@ def _add_activity(table: pd.DataFrame, trace: Trace, base: int) -> None:
     task, tasks = pd.factorize(parts["task"].astype(str), sort=True)
     row = np.searchsorted(table["step"].to_numpy(np.int64), parts["step"].to_numpy(np.int64))
     names = [part.removesuffix("_ns") for part in PARTS]
-    amount = np.zeros((len(table), len(tasks), len(names)), np.int64)
-    known = np.ones(amount.shape, bool)
+    value = np.zeros((len(table), len(tasks), len(names)), np.int64)
+    known = np.ones(value.shape, bool)
     for column, part in enumerate(PARTS):
-        amount[row, task, column] = parts[part].to_numpy(np.int64, na_value=0)
+        value[row, task, column] = parts[part].to_numpy(np.int64, na_value=0)
         known[row, task, column] = parts[part].notna()
     # What is not known in one of both is left out.
-    more = np.where(known & known[base], amount - amount[base], 0).reshape(len(table), -1)
+    more = np.where(known & known[base], value - value[base], 0).reshape(len(table), -1)
     most, difference = _most(more, table)
     differs = difference != 0
     table["activity_task"] = _texts([str(tasks[number // len(names)]) for number in most.tolist()], differs)
@@ -187,7 +187,7 @@ class _OpTypes(NamedTuple):
 def _op_types(trace: Trace, known: np.ndarray) -> _OpTypes:
     """Return the events that neither repeat nor only wrap others, by op type."""
     events = trace.events
-    works = known & (sides(events) != SIDES.index("repeated"))
+    works = known & (locations(events) != LOCATIONS.index("repeated"))
     works &= ~np.isin(activity(trace), [NUMBER[name] for name in _WRAPPING])
     event = np.flatnonzero(works)
     ops = [*(str(name) for name in events["op"].cat.categories), ""]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis._validate import checked
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -51,7 +51,7 @@ _ON_ACCELERATOR = ("h2d", "d2h", "d2d", "device_compute", "communication")
 _ON_HOST = ("host_compute", "launch", "compile")
 
 
-@checked
+@validate_input
 def utilisation(trace: Trace) -> pd.DataFrame:
     """Return how busy each device was in each step.
 
@@ -100,10 +100,10 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     unknown = here.untraced
 
     scheduled = trace.events["scheduled_ns"]
-    told = ran & scheduled.notna().to_numpy()[here.event]
-    ready = scheduled.to_numpy(np.int64, na_value=0)[here.event[told]]
-    queued = np.bincount(here.place[told], minlength=places)
-    waited = _sum(here.place[told], np.maximum(here.start[told] - ready, 0), places)
+    has_ready = ran & scheduled.notna().to_numpy()[here.event]
+    ready = scheduled.to_numpy(np.int64, na_value=0)[here.event[has_ready]]
+    queued = np.bincount(here.place[has_ready], minlength=places)
+    waited = _sum(here.place[has_ready], np.maximum(here.start[has_ready] - ready, 0), places)
 
     first = np.full(places, np.iinfo(np.int64).max)
     last = np.full(places, np.iinfo(np.int64).min)
@@ -131,7 +131,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     return table.loc[rows, list(_COLUMNS)].reset_index(drop=True)
 
 
-@checked
+@validate_input
 def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
     """Tell which of what counts to a step kept its device busy."""
     events = trace.events
@@ -155,9 +155,9 @@ def _union(here: StepDevices, chosen: np.ndarray, places: int) -> np.ndarray:
     return lengths(found, places, 2)[:, 1]
 
 
-def _sum(place: np.ndarray, amount: np.ndarray, places: int) -> np.ndarray:
+def _sum(place: np.ndarray, value: np.ndarray, places: int) -> np.ndarray:
     total = np.zeros(places, np.int64)
-    np.add.at(total, place, amount)
+    np.add.at(total, place, value)
     return total
 
 
@@ -165,6 +165,6 @@ def _nullable(values: np.ndarray, unknown: np.ndarray) -> pd.arrays.IntegerArray
     return pd.arrays.IntegerArray(np.where(unknown, 0, values).astype(np.int64), unknown.copy())
 
 
-def _ratio(amount: np.ndarray, of: np.ndarray) -> np.ndarray:
-    ratio: np.ndarray = np.divide(amount, of, out=np.full(len(of), np.nan), where=of > 0)
+def _ratio(value: np.ndarray, base: np.ndarray) -> np.ndarray:
+    ratio: np.ndarray = np.divide(value, base, out=np.full(len(base), np.nan), where=base > 0)
     return ratio

@@ -81,7 +81,7 @@ def _steps(rows: pd.DataFrame, first: int, unit: Unit, speed: Unit) -> dict[str,
 
 
 def _colour_name(channel: str, number: int) -> str:
-    for activity, words in (("h2d", "H2D"), ("d2h", "D2H"), ("d2d", "D2D"), ("communication", "Recv")):
-        if words in channel:
+    for activity, label in (("h2d", "H2D"), ("d2h", "D2H"), ("d2d", "D2D"), ("communication", "Recv")):
+        if label in channel:
             return activity
     return _OTHERS[number % len(_OTHERS)]

@@ -52,7 +52,7 @@ def _parts(whole: pd.DataFrame, unit: Unit) -> dict[str, np.ndarray]:
     return {name: values for name, values in found.items() if values.any()}
 
 
-def _places(trace: Trace, steps: pd.Series) -> dict[str, list[float]]:
+def _spans(trace: Trace, steps: pd.Series) -> dict[str, list[float]]:
     known = trace.steps.set_index("step")
     origin = int(trace.events["start_ns"].iloc[0])
     return {
@@ -74,7 +74,7 @@ def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
         "row": called,
         "step": whole["step"].to_numpy(),
         **parts,
-        **_places(trace, whole["step"]),
+        **_spans(trace, whole["step"]),
     }
     source = ColumnDataSource(data, name=ROWS)
     made = plot(
@@ -111,8 +111,8 @@ def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
     means = grouped[parts].mean().fillna(0).reset_index()
     lowest, highest = grouped["step"].min().to_numpy(), grouped["step"].max().to_numpy()
     width = 0.8 / len(tasks)
-    place = means["task"].map({task: number for number, task in enumerate(tasks)}).to_numpy()
-    starts, ends = _places(trace, pd.Series(lowest)), _places(trace, pd.Series(highest))
+    row = means["task"].map({task: number for number, task in enumerate(tasks)}).to_numpy()
+    starts, ends = _spans(trace, pd.Series(lowest)), _spans(trace, pd.Series(highest))
     called = [
         f"step {low}" if low == high else f"steps {low} to {high}, mean"
         for low, high in zip(lowest, highest, strict=True)
@@ -126,7 +126,7 @@ def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
     }
     source = ColumnDataSource(
         {
-            "x": lowest + (highest - lowest) / 2 + (place - (len(tasks) - 1) / 2) * width * size,
+            "x": lowest + (highest - lowest) / 2 + (row - (len(tasks) - 1) / 2) * width * size,
             "row": [shown(name) for name in called],
             "step": lowest,
             "start_ms": starts["start_ms"],

@@ -72,10 +72,10 @@ def mark_axes(made: figure, sides: dict[str, list[tuple[float, str]]]) -> None:
 
     for side, marks in sides.items():
         axes: Any = getattr(made, f"{side}axis")
-        places = [mark for mark, _ in marks]
+        positions = [mark for mark, _ in marks]
         for axis in axes:
-            axis.ticker = FixedTicker(ticks=places)
+            axis.ticker = FixedTicker(ticks=positions)
             axis.major_label_overrides = dict(marks)
         for grid in getattr(made, f"{side}grid"):
-            grid.ticker = FixedTicker(ticks=places)
-        setattr(made, f"{side}_range", Range1d(start=places[0], end=places[-1]))
+            grid.ticker = FixedTicker(ticks=positions)
+        setattr(made, f"{side}_range", Range1d(start=positions[0], end=positions[-1]))

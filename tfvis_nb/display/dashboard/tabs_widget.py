@@ -60,7 +60,7 @@ class PanelsWidget(anywidget.AnyWidget):
         self._made: dict[str, dict[str, Any]] = {}
         titles = self._names()
         # One trait a tab: what has been pushed of the others is not sent again.
-        texts = {_trait(place): traitlets.Unicode("").tag(sync=True) for place in range(len(titles))}
+        texts = {_trait(index): traitlets.Unicode("").tag(sync=True) for index in range(len(titles))}
         self.add_traits(**texts)
         super().__init__(height=height, _titles=titles, _link=link, _bokeh=bokehjs.version())
         answer_on_own_thread(self.comm)
@@ -121,20 +121,20 @@ class PanelsWidget(anywidget.AnyWidget):
                 self._made[title] = self._compute(title)
             return self._made[title]
 
-    def _push(self, place: int = 0) -> None:
+    def _push(self, index: int = 0) -> None:
         """Compute one tab after the other, from the one at `place` on."""
-        if self._closing.is_set() or place == len(self._titles):
+        if self._closing.is_set() or index == len(self._titles):
             return
         try:
-            self.set_trait(_trait(place), json.dumps(self._tab(self._titles[place]), allow_nan=False))
+            self.set_trait(_trait(index), json.dumps(self._tab(self._titles[index]), allow_nan=False))
         except BaseException as error:  # noqa: BLE001 - the user waits in the browser
-            refusal = refusal_of(error, f"the tab {self._titles[place]}")
-            self._errors = {**self._errors, str(place): refusal.sentence}
+            refusal = refusal_of(error, f"the tab {self._titles[index]}")
+            self._errors = {**self._errors, str(index): refusal.sentence}
         finally:
             self._first_made.set()
             # The other tabs can do without this one.
             self._wanted.wait()
-            self._push(place + 1)
+            self._push(index + 1)
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer a message of the front end; in Jupyter Lab, on a thread of its own."""
@@ -152,5 +152,5 @@ class PanelsWidget(anywidget.AnyWidget):
             raise traitlets.TraitError(str(error)) from error
 
 
-def _trait(place: int) -> str:
-    return f"_tab_{place}"
+def _trait(index: int) -> str:
+    return f"_tab_{index}"

@@ -51,20 +51,20 @@ def part_bytes(
 ) -> bytes:
     """Write the part of the run from `start` to `end` (ns from the origin) that is as fine as `shift`.
 
-    `hits` is the running count of the events that a search found, one longer than the places of the layout.
+    `hits` is the running count of the events that a search found, one longer than `layout.event`.
     """
     return _packed(layout, entries, {"start": start, "end": end, "bucket": 2**shift}, hits)
 
 
-def lit_entries(entries: Entries, hits: np.ndarray) -> np.ndarray:
+def matching_entries(entries: Entries, hits: np.ndarray) -> np.ndarray:
     """Mark the entries that stand for an event counted in `hits`; uint8."""
-    lit: np.ndarray = hits[entries.place + entries.count] > hits[entries.place]
-    return lit.astype("u1")
+    matches: np.ndarray = hits[entries.position + entries.count] > hits[entries.position]
+    return matches.astype("u1")
 
 
 def _packed(layout: Layout, entries: Entries, header: dict[str, Any], hits: np.ndarray | None) -> bytes:
-    start = layout.start[entries.place]
-    end = layout.end[entries.place + entries.count - 1]
+    start = layout.start[entries.position]
+    end = layout.end[entries.position + entries.count - 1]
     event = layout.event[entries.longest]
     slots, counts = np.unique(entries.slot, return_counts=True)
     times = lane_times(start, end - start, counts)
@@ -90,7 +90,7 @@ def _packed(layout: Layout, entries: Entries, header: dict[str, Any], hits: np.n
     if layout.wait.any():
         columns["wait"] = length_column(layout.wait[event])
     if hits is not None:
-        columns["lit"] = Column(lit_entries(entries, hits))
+        columns["lit"] = Column(matching_entries(entries, hits))
     described = {
         "lane": layout.slot_lane[slots].tolist(),
         "row": layout.slot_row[slots].tolist(),

@@ -32,7 +32,7 @@ class Layout:
     # slot_lane, slot_row: Lane of each slot and its row in it
     slot_lane: np.ndarray
     slot_row: np.ndarray
-    # The events of slot s are at places ``bounds[s]`` to ``bounds[s + 1]`` of the next three
+    # The events of slot s are at positions ``bounds[s]`` to ``bounds[s + 1]`` of the next three
     bounds: np.ndarray
     event: np.ndarray  # Event ids, ordered by slot and start
     # start, end: Nanoseconds from the origin, in the same order

@@ -25,7 +25,7 @@ class Runs:
         """The slot of each place; int64."""
         return np.repeat(np.arange(len(self.low)), self.high - self.low)
 
-    def places(self) -> np.ndarray:
+    def positions(self) -> np.ndarray:
         """Every place, slot by slot; int64."""
         lengths = self.high - self.low
         before = np.cumsum(lengths) - lengths
@@ -34,12 +34,12 @@ class Runs:
 
 @dataclass(frozen=True)
 class Entries:
-    """What is drawn: each entry stands for the events of one slot at ``count`` neighbouring places."""
+    """What is drawn: each entry stands for the events of one slot at ``count`` neighbouring positions."""
 
     slot: np.ndarray  # int64; entries are ordered by it, then by start
-    place: np.ndarray  # The first of its places
+    position: np.ndarray  # The first of its positions
     count: np.ndarray  # How many they are
-    longest: np.ndarray  # Place of the longest of its events, the first of several
+    longest: np.ndarray  # Position of the longest of its events, the first of several
     busy: np.ndarray  # Summed duration of its events, nanoseconds
 
     def __len__(self) -> int:
@@ -56,18 +56,18 @@ def merge(layout: Layout, runs: Runs, shift: int) -> Entries:
 
     A bucket is ``2 ** shift`` nanoseconds; with 0 every event is an entry.
     """
-    places, slots = runs.places(), runs.slots()
-    start = layout.start[places]
-    duration = layout.end[places] - start
-    if shift == 0 or not len(places):
-        return Entries(slots, places, np.ones(len(places), "i8"), places, duration)
+    positions, slots = runs.positions(), runs.slots()
+    start = layout.start[positions]
+    duration = layout.end[positions] - start
+    if shift == 0 or not len(positions):
+        return Entries(slots, positions, np.ones(len(positions), "i8"), positions, duration)
     heads = np.flatnonzero(_begins(slots, start, duration, shift))
-    count = np.diff(np.append(heads, len(places)))
+    count = np.diff(np.append(heads, len(positions)))
     longest = np.maximum.reduceat(duration, heads)
     as_long = np.flatnonzero(duration == np.repeat(longest, count))
     entry = np.searchsorted(heads, as_long, "right") - 1
     first = as_long[np.flatnonzero(np.diff(entry, prepend=-1))]
-    return Entries(slots[heads], places[heads], count, places[first], np.add.reduceat(duration, heads))
+    return Entries(slots[heads], positions[heads], count, positions[first], np.add.reduceat(duration, heads))
 
 
 def coarsest_needed(layout: Layout, runs: Runs, shift: int, most: int) -> int:
@@ -77,9 +77,9 @@ def coarsest_needed(layout: Layout, runs: Runs, shift: int, most: int) -> int:
     """
     if runs.events <= most:
         return shift
-    places, slots = runs.places(), runs.slots()
-    start = layout.start[places]
-    duration = layout.end[places] - start
+    positions, slots = runs.positions(), runs.slots()
+    start = layout.start[positions]
+    duration = layout.end[positions] - start
     last = int(start.max()).bit_length() + 1
     while shift < last and np.count_nonzero(_begins(slots, start, duration, shift)) > most:
         shift += 1
@@ -90,7 +90,7 @@ def joined(parts: list[Entries]) -> Entries:
     """Put the entries of runs that do not overlap in one order."""
     columns = [
         np.concatenate([getattr(part, name) for part in parts])
-        for name in ("slot", "place", "count", "longest", "busy")
+        for name in ("slot", "position", "count", "longest", "busy")
     ]
     order = np.argsort(columns[1], kind="stable")
     return Entries(*(column[order] for column in columns))
@@ -106,16 +106,16 @@ def overlapping(layout: Layout, outline: Entries, start: int, end: int) -> tuple
     wide = np.zeros((2, slots), "i8")
     near = np.zeros((2, slots), "i8")
     entry_bounds = np.searchsorted(outline.slot, np.arange(slots + 1))
-    ends = layout.end[outline.place + outline.count - 1]
-    starts = layout.start[outline.place]
-    behind = outline.place + outline.count
+    ends = layout.end[outline.position + outline.count - 1]
+    starts = layout.start[outline.position]
+    behind = outline.position + outline.count
     for slot in range(slots):
         low, high = int(entry_bounds[slot]), int(entry_bounds[slot + 1])
         first = low + int(np.searchsorted(ends[low:high], start, "right"))
         last = max(low + int(np.searchsorted(starts[low:high], end, "left")), first)
         if first == last:
             continue
-        wide[:, slot] = from_, to = int(outline.place[first]), int(behind[last - 1])
+        wide[:, slot] = from_, to = int(outline.position[first]), int(behind[last - 1])
         near_from = from_ + int(np.searchsorted(layout.end[from_:to], start, "right"))
         near_to = from_ + int(np.searchsorted(layout.start[from_:to], end, "left"))
         near[:, slot] = near_from, max(near_from, near_to)

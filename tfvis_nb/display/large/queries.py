@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.display.large.entries import lit_entries, outline_bytes, part_bytes
+from tfvis_nb.display.large.entries import matching_entries, outline_bytes, part_bytes
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import (
     Entries,
@@ -23,7 +23,7 @@ from tfvis_nb.display.large.level_of_detail import (
 )
 from tfvis_nb.display.large.range_statistics import range_statistics
 from tfvis_nb.display.large.search import Found, find
-from tfvis_nb.display.shaping.subset import edges_in_steps, part_of
+from tfvis_nb.display.shaping.subset import edges_in_steps, subset
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.display.wire.memory import memory_bytes
@@ -67,8 +67,8 @@ class Windows:
         if kind == "search":
             found = self._search(str(question["text"]), question.get("step"))
             ids = found.events.astype("u4").tobytes()
-            lit = lit_entries(self.outline, found.hits).tobytes()
-            return {"count": len(found.events)}, [ids, lit]
+            matches = matching_entries(self.outline, found.hits).tobytes()
+            return {"count": len(found.events)}, [ids, matches]
         if kind == "memory":
             return {}, [memory_bytes(self._layout.trace)]
         if kind == "statistics":
@@ -106,16 +106,16 @@ class Windows:
         """Answer with all about some events, and around a single one the events that its edges lead to."""
         layout = self._layout
         trace = layout.trace
-        asked = np.array(question["events"][:MOST_LISTED], "i8")
-        if len(asked) == 0 or asked.min() < 0 or asked.max() >= len(trace.events):
-            raise ValueError(f"there are no events {asked.tolist()}; the trace has {len(trace.events)}")
-        edges = self._edges_of(int(asked[0])) if len(asked) == 1 else _NO_EDGES
+        requested = np.array(question["events"][:MOST_LISTED], "i8")
+        if len(requested) == 0 or requested.min() < 0 or requested.max() >= len(trace.events):
+            raise ValueError(f"there are no events {requested.tolist()}; the trace has {len(trace.events)}")
+        edges = self._edges_of(int(requested[0])) if len(requested) == 1 else _NO_EDGES
         ends = edges[["source", "target"]].to_numpy("i8").ravel()
-        others = np.setdiff1d(ends, asked)
+        others = np.setdiff1d(ends, requested)
         # The nearest, as an op that everything waits for has a hundred thousand.
-        nearest = others[np.argsort(np.abs(others - asked[0]), kind="stable")][:MOST_LISTED]
-        ids = np.union1d(asked, nearest)
-        part = part_of(trace, ids, edges)
+        nearest = others[np.argsort(np.abs(others - requested[0]), kind="stable")][:MOST_LISTED]
+        ids = np.union1d(requested, nearest)
+        part = subset(trace, ids, edges)
         numbers: dict[str, Any] = {
             "events": ids.tolist(),
             "rows": layout.row[ids].tolist(),
@@ -124,8 +124,8 @@ class Windows:
             "steps": layout.step[ids].tolist(),
             "ops": layout.op[ids].tolist(),
         }
-        if len(asked) == 1:
-            same = layout.name == layout.name[asked[0]]
+        if len(requested) == 1:
+            same = layout.name == layout.name[requested[0]]
             numbers["same"] = {
                 "count": int(same.sum()),
                 "total": int(trace.events["duration_ns"].to_numpy()[same].sum()),

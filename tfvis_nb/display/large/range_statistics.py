@@ -69,15 +69,15 @@ def _rows(
     largest = occurring[np.argsort(-total[occurring], kind="stable")][:MOST_ROWS]
     rows = [
         {
-            "label": str(labels[place // len(CATEGORIES)]),
-            "category": place % len(CATEGORIES),
-            "count": int(count[place]),
-            "total": int(total[place]),
-            "mean": float(total[place] / count[place]),
-            "min": int(least[place]),
-            "max": int(most[place]),
-            "longest": int(longest[place]),
+            "label": str(labels[group // len(CATEGORIES)]),
+            "category": group % len(CATEGORIES),
+            "count": int(count[group]),
+            "total": int(total[group]),
+            "mean": float(total[group] / count[group]),
+            "min": int(least[group]),
+            "max": int(most[group]),
+            "longest": int(longest[group]),
         }
-        for place in largest.tolist()
+        for group in largest.tolist()
     ]
     return {"distinct": len(occurring), "rows": rows}

@@ -12,7 +12,7 @@ from tfvis_nb.core.format import format_file_size
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.display.pages.page import file_stem, html_page
-from tfvis_nb.display.shaping.gap_compression import closer
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.timeline.delivery import MOST_HELD
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
@@ -36,7 +36,7 @@ def packed(session: SavedSession, trace: object) -> tuple[str, bytes, bytes]:
             f"this trace has {len(found.events):,} events, more than are sent in one piece;"
             f" {_in_python(session, trace)} shows it"
         )
-    shown = closer(found)
+    shown = compress_gaps(found)
     return found.title, drawn(shown, title=found.title), details(shown)
 
 

@@ -17,7 +17,7 @@ from tfvis_nb.display.pages.findings_html import findings_html
 from tfvis_nb.display.pages.page import packed_parts
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
-from tfvis_nb.display.shaping.gap_compression import closer
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.tabs import tab, tab_names
 
 PANES = """\
@@ -33,7 +33,7 @@ PANES = """\
 
 def html_dashboard(trace: Trace, title: str | None = None, *, max_bytes: int | None = MAX_BYTES) -> str:
     """Write the dashboard of a trace as one HTML text, its tabs computed here."""
-    shown = closer(trace)
+    shown = compress_gaps(trace)
     return dashboard_page(
         shown,
         [tab(shown, name) for name in tab_names()],

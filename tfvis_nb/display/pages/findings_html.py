@@ -22,11 +22,11 @@ def findings_html(trace: Trace) -> str:
         return f"{head}\n<p>Cannot say, because {_text(reason)}.</p>"
     if found.empty:
         return f"{head}\n<p>None.</p>"
-    words = [found.head(_MOST)[name].astype(str) for name in ("title", "text", "advice")]
+    columns = [found.head(_MOST)[name].astype(str) for name in ("title", "text", "advice")]
     rows = [
         f"<p><b>{share:.0%} of the time: {title}</b> {text} <i>{advice}</i></p>"
         for share, title, text, advice in zip(
-            found["share"].head(_MOST).tolist(), *(map(_text, texts) for texts in words), strict=True
+            found["share"].head(_MOST).tolist(), *(map(_text, texts) for texts in columns), strict=True
         )
     ]
     more = len(found) - len(rows)

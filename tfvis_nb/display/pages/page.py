@@ -17,9 +17,9 @@ from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.options import DEFAULTS, checked_options
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
-from tfvis_nb.display.shaping.gap_compression import closer, shown_range
+from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
 from tfvis_nb.display.shaping.selection import checked_range, selection_of
-from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, part_of
+from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, subset
 from tfvis_nb.display.wire.details import details as write_details
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.display.wire.drawn import drawn as write_drawn
@@ -49,7 +49,7 @@ def html_page(
     check_title(title)
     if time_range is not None:
         trace = in_time_range(trace, time_range)
-    shown = closer(trace)
+    shown = compress_gaps(trace)
     if isinstance(selection, tuple):
         chosen = selection_of(shown.events, shown_range(trace, shown, selection))
     else:
@@ -62,7 +62,7 @@ def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
     ids = in_range(trace, *checked_range(trace.events, time_range))
     if not len(ids):
         raise ValueError(f"no event overlaps the time range {time_range!r}")
-    part = part_of(trace, ids)
+    part = subset(trace, ids)
     keep_memory(trace, part, ids)
     keep_waits(trace, part, ids)
     whole, origin = len(trace.events), int(trace.events["start_ns"].iloc[0])

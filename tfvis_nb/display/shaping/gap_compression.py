@@ -22,7 +22,7 @@ _SECOND_NS = 10**9
 _TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 
 
-def closer(trace: Trace) -> Trace:
+def compress_gaps(trace: Trace) -> Trace:
     """Return a trace whose axis can be drawn: this one, or with its long pauses cut to a second each.
 
     Only a trace that spans more than `LONGEST_NS` is changed, and only where nothing ran for an hour.
@@ -56,16 +56,16 @@ def closer(trace: Trace) -> Trace:
 
 
 def shown_range(trace: Trace, shown: Trace, selection: Any) -> Any:
-    """Return a selection with a range of time put where `closer` has moved it; any other as it is."""
+    """Return a selection with a range of time put where `compress_gaps` has moved it; any other as it is."""
     if shown is trace or not isinstance(selection, tuple):
         return selection
     start = trace.events["start_ns"].to_numpy()
     moved = shown.events["start_ns"].to_numpy()
 
-    def place(time: int) -> int:
+    def moved_time(time: int) -> int:
         before = max(int(np.searchsorted(start, time, "right")) - 1, 0)
         here = int(time - start[before] + moved[before])
         # A time within a pause is at the latest where the next recording begins.
         return min(here, int(moved[before + 1])) if before + 1 < len(moved) else here
 
-    return tuple(place(time) for time in selection)
+    return tuple(moved_time(time) for time in selection)

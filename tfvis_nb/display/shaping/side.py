@@ -9,8 +9,8 @@ import numpy as np
 
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.shaping.gap_compression import closer
-from tfvis_nb.display.shaping.subset import edges_in_steps, part_of
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
+from tfvis_nb.display.shaping.subset import edges_in_steps, subset
 
 _LONGEST_LABEL = 60
 
@@ -27,17 +27,17 @@ class Compared(NamedTuple):
     @property
     def span_ns(self) -> int:
         """From the first start to the last end of what is shown, also where long pauses are cut."""
-        events = closer(self.shown).events
+        events = compress_gaps(self.shown).events
         if events.empty:
             return 0
         return int((events["start_ns"] + events["duration_ns"]).max()) - int(events["start_ns"].iloc[0])
 
-    def places(self, events: np.ndarray) -> np.ndarray:
+    def shown_ids(self, events: np.ndarray) -> np.ndarray:
         """Return the ids in what is shown of events of the trace, -1 for those that it does not show."""
-        place = np.minimum(np.searchsorted(self.ids, events), max(len(self.ids) - 1, 0))
+        index = np.minimum(np.searchsorted(self.ids, events), max(len(self.ids) - 1, 0))
         if not len(self.ids):
             return np.full(len(events), -1)
-        found: np.ndarray = np.where(self.ids[place] == events, place, -1)
+        found: np.ndarray = np.where(self.ids[index] == events, index, -1)
         return found
 
 
@@ -76,7 +76,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     end = start + trace.events["duration_ns"].to_numpy(np.int64)
     loose = (number < 0) & (start >= first) & (start < last) & (end <= last)
     ids = np.flatnonzero((number == step) | loose)
-    shown = part_of(trace, ids, edges_in_steps(trace, np.array([step])))
+    shown = subset(trace, ids, edges_in_steps(trace, np.array([step])))
     # What is of no step is of this one here: it stands alone.
     shown = _of_one_step(shown, step, trace.step_labels.get(step, ""), int(loose.sum()))
     return Compared(trace, step, shown, ids, _called(trace, step) if title is None else title)

@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from tfvis_nb.analysis.dataflow.edges import dataflow
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
-from tfvis_nb.analysis.memory.memory_curve import places
+from tfvis_nb.analysis.memory.memory_curve import curve_numbers
 from tfvis_nb.core.nested_columns import LINKS
 from tfvis_nb.core.trace import Trace
 
 
-def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> Trace:
+def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> Trace:
     """Make a trace of the events `ids`, in order; `edges` that concern them where they are known already.
 
     Its edges are those of the whole with both ends in it, its transfers waited as in the whole.
@@ -28,7 +28,7 @@ def part_of(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) ->
         clock_bounds=trace.clock_bounds,
     )
     known = edges_in_steps(trace, np.unique(part.events["step"].to_numpy())) if edges is None else edges
-    source, target = (_places(ids, known[name].to_numpy()) for name in ("source", "target"))
+    source, target = (_indices(ids, known[name].to_numpy()) for name in ("source", "target"))
     inside = (source >= 0) & (target >= 0)
     part.edges = pd.DataFrame(
         {"source": source[inside], "target": target[inside], "kind": known["kind"].array[inside]}
@@ -54,13 +54,13 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
         time = curve["time_ns"].to_numpy()
         # The last change of a curve before the part is where it stands at the start.
         until = np.append(time[1:], end)
-        until[np.append(np.diff(places(curve)) != 0, True)] = end
+        until[np.append(np.diff(curve_numbers(curve)) != 0, True)] = end
         kept = curve[(time <= end) & (until > start)]
         part.memory = kept.assign(time_ns=kept["time_ns"].clip(lower=start)).reset_index(drop=True)
     if not buffers.empty:
         freed = buffers["to_ns"].to_numpy("i8", na_value=NEVER)
         alive = buffers[(buffers["from_ns"] <= end) & (freed > start)]
-        part.lifetimes = alive.assign(event=_places(ids, alive["event"].to_numpy())).reset_index(drop=True)
+        part.lifetimes = alive.assign(event=_indices(ids, alive["event"].to_numpy())).reset_index(drop=True)
 
 
 def keep_waits(trace: Trace, part: Trace, ids: np.ndarray) -> None:
@@ -68,10 +68,10 @@ def keep_waits(trace: Trace, part: Trace, ids: np.ndarray) -> None:
     start = int(part.events["start_ns"].iloc[0])
     end = int((part.events["start_ns"] + part.events["duration_ns"]).max())
     path = _cut(trace.critical_path, start, end)
-    event = _places(ids, path["event"].to_numpy(np.int64))
+    event = _indices(ids, path["event"].to_numpy(np.int64))
     part.critical_path = path[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
     gaps = _cut(trace.gaps, start, end)
-    part.gaps = gaps.assign(cause_event=_places(ids, gaps["cause_event"].to_numpy(np.int64)))
+    part.gaps = gaps.assign(cause_event=_indices(ids, gaps["cause_event"].to_numpy(np.int64)))
     part.slack = _rows_of(ids, trace.slack)
 
 
@@ -102,14 +102,14 @@ def in_range(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:
 
 def _rows_of(ids: np.ndarray, table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a table that are about some events, by their ids in the part."""
-    event = _places(ids, table["event"].to_numpy())
+    event = _indices(ids, table["event"].to_numpy())
     return table[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
 
 
-def _places(ids: np.ndarray, events: np.ndarray) -> np.ndarray:
+def _indices(ids: np.ndarray, events: np.ndarray) -> np.ndarray:
     """For each event its place in `ids`, -1 when it is not there."""
     if not len(ids):
         return np.full(len(events), -1)
-    place = np.minimum(np.searchsorted(ids, events), len(ids) - 1)
-    found: np.ndarray = np.where(ids[place] == events, place, -1)
+    index = np.minimum(np.searchsorted(ids, events), len(ids) - 1)
+    found: np.ndarray = np.where(ids[index] == events, index, -1)
     return found

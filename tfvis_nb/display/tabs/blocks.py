@@ -83,7 +83,7 @@ def table(
             raise ValueError(f"the column {column.name!r} lacks a unit or a definition")
     total = len(rows) if of is None else of
     shown = rows.head(MOST_ROWS)
-    places = list(zoom[: len(shown)]) or [None] * len(shown)
+    targets = list(zoom[: len(shown)]) or [None] * len(shown)
     cells = [_cells(shown[column.name]) for column in columns]
     return {
         "kind": "table",
@@ -92,7 +92,7 @@ def table(
         "cannot_say": reason,
         "columns": [column._asdict() for column in columns],
         "rows": [list(row) for row in zip(*cells, strict=True)],
-        "zoom": places,
+        "zoom": targets,
         "light": None if light is None else [column.name for column in columns].index(light),
         "hints": list(hints),
         "total": total,

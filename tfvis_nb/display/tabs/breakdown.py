@@ -13,7 +13,7 @@ from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
-from tfvis_nb.display.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -83,7 +83,7 @@ def _devices(trace: Trace) -> dict[str, Any]:
         ),
     ]
     rows = named(found)
-    zoom = [] if why_not(found) else Places(trace).of_steps(found["step"].head(MOST_ROWS))
+    zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(found["step"].head(MOST_ROWS))
     return table(title, rows, columns, zoom=zoom, reason=why_not(found))
 
 
@@ -106,7 +106,7 @@ def _steps(trace: Trace) -> dict[str, Any]:
             *((part, activity_label(part), "ns") for part in shown),
         ),
     ]
-    zoom = [] if why_not(found) else Places(trace).of_steps(whole["step"].head(MOST_ROWS))
+    zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(whole["step"].head(MOST_ROWS))
     definition = "The parts of a row add up to the step, to the nanosecond."
     rows = named(whole)
     return table(title, rows, columns, definition=definition, zoom=zoom, reason=why_not(found), order=order)
@@ -129,5 +129,5 @@ def _overlap(trace: Trace) -> dict[str, Any]:
         ),
     ]
     rows = named(found).assign(bounded=np.where(found["bounded"], "yes", "no"))
-    zoom = [] if why_not(found) else Places(trace).of_steps(found["step"].head(MOST_ROWS))
+    zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(found["step"].head(MOST_ROWS))
     return table("Overlap of communication and computing", rows, columns, zoom=zoom, reason=why_not(found))

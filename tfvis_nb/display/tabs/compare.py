@@ -11,7 +11,7 @@ from tfvis_nb.display.shaping.side import compared
 from tfvis_nb.display.tabs import comparison
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label
-from tfvis_nb.display.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -88,7 +88,7 @@ def _ops(trace: Trace, against: Trace) -> dict[str, Any]:
     ]
     found = found[found["side"].astype(str) != "repeated"]
     rows = found.head(MOST_ROWS)
-    zoom = [] if why_not(found) else Places(trace).of_events(rows["longest_b"])
+    zoom = [] if why_not(found) else ZoomTargets(trace).of_events(rows["longest_b"])
     return table(
         "Op types",
         rows,

@@ -13,7 +13,7 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label
-from tfvis_nb.display.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 if TYPE_CHECKING:
     from tfvis_nb.display.shaping.side import Compared
@@ -69,22 +69,22 @@ def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
 
 def _zoom(a: Compared, b: Compared, rows: pd.DataFrame) -> list[dict[str, Any] | None]:
     """Return for each row a range of time with the longest event of both, and the two events."""
-    places = []
+    targets = []
     for side, column in ((a, "longest_a"), (b, "longest_b")):
         known = rows[column].to_numpy(np.int64, na_value=-1)
-        there = side.places(known) if len(side.ids) else np.full(len(rows), -1)
-        places.append(Places(side.shown).of_events(there) if len(side.ids) else [None] * len(rows))
-    return [_both(one, other) for one, other in zip(*places, strict=True)]
+        there = side.shown_ids(known) if len(side.ids) else np.full(len(rows), -1)
+        targets.append(ZoomTargets(side.shown).of_events(there) if len(side.ids) else [None] * len(rows))
+    return [_both(one, other) for one, other in zip(*targets, strict=True)]
 
 
 def _both(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str, Any] | None:
-    some = [place for place in (one, other) if place is not None]
+    some = [target for target in (one, other) if target is not None]
     if not some:
         return None
     return {
-        "start": min(place["start"] for place in some),
-        "end": max(place["end"] for place in some),
-        "sides": [[] if place is None else place["events"] for place in (one, other)],
+        "start": min(target["start"] for target in some),
+        "end": max(target["end"] for target in some),
+        "sides": [[] if target is None else target["events"] for target in (one, other)],
     }
 
 
@@ -129,9 +129,9 @@ def _times(side: Compared) -> dict[str, int]:
     if len(took) > 1:
         found |= {"Median step": int(took.median()), "Steps": int(took.sum())}
     numbers = steps["step"].to_numpy(np.int64)
-    place = np.searchsorted(numbers, side.trace.events["step"].to_numpy(np.int64))
-    place[~side.trace.events["step"].isin(numbers).to_numpy()] = len(numbers)
-    work = device_work(side.trace.events, place, len(numbers) + 1) if len(numbers) else None
+    row = np.searchsorted(numbers, side.trace.events["step"].to_numpy(np.int64))
+    row[~side.trace.events["step"].isin(numbers).to_numpy()] = len(numbers)
+    work = device_work(side.trace.events, row, len(numbers) + 1) if len(numbers) else None
     if work is not None:
         found["Devices"] = int(np.median(work[:-1]))
     return found

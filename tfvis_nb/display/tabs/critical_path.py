@@ -10,7 +10,7 @@ from tfvis_nb.analysis.critical_path import critical_path, slack
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import activity_label, placed
-from tfvis_nb.display.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -89,14 +89,14 @@ def _pieces(trace: Trace) -> dict[str, Any]:
     ]
     zoom = []
     if not why_not(found):
-        places = Places(trace)
-        zoom = places.of_ranges(
+        targets = ZoomTargets(trace)
+        zoom = targets.of_ranges(
             rows["start_ns"].to_numpy(),
             (rows["start_ns"] + rows["duration_ns"]).to_numpy(),
             rows["event"].to_numpy(),
         )
         rows = rows.assign(
-            start_ns=rows["start_ns"] - places.origin,
+            start_ns=rows["start_ns"] - targets.origin,
             name=trace.events["name"].take(rows["event"].to_numpy()).astype(str).to_numpy(),
             place=placed(trace, rows["event"].to_numpy()),
             category=[_label(str(name)) for name in rows["category"]],

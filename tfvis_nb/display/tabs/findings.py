@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tfvis_nb.analysis.findings.looked_for import looked_for
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import printable
-from tfvis_nb.display.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -30,12 +30,12 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     }
     if reason:
         return [block]
-    places = Places(trace).of_ranges(found["start_ns"].to_numpy(), found["end_ns"].to_numpy())
-    words = [[printable(str(text), _LONGEST) for text in found[name]] for name in _WORDS]
+    targets = ZoomTargets(trace).of_ranges(found["start_ns"].to_numpy(), found["end_ns"].to_numpy())
+    columns = [[printable(str(text), _LONGEST) for text in found[name]] for name in _WORDS]
     block["items"] = [
-        dict(zip(_WORDS, texts, strict=True)) | {"share": share, "zoom": _with_events(place, events)}
-        for *texts, share, place, events in zip(
-            *words, found["share"].tolist(), places, found["events"], strict=True
+        dict(zip(_WORDS, texts, strict=True)) | {"share": share, "zoom": _with_events(target, events)}
+        for *texts, share, target, events in zip(
+            *columns, found["share"].tolist(), targets, found["events"], strict=True
         )
     ]
     return [block]
@@ -47,7 +47,7 @@ def _sentences(trace: Trace) -> list[str]:
     return [f"{text[:1].upper()}{text[1:]}." for text in texts]
 
 
-def _with_events(place: dict[str, Any] | None, events: list[int]) -> dict[str, Any] | None:
-    if place is None or not events:
-        return place
-    return place | {"events": [int(event) for event in events[:_MOST_EVENTS]]}
+def _with_events(target: dict[str, Any] | None, events: list[int]) -> dict[str, Any] | None:
+    if target is None or not events:
+        return target
+    return target | {"events": [int(event) for event in events[:_MOST_EVENTS]]}

@@ -10,7 +10,7 @@ from tfvis_nb.analysis.idle import idle_gaps, launch_bound
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
-from tfvis_nb.display.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -67,7 +67,7 @@ def _longest_parts(trace: Trace, sums: pd.DataFrame) -> list[dict[str, Any] | No
     parts = sums[keys].astype("str").merge(parts, on=keys, how="left", validate="one_to_one")
     starts = parts["start_ns"].to_numpy()
     ends = starts + parts["duration_ns"].to_numpy()
-    return Places(trace).of_devices(parts["task"], parts["device"], starts, ends)
+    return ZoomTargets(trace).of_devices(parts["task"], parts["device"], starts, ends)
 
 
 def _longest(trace: Trace) -> dict[str, Any]:
@@ -88,12 +88,12 @@ def _longest(trace: Trace) -> dict[str, Any]:
     zoom: list[dict[str, Any] | None] = []
     rows = named(order).assign(name="", share=order["duration_ns"] / order["gap_ns"])
     if not why_not(found):
-        places = Places(trace)
-        zoom = places.of_devices(order["task"], order["device"], starts, starts + order["gap_ns"].to_numpy())
+        targets = ZoomTargets(trace)
+        zoom = targets.of_devices(order["task"], order["device"], starts, starts + order["gap_ns"].to_numpy())
         event = order["cause_event"].to_numpy()
         names = trace.events["name"].take(event.clip(0)).astype(str).to_numpy()
         rows = rows.assign(
-            start_ns=starts - places.origin,
+            start_ns=starts - targets.origin,
             cause=[activity_label(str(cause)) for cause in order["cause"]],
             name=pd.Series(names, index=rows.index).where(event >= 0, ""),
         )
@@ -128,7 +128,7 @@ def _stretches(trace: Trace) -> dict[str, Any]:
     ends = (rows["start_ns"] + rows["duration_ns"]).to_numpy()
     zoom = []
     if not why_not(found):
-        zoom = Places(trace).of_devices(rows["task"], rows["device"], rows["start_ns"].to_numpy(), ends)
+        zoom = ZoomTargets(trace).of_devices(rows["task"], rows["device"], rows["start_ns"].to_numpy(), ends)
     return table(
         "Stretches that waited for launches",
         named(rows),

@@ -10,7 +10,7 @@ from tfvis_nb.analysis.memory import memory_by, memory_curve, tensor_lifetimes
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import named
-from tfvis_nb.display.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -49,7 +49,7 @@ def _peaks(trace: Trace) -> dict[str, Any]:
     rows = found.sort_values("peak_bytes", ascending=False, kind="stable")
     zoom = []
     if not why_not(found):
-        places = Places(trace)
+        places = ZoomTargets(trace)
         zoom = places.of_steps(rows["at_step"].fillna(rows["step"]).astype("int64").head(MOST_ROWS))
         rows = rows.assign(at_ns=rows["at_ns"] - places.origin)
     return table("Peaks", named(rows), columns, zoom=zoom, reason=why_not(found), order="largest")
@@ -108,7 +108,7 @@ def _buffers(trace: Trace) -> dict[str, Any]:
         peaks = memory_curve.memory_peaks(trace)
         alive = memory_curve.alive_at_peak(found, peaks) >= 0
         rows = found[alive].sort_values("bytes", ascending=False, kind="stable")
-        places = Places(trace)
+        places = ZoomTargets(trace)
         first = rows.head(MOST_ROWS)
         zoom = places.of_ranges(first["from_ns"].to_numpy(), first["to_ns"].to_numpy(np.int64, na_value=0))
         rows = rows.assign(from_ns=rows["from_ns"] - places.origin)

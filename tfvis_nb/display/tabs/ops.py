@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tfvis_nb.analysis.steps import cpu_amid_gpu, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, key, table
-from tfvis_nb.display.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -46,7 +46,7 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
     found = found[found["side"].astype(str) != "repeated"]
     # Every side's largest first, whichever has the more.
     rows = found.sort_values("self_ns", ascending=False, kind="stable", na_position="last")
-    zoom = [] if why_not(found) else Places(trace).of_events(rows["longest"].head(MOST_ROWS))
+    zoom = [] if why_not(found) else ZoomTargets(trace).of_events(rows["longest"].head(MOST_ROWS))
     definition = "A click shows the longest event."
     return table(
         title,
@@ -99,7 +99,7 @@ def _on_cpu(trace: Trace) -> dict[str, Any]:
         ),
     ]
     rows = found.head(MOST_ROWS)
-    zoom = [] if why_not(found) else Places(trace).of_events(rows["longest"])
+    zoom = [] if why_not(found) else ZoomTargets(trace).of_events(rows["longest"])
     return table(
         "On a CPU amid a GPU's work",
         rows,

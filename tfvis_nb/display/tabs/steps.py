@@ -11,7 +11,7 @@ from tfvis_nb.analysis.steps import slow_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
-from tfvis_nb.display.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -37,7 +37,7 @@ def _table(trace: Trace) -> dict[str, Any]:
     # One median for all tables of the tab.
     middle = steps.loc[steps["step"] == slow_steps.median_step(trace), "duration_ns"]
     median = float(middle.iloc[0]) if len(middle) else 0.0
-    places = Places(trace) if len(steps) else None
+    places = ZoomTargets(trace) if len(steps) else None
     rows = steps.assign(
         ratio=steps["duration_ns"] / median if median else np.nan,
         start_ns=steps["start_ns"] - (places.origin if places else 0),
@@ -71,7 +71,7 @@ def _against_median(trace: Trace) -> dict[str, Any]:
     ]
     rows = found.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
     rows = rows.assign(activity=[activity_label(name) for name in rows["activity"]])
-    zoom = [] if why_not(found) else Places(trace).of_steps(rows["step"])
+    zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(rows["step"])
     middle = f", step {found['median_step'].iloc[0]}" if len(found) else ""
     return table(
         "Against the median step",

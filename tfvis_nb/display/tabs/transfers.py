@@ -10,7 +10,7 @@ from tfvis_nb.analysis.communication import bandwidth, slowest_transfers, transf
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, step_key, table
 from tfvis_nb.display.tabs.wording import device_label
-from tfvis_nb.display.tabs.zoom_targets import Places
+from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -58,7 +58,7 @@ def _matrix(trace: Trace) -> dict[str, Any]:
             ("bandwidth", "Bandwidth", "bytes/s"),
         ),
     ]
-    zoom = [] if why_not(found) else Places(trace).of_events(found["largest"].head(MOST_ROWS))
+    zoom = [] if why_not(found) else ZoomTargets(trace).of_events(found["largest"].head(MOST_ROWS))
     definition = "All transfers and copies between two devices in a row; a click shows the largest one."
     title = "From where to where"
     return table(title, _between(found), columns, definition=definition, zoom=zoom, reason=why_not(found))
@@ -87,7 +87,7 @@ def _slowest(trace: Trace) -> dict[str, Any]:
         tensor=tensors.where(tensors != "", names),
         last_input=rows["last_input"].map({True: "yes", False: "no"}),
     )
-    zoom = Places(trace).of_events(rows["event"]) if len(rows) else []
+    zoom = ZoomTargets(trace).of_events(rows["event"]) if len(rows) else []
     return table(
         "The slowest",
         rows,

@@ -19,7 +19,7 @@ _LEAST_NS = 400
 """Room of an event that has hardly any length."""
 
 
-class Places:
+class ZoomTargets:
     """Ranges of time of one trace with events, in nanoseconds from its first one, as the timeline counts."""
 
     def __init__(self, trace: Trace) -> None:
@@ -42,7 +42,7 @@ class Places:
         """Return where each step is, by its number."""
         known = self._trace.steps.set_index("step")
         times = known[["start_ns", "end_ns"]].to_numpy() - self.origin
-        at = {int(step): place for place, step in enumerate(known.index)}
+        at = {int(step): index for index, step in enumerate(known.index)}
         return [
             {"start": int(times[at[step], 0]), "end": int(times[at[step], 1])} if step in at else None
             for step in (int(step) for step in steps)
@@ -57,9 +57,9 @@ class Places:
             {"start": int(start) - self.origin, "end": (int(end) if end > 0 else last) - self.origin}
             for start, end in zip(starts, ends, strict=True)
         ]
-        for place, event in zip(found, [] if events is None else events, strict=False):
-            if place is not None and event >= 0:
-                place["events"] = [int(event)]
+        for target, event in zip(found, [] if events is None else events, strict=False):
+            if target is not None and event >= 0:
+                target["events"] = [int(event)]
         return found
 
     def of_devices(
@@ -72,7 +72,7 @@ class Places:
             lanes.setdefault(where, []).append(number)
         found = self.of_ranges(starts, ends)
         keys = zip(tasks.astype(str), devices.astype(str), strict=True)
-        for place, where in zip(found, keys, strict=True):
-            if place is not None and where in lanes:
-                place["lanes"] = lanes[where]
+        for target, where in zip(found, keys, strict=True):
+            if target is not None and where in lanes:
+                target["lanes"] = lanes[where]
         return found

@@ -61,8 +61,8 @@ class Delivery:
         data = self.details() if part == "details" else self._whole
         starts = range(0, len(data), CHUNK_BYTES)
         for index, start in enumerate(starts):
-            said = {"part": part, "index": index, "of": len(starts)}
-            yield said, data[start : start + CHUNK_BYTES]
+            message = {"part": part, "index": index, "of": len(starts)}
+            yield message, data[start : start + CHUNK_BYTES]
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
         """Answer a question of the front end; see `tfvis_nb.display.large.queries`."""

@@ -22,7 +22,7 @@ from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.pages.page import file_stem, html_page, page_text
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.refusals import answer_message
-from tfvis_nb.display.shaping.gap_compression import closer, shown_range
+from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
 from tfvis_nb.display.shaping.selection import checked_selection, selected_rows, selection_of
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.wire.drawn import MOST_LANES
@@ -80,7 +80,7 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
         self._trace = trace
         self._title = trace.title if title is None else title
         self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
-        self._shown = closer(trace)
+        self._shown = compress_gaps(trace)
         self._delivery = Delivery(self._shown, self._lanes, self._title)
         super().__init__(
             **values,
@@ -172,19 +172,19 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
             answer_message(self, content, lambda: self._reply(kind, content))
 
     def _reply(self, kind: str, content: dict[str, Any]) -> None:
-        said = {"kind": kind, "id": content.get("id")}
+        message = {"kind": kind, "id": content.get("id")}
         if kind == "details":
             if not self._details:
                 self._send_details()
         elif kind == "export":
             name, text = self._exported(content.get("format"))
-            self.send({**said, "name": name}, buffers=[text.encode()])
+            self.send({**message, "name": name}, buffers=[text.encode()])
         elif kind == "rest":
             for chunk, data in self._delivery.chunks(content["part"]):
-                self.send({**said, **chunk}, buffers=[data])
+                self.send({**message, **chunk}, buffers=[data])
         else:
             answer, buffers = self._delivery.answer(content["question"])
-            self.send({**said, "answer": answer}, buffers=buffers)
+            self.send({**message, "answer": answer}, buffers=buffers)
 
     def _exported(self, form: Any) -> tuple[str, str]:
         stem = file_stem(self._title)

@@ -92,12 +92,12 @@ def _labels(events: pd.DataFrame) -> tuple[str, pa.Array]:
     labels = [texts[int(number)] for number in pairs & 0xFFFFFFFF]
     if any(_OWN_NAME in text for text in labels):
         return "", distinct.take(pa.array(label))
-    for place, number in enumerate(pairs >> 32):
+    for index, number in enumerate(pairs >> 32):
         own = texts[int(number)]
-        before, found, after = labels[place].partition(f"{own} = ")
+        before, found, after = labels[index].partition(f"{own} = ")
         # Only memory sizes in brackets come before the name.
         if own and found and (not before or before.endswith("] ")):
-            labels[place] = f"{before}{_OWN_NAME} = {after}"
+            labels[index] = f"{before}{_OWN_NAME} = {after}"
     return _OWN_NAME, pa.array(labels, pa.large_string()).take(pa.array(pair))
 
 
@@ -106,10 +106,10 @@ def _devices(events: pd.DataFrame) -> tuple[list[str], Column, Column]:
     devices = sorted({str(value) for text in texts for value in text.categories} - {""})
     if len(devices) >= _NONE:
         raise ValueError(f"{len(devices)} devices; a timeline can show {_NONE - 1}")
-    place = {device: position for position, device in enumerate(devices)}
+    index = {device: position for position, device in enumerate(devices)}
     columns = []
     for text in texts:
-        numbers = np.array([place.get(str(value), _NONE) for value in text.categories] + [_NONE], "u2")
+        numbers = np.array([index.get(str(value), _NONE) for value in text.categories] + [_NONE], "u2")
         columns.append(Column(numbers[text.codes.to_numpy()]))
     return devices, columns[0], columns[1]
 
@@ -125,8 +125,8 @@ def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, Colu
     last[event] = known["last"].cat.codes.to_numpy()
     spread = np.zeros(len(rows), "i8")
     spread[event] = known["spread_ns"].to_numpy("i8")
-    told = np.isin(np.arange(len(rows)), event)
-    return tasks, {"last": Column(last[rows]), "spread": optional_column(spread[rows], told[rows])}
+    is_known = np.isin(np.arange(len(rows)), event)
+    return tasks, {"last": Column(last[rows]), "spread": optional_column(spread[rows], is_known[rows])}
 
 
 def _edges(trace: Trace, rows: np.ndarray) -> dict[str, Column]:

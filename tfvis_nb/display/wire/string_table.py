@@ -30,10 +30,10 @@ def number_texts(columns: Sequence[pd.Series | pa.Array]) -> tuple[list[np.ndarr
 def stored_texts(texts: pa.Array | Iterable[str]) -> dict[str, Column]:
     """Return the columns ``strings_bytes`` and ``strings_offsets`` of texts; ValueError above 4 GiB."""
     array = texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.large_string())
-    _, places, data = array.buffers()
+    _, offset_bytes, data = array.buffers()
     offsets = np.zeros(1, "i8")
     if len(array):
-        offsets = np.frombuffer(places, "i8")[array.offset : array.offset + len(array) + 1]
+        offsets = np.frombuffer(offset_bytes, "i8")[array.offset : array.offset + len(array) + 1]
     if offsets[-1] - offsets[0] >= 2**32:
         raise ValueError("the trace holds more than 4 GiB of distinct texts, the most that a page can hold")
     joined = np.frombuffer(data or b"", "u1")[offsets[0] : offsets[-1]]

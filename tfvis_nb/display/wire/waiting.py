@@ -42,16 +42,16 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, C
         header["path_runs"] = sum(name not in WAITS for name in names)
         columns["path_kind"] = Column(codes.astype("u1"))
     if not gaps.empty:
-        place = gaps.groupby(["task", "device"], observed=True, sort=False).ngroup().to_numpy()
-        order = np.lexsort((gaps["start_ns"], place))
-        gaps, place = gaps.take(order), place[order]
+        device = gaps.groupby(["task", "device"], observed=True, sort=False).ngroup().to_numpy()
+        order = np.lexsort((gaps["start_ns"], device))
+        gaps, device = gaps.take(order), device[order]
         first = gaps.drop_duplicates(["task", "device"])
         header["idle_places"] = first[["task", "device"]].astype(str).to_numpy().tolist()
         header["idle"] = [[cause, GAPS[cause]] for cause in CAUSES]
         columns |= _pieces(
             "idle", gaps.rename(columns={"cause_event": "event"}), row, origin_ns(trace.events)
         )
-        columns["idle_place"] = Column(np.unique(place, return_inverse=True)[1].astype("u2"))
+        columns["idle_place"] = Column(np.unique(device, return_inverse=True)[1].astype("u2"))
         columns["idle_kind"] = Column(gaps["cause"].cat.codes.to_numpy().astype("u1"))
     if not spare.empty:
         known = np.zeros(len(rows), bool)
@@ -67,9 +67,9 @@ def _pieces(name: str, pieces: pd.DataFrame, row: np.ndarray, origin: int) -> di
     length = pieces["duration_ns"].to_numpy(np.int64)
     before = np.append(0, (start + length)[:-1])
     event = pieces["event"].to_numpy(np.int64)
-    places = np.where(event >= 0, row[event], -1)
+    wire_row = np.where(event >= 0, row[event], -1)
     return {
         f"{name}_gap": signed_column(start - before),
         f"{name}_length": length_column(length),
-        f"{name}_row": signed_column(np.diff(places, prepend=0)),
+        f"{name}_row": signed_column(np.diff(wire_row, prepend=0)),
     }
