@@ -22,7 +22,7 @@ class Found:
     """What a search found."""
 
     events: np.ndarray  # Event ids in order
-    # How many of the events before each place of the layout were found, one longer than the places
+    # How many of the events before each position of the layout were found, one longer than the positions
     hits: np.ndarray
 
 

@@ -27,8 +27,8 @@ from tfvis_nb.display.wire.drawn import drawn as write_drawn
 _SAMPLES = 3
 _SAMPLE = 8_000
 """Events that are packed, at each of some places, to estimate the rest."""
-_SURELY = 1.5
-"""An estimate is trusted when it is so many times over the limit."""
+_ESTIMATE_MARGIN = 1.5
+"""An estimate is trusted only if it exceeds the limit by this factor."""
 
 
 class PageTooLargeError(ValueError):
@@ -115,7 +115,7 @@ def packed_parts(
         raise TypeError(f"max_bytes is {max_bytes!r}; it is a number of bytes, or None for any size")
     # Before all that grows with the lanes.
     lanes = order_lanes(trace.events, at_most=MOST_LANES)
-    if max_bytes is not None and (estimate := estimated_bytes(trace)) > max_bytes * _SURELY:
+    if max_bytes is not None and (estimate := estimated_bytes(trace)) > max_bytes * _ESTIMATE_MARGIN:
         raise _too_large(trace, estimate, max_bytes)
     parts = {
         "drawn": write_drawn(trace, lanes, title=title) if drawn is None else drawn,

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.labels import printable, task_label
+from tfvis_nb.core.labels import printable
 from tfvis_nb.display.shaping.side import compared
 from tfvis_nb.display.tabs import comparison
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, table
-from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 if TYPE_CHECKING:
@@ -22,11 +21,14 @@ _LONGEST = 24
 
 def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:
     """Return what differs as a whole, by activity and by op type; `against` is A, `trace` is B."""
-    whole = comparison.whole(compared(against, None), compared(trace, None), _called(trace, against))
-    return [whole, _activities(trace, against), _ops(trace, against)]
+    heads = _heads(trace, against)
+    whole = comparison.whole(compared(against, None), compared(trace, None), heads)
+    found = compare.compare_activities(against, trace)
+    activities = comparison.activities(found, "Activities", _definition(trace, against), heads)
+    return [whole, activities, _ops(trace, against, heads)]
 
 
-def _called(trace: Trace, against: Trace) -> tuple[str, str]:
+def _heads(trace: Trace, against: Trace) -> tuple[str, str]:
     """Return the heads of both traces' columns: A and B, as where two timelines are compared, and titles."""
     titles = [printable(" ".join(each.title.split()), _LONGEST) for each in (against, trace)]
     first, second = (
@@ -41,36 +43,9 @@ def _definition(trace: Trace, against: Trace) -> str:
     return f"A is {first}, B is {second}, which the timeline shows."
 
 
-def _activities(trace: Trace, against: Trace) -> dict[str, Any]:
-    found = compare.compare_activities(against, trace)
-    first, second = _called(trace, against)
-    columns = [
-        Column("activity", "Activity", "text", "What happened, as in the breakdown."),
-        key("task", "Task"),
-        *figures(
-            compare.FIGURES,
-            ("difference_ns", "Longer by", "ns"),
-            ("a_ns", first, "ns"),
-            ("b_ns", second, "ns"),
-            ("ratio", "B / A", "ratio"),
-        ),
-    ]
-    rows = found.assign(
-        activity=[activity_label(name) for name in found["activity"]],
-        task=[task_label(task) or "local" for task in found["task"]],
-    )
-    return table(
-        "Activities",
-        rows,
-        columns,
-        definition=_definition(trace, against),
-        reason=why_not(found),
-    )
-
-
-def _ops(trace: Trace, against: Trace) -> dict[str, Any]:
+def _ops(trace: Trace, against: Trace, heads: tuple[str, str]) -> dict[str, Any]:
     found = compare.compare(against, trace, by="op")
-    first, second = _called(trace, against)
+    first, second = heads
     columns = [
         key("op", "Op", "name"),
         Column("kind", "Kind", "text", "What the events are; those of one kind are compared."),

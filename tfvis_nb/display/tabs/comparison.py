@@ -139,15 +139,32 @@ def _times(side: Compared) -> dict[str, int]:
 
 def _activities(a: Compared, b: Compared) -> dict[str, Any]:
     found = compare.compare_activities(a.trace, b.trace, (a.step, b.step))
-    several = len(set(found["task"])) > 1
+    return activities(
+        found,
+        "By activity",
+        "Each moment of a step belongs to one activity: the differences of a task add up to that "
+        "of its steps, to the nanosecond.",
+        with_task=len(set(found["task"])) > 1,
+    )
+
+
+def activities(
+    found: pd.DataFrame,
+    title: str,
+    definition: str,
+    heads: tuple[str, str] = ("A", "B"),
+    *,
+    with_task: bool = True,
+) -> dict[str, Any]:
+    """Return the table of what `tfvis_nb.analysis.compare_activities` found."""
     columns = [
         Column("activity", "Activity", "text", "What happened, as in the breakdown."),
-        *([key("task", "Task")] if several else []),
+        *([key("task", "Task")] if with_task else []),
         *figures(
             compare.FIGURES,
             ("difference_ns", "Longer by", "ns"),
-            ("a_ns", "A", "ns"),
-            ("b_ns", "B", "ns"),
+            ("a_ns", heads[0], "ns"),
+            ("b_ns", heads[1], "ns"),
             ("ratio", "B / A", "ratio"),
         ),
     ]
@@ -155,11 +172,4 @@ def _activities(a: Compared, b: Compared) -> dict[str, Any]:
         activity=[activity_label(name) for name in found["activity"]],
         task=[task_label(task) or "local" for task in found["task"]],
     )
-    return table(
-        "By activity",
-        rows,
-        columns,
-        definition="Each moment of a step belongs to one activity: the differences of a task add up to that "
-        "of its steps, to the nanosecond.",
-        reason=why_not(found),
-    )
+    return table(title, rows, columns, definition=definition, reason=why_not(found))
