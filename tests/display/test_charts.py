@@ -23,7 +23,7 @@ from tfvis_nb.display.charts import CannotSayError, Charts
 from tfvis_nb.display.charts.bandwidth import PARTS as BANDWIDTH_PARTS
 from tfvis_nb.display.charts.breakdown import MOST_STEPS
 from tfvis_nb.display.charts.log_ticks import byte_marks, time_marks
-from tfvis_nb.display.charts.ops import MOST
+from tfvis_nb.display.charts.ops import MAX_BARS
 from tfvis_nb.display.charts.style import ROWS, TIME, shown
 from tfvis_nb.display.charts.time_axis import MOST_POINTS
 from tfvis_nb.display.tabs import TABS, tab
@@ -120,7 +120,7 @@ def test_the_chart_of_op_types_has_the_rows_of_the_table(name: str) -> None:
     data = _source(trace.charts.top_ops()).data
     table = next(block for block in tab(trace, "Ops")["blocks"] if block["title"] == "By op type")
     heads = [column["name"] for column in table["columns"]]
-    most = min(MOST, len(table["rows"]))
+    most = min(MAX_BARS, len(table["rows"]))
     rows = [dict(zip(heads, row, strict=True)) for row in table["rows"][:most]]
     assert list(data["name"])[:most] == [row["op"] for row in rows]
     assert list(data["self"])[:most] == pytest.approx([row["self_ns"] / 1e6 for row in rows])

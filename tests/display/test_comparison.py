@@ -177,7 +177,7 @@ def test_a_step_has_what_happens_while_it_lasts() -> None:
     assert side.shown.steps[["step", "label"]].to_dict("list") == {"step": [1], "label": ["train 9"]}
     assert side.shown.edges.to_dict("list") == {"source": [0], "target": [2], "kind": ["data"]}
     assert side.ids.tolist() == [2, 3, 4]
-    assert side.places(np.array([4, 0, 2])).tolist() == [2, -1, 0]
+    assert side.shown_ids(np.array([4, 0, 2])).tolist() == [2, -1, 0]
     assert (side.title, side.span_ns) == ("step 1 (train 9) of run", 25)
     assert compared(trace, None).shown is trace
     assert compared(trace, None, "mine").title == "mine"

@@ -58,7 +58,9 @@ def test_merging_keeps_every_event_once(shift: int, seed: int) -> None:
     trace = made_up(3000, 3, seed)
     layout = layout_of(trace)
     entries = merge(layout, everything(layout), shift)
-    covered = np.concatenate([np.arange(a, a + n) for a, n in zip(entries.place, entries.count, strict=True)])
+    covered = np.concatenate(
+        [np.arange(a, a + n) for a, n in zip(entries.position, entries.count, strict=True)]
+    )
     assert covered.tolist() == list(range(3000))
     assert sorted(layout.event.tolist()) == list(range(3000))
     durations = layout.end - layout.start
@@ -70,7 +72,7 @@ def test_merging_keeps_every_event_once(shift: int, seed: int) -> None:
 
 
 def check_entry(layout: Layout, entries: Entries, entry: int, shift: int, durations: np.ndarray) -> None:
-    places = range(entries.place[entry], entries.place[entry] + entries.count[entry])
+    places = range(entries.position[entry], entries.position[entry] + entries.count[entry])
     assert {int(np.searchsorted(layout.bounds, place, "right")) - 1 for place in places} == {
         entries.slot[entry]
     }

@@ -296,7 +296,7 @@ def test_whatever_an_answer_raises_is_answered(
     def fail(*_: object) -> None:
         raise raised
 
-    monkeypatch.setattr(trace_files, "packed", fail)
+    monkeypatch.setattr(trace_files, "timeline_payload", fail)
     answer, _ = widget.ask("open", trace=1)
     assert answer["error"] == f"this failed here: {raised.__name__}; the log says more"
     assert "Traceback" in caplog.text
@@ -309,7 +309,7 @@ def test_an_answer_that_is_interrupted_is_answered(path: Path, monkeypatch: pyte
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(trace_files, "packed", interrupted)
+    monkeypatch.setattr(trace_files, "timeline_payload", interrupted)
     with pytest.raises(KeyboardInterrupt):
         widget.ask("open", trace=1)
     assert "KeyboardInterrupt" in widget.sent[-1][0]["error"]

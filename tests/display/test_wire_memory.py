@@ -123,7 +123,7 @@ def test_of_very_many_the_largest_are_listed_and_all_are_drawn(monkeypatch: pyte
     trace = tv.read_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
     origin = origin_ns(trace.events)
     every = read(memory_bytes(trace), origin)
-    monkeypatch.setattr(wire_memory, "MOST", 20)
+    monkeypatch.setattr(wire_memory, "MAX_BUFFERS", 20)
     for track, whole in zip(read(memory_bytes(trace), origin), every, strict=True):
         rows = trace.lifetimes[trace.lifetimes["allocator"] == track["allocator"]]
         sizes = sorted((size for _, size, *_ in track["of"]), reverse=True)

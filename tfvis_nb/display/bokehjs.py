@@ -11,7 +11,7 @@ from typing import Any
 
 from tfvis_nb.display.refusals import answer_message
 
-ASKED = "bokeh"
+MESSAGE_KIND = "bokeh"
 """The kind of the message by which a page asks a widget for it."""
 
 _CODE = "server/static/js/bokeh.min.js"
@@ -38,5 +38,5 @@ def answer(widget: Any, content: dict[str, Any]) -> None:
 
     Views of one widget hear each other's answers, and know theirs by the ``id`` in `content`.
     """
-    message = {"kind": ASKED, "id": content.get("id")}
+    message = {"kind": MESSAGE_KIND, "id": content.get("id")}
     answer_message(widget, content, lambda: widget.send(message, buffers=[packed_code()]))

@@ -107,13 +107,13 @@ class MonitorService:
 
     def opened(self, number: int) -> Opened:
         """Return a trace for the timeline."""
-        from tfvis_nb.display.monitor.trace_files import packed
+        from tfvis_nb.display.monitor.trace_files import timeline_payload
 
         key = self._place_of(number)
         if key not in self._opened:
             try:
                 with self._there():
-                    self._opened[key] = Opened(*packed(self._session, number))
+                    self._opened[key] = Opened(*timeline_payload(self._session, number))
             except ValueError as error:
                 raise Refusal(422, str(error)) from None
         self._opened.move_to_end(key)
@@ -123,13 +123,13 @@ class MonitorService:
 
     def download(self, number: int, form: str) -> tuple[str, bytes]:
         """Return a trace as a file: its name and content."""
-        from tfvis_nb.display.monitor.trace_files import file_of
+        from tfvis_nb.display.monitor.trace_files import export_trace
         from tfvis_nb.display.pages.page import PageTooLargeError
 
         self._place_of(number)
         try:
             with self._there():
-                return file_of(self._session, number, form)
+                return export_trace(self._session, number, form)
         except PageTooLargeError:
             raise Refusal(
                 422,

@@ -85,7 +85,7 @@ _NUMBER = re.compile(r" \d+$")
 
 @per_trace
 def activity(trace: Trace) -> np.ndarray:
-    """Return for each event its place in `ACTIVITIES`.
+    """Return for each event its index in `ACTIVITIES` (uint8).
 
     * ``device_compute``: kernels and memsets on an accelerator.
     * ``d2h``, ``d2d``, ``h2d``: copies from, between or within, and to accelerators; ``d2d`` also those whose
@@ -103,34 +103,11 @@ def activity(trace: Trace) -> np.ndarray:
       ``_Recv``, the token of ``SyncReplicasOptimizer``, synchronisation, host rows that repeat an
       executor's ops, Horovod's phases of a collective.
 
-    Parameters
-    ----------
-    trace
-        Any trace.
-
-    Returns
-    -------
-    numpy.ndarray
-        uint8, one entry per event.
-
-    Notes
-    -----
     The classes and their order are those of XProf (``ClassifyCpuEvent`` and ``ClassifyGpuEvent`` in
     ``xprof/convert/xplane_to_step_events.cc``, ``EventType`` in ``xprof/utils/event_span.h``), with
-    ``communication`` in the place of its device collectives. What XProf calls host compute is here
+    ``communication`` instead of its device collectives. What XProf calls host compute is here
     ``host_compute`` and ``runtime``. XProf takes the copies of GPUs for computing, since
     it looks for ``MemcpyHToD`` and profiles say ``MemcpyH2D``.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
-    >>> gpu = "/job:worker/replica:0/task:0/device:GPU:0"
-    >>> table = events.build({"start_ns": range(4), "duration_ns": [1] * 4, "device": ["", gpu, gpu, gpu],
-    ...                       "kind": ["op", "op", "memcpy", "kernel"],
-    ...                       "op": ["IteratorGetNext", "MatMul", "MemcpyH2D", "MatMul"]})
-    >>> [ACTIVITIES[number] for number in activity(Trace(table))]
-    ['input', 'launch', 'h2d', 'device_compute']
     """
     events = trace.events
     found = spread(events["kind"], lambda kind: NUMBER[_OF_KIND.get(kind, "none")]).astype(np.uint8)

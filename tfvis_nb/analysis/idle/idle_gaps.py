@@ -210,7 +210,7 @@ def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments) 
     running = np.where(on_device, _CAUSE["unknown"], doing)
     cause = np.where(pieces.wait < 0, running, np.where(waiting < 0, late, waiting))
     place = idle.place[pieces.walk]
-    other = on_device & (times.place[event] != _codes(trace, here, "device")[place])
+    other = on_device & (times.device_number[event] != _codes(trace, here, "device")[place])
     remote = times.task[event] != _codes(trace, here, "task")[place]
     cause[(pieces.wait < 0) & on_device & beginning(trace.events["op"], COPY_DONE)[event]] = _CAUSE["copy"]
     cause[_silent(trace, here, place, pieces) & ~on_device] = _CAUSE["unknown"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tfvis_nb.core.trace import Trace
 
-MOST = 18
+MAX_BARS = 18
 """Op types that have a bar; the others share one."""
 
 _NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
@@ -35,7 +35,7 @@ def top_ops_chart(trace: Trace) -> figure:
     found = found[(found["side"].astype(str) != "repeated") & (found["self_ns"].fillna(0) > 0)]
     # As the table of all op types has them.
     found = found.sort_values("self_ns", ascending=False, kind="stable")
-    table, rest = found.head(MOST), found.iloc[MOST:]
+    table, rest = found.head(MAX_BARS), found.iloc[MAX_BARS:]
     names = table["op"].astype(str).tolist()
     what = [_NAMES[number] for number in activity(trace)[table["longest"].to_numpy()]]
     # Of an op and its kernels each says what it is.

@@ -42,5 +42,5 @@ class ChartWidget(anywidget.AnyWidget):
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Send BokehJS to a page that does not have it."""
-        if isinstance(content, dict) and content.get("kind") == bokehjs.ASKED:
+        if isinstance(content, dict) and content.get("kind") == bokehjs.MESSAGE_KIND:
             bokehjs.answer(self, content)

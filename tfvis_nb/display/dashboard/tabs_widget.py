@@ -141,7 +141,7 @@ class PanelsWidget(anywidget.AnyWidget):
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind == "start":
             self.start()
-        elif kind == bokehjs.ASKED:
+        elif kind == bokehjs.MESSAGE_KIND:
             bokehjs.answer(self, content)
 
     @traitlets.validate("height")

@@ -25,7 +25,7 @@ MOST_COPIED = 256_000_000
 """Bytes of a session that a browser is made to hold at once, to save a copy of it."""
 
 
-def packed(session: SavedSession, trace: object) -> tuple[str, bytes, bytes]:
+def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, bytes]:
     """Return a trace's title, what is drawn of it and its details, both whole.
 
     ValueError says if there is no such trace, it is damaged, or it is larger than a browser can hold.
@@ -40,7 +40,7 @@ def packed(session: SavedSession, trace: object) -> tuple[str, bytes, bytes]:
     return found.title, drawn(shown, title=found.title), details(shown)
 
 
-def file_of(session: SavedSession, trace: object, form: object) -> tuple[str, bytes]:
+def export_trace(session: SavedSession, trace: object, form: object) -> tuple[str, bytes]:
     """Return a trace as a file of one of `FORMATS`: its name and content; ValueError if that cannot be."""
     if form not in FORMATS:
         raise ValueError(f"there is no format {str(form)[:60]!r}; the formats are {', '.join(FORMATS)}")
@@ -57,7 +57,7 @@ def file_of(session: SavedSession, trace: object, form: object) -> tuple[str, by
         return name, found.to_parquet(Path(folder) / "trace.parquet").read_bytes()
 
 
-def copy_of(session: SavedSession) -> tuple[str, bytes]:
+def export_session(session: SavedSession) -> tuple[str, bytes]:
     """Return the name and content of a copy of a session, whole as of now.
 
     Above `MOST_COPIED` bytes a ValueError says which call makes such a copy.

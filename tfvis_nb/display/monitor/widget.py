@@ -140,12 +140,12 @@ class MonitorWidget(anywidget.AnyWidget):
             self._look()
             return {}, []
         if kind == "open":
-            title, *parts = trace_files.packed(self.session, content.get("trace"))
+            title, *parts = trace_files.timeline_payload(self.session, content.get("trace"))
             return {"title": title}, parts
         if kind == "download":
-            name, data = trace_files.file_of(self.session, content.get("trace"), content.get("format"))
+            name, data = trace_files.export_trace(self.session, content.get("trace"), content.get("format"))
         else:
-            name, data = trace_files.copy_of(self.session)
+            name, data = trace_files.export_session(self.session)
         return {"name": name}, [data]
 
     def _seen(self) -> None:

@@ -17,7 +17,7 @@ from tfvis_nb.display.wire.drawn import VERSION, origin_ns
 from tfvis_nb.display.wire.lane_times import length_column
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 
-MOST = 200_000
+MAX_BUFFERS = 200_000
 """Of more buffers the largest are sent; of a curve that changes more than twice as often, the peaks."""
 
 Levels = tuple[np.ndarray, np.ndarray]
@@ -56,7 +56,7 @@ def memory_tracks(trace: Trace) -> MemoryTracks:
     for number, where in enumerate(sorted({*reported, *by_allocator})):
         own = by_allocator.get(where, buffers.iloc[:0])
         levels = _reported(reported[where], own, origin) if where in reported else _added_up(own)
-        sent = own if len(own) <= MOST else own.nlargest(MOST, "bytes").sort_index()
+        sent = own if len(own) <= MAX_BUFFERS else own.nlargest(MAX_BUFFERS, "bytes").sort_index()
         times, columns = _track(levels, sent, origin)
         task, allocator = map(str, where)
         named = {"task": task, "allocator": allocator, "device": _device(trace, task, allocator)}
@@ -144,9 +144,9 @@ def _added_up(buffers: pd.DataFrame) -> Levels:
 
 def _reduced(time: np.ndarray, level: np.ndarray) -> Levels:
     """Leave of a long curve the highest of each part of the time."""
-    if len(time) <= 2 * MOST:
+    if len(time) <= 2 * MAX_BUFFERS:
         return time, level
-    part = (time - time[0]) * (2 * MOST / (int(time[-1] - time[0]) + 1))
+    part = (time - time[0]) * (2 * MAX_BUFFERS / (int(time[-1] - time[0]) + 1))
     heads = np.flatnonzero(np.diff(part.astype("i8"), prepend=-1))
     return time[heads], np.maximum.reduceat(level, heads)
 
