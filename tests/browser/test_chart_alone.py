@@ -15,7 +15,7 @@ def test_the_last_expression_of_a_cell_is_drawn(notebook: OpenNotebook) -> None:
     # What a page asks of any other address than its own fails the test; see conftest.py.
     opened = notebook([READ, "trace.charts.breakdown()", "trace.charts.memory()"])
     opened.run_all()
-    for index, title in [(1, TITLE), (2, "Memory given out")]:
+    for index, title in [(1, TITLE), (2, "Memory allocated")]:
         chart = opened.output(index).get_by_role("img", name=title)
         expect(chart).to_have_attribute("data-drawn", "true")
         box = chart.locator("canvas").first.bounding_box()

@@ -16,7 +16,7 @@ Theme = Literal["light", "dark"]
 
 REPOSITORY = Path(__file__).parent.parent.parent
 TRACE = REPOSITORY / "tests" / "data" / "local_mlp_step1.pb"
-MEMORY = "Memory given out"
+MEMORY = "Memory allocated"
 
 
 @pytest.fixture(scope="module")

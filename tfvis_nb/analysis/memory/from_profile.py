@@ -65,7 +65,7 @@ def profiled_allocations(trace: Trace) -> pd.DataFrame | None:
         return None
     address = table["address"].to_numpy(np.int64, na_value=0)
     keys = (address, table["allocator"].cat.codes.to_numpy(), table["task"].cat.codes.to_numpy())
-    # An address is given out again when it was freed: an allocation ends at the next event there.
+    # An address is allocated again after it was freed: an allocation ends at the next event there.
     order = np.lexsort(keys)
     same = np.ones(len(order) - 1, bool)
     for key in keys:

@@ -1,4 +1,4 @@
-"""How much memory each allocator had given out over time, and at most.
+"""How much memory each allocator had allocated over time, and at most.
 
 TensorFlow's ``timeline.py`` adds up the outputs of ops from the start of the op that made them,
 and so counts a buffer that is handed on from op to op once for each, and variables at every read.
@@ -54,7 +54,7 @@ _PEAKS = {
 
 @validate_input
 def memory_curve(trace: Trace) -> pd.DataFrame:
-    """Return how much each allocator had given out, whenever that changed.
+    """Return how much each allocator had allocated, whenever that changed.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class Charts:
         return top_ops_chart(self._trace)
 
     def memory(self) -> figure:
-        """How much memory was given out over time; see `tfvis_nb.analysis.memory_curve`."""
+        """How much memory was allocated over time; see `tfvis_nb.analysis.memory_curve`."""
         from tfvis_nb.display.charts.time_axis import memory_chart
 
         self._check("memory")

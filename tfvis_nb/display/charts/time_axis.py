@@ -37,7 +37,7 @@ _ALLOCATORS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", 
 
 
 def memory_chart(trace: Trace) -> figure:
-    """Return what each allocator had given out over time, with its peak marked."""
+    """Return what each allocator had allocated over time, with its peak marked."""
     from bokeh.models import ColumnDataSource, HoverTool
 
     curve = trace.memory
@@ -45,7 +45,7 @@ def memory_chart(trace: Trace) -> figure:
     unit = axis_unit(trace)
     highest = fitting(BYTES, float(curve["bytes"].max() or 0) if len(curve) else 0)
     made = plot(
-        f"Memory given out by each allocator ({highest.name})",
+        f"Memory allocated by each allocator ({highest.name})",
         height=240,
         from_0="y",
         name=TIME,
@@ -110,7 +110,7 @@ def span_ns(trace: Trace) -> int:
 
 
 def _to_the_end(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add what is given out at the end of a curve's last step; at that of the trace if it has none."""
+    """Add what is allocated at the end of a curve's last step; at that of the trace if it has none."""
     last = rows.tail(1)
     step = trace.steps[trace.steps["step"] == int(last["step"].iloc[0])]
     is_of_step = len(step) and int(last["step"].iloc[0]) >= 0

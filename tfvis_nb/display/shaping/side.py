@@ -42,7 +42,7 @@ class Compared(NamedTuple):
 
 
 def highest_memory(sides: Iterable[Compared]) -> dict[str, int]:
-    """Return the most bytes that each allocator had given out on any side, by task, a tab, and allocator.
+    """Return the most bytes allocated by each allocator on any side, by task, a tab, and allocator.
 
     The curves of both have one scale then.
     """

@@ -1,4 +1,4 @@
-"""The tab of memory: how much was given out over time, and what it was used for at the peak."""
+"""The tab of memory: how much was allocated over time, and for what at the peak."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _by_op(trace: Trace) -> dict[str, Any]:
         "By op at the highest peak",
         rows,
         columns,
-        definition="What the memory was used for when each allocator had given out most, in any step.",
+        definition="What the memory of each allocator was used for at its peak over all steps.",
         light="op",
         reason=why_not(found),
         order="largest",
@@ -116,7 +116,7 @@ def _buffers(trace: Trace) -> dict[str, Any]:
         "Alive at a peak",
         rows,
         columns,
-        definition="Buffers that were allocated when their allocator had given out most in their step.",
+        definition="Buffers that were alive at the peak of their allocator in their step.",
         zoom=zoom,
         light="name",
         reason=reason,
