@@ -14,10 +14,11 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.examples import examples
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis import compare_activities, median_step, slow_steps, why_not
+from tfvis_nb.analysis import compare_activities, slow_steps, why_not
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
+from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 
 CPU, GPU = "/device:CPU:0", "/device:GPU:0"
