@@ -33,12 +33,6 @@ def shown(text: str, most: int = 60) -> str:
     BokehJS fetches a library from the network for a formula. A tooltip is a template, which BokehJS takes
     as HTML: no text of a trace belongs into one. It names a column, or the name of what was drawn as
     ``$name``, whose text BokehJS escapes.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.charts.style import shown
-    >>> shown("$$a$$ \\(b\\)")
-    '$ $a$ $ \\ (b\\ )'
     """
     text = re.sub(r"\$(?=\$)", "$ ", printable(text, most))
     for bracket in "()[]":
@@ -85,14 +79,7 @@ def fitting(units: Sequence[Unit], highest: float) -> Unit:
 
 
 def unlike(names: Sequence[str]) -> list[str]:
-    """Number names that are the same as one before: an axis has each name once.
-
-    Examples
-    --------
-    >>> from tfvis_nb.display.charts.style import unlike
-    >>> unlike(["a", "b", "a", "a"])
-    ['a', 'b', 'a (2)', 'a (3)']
-    """
+    """Number names that are the same as one before: an axis has each name once."""
     taken: dict[str, int] = {}
     found: list[str] = []
     for name in names:

@@ -40,15 +40,7 @@ def lane_times(start: np.ndarray, duration: np.ndarray, counts: np.ndarray) -> L
 
 
 def signed_column(values: np.ndarray) -> Column:
-    """Store whole numbers of either sign as uint32: 0, -1, 1, -2 as 0, 1, 2, 3. Large ones go as float64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.display.wire.lane_times import signed_column
-    >>> signed_column(np.array([0, -1, 3])).values.tolist()
-    [0, 1, 6]
-    """
+    """Store whole numbers of either sign as uint32: 0, -1, 1, -2 as 0, 1, 2, 3. Large ones go as float64."""
     folded = (values << 1) ^ (values >> 63)
     if len(values) and (int(folded.max()) >= 2**32 or int(folded.min()) < 0):
         return Column(values.astype("f8"))
@@ -56,15 +48,7 @@ def signed_column(values: np.ndarray) -> Column:
 
 
 def optional_column(values: np.ndarray, known: np.ndarray) -> Column:
-    """Store whole numbers, 0 for a missing one, else one more than `signed_column`. Large ones go as float64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tfvis_nb.display.wire.lane_times import optional_column
-    >>> optional_column(np.array([0, 9, 3]), np.array([True, False, True])).values.tolist()
-    [1, 0, 7]
-    """
+    """Store whole numbers, a missing one as 0, others as 1 + `signed_column`. Large ones go as float64."""
     folded = np.where(known, ((values << 1) ^ (values >> 63)) + 1, 0)
     if len(values) and (int(folded.max()) >= 2**32 or int(folded.min()) < 0):
         return Column(np.where(known, values.astype("f8"), np.nan))

@@ -47,15 +47,7 @@ def nested_rows(nested: pa.Table | None, column: str, events: int) -> NestedRows
 
 
 def shape_texts(shapes: pa.Array) -> pa.Array:
-    """Write shapes as text: ``[32, 784]``, ``[?, 3]`` with a dimension unknown, ``?`` for a shape unknown.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from tfvis_nb.display.wire.nested import shape_texts
-    >>> shape_texts(pa.array([[32, -1], [], None], pa.list_(pa.int64()))).to_pylist()
-    ['[32, ?]', '[]', '?']
-    """
+    """Write shapes as text: ``[32, 784]``, ``[?, 3]`` with a dimension unknown, ``?`` for a shape unknown."""
     sizes = pc.list_flatten(shapes)
     written = pc.if_else(pc.less(sizes, 0), "?", sizes.cast(pa.string()))
     lengths = pc.fill_null(pc.list_value_length(shapes), 0).to_numpy(zero_copy_only=False)
