@@ -1,6 +1,7 @@
 /** The style sheets of the monitor, in the order in which they count. */
 
 import base from "../../ui/styles/base.css";
+import shared from "../../ui/styles/tables.css";
 import details from "./details.css";
 import header from "./header.css";
 import narrow from "./narrow.css";
@@ -9,4 +10,4 @@ import status from "./status.css";
 import tables from "./tables.css";
 import timelines from "./timelines.css";
 
-export const STYLES = [base, header, tables, details, popover, status, timelines, narrow];
+export const STYLES = [base, header, shared, tables, details, popover, status, timelines, narrow];
