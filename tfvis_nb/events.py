@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tfvis_nb.texts import Text
+
 KINDS = ("op", "kernel", "memcpy", "memset", "transfer", "collective", "sync", "host")
 """What a row is. Every row of every format is one of these."""
 
@@ -102,11 +104,11 @@ def build(columns: Mapping[str, Any], *, rows: int | None = None) -> pd.DataFram
     """
     unknown = sorted(set(columns) - set(COLUMNS))
     if unknown:
-        raise ValueError(f"unknown event column {unknown[0]!r}; the columns are {', '.join(COLUMNS)}")
+        raise ValueError(Text("unknown_column", column=unknown[0], columns=", ".join(COLUMNS)))
     if rows is None:
         missing = [name for name in ("start_ns", "duration_ns") if name not in columns]
         if missing:
-            raise ValueError(f"an event table needs the column {missing[0]!r}")
+            raise ValueError(Text("column_needed", column=missing[0]))
         rows = len(columns["start_ns"])
     index = pd.RangeIndex(rows)
     data = {name: _column(name, dtype, columns.get(name), index) for name, dtype in COLUMNS.items()}
@@ -121,12 +123,12 @@ def _column(name: str, dtype: str, values: Any, index: pd.RangeIndex) -> pd.Seri
         empty: pd.Series = pd.Series(_DEFAULTS.get(name, pd.NA), index=index, dtype=_pandas_dtype(dtype))
         return empty
     if len(values) != len(index):
-        raise ValueError(f"column {name!r} has {len(values)} values for {len(index)} rows")
+        raise ValueError(Text("column_length", name=name, values=len(values), rows=len(index)))
     try:
         series = _converted(dtype, values, index)
     except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         _refuse_missing(name, pd.Series(values))
-        raise ValueError(f"the values of column {name!r} are no {dtype}: {error}") from error
+        raise ValueError(Text("column_values", name=name, dtype=dtype, reason=error)) from error
     if name in _ONE_BY_ONE:
         _refuse_missing(name, series)
     elif dtype == "category" and name in (*_WHERE, "op") and (series.cat.codes.to_numpy() < 0).any():
@@ -149,7 +151,7 @@ def _refuse_missing(name: str, series: pd.Series) -> None:
     codes = series.cat.codes.to_numpy() if isinstance(series.dtype, pd.CategoricalDtype) else None
     missing = series.isna().to_numpy() if codes is None else codes < 0
     if missing.any():
-        raise ValueError(f"column {name!r} has no value in row {int(missing.argmax())}")
+        raise ValueError(Text("column_value_missing", name=name, row=int(missing.argmax())))
 
 
 def _with_text_categories(series: pd.Series) -> pd.Series:
@@ -196,22 +198,24 @@ def check(table: pd.DataFrame) -> None:
     """
     missing = [name for name in COLUMNS if name not in table.columns]
     if missing:
-        raise ValueError(f"columns are missing: {', '.join(missing)}; tfvis_nb.events.build makes them all")
+        raise ValueError(Text("columns_missing", columns=", ".join(missing)))
     if list(table.columns) != list(COLUMNS):
-        raise ValueError(f"the columns are {list(table.columns)}, not {list(COLUMNS)}")
+        raise ValueError(Text("wrong_columns", columns=list(table.columns), expected=list(COLUMNS)))
     wrong = [name for name, dtype in COLUMNS.items() if table[name].dtype != _pandas_dtype(dtype)]
     if wrong:
-        raise ValueError(f"column {wrong[0]!r} has dtype {table[wrong[0]].dtype}, not {COLUMNS[wrong[0]]}")
+        raise ValueError(
+            Text("column_dtype", column=wrong[0], dtype=table[wrong[0]].dtype, expected=COLUMNS[wrong[0]])
+        )
     if not table["start_ns"].is_monotonic_increasing:
-        raise ValueError("the rows are not ordered by start_ns")
+        raise ValueError(Text("rows_unordered"))
     if len(table) and int(table["duration_ns"].min()) < 0:
-        raise ValueError(f"event {int(table['duration_ns'].argmin())} has a negative duration")
+        raise ValueError(Text("negative_duration", event=int(table["duration_ns"].argmin())))
     _check_sizes(table)
     for name in ("kind", *_WHERE):
         _refuse_missing(name, table[name])
     strange = set(table["kind"].cat.categories[table["kind"].cat.codes.unique()]) - set(KINDS)
     if strange:
-        raise ValueError(f"unknown kind {min(strange)!r}; the kinds are {', '.join(KINDS)}")
+        raise ValueError(Text("unknown_kind", kind=min(strange), kinds=", ".join(KINDS)))
 
 
 def _check_sizes(table: pd.DataFrame) -> None:
@@ -223,8 +227,7 @@ def _check_sizes(table: pd.DataFrame) -> None:
         size = table[name].to_numpy(np.float64, na_value=0)
         if np.abs(size, out=size).sum() > MOST_IN_ALL:
             raise ValueError(
-                f"the values of column {name!r} add up to more than {MOST_IN_ALL:,} {unit};"
-                f" the largest is in row {int(size.argmax())}"
+                Text("column_sum_too_large", name=name, most=MOST_IN_ALL, unit=unit, row=int(size.argmax()))
             )
 
 
@@ -233,4 +236,4 @@ def _refuse_beyond(name: str, series: pd.Series, least: int, most: int | np.ndar
     beyond = (values < least) | (values > most)
     if beyond.any():
         row = int(beyond.argmax())
-        raise ValueError(f"column {name!r} has the impossible time {values[row]} ns in row {row}")
+        raise ValueError(Text("impossible_time", name=name, time=values[row], row=row))

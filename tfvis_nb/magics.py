@@ -18,12 +18,8 @@ from tfvis_nb.core.options import near
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording import trace
 from tfvis_nb.recording.options import LEVELS, MODES
+from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.save import SUFFIXES, check_target, save
-
-AWAITS = (
-    "%%trace cannot run a cell that awaits at its top level; write `with tfvis_nb.trace() as t:`"
-    " around it instead"
-)
 
 
 class CellFailed(Exception):  # noqa: N818 - the front end shows this name after the real error
@@ -54,7 +50,7 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             options = [name for action in self._actions for name in action.option_strings]
             hint = near(unknown[0], options) or "."
-            self.error(f"unknown argument {unknown[0]!r}{hint} The options are {', '.join(options)}")
+            self.error(Text("unknown_argument", argument=unknown[0], hint=hint, options=", ".join(options)))
         return arguments
 
 
@@ -126,7 +122,7 @@ class TraceMagic:
             unbound = f"; {arguments.name} was not set by this cell" if arguments.name else ""
             print(f"%%trace: {error}{unbound}")  # noqa: T201 - the cell itself went well
         except ImportError as error:
-            raise UsageError(str(error)) from None
+            raise UsageError(text_of(error)) from None
         except BaseException:
             if recorded is not None and recorded.ready:
                 self._hand_over(recorded, arguments)
@@ -140,19 +136,19 @@ class TraceMagic:
         result = self._shell.run_cell(cell, store_history=False)
         error = result.error_before_exec or result.error_in_exec
         if error is not None:
-            raise CellFailed(f"the traced cell ended with {type(error).__name__}, shown above")
+            raise CellFailed(Text("cell_failed", error=type(error).__name__))
 
     def _checked(self, line: str) -> argparse.Namespace:
         arguments = self.parser.parse(line)
         name = arguments.name
         if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
-            self.parser.error(f"{name!r} cannot be the name of a variable")
+            self.parser.error(Text("no_name", name=name))
         arguments.output = [Path(file).expanduser() for file in arguments.output]
         for path in arguments.output:
             try:
                 check_target(path)
             except ValueError as error:
-                self.parser.error(str(error))
+                self.parser.error(text_of(error))
         return arguments
 
     def _refuse_await(self, cell: str) -> None:
@@ -161,7 +157,7 @@ class TraceMagic:
         except SyntaxError:
             return  # running it shows where
         if awaits:
-            raise UsageError(AWAITS)
+            raise UsageError(Text("awaits"))
 
     def _hand_over(self, recorded: Trace, arguments: argparse.Namespace) -> None:
         if arguments.name:

@@ -8,8 +8,8 @@ import pytest
 
 import tfvis_nb as tv
 from tfvis_nb.reading.protobuf import schema
-from tfvis_nb.reading.sources import unrecognised
 from tfvis_nb.reading.sources.unpacking import unpack
+from tfvis_nb.texts import catalogue
 
 FILES = {
     "local_mlp_step1.pb": "a binary RunMetadata",
@@ -66,4 +66,4 @@ def test_every_message_names_the_same_formats(data: Path) -> None:
         (data / "local_mlp_step1.pb").read_bytes()[:5000],
         (data / "cpu_jax.xplane.pb").read_bytes()[:3000],
     ):
-        assert refusal(content).endswith(unrecognised.READABLE)
+        assert refusal(content).endswith(catalogue()["readable_formats"])

@@ -6,10 +6,11 @@ import pyarrow as pa
 import pytest
 
 from tfvis_nb import Trace, events
-from tfvis_nb.reading.xspace.epoch import EPOCH_TAKEN, NO_EPOCH, on_the_clock
+from tfvis_nb.reading.xspace.epoch import on_the_clock
 from tfvis_nb.recording.assemble import whole_steps
 from tfvis_nb.recording.merge import merged
 from tfvis_nb.recording.recorded_trace import title_of
+from tfvis_nb.texts import Text
 
 TASK = "/job:localhost/replica:0/task:0"
 US = 1000
@@ -62,8 +63,8 @@ def test_kernels_belong_to_the_run_whose_ops_launched_them() -> None:
     assert both.step_labels == {0: "loss", 1: "loss", 2: "train 0"}
     assert both.graphs == [[b"first"], [b"second"], []]
     assert both.notes == [
-        "1 rows of the profile repeat the session runs' own and were left out",
-        "1 events are of no step",
+        Text("profile_repeats_runs", rows=1),
+        Text("events_of_no_step", events=1),
     ]
     assert table.loc[3, "device"] == f"{TASK}/device:GPU:0"
     assert set(table["task"]) == {TASK}
@@ -101,17 +102,17 @@ def test_profiles_one_after_the_other() -> None:
                 {"name": "rest", "start_ns": start + 1, "step": -1},
             ],
             step_labels={0: label},
-            notes=["1 events are of no step"],
+            notes=[Text("events_of_no_step", events=1)],
         )
         for start, label in ((5, "a"), (50, "b"))
     ]
     both = merged(None, parts)
     assert both.events["step"].tolist() == [0, -1, 1, -1]
     assert both.step_labels == {0: "a", 1: "b"}
-    assert both.notes == ["2 events are of no step"]
+    assert both.notes == [Text("events_of_no_step", events=2)]
     whole = whole_steps(both)
     assert whole.events["step"].tolist() == [0, 1]
-    assert whole.notes == ["2 events of no step were left out, as asked"]
+    assert whole.notes == [Text("loose_events_left_out", events=2)]
     assert whole.nested is not None
     assert whole.nested.num_rows == 2
 
@@ -119,7 +120,7 @@ def test_profiles_one_after_the_other() -> None:
 def test_where_no_step_is_known_everything_is_shown() -> None:
     unknown = trace([{"name": "op", "start_ns": 5, "step": -1}])
     assert len(whole_steps(unknown).events) == 1
-    assert unknown.notes == ["no step was found: everything is shown"]
+    assert unknown.notes == [Text("no_step_found")]
 
 
 def test_a_profile_that_does_not_know_its_epoch_gets_the_recorders() -> None:
@@ -128,13 +129,13 @@ def test_a_profile_that_does_not_know_its_epoch_gets_the_recorders() -> None:
             {"name": "op", "start_ns": 5, "scheduled_ns": 3},
             {"name": "late", "start_ns": 7, "scheduled_ns": None},
         ],
-        notes=[NO_EPOCH],
+        notes=[Text("no_start_time")],
     )
     epoch = 1_700_000_000_000_000_000
     told = on_the_clock(profile, epoch)
     assert told.events["start_ns"].tolist() == [epoch + 5, epoch + 7]
     assert told.events["scheduled_ns"].dropna().tolist() == [epoch + 3]
-    assert told.notes == [EPOCH_TAKEN]
+    assert told.notes == [Text("start_time_estimated")]
     assert on_the_clock(told, epoch).events["start_ns"].tolist() == [epoch + 5, epoch + 7]
 
 

@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from tfvis_nb.texts import Text
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -30,10 +32,7 @@ def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
 
         for name, given in (dict(zip(parameters, args, strict=False)) | kwargs).items():
             if name in traces and not isinstance(given, Trace):
-                raise TypeError(
-                    f"{analysis.__name__} takes a Trace, such as read_trace returns,"
-                    f" not a {type(given).__name__}"
-                )
+                raise TypeError(Text("no_trace", function=analysis.__name__, given=type(given).__name__))
         return analysis(*args, **kwargs)
 
     return validated

@@ -16,6 +16,7 @@ from tfvis_nb.core.format import format_file_size
 from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.options import near
 from tfvis_nb.display.options import COLOR_BY, GROUP_BY
+from tfvis_nb.texts import Text, text_of
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -66,17 +67,16 @@ def command(
 
     path = files[0]
     if len(files) > 1:
-        raise click.UsageError("-o is given twice; write each file by a call of its own")
+        raise click.UsageError(Text("output_twice"))
     suffix = suffix_of(path)
     if suffix not in EXPORTS:
         hint = near(suffix, EXPORTS) or "."
         raise click.UsageError(
-            f"cannot write {str(path)!r}: unknown suffix {suffix!r}{hint}"
-            f" The suffixes are {', '.join(EXPORTS)}"
+            Text("unknown_suffix", path=str(path), suffix=suffix, hint=hint, known=", ".join(EXPORTS))
         )
     given = [name for name, value in options.items() if value not in (None, False)]
     if given and suffix != ".html":
-        raise click.UsageError(f"--{given[0].replace('_', '-')} is for pages, not for {suffix} files")
+        raise click.UsageError(Text("option_for_pages", option=given[0].replace("_", "-"), suffix=suffix))
     check_writable(path)
     trace = read_part(traces, title, time_range, max_unpacked)
     if suffix == ".html":
@@ -85,7 +85,7 @@ def command(
         try:
             save(trace, path)
         except (OSError, ValueError) as error:
-            raise Failure(f"{path}: cannot be written: {error}") from None
+            raise Failure(Text("file_unwritable", path=path, reason=error)) from None
     print(path)  # noqa: T201
     return 0
 
@@ -105,15 +105,15 @@ def write_page(
     try:
         trace.to_html(path, **options)
     except PageTooLargeError as error:
-        raise Failure(f"{path}: {in_options(str(error))}") from None
+        raise Failure(in_options(text_of(error)).named(path)) from None
     except OSError as error:
-        raise Failure(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise Failure(Text("file_unwritable", path=path, reason=error.strerror or error)) from None
 
 
-def in_options(message: str) -> str:
+def in_options(text: Text) -> Text:
     """Say what a message says of a call's arguments in the words of the command line."""
-    message = re.sub(r"time_range=\((\d+), (\d+)\)", r"--time-range \1:\2", message)
-    return message.replace("max_bytes=None", "--any-size")
+    words = re.sub(r"time_range=\((\d+), (\d+)\)", r"--time-range \1:\2", text)
+    return Text.stored(words.replace("max_bytes=None", "--any-size"), text.id, text.figures)
 
 
 def check_writable(path: Path) -> None:
@@ -123,4 +123,4 @@ def check_writable(path: Path) -> None:
     try:
         writable(path)
     except OSError as error:
-        raise Failure(str(error)) from None
+        raise Failure(text_of(error)) from None

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.core.labels import lane_label, matches_lane, printable
+from tfvis_nb.core.labels import lane_label, printable
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -36,6 +38,4 @@ def check_lane_filter(trace: Trace, text: str | None) -> None:
         return
     names = [printable(lane_label(*lane), _LETTERS) for lane in lanes]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    raise Failure(
-        f"--lane-filter {text!r} matches none of the lanes; they are {', '.join(names[:_NAMED])}{more}"
-    )
+    raise Failure(Text("lane_filter_matches_none", text=text, lanes=", ".join(names[:_NAMED]), more=more))

@@ -16,6 +16,7 @@ from tfvis_nb.cli.export import PAGE, check_writable, write_page
 from tfvis_nb.cli.opened import page_path
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, read_part
+from tfvis_nb.texts import Text
 
 _EXAMPLES = """
 tfvis-nb open step.pb
@@ -47,7 +48,7 @@ def command(
 
     if output is not None:
         if output.suffix.lower() not in (".html", ".htm"):
-            raise click.UsageError(f"{str(output)!r} is not a page: its name has to end in .html")
+            raise click.UsageError(Text("no_page_name", output=str(output)))
         check_writable(output)
     trace = read_part(traces, title, time_range, max_unpacked)
     if output is None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from tfvis_nb.texts import Text
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -39,7 +41,7 @@ def size(text: str) -> int:
     """
     found = _SIZE.fullmatch(text.lower())
     if found is None or found[2] not in _UNITS:
-        raise click.BadParameter(f"{text!r} is no size; write a number of bytes, such as 500MB or 20GiB")
+        raise click.BadParameter(Text("no_size", text=text))
     return int(Fraction(found[1]) * _UNITS[found[2]])
 
 

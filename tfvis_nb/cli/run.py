@@ -24,6 +24,7 @@ from tfvis_nb.cli.export import in_options
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.recording.options import LEVELS, MODES, TraceOptions
 from tfvis_nb.recording.recorder import Recorder
+from tfvis_nb.texts import Text, text_of
 
 if TYPE_CHECKING:
     from tfvis_nb.recording import RecordedTrace
@@ -77,7 +78,7 @@ def command(
         try:
             check_target(path)
         except ValueError as error:
-            raise click.UsageError(str(error)) from None
+            raise click.UsageError(text_of(error)) from None
     code = compiled(script)
     recording = WhenImported(Recorder(TraceOptions(partition_graphs=not no_partition_graphs, **options)))
     recording.install()
@@ -99,13 +100,17 @@ def compiled(script: Path) -> types.CodeType:
         with io.open_code(str(script.absolute())) as file:
             return compile(file.read(), str(script.absolute()), "exec", dont_inherit=True)
     except FileNotFoundError:
-        raise Failure(f"{script}: there is no such script; check the path") from None
+        raise Failure(Text("no_such_script", script=script)) from None
     except OSError as error:
-        raise Failure(f"{script}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise Failure(
+            Text("file_unreadable", path=script, reason=(error.strerror or str(error)).lower())
+        ) from None
     except (SyntaxError, ValueError) as error:
         where = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         what = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise Failure(f"{script}{where}: is no Python that {sys.version.split()[0]} reads: {what}") from None
+        raise Failure(
+            Text("no_python", script=script, where=where, version=sys.version.split()[0], reason=what)
+        ) from None
 
 
 def run_script(script: Path, code: types.CodeType, arguments: Sequence[str]) -> int:
@@ -200,7 +205,7 @@ class WhenImported(importlib.abc.MetaPathFinder):
         try:
             self._stack.close()
         except EmptyTraceError as error:
-            return str(error)
+            return text_of(error)
         self.trace = self._began
         return None
 
@@ -220,9 +225,11 @@ def write(trace: RecordedTrace, outputs: Sequence[Path]) -> str | None:
                 written = save(trace, path)
             except PageTooLargeError as error:
                 written = save(trace, path.with_suffix(".parquet"))
-                complaints.append(f"{in_options(str(error))}, with tfvis-nb export {written[0]}")
+                complaints.append(
+                    Text("written_as_table", reason=in_options(text_of(error)), file=written[0])
+                )
         except (OSError, ValueError) as error:
-            complaints.append(f"cannot write {path}: {error}")
+            complaints.append(Text("file_unwritable", path=path, reason=error))
             continue
         for file in written:
             # Not among what the script itself writes.

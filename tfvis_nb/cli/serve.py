@@ -26,6 +26,7 @@ from tfvis_nb.cli.open import shown
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.access import checked_token
+from tfvis_nb.texts import Text, text_of
 
 _BY_SIGNAL = 128
 """The exit code of who is ended by a signal is so much more than its number."""
@@ -84,7 +85,7 @@ def command(session: Path, **options: Any) -> int:
 def _serve(path: Path, arguments: SimpleNamespace) -> int:
     _check_session(path)
     if arguments.keyfile and not arguments.certfile:
-        raise click.UsageError("--keyfile is of no use without --certfile")
+        raise click.UsageError(Text("keyfile_option_alone"))
     token = None if arguments.token_file is None else _token_in(arguments.token_file)
     try:
         server = MonitorServer(
@@ -97,7 +98,7 @@ def _serve(path: Path, arguments: SimpleNamespace) -> int:
             allowed_hosts=arguments.allowed_host,
         )
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(text_of(error)) from None
     # It warns of each client that does not trust a certificate.
     logging.getLogger("tornado.general").setLevel(logging.ERROR)
     with _ended_by_signals():
@@ -125,13 +126,15 @@ def _as_session(path: Path) -> Iterator[Path]:
             return
         folder = tempfile.TemporaryDirectory(prefix="tfvis-nb-")
     except OSError as error:
-        raise Failure(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise Failure(
+            Text("file_unreadable", path=path, reason=(error.strerror or str(error)).lower())
+        ) from None
     with folder:
         session = Path(folder.name, f"{path.name}.tfvis")
         try:
             notes = converted(path, session)
         except TraceFormatError as error:
-            raise Failure(str(error)) from None
+            raise Failure(text_of(error)) from None
         for one in notes:
             note(f"{path}: {one}")
         yield session
@@ -143,7 +146,7 @@ def _check_session(path: Path) -> None:
     from tfvis_nb.session import open_session
 
     if path.exists() and not path.is_file():
-        raise Failure(f"{path}: is no file; name the .tfvis file of a session")
+        raise Failure(Text("no_session_file", path=path))
     for again in (True, False):
         try:
             open_session(path).close()
@@ -153,9 +156,9 @@ def _check_session(path: Path) -> None:
             if again:
                 time.sleep(0.5)  # a job may just be creating it
                 continue
-            raise Failure(str(error)) from None
+            raise Failure(text_of(error)) from None
         except (sqlite3.Error, OSError) as error:
-            raise Failure(f"{path}: a session that cannot be read: {error}") from None
+            raise Failure(Text("session_unreadable", path=path, reason=error)) from None
         return
 
 
@@ -164,13 +167,15 @@ def _token_in(path: Path) -> str:
         token = checked_token(path.read_text(encoding="utf-8").strip())
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise Failure(f"{path}: there is no such file; check the path") from None
+        raise Failure(Text("no_such_file", path=path)) from None
     except OSError as error:
-        raise Failure(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise Failure(
+            Text("file_unreadable", path=path, reason=(error.strerror or str(error)).lower())
+        ) from None
     except UnicodeDecodeError:
-        raise Failure(f"{path}: this is no text") from None
+        raise Failure(Text("no_text_file", path=path)) from None
     except ValueError as error:
-        raise Failure(f"{path}: {error}") from None
+        raise Failure(text_of(error).named(path)) from None
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         note(f"{path}: other users can read this token; chmod 600 {path} keeps it from them")
     return token
@@ -182,24 +187,26 @@ def _start(server: MonitorServer, arguments: SimpleNamespace) -> None:
     except ssl.SSLError as error:
         files = " and ".join(map(str, filter(None, (arguments.certfile, arguments.keyfile))))
         what = error.reason or str(error)
-        raise Failure(f"{files}: no certificate with its key, without a password: {what}") from None
+        raise Failure(Text("no_certificate", files=files, reason=what)) from None
     except FileNotFoundError as error:
         if error.filename is None and error.strerror is None:
-            raise Failure(str(error)) from None  # the front end
+            raise Failure(text_of(error)) from None  # the front end
         files = " or ".join(map(str, filter(None, (arguments.certfile, arguments.keyfile))))
-        raise Failure(f"{files}: there is no such file; check the path") from None
+        raise Failure(Text("no_such_file", path=files)) from None
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         where = f"{arguments.host}, port {arguments.port}" if arguments.port else arguments.host
-        raise Failure(f"cannot serve at {where}: {why}; {_what_helps(error, arguments.port)}") from None
+        raise Failure(
+            Text("cannot_serve", where=where, reason=why, advice=_what_helps(error, arguments.port))
+        ) from None
 
 
 def _what_helps(error: OSError, port: int) -> str:
     if port and error.errno in (errno.EADDRINUSE, errno.EACCES):
-        return "--port 0 takes any port that is free"
+        return Text("try_free_port")
     if isinstance(error, socket.gaierror) or error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
-        return "--host takes a name or an address of this machine, such as 127.0.0.1"
-    return "another --port or --host may do"
+        return Text("try_own_host")
+    return Text("try_other_port")
 
 
 def _say(server: MonitorServer, path: Path, arguments: SimpleNamespace) -> None:

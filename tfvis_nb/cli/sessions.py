@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,19 +44,16 @@ def session_traces(path: Path) -> list[Trace]:
             table = session.traces
             if not len(table):
                 _check_whole(session, path)
-                raise Failure(
-                    f"{path}: a session in which no run was traced; ask for a trace:"
-                    f" tfvis_nb.open_session({str(path)!r}).trace_next()"
-                )
+                raise Failure(Text("session_without_traces", path=str(path)))
             return _readable(session, table, path)
     except TraceFormatError:
         raise
     except sqlite3.OperationalError as error:
-        raise Failure(f"{path}: a session that cannot be read: {error}") from None
+        raise Failure(Text("session_unreadable", path=path, reason=error)) from None
     except sqlite3.DatabaseError as error:
-        raise Failure(f"{path}: a session that is damaged: {error}") from None
+        raise Failure(Text("session_found_damaged", path=path, reason=error)) from None
     except _OF_VALUES:
-        raise Failure(f"{path}: a session that is damaged: its tables have values that none has") from None
+        raise Failure(Text("session_values_unknown", path=path)) from None
 
 
 def _check_whole(session: SavedSession, path: Path) -> None:
@@ -63,7 +61,7 @@ def _check_whole(session: SavedSession, path: Path) -> None:
     with session.connected() as connection:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
-        raise Failure(f"{path}: a session that is damaged: {str(found).splitlines()[-1]}")
+        raise Failure(Text("session_found_damaged", path=path, reason=str(found).splitlines()[-1]))
 
 
 def _readable(session: SavedSession, table: pd.DataFrame, path: Path) -> list[Trace]:
@@ -75,7 +73,7 @@ def _readable(session: SavedSession, table: pd.DataFrame, path: Path) -> list[Tr
         try:
             trace = session.read(number)
         except EmptyTraceError:
-            failed[number] = "it is empty"
+            failed[number] = Text("trace_is_empty")
         except (*_OF_VALUES, sqlite3.DatabaseError) as error:
             failed[number] = str(error.args[0] if error.args else error)
         else:
@@ -85,11 +83,11 @@ def _readable(session: SavedSession, table: pd.DataFrame, path: Path) -> list[Tr
             read.append(trace)
     if not read:
         number, why = next(iter(failed.items()))
-        raise Failure(
-            f"{path}: a session that is damaged: trace {number} cannot be read, nor any other: {why}"
-        )
+        raise Failure(Text("no_session_trace_readable", path=path, number=number, reason=why))
     for number in list(failed)[:_NAMED]:
-        read[0].notes.append(f"trace {number} of {path.name} is damaged and left out: {failed[number]}")
+        read[0].notes.append(
+            Text("session_trace_left_out", number=number, session=path.name, reason=failed[number])
+        )
     if len(failed) > _NAMED:
-        read[0].notes.append(f"{len(failed) - _NAMED} more traces of {path.name} are damaged and left out")
+        read[0].notes.append(Text("session_traces_left_out", traces=len(failed) - _NAMED, session=path.name))
     return read

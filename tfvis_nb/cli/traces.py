@@ -12,6 +12,7 @@ import click
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.cli.parameters import FILE, size, together
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.texts import Text, text_of
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -58,15 +59,21 @@ def read(paths: Sequence[Path], title: str | None = None, max_unpacked: int | No
         one_or_more = sources[0] if len(sources) == 1 else sources
         return read_trace(one_or_more, title=title, max_unpacked_bytes=max_unpacked)
     except FileNotFoundError as error:
-        what = "no file matches the pattern" if "pattern" in str(error) else "there is no such file or folder"
-        raise Failure(f"{error.filename}: {what}; check the path") from None
+        key = (
+            "pattern_matches_nothing"
+            if text_of(error).id == "pattern_without_files"
+            else "no_such_trace_file"
+        )
+        raise Failure(Text(key, path=error.filename)) from None
     except OSError as error:
         raise Failure(
-            f"{error.filename or names}: cannot be read: {(error.strerror or str(error)).lower()}"
+            Text(
+                "file_unreadable", path=error.filename or names, reason=(error.strerror or str(error)).lower()
+            )
         ) from None
     except TraceFormatError as error:
         named = any(str(path) in str(error) for path in paths)
-        raise Failure(str(error) if named else f"{names}: {error}") from None
+        raise Failure(text_of(error) if named else text_of(error).named(names)) from None
 
 
 def _sources(path: Path) -> Sequence[Path | Trace]:
@@ -74,7 +81,7 @@ def _sources(path: Path) -> Sequence[Path | Trace]:
     from tfvis_nb.cli.sessions import is_session, session_traces
 
     if path.is_char_device() or path.is_block_device():
-        raise Failure(f"{path}: this is a device; name a file, a folder or a pattern")
+        raise Failure(Text("trace_is_device", path=path))
     return session_traces(path) if is_session(path) else [path]
 
 
@@ -91,11 +98,11 @@ def read_part(paths: Sequence[Path], title: str | None, asked: str | None, max_u
     subject = f"{', '.join(map(str, paths))}: --time-range {asked}"
     length = format_duration(ends[1] - ends[0])
     if first > ends[1] or last < ends[0]:
-        raise Failure(f"{subject} lies outside of the trace, which is {length} long")
+        raise Failure(Text("range_outside_trace", subject=subject, length=length))
     try:
         return in_time_range(trace, (first, last))
     except ValueError:
-        raise Failure(f"{subject} overlaps no event; the trace is {length} long") from None
+        raise Failure(Text("range_overlaps_nothing", subject=subject, length=length)) from None
 
 
 def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:
@@ -112,13 +119,13 @@ def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:
     start, colon, end = text.partition(":")
     ends = [_end(word, origin_ns) for word in (start, end)]
     if not colon or None in ends or not (start or end):
-        raise click.UsageError(f"--time-range {text!r} is no range; it is START:END, such as 10ms:25ms")
+        raise click.UsageError(Text("no_time_range", text=text))
     first = origin_ns if not start else ends[0]
     last = latest_ns if not end else ends[1]
     assert first is not None
     assert last is not None
     if first > last:
-        raise click.UsageError(f"--time-range {text!r} ends before it starts")
+        raise click.UsageError(Text("time_range_reversed", text=text))
     return first, last
 
 

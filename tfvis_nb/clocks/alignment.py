@@ -16,6 +16,7 @@ import pandas as pd
 
 from tfvis_nb.clocks.constraints import Evidence, collectives, transfers
 from tfvis_nb.clocks.shift import records_moved
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -133,7 +134,7 @@ def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
     from tfvis_nb.events import order
 
     if len(_tasks(trace)) > MOST_TASKS:
-        trace.notes.append(f"clocks of {len(_tasks(trace)):,} tasks: not compared; the limit is {MOST_TASKS}")
+        trace.notes.append(Text("clocks_not_compared", tasks=len(_tasks(trace)), most=MOST_TASKS))
         return trace
     offsets = clock_offsets(trace)
     said = [_note(offsets.iloc[place], always_say) for place in range(1, len(offsets))]
@@ -176,27 +177,30 @@ def _remaining(offsets: pd.DataFrame) -> dict[str, tuple[float, float]]:
 
 
 def _note(row: pd.Series, always_say: bool) -> str:
-    clock = f"clock of {_short(row['task'])}"
     counts = [
         f"{row[what]} {what if row[what] != 1 else what.removesuffix('s')}"
         for what in ("collectives", "transfers")
         if row[what]
     ]
-    by = " and ".join(counts)
+    task, evidence = _short(row["task"]), " and ".join(counts)
     if row["contradicting"]:
-        return f"{clock}: left as recorded, because {by} contradict one another"
-    low, high, offset = row["low_ns"], row["high_ns"], row["offset_ns"]
+        return Text("clock_contradicted", task=task, evidence=evidence)
+    offset = row["offset_ns"]
+    low, high = _milliseconds(row["low_ns"]), _milliseconds(row["high_ns"])
+    bounded = np.isfinite(row["low_ns"]), np.isfinite(row["high_ns"])
     bounds = (
-        f"between {_milliseconds(low)} and {_milliseconds(high)} ms"
-        if np.isfinite(low) and np.isfinite(high)
-        else f"at least {_milliseconds(low)} ms"
-        if np.isfinite(low)
-        else f"at most {_milliseconds(high)} ms"
+        Text("offset_between", low_ms=low, high_ms=high)
+        if all(bounded)
+        else Text("offset_at_least", low_ms=low)
+        if bounded[0]
+        else Text("offset_at_most", high_ms=high)
     )
     if offset:
-        return f"{clock}: {_milliseconds(offset)} ms, {bounds}, by {by}"
-    if always_say and by and not (np.isinf(low) and np.isinf(high)):
-        return f"{clock}: used as recorded; its offset is {bounds}, by {by}"
+        return Text(
+            "clock_moved", task=task, offset_ms=_milliseconds(offset), bounds=bounds, evidence=evidence
+        )
+    if always_say and evidence and any(bounded):
+        return Text("clock_kept", task=task, bounds=bounds, evidence=evidence)
     return ""
 
 

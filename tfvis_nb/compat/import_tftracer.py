@@ -19,6 +19,7 @@ from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import Transaction, connect
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
+from tfvis_nb.texts import Text
 
 _QUARTER_US = 15 * 60 * 1_000_000
 """Of what time zones are whole multiples."""
@@ -48,7 +49,7 @@ def converted(source: Path, target: Path) -> list[str]:
     label = str(source)
     data = unpack(source.read_bytes(), label)
     if not is_pickle(data):
-        raise TraceFormatError(f"{label}: neither a session of tfvis_nb nor one of tftracer")
+        raise TraceFormatError(Text("neither_session", label=label))
     with gate(label):
         runs = tftracer_session(data, label)
     left = Counter({GONE: sum(message is None for run in runs for _, message in run.traces)})

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.live.trace_session import TraceSession
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.serving import MonitorServer
@@ -97,10 +98,10 @@ class TracingServer:
         from tfvis_nb.serving import MonitorServer
 
         if isinstance(server_port, bool) or not isinstance(server_port, int):
-            raise TypeError(f"server_port is {server_port!r}; it is a number from 1 to 65535, or 0 for any")
+            raise TypeError(Text("server_port_no_number", server_port=server_port))
         for name, text in (("server_ip", server_ip), ("token", token)):
             if not isinstance(text, str) and (name, text) != ("token", None):
-                raise TypeError(f"{name} is {text!r}; it is a text")
+                raise TypeError(Text("no_text", name=name, text=text))
         self.session = TraceSession(path, keep=keep_traces)
         self.closed = False
         self._process = os.getpid()
@@ -192,10 +193,10 @@ class TracingServer:
 
         target = writable(filename).absolute()
         if not self.session.path.exists():
-            raise FileNotFoundError(f"nothing has been recorded that could be saved to {str(filename)!r}")
+            raise FileNotFoundError(Text("nothing_to_save", filename=str(filename)))
         beside = target.with_name(f"{target.name}-wal")
         if beside.exists() or (target.exists() and target.samefile(self.session.path)):
-            raise FileExistsError(f"{str(filename)!r} is being recorded into; save to another file")
+            raise FileExistsError(Text("save_over_recording", filename=str(filename)))
         # In the same folder, so that a copy that is cut short never has the name.
         with tempfile.TemporaryDirectory(prefix=".tfvis_nb-", dir=target.parent) as folder:
             self.session.save(Path(folder, target.name)).replace(target)

@@ -19,6 +19,7 @@ from tfvis_nb.analysis.events.lanes import busy, recorded_devices
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
 
 
 class Timeline:
@@ -62,10 +63,7 @@ class Timeline:
         self, run_metadata: Any = None, *, horovod: bool = False, comm_op_name: str | None = None
     ) -> None:
         if isinstance(run_metadata, str):
-            raise TypeError(
-                f"the first argument is a RunMetadata, not {run_metadata!r}; say"
-                f" comm_op_name={run_metadata!r}, or Timeline.from_pickle(...) for a file"
-            )
+            raise TypeError(Text("first_argument_no_run_metadata", run_metadata=run_metadata))
         self.options: Any = None
         self.horovod = horovod
         self.comm_op_name = comm_op_name
@@ -95,7 +93,7 @@ class Timeline:
             Outside of a ``with`` block that gives them.
         """
         if self.options is None:
-            raise RuntimeError("there is nothing to record into yet: use `with Timeline() as timeline:`")
+            raise RuntimeError(Text("nothing_to_record_into"))
         return {"run_metadata": self._recorded, "options": self.options}
 
     @property
@@ -127,7 +125,7 @@ class Timeline:
         # A block may run several times into the same message: the latest counts.
         source = self._serialized() or self._recorded
         if source is None:
-            raise RuntimeError("nothing was recorded: use `with Timeline() as timeline:`")
+            raise RuntimeError(Text("nothing_recorded_yet"))
         known = self._read is not None and (
             self._read[0] is source or (isinstance(source, bytes) and self._read[0] == source)
         )
@@ -261,7 +259,7 @@ class Timeline:
 
         message = self._serialized()
         if message is None:
-            raise RuntimeError("no RunMetadata has been collected yet")
+            raise RuntimeError(Text("no_run_metadata"))
         writable(pickle_file_name).write_bytes(pickled(message))
 
     def _serialized(self) -> bytes | None:
@@ -310,7 +308,9 @@ class Timeline:
         pattern = re.compile(device_pattern)
         shown = {name: pattern.search(name) is not None for name in names.unique()}
         if not any(shown.values()):
-            raise ValueError(f"no device matches {device_pattern!r}; there are {', '.join(sorted(shown))}")
+            raise ValueError(
+                Text("no_such_device", device_pattern=device_pattern, devices=", ".join(sorted(shown)))
+            )
         return subset(trace, np.flatnonzero(names.map(shown).to_numpy(bool)))
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from math import inf, isinf
 from typing import TYPE_CHECKING, Any
 
+from tfvis_nb.texts import Text
+
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
@@ -24,7 +26,7 @@ def checked(bounds: Bounds) -> dict[str, tuple[float, float]]:
     copied = {task: (float(low), float(high)) for task, (low, high) in bounds.items()}
     for task, (low, high) in copied.items():
         if not low <= high:
-            raise ValueError(f"the clock of {task!r} lies between {low} and {high} ns")
+            raise ValueError(Text("clock_bounds_reversed", task=task, low=low, high=high))
     return copied
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from tfvis_nb.texts import text_of
+
 
 class TraceFormatError(ValueError):
     """The bytes are truncated, corrupt, or of a format that is not a trace.
@@ -11,6 +15,10 @@ class TraceFormatError(ValueError):
 
     Attributes
     ----------
+    id
+        What is wrong, for programs; the message may be worded anew. Empty for errors of others.
+    figures
+        What the message names: texts and numbers by name.
     foreign
         Whether the bytes are plainly something else than a trace, and no damaged one.
 
@@ -26,6 +34,16 @@ class TraceFormatError(ValueError):
     def __init__(self, *args: object, foreign: bool = False) -> None:
         super().__init__(*args)
         self.foreign = foreign
+
+    @property
+    def id(self) -> str:
+        """Return what is wrong."""
+        return text_of(self).id
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Return what the message names."""
+        return text_of(self).figures
 
 
 class EmptyTraceError(TraceFormatError):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from tfvis_nb.texts import Text
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -24,10 +26,10 @@ def checked_nested(table: pa.Table) -> pa.Table:
     fitting = _columns()
     for name in table.column_names:
         if table.column_names.count(name) > 1:
-            raise ValueError(f"there are two nested columns {name!r}")
+            raise ValueError(Text("nested_twice", name=name))
         kind = table.schema.field(name).type
         if name in fitting and not fitting[name](kind):
-            raise ValueError(f"the nested column {name!r} cannot hold {kind}")
+            raise ValueError(Text("nested_type", name=name, kind=kind))
     return table
 
 

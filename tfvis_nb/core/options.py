@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import ParamSpec, TypeVar
 
+from tfvis_nb.texts import Text
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -32,13 +34,13 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
     for name in given:
         if name not in known:
             hint = near(name, known) or "."
-            raise TypeError(f"unknown option {name!r}{hint} The options are {', '.join(known)}")
+            raise TypeError(Text("unknown_option", name=name, hint=hint, options=", ".join(known)))
 
 
 def check_title(title: object) -> None:
     """Raise TypeError unless `title` is a text, or None for the one there is."""
     if title is not None and not isinstance(title, str):
-        raise TypeError(f"title is {title!r}; it is a text")
+        raise TypeError(Text("title_no_text", title=title))
 
 
 def only_known_options(function: Callable[P, R]) -> Callable[P, R]:

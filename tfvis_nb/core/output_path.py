@@ -5,6 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from tfvis_nb.texts import Text
+
 
 def writable(path: str | Path) -> Path:
     """Return where to write, with ``~`` expanded; nothing is left behind or changed there.
@@ -14,9 +16,9 @@ def writable(path: str | Path) -> Path:
     path = Path(path).expanduser()
     folder = path.parent
     if not folder.is_dir():
-        raise FileNotFoundError(f"cannot write {str(path)!r}: there is no folder {str(folder)!r}")
+        raise FileNotFoundError(Text("no_folder_to_write_to", path=str(path), folder=str(folder)))
     if path.is_dir():
-        raise IsADirectoryError(f"cannot write {str(path)!r}: it is a folder")
+        raise IsADirectoryError(Text("folder_in_place_of_file", path=str(path)))
     try:
         # By trying: permissions alone do not tell of read-only and full disks.
         if path.is_file():
@@ -24,5 +26,7 @@ def writable(path: str | Path) -> Path:
         else:
             tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise type(error)(f"cannot write {str(path)!r}: {(error.strerror or str(error)).lower()}") from None
+        raise type(error)(
+            Text("cannot_write", path=str(path), reason=(error.strerror or str(error)).lower())
+        ) from None
     return path

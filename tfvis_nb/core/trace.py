@@ -16,6 +16,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.core import clock_bounds as clocks
 from tfvis_nb.core.html_export import HtmlExport
 from tfvis_nb.core.options import check_title
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +80,7 @@ class Trace(HtmlExport):
         event_table.check(events)
         check_title(title)
         if nested is not None and nested.num_rows != len(events):
-            raise ValueError(f"{nested.num_rows} nested rows for {len(events)} events")
+            raise ValueError(Text("nested_rows_differ", nested=nested.num_rows, events=len(events)))
         self._events = events
         self.nested = nested
         self.graphs = [list(step) for step in graphs]

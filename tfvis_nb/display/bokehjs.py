@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.texts import Text
 
 MESSAGE_KIND = "bokeh"
 """The kind of the message by which a page asks a widget for it."""
@@ -30,7 +31,7 @@ def packed_code() -> bytes:
         path = Path(folder) / _CODE
         if path.is_file():
             return gzip.compress(path.read_bytes(), 9, mtime=0)
-    raise FileNotFoundError(f"bokeh {version()} is installed without its {_CODE}; install it again")
+    raise FileNotFoundError(Text("bokeh_incomplete", version=version(), file=_CODE))
 
 
 def answer(widget: Any, content: dict[str, Any]) -> None:

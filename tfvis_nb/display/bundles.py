@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tfvis_nb.texts import Text
+
 _STATIC = Path(__file__).parents[1] / "static"
 
 
@@ -16,8 +18,5 @@ def bundle(name: str) -> str:
     """Read a bundle; FileNotFoundError names the command that builds it."""
     path = bundle_path(name)
     if not path.is_file():
-        raise FileNotFoundError(
-            f"the front end is not built: {path} is missing. "
-            "In a checkout of the source run `npm ci && npm run build`; an installed package brings it along."
-        )
+        raise FileNotFoundError(Text("front_end_missing", path=path))
     return path.read_text(encoding="utf-8")

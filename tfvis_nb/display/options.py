@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfvis_nb.core.options import refuse_unknown
+from tfvis_nb.texts import Text
 
 GROUP_BY = ("device", "kind", "none")
 COLOR_BY = ("kind", "op", "device")
@@ -29,16 +30,14 @@ def checked(name: str, value: Any) -> Any:
     """Return an option's value in its canonical form, or raise ValueError saying what it can be."""
     if name == "height":
         if isinstance(value, bool) or not isinstance(value, int) or not MIN_HEIGHT <= value <= MAX_HEIGHT:
-            raise ValueError(
-                f"height is {value!r}; it is a number of pixels from {MIN_HEIGHT} to {MAX_HEIGHT}"
-            )
+            raise ValueError(Text("height_out_of_range", value=value, low=MIN_HEIGHT, high=MAX_HEIGHT))
         return value
     if name == "lane_filter":
         if not isinstance(value, str):
-            raise ValueError(f"lane_filter is {value!r}; it is a text that the lanes shown contain")
+            raise ValueError(Text("lane_filter_no_text", value=value))
         return value
     choices = GROUP_BY if name == "group_by" else COLOR_BY
     choice = value.lower() if isinstance(value, str) else value
     if choice not in choices:
-        raise ValueError(f"{name} is {value!r}; it can be {', '.join(map(repr, choices))}")
+        raise ValueError(Text("no_such_value", name=name, value=value, choices=", ".join(map(repr, choices))))
     return choice

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.texts import Text, text_of
 
 _log = logging.getLogger("tfvis_nb")
 
@@ -30,17 +31,17 @@ def refusal_of(error: BaseException, request: str) -> Refusal:
     if isinstance(error, Refusal):
         return error
     if isinstance(error, TraceFormatError):
-        return Refusal(422, str(error))
+        return Refusal(422, text_of(error))
     if isinstance(error, UnicodeError):
         pass  # a ValueError, but a mistake here
     elif isinstance(error, ValueError):
-        return Refusal(400, str(error))
+        return Refusal(400, text_of(error))
     elif isinstance(error, FileNotFoundError):
-        return Refusal(404, str(error))
+        return Refusal(404, text_of(error))
     elif isinstance(error, (sqlite3.Error, OSError)):
-        return Refusal(503, f"the file cannot be read or written now: {error}")
+        return Refusal(503, Text("file_unusable_now", reason=error))
     _log.error("%s failed", request, exc_info=error)
-    return Refusal(500, f"this failed here: {type(error).__name__}; the log says more")
+    return Refusal(500, Text("failed_here", error=type(error).__name__))
 
 
 def answer_message(widget: Any, content: dict[str, Any], answer: Callable[[], object]) -> None:

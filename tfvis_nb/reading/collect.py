@@ -15,6 +15,7 @@ from tfvis_nb.reading.sources.files import listed
 from tfvis_nb.reading.sources.pieces import Piece, Remark, Skipped, pieces, skipped
 from tfvis_nb.reading.sources.unpacking import Budget
 from tfvis_nb.reading.step_names import Repeats, name_steps
+from tfvis_nb.texts import Text, text_of
 
 _MOST_DAMAGED = 3
 
@@ -77,7 +78,7 @@ class _Collector:
         try:
             content = read_piece(piece, threadpool=self.threadpool)
         except EmptyTraceError as error:
-            self.empty.append(str(error))
+            self.empty.append(text_of(error))
             self.empty_titles += [piece.title] if piece.title else []
             return
         except TraceFormatError as error:
@@ -94,10 +95,9 @@ class _Collector:
         if self.left_out and not self.empty:
             first = self.left_out[0]
             return TraceFormatError(
-                f"{first.found_in}: none of its {len(self.left_out)} files is a trace; "
-                f"the first, {first.said}"
+                Text("no_file_is_trace", folder=first.found_in, files=len(self.left_out), first=first.said)
             )
-        message = f"this {what} is empty: there is nothing to read in it"
+        message = Text("source_empty", type=what)
         return EmptyTraceError(self.empty[0] if self.empty else message)
 
     def collection(self) -> Collection:
@@ -126,15 +126,15 @@ class _Collector:
         if self.empty:
             count = len(self.empty) + len(self.items)
             which = f": {listed(self.empty_titles)}" if self.empty_titles else ""
-            notes.append(f"{len(self.empty)} of {count} steps hold no events and were left out{which}")
+            notes.append(Text("steps_without_events", empty=len(self.empty), steps=count, names=which))
         foreign = [one.label for one in self.left_out if one.foreign]
         if foreign:
-            notes.append(f"files that are no traces were left out: {listed(foreign)}")
+            notes.append(Text("foreign_files_left_out", files=listed(foreign)))
         damaged = [one for one in self.left_out if not one.foreign]
         if damaged:
             named = [f"{listed([one.label])} ({one.briefly})" for one in damaged[:_MOST_DAMAGED]]
             more = f" and {len(damaged) - _MOST_DAMAGED} more" if len(damaged) > _MOST_DAMAGED else ""
-            notes.append(f"files that could not be read were left out: {', '.join(named)}{more}")
+            notes.append(Text("damaged_files_left_out", files=", ".join(named), more=more))
         return notes
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +11,26 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import combined
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_COUNT = re.compile(r"^\d{1,15}(?= )|(?<= of )\d{1,15}(?= (?:rows|ops|transfers|kernels|events) )")
+_COUNTS = {
+    "bars",
+    "empty",
+    "entries",
+    "events",
+    "lost",
+    "ops",
+    "records",
+    "rows",
+    "runs",
+    "steps",
+    "traces",
+    "transfers",
+}
+"""Figures of notes that are added up."""
 
 
 def joined(traces: Sequence[Trace], title: str) -> Trace:
@@ -85,22 +99,26 @@ def _nested(trace: Trace) -> pa.Table:
 
 
 def together(notes: Sequence[str]) -> list[str]:
-    """Return each note once, with the counts of equal ones added up.
+    """Say each thing once: counts of the same are added up.
 
-    >>> together(["3 rows were left out", "old", "4 rows were left out", "old"])
-    ['7 rows were left out', 'old']
-    >>> together(["the times of 3 ops were repaired", "the times of 4 ops were repaired"])
-    ['the times of 7 ops were repaired']
+    >>> from tfvis_nb.texts import Text
+    >>> together([Text("labels_unknown", rows=3, example="x"), "old", "old"])
+    ["3 rows have a label of no known form, such as 'x'", 'old']
     """
-    counts: dict[tuple[str, str], int | None] = {}
+    sums: dict[Any, dict[str, Any]] = {}
     for note in notes:
-        match = _COUNT.search(note)
-        if match is None:
-            counts[note, ""] = None
-        else:
-            around = note[: match.start()], note[match.end() :]
-            counts[around] = (counts.get(around) or 0) + int(match[0])
-    return [f"{before}{'' if count is None else count}{behind}" for (before, behind), count in counts.items()]
+        if not isinstance(note, Text):
+            sums.setdefault(note, {})
+            continue
+        counts = {name: figure for name, figure in note.figures.items() if _is_count(name, figure)}
+        rest = {name: figure for name, figure in note.figures.items() if name not in counts}
+        before = sums.setdefault((note.id, repr(rest)), dict.fromkeys(counts, 0) | rest)
+        before |= {name: before[name] + count for name, count in counts.items()}
+    return [Text(key[0], **figures) if isinstance(key, tuple) else key for key, figures in sums.items()]
+
+
+def _is_count(name: str, figure: Any) -> bool:
+    return name in _COUNTS and isinstance(figure, int)
 
 
 def _numbered_on(trace: Trace, first: int) -> Trace:

@@ -20,6 +20,7 @@ from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.xspace import reader as xspace
 from tfvis_nb.reading.xspace.planes import is_xspace
 from tfvis_nb.reading.xspace.reader import RecordedHost
+from tfvis_nb.texts import Text
 
 Read = RecordedStep | RecordedHost | Trace
 
@@ -76,4 +77,4 @@ def _read(piece: Piece, options: Mapping[str, Any]) -> Read:
                 read.title = read.title or piece.title
             return read
     what = unrecognised.recognise(piece.data)
-    raise TraceFormatError(f"{piece.label}: this is {what}; {unrecognised.READABLE}", foreign=True)
+    raise TraceFormatError(Text("foreign_format", label=piece.label, what=what), foreign=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.texts import Text
 
 _LONGEST = 200
 
@@ -22,9 +23,9 @@ def gate(label: str) -> Iterator[None]:
     except (TraceFormatError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except MemoryError:
-        raise TraceFormatError(f"{label}: there is not enough memory to read it") from None
+        raise TraceFormatError(Text("no_memory", label=label)) from None
     except BaseException as error:  # noqa: BLE001 - a panic in Rust is no Exception
-        raise TraceFormatError(f"{label}: cannot be read, it is damaged or crafted: {_said(error)}") from None
+        raise TraceFormatError(Text("unreadable", label=label, reason=_said(error))) from None
 
 
 def _said(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.decode import decode
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+from tfvis_nb.texts import Text
 
 MOST = 50_000
 """Runs in a file; a session of a long job keeps some thousand."""
@@ -38,7 +39,7 @@ def read_parts(
     named: dict[int, str] = {}
     for part, name in zip(parts, chain(labels, repeat("")), strict=False):
         if len(steps) + empty >= MOST:
-            raise TraceFormatError(f"{part.label}: the file holds more than {MOST:,} runs; split it")
+            raise TraceFormatError(Text("too_many_runs", label=part.label, most=MOST))
         try:
             steps.append(decode(part.data, part.label, part.message))
             named[len(steps) - 1] = name
@@ -50,7 +51,5 @@ def read_parts(
     trace.step_labels = {step: name for step, name in named.items() if name}
     trace.notes = [*notes, *trace.notes]
     if empty:
-        trace.notes.append(
-            f"{empty} of {empty + len(steps)} runs in the file hold no events and were left out"
-        )
+        trace.notes.append(Text("runs_without_events", empty=empty, runs=empty + len(steps)))
     return trace

@@ -24,6 +24,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
 from tfvis_nb.reading.sources.unpacking import Allowance, inflate
+from tfvis_nb.texts import Text, notes_from_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,27 +62,28 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
     except (pa.ArrowException, OSError) as error:
         # The last bytes of a Parquet file are the same as the first.
         whole = bytes(data[-len(_MAGIC) :]) == _MAGIC
-        said = f"damaged Parquet file: {error}" if whole else ends_early("a Parquet file", len(data))
-        raise TraceFormatError(f"{label}: {said}") from None
+        raise TraceFormatError(
+            Text("parquet_damaged", label=label, reason=error)
+            if whole
+            else ends_early(label, "a Parquet file", len(data))
+        ) from None
     metadata = table.schema.metadata or {}
     if KEY not in metadata:
-        raise TraceFormatError(
-            f"{label}: a Parquet table that was not written by Trace.to_parquet", foreign=True
-        )
+        raise TraceFormatError(Text("parquet_of_others", label=label), foreign=True)
     try:
         head = json.loads(metadata[KEY])
         version = head["version"]
     except (KeyError, TypeError, ValueError) as error:
-        raise TraceFormatError(f"{label}: a damaged table of Trace.to_parquet: {error!r}") from None
+        raise TraceFormatError(Text("parquet_table_damaged", label=label, reason=error)) from None
     if version != VERSION:
-        raise TraceFormatError(f"{label}: written by another version (table format {version}, not {VERSION})")
+        raise TraceFormatError(Text("parquet_version", label=label, version=version, known=VERSION))
     try:
         unpacked = partial(_unpacked, label=label, allowance=allowance)
         return Trace(
             _events(table, head["categories"], label, allowance),
             nested=_nested(table) if head["nested"] else None,
             graphs=[[unpacked(graph) for graph in step] for step in head["graphs"]],
-            notes=_notes(head["notes"]),
+            notes=notes_from_json(head),
             sources=[unpacked(source) for source in head["sources"]],
             title=head["title"],
             step_labels={_step(step): str(label) for step, label in head["step_labels"]},
@@ -91,19 +93,13 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
     except TraceFormatError:
         raise
     except (KeyError, TypeError, ValueError) as error:
-        raise TraceFormatError(f"{label}: a damaged table of Trace.to_parquet: {error!r}") from None
+        raise TraceFormatError(Text("parquet_table_damaged", label=label, reason=error)) from None
 
 
 def _texts(schema: Any) -> list[str]:
     """Return the paths of all texts in the table, also of those within lists."""
     leaves = [schema.column(number) for number in range(len(schema))]
     return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-
-
-def _notes(notes: Any) -> list[str]:
-    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise TypeError("notes that are no list of texts")
-    return notes
 
 
 def _step(number: Any) -> int:

@@ -11,6 +11,7 @@ from tfvis_nb.reading.sources.files import stem
 from tfvis_nb.reading.sources.pieces import Piece
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.xspace.reader import RecordedHost
+from tfvis_nb.texts import Text
 
 _HEAD = 1 << 20
 _TAIL = 1 << 16
@@ -55,7 +56,7 @@ class Repeats:
     def notes(self) -> list[str]:
         """One line for each recording that came more than once."""
         return [
-            f"the same recording was given {times} times: {self._label[key][:80] or 'a trace'}"
+            Text("recording_given_again", times=times, recording=self._label[key][:80] or "a trace")
             for key, times in self._count.items()
             if times > 1
         ]

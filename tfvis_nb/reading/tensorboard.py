@@ -14,6 +14,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.multi_run import Part, read_parts
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data, text
+from tfvis_nb.texts import Text
 
 _HEAD = 12
 _FOOT = 4
@@ -64,19 +65,15 @@ def records(data: Data, label: str, notes: list[str]) -> Iterator[Record]:
         if len(data) - at >= _HEAD:
             length, check = struct.unpack("<QI", data[at : at + _HEAD])
             if masked(bytes(data[at : at + 8])) != check:
-                raise TraceFormatError(
-                    f"{label}: a damaged event file: the checksum of the length at byte {at} is wrong"
-                )
+                raise TraceFormatError(Text("record_length_checksum_wrong", label=label, byte=at))
             start, end = at + _HEAD, at + _HEAD + length
             if end + _FOOT <= len(data):
                 if masked(data[start:end]) != struct.unpack("<I", data[end : end + _FOOT])[0]:
-                    raise TraceFormatError(
-                        f"{label}: a damaged event file: the checksum of the record at byte {at} is wrong"
-                    )
+                    raise TraceFormatError(Text("record_checksum_wrong", label=label, byte=at))
                 yield Record(start, end)
                 at = end + _FOOT
                 continue
-        notes.append(f"the event file ends inside a record; its last {len(data) - at} bytes were left out")
+        notes.append(Text("event_file_cut_off", bytes=len(data) - at))
         return
 
 
@@ -90,16 +87,13 @@ def read(data: Data, label: str) -> Trace:
         try:
             run = _event(data, record, other)
         except wire.DamageError as damage:
-            raise TraceFormatError(f"{label}: a damaged event, {damage}") from None
+            raise TraceFormatError(Text("event_damaged", label=label, reason=damage)) from None
         if run is not None:
             tag, content = run
             tags.append(tag)
             parts.append(Part(f"{label}, tag {tag[:80]!r}", content))
     held = ", ".join(f"{count} of {what}" for what, count in other.items()) or "none"
-    nothing = (
-        f"{label}: a TensorBoard event file without a traced run (events: {held}); "
-        "writer.add_run_metadata(run_metadata, tag) writes one"
-    )
+    nothing = Text("event_file_without_runs", label=label, events=held)
     return read_parts(parts, notes, nothing, tags)
 
 

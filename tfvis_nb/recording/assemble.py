@@ -10,12 +10,12 @@ import pandas as pd
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import EmptyTraceError, read_trace
 from tfvis_nb.reading.xspace.epoch import on_the_clock
-from tfvis_nb.reading.xspace.table import OF_NO_STEP
 from tfvis_nb.recording.merge import merged
 from tfvis_nb.recording.profiler.capture import XSpace
 from tfvis_nb.recording.profiler.function_graphs import graphs_of_steps
 from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.sessions.runs import Run
+from tfvis_nb.texts import Text, id_of
 
 
 def assembled(runs: Sequence[Run], profiles: ProfileTracer, *, steps: bool) -> Trace | None:
@@ -51,7 +51,7 @@ def whole_steps(trace: Trace) -> Trace:
     if inside.all():
         return trace
     if not inside.any():
-        trace.notes.insert(0, "no step was found: everything is shown")
+        trace.notes.insert(0, Text("no_step_found"))
         return trace
     outside = int((~inside).sum())
     kept = np.flatnonzero(inside)
@@ -61,8 +61,8 @@ def whole_steps(trace: Trace) -> Trace:
         nested=None if trace.nested is None else trace.nested.take(kept),
         graphs=trace.graphs,
         notes=[
-            f"{outside} events of no step were left out, as asked",
-            *(note for note in trace.notes if not note.endswith(OF_NO_STEP)),
+            Text("loose_events_left_out", events=outside),
+            *(note for note in trace.notes if id_of(note) != "events_of_no_step"),
         ],
         title=trace.title,
         step_labels=trace.step_labels,

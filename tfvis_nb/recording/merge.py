@@ -10,8 +10,8 @@ import pandas as pd
 
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.concat import laid_together
-from tfvis_nb.reading.xspace.table import OF_NO_STEP
 from tfvis_nb.recording.duplicates import repeats, steps_of_runs
+from tfvis_nb.texts import Text, id_of
 
 
 @dataclass
@@ -46,12 +46,12 @@ def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
     both.graphs = graphs if any(graphs) else []
     both.step_labels = dict(sorted(both.step_labels.items()))
     outside = int((both.events["step"] < 0).sum())
-    both.notes = [note for note in both.notes if not note.endswith(OF_NO_STEP)]
+    both.notes = [note for note in both.notes if id_of(note) != "events_of_no_step"]
     if outside:
-        both.notes.append(f"{outside} {OF_NO_STEP}")
+        both.notes.append(Text("events_of_no_step", events=outside))
     repeated = sum(len(rows.trace.events) - len(rows.places) for rows in every)
     if repeated:
-        both.notes.insert(0, f"{repeated} rows of the profile repeat the session runs' own and were left out")
+        both.notes.insert(0, Text("profile_repeats_runs", rows=repeated))
     return both
 
 

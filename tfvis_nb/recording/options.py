@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfvis_nb.core.options import near
+from tfvis_nb.texts import Text
 
 LEVELS = {"software": 1, "hardware": 2, "full": 3}
 """The levels by name, each with its number in TensorFlow's ``RunOptions.TraceLevel``."""
@@ -32,12 +33,17 @@ class TraceOptions:
     def __post_init__(self) -> None:
         for name, flag in (("partition_graphs", self.partition_graphs), ("steps", self.steps)):
             if flag not in (True, False):
-                raise TypeError(f"{name} is {flag!r}; it is True or False")
+                raise TypeError(Text("flag_not_bool", name=name, flag=flag))
         for name, value, known in (("level", self.level, LEVELS), ("mode", self.mode, MODES)):
             if value not in known:
                 raise ValueError(
-                    f"unknown trace {name} {value!r}{near(str(value), known) or '.'}"
-                    f" The {name}s are {', '.join(known)}"
+                    Text(
+                        "unknown_trace_option",
+                        name=name,
+                        value=value,
+                        hint=near(str(value), known) or ".",
+                        choices=", ".join(known),
+                    )
                 )
 
     @property

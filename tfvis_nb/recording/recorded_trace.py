@@ -12,14 +12,7 @@ from tfvis_nb.recording.gpu.cupti import note_of
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.sessions.runs import Run, SessionTracer
-
-NOTHING_RAN = (
-    "TensorFlow ran nothing while the trace was on: no op, no tf.function, no Keras model and no session"
-)
-NO_SESSION_RAN = (
-    'no session ran while the trace was on, and mode="session" records nothing else; mode="auto" records'
-    " eager code, tf.function and Keras, too"
-)
+from tfvis_nb.texts import Text
 
 
 class RecordedTrace(Trace):
@@ -68,9 +61,11 @@ class RecordedTrace(Trace):
 
         trace = assembled(runs, profiles, steps=options.steps)
         if trace is None:
-            reason = "; ".join(remarks) or (NO_SESSION_RAN if options.mode == "session" else NOTHING_RAN)
-            self._missing = f"was never recorded: {reason}"
-            raise EmptyTraceError(f"nothing was recorded: {reason}")
+            reason = "; ".join(remarks) or Text(
+                "no_session_ran" if options.mode == "session" else "nothing_ran"
+            )
+            self._missing = Text("never_recorded", reason=reason)
+            raise EmptyTraceError(Text("nothing_recorded", reason=reason))
         # Whatever a Trace consists of, this one now consists of.
         vars(self).update(vars(trace))
         self.sources = [run.metadata for run in runs]
@@ -108,26 +103,25 @@ def title_of(labels: Sequence[str], *, session_runs: int) -> str:
 
 def _step_notes(runs: Sequence[Run]) -> list[str]:
     """Say which step was what, one note for all equal ones that follow each other."""
-    notes = []
+    notes: list[str] = []
     numbered = enumerate(run.label for run in runs)
     for label, group in itertools.groupby(numbered, key=lambda step: step[1]):
         steps = [number for number, _ in group]
-        span = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]}-{steps[-1]}"
-        notes.append(f"{span}: run of {label}")
+        notes.append(
+            Text("step_of_run", first=steps[0], label=label)
+            if len(steps) == 1
+            else Text("steps_of_runs", first=steps[0], last=steps[-1], label=label)
+        )
     return notes
 
 
 def _remarks(tracer: SessionTracer, *, empty: int) -> list[str]:
-    remarks = [f"{_runs(count)} {why}" for why, count in tracer.missed.items() if count]
+    remarks: list[str] = [Text(why, runs=count) for why, count in tracer.missed.items() if count]
     remarks += [
-        f"{_runs(count)} traced without GPU rows, because {why}" for why, count in tracer.slot.lowered.items()
+        Text("runs_without_gpu_rows", runs=count, why=Text(why)) for why, count in tracer.slot.lowered.items()
     ]
     if tracer.slot.beside:
-        remarks.append(f"{_runs(tracer.slot.beside)} traced beside the profile, which has the GPU rows")
+        remarks.append(Text("runs_beside_profile", runs=tracer.slot.beside))
     if empty:
-        remarks.append(f"{_runs(empty)} returned no rows")
+        remarks.append(Text("runs_without_rows", runs=empty))
     return remarks
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"

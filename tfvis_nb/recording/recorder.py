@@ -15,20 +15,14 @@ from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.recorded_trace import RecordedTrace
 from tfvis_nb.recording.sessions.runs import SessionTracer
+from tfvis_nb.texts import Text
 
 _switching = threading.Lock()
 _active: Recorder | None = None
 _latest: RecordedTrace | None = None
 
-ALREADY_TRACING = (
-    "a trace is already being recorded in this process, and TensorFlow keeps one at a time: put everything"
-    " into one `with tfvis_nb.trace()` block or %%trace cell (each run becomes a step of its own), or end"
-    " the other block first"
-)
 SUSPENDABLE = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 """Code whose frame can be off every stack and yet go on later."""
-
-LEFT_OPEN = "a trace that an interrupted cell had left open was ended first"
 
 
 class Recorder(ContextDecorator):
@@ -52,9 +46,9 @@ class Recorder(ContextDecorator):
             self._remarks = []
             if _active is not None:
                 if _active._is_wanted():  # noqa: SLF001
-                    raise RuntimeError(ALREADY_TRACING)
+                    raise RuntimeError(Text("already_tracing"))
                 _active._stop()  # noqa: SLF001
-                self._remarks.append(LEFT_OPEN)
+                self._remarks.append(Text("trace_left_open"))
             _active, self._owner = self, _caller()
             self._tracers, self._trace = (sessions, profiles), RecordedTrace()
             try:

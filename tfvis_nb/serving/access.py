@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 from tornado.httputil import HTTPServerRequest
 
 from tfvis_nb.display.refusals import Refusal
+from tfvis_nb.texts import Text
 
 LARGEST_HEADERS = 16_000
 """Bytes of a request's headers."""
@@ -20,11 +21,6 @@ LARGEST_HEADERS = 16_000
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,1000}")
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
-ASKED_IN_VAIN = (
-    "this needs the token: open the whole address that was printed when the server began,"
-    " or send it as the header Authorization: token TOKEN"
-)
 
 
 def new_token() -> str:
@@ -35,7 +31,7 @@ def new_token() -> str:
 def checked_token(token: str) -> str:
     """Return a token that was chosen; ValueError if it is short, or cannot stand in an address."""
     if not _TOKEN.fullmatch(token):
-        raise ValueError("a token has at least 16 characters: letters, digits and any of . _ ~ -")
+        raise ValueError(Text("token_too_short"))
     return token
 
 
@@ -93,18 +89,18 @@ class Access:
         """Refuse what another site's page asks, or a page under a name that is not this machine's."""
         headers = request.headers
         if sum(len(name) + len(value) for name, value in headers.get_all()) > LARGEST_HEADERS:
-            raise Refusal(431, f"the headers are larger than {LARGEST_HEADERS:,} bytes")
+            raise Refusal(431, Text("headers_too_large", most=LARGEST_HEADERS))
         name = host_name(headers.get("Host", ""))
         if name is None:
-            raise Refusal(400, "the header Host is missing or malformed")
+            raise Refusal(400, Text("host_header_malformed"))
         if name not in self._hosts and not (self._any_number and is_number(name)):
-            raise Refusal(403, f"this is not served as {name!r}; if it should be: --allowed-host {name}")
+            raise Refusal(403, Text("host_not_allowed", name=name))
         origin = headers.get("Origin")
         if origin is not None and host_of_origin(origin) != headers["Host"].lower():
-            raise Refusal(403, "a page of another site may not ask here")
+            raise Refusal(403, Text("foreign_page"))
         site = headers.get("Sec-Fetch-Site", "none")
         if site not in ("none", "same-origin") and not _is_followed_link(request):
-            raise Refusal(403, "a page of another site may not ask here")
+            raise Refusal(403, Text("foreign_page"))
 
     def check_token(self, request: HTTPServerRequest, *, cookie: bool) -> None:
         """Refuse whoever has not the token, or, if a `cookie` will do, the key that the page got for it."""
@@ -114,9 +110,9 @@ class Access:
             if scheme.lower() != "token" or not (
                 self.is_token(token.strip()) or _same(token.strip(), self.key.encode())
             ):
-                raise Refusal(403, f"the token is wrong: {ASKED_IN_VAIN}")
+                raise Refusal(403, Text("token_wrong"))
         elif not (cookie and _same(self._cookie_of(request), self._cookie.encode())):
-            raise Refusal(401, ASKED_IN_VAIN)
+            raise Refusal(401, Text("token_needed"))
 
     def is_token(self, text: str) -> bool:
         """Whether a text is the token; it takes as long whatever the text is."""

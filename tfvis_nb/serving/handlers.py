@@ -20,6 +20,7 @@ from tfvis_nb.serving.access import Access, token_in_address
 from tfvis_nb.serving.pages import NOTHING_ALLOWED, Page, monitor_page, onward, refusal_page
 from tfvis_nb.serving.service import MadeFile, MonitorService
 from tfvis_nb.serving.workers import Worker
+from tfvis_nb.texts import Text
 
 LARGEST_BODY = 64_000
 """Bytes of a command."""
@@ -161,9 +162,9 @@ class Handler(RequestHandler):
         error = details["exc_info"][1] if "exc_info" in details else None
         if status_code == 405 and not isinstance(error, Refusal):
             self.set_header("Allow", self.method)
-            refusal = Refusal(405, f"this address is for {self.method} alone")
+            refusal = Refusal(405, Text("method_not_allowed", method=self.method))
         elif isinstance(error, HTTPError):
-            refusal = Refusal(status_code, "this is no request that can be answered")
+            refusal = Refusal(status_code, Text("request_malformed"))
         else:
             refusal = refusal_of(error or RuntimeError(status_code), self._asked)
         self.set_status(refusal.status)
@@ -224,7 +225,7 @@ class Handler(RequestHandler):
 
 
 def _too_large() -> Refusal:
-    return Refusal(413, f"a command has at most {LARGEST_BODY:,} bytes")
+    return Refusal(413, Text("command_too_large", most=LARGEST_BODY))
 
 
 class NothingHandler(Handler):
@@ -233,7 +234,7 @@ class NothingHandler(Handler):
     def check_token(self) -> None:
         """Refuse everybody."""
         super().check_token()
-        raise Refusal(404, "there is nothing at this address")
+        raise Refusal(404, Text("no_such_address"))
 
 
 class PageHandler(Handler):
@@ -252,8 +253,7 @@ class PageHandler(Handler):
         else:
             raise Refusal(
                 403,
-                "the token in the address is wrong: open the whole address that was printed"
-                " when the server began",
+                Text("address_token_wrong"),
             )
 
     def get(self) -> None:
@@ -303,7 +303,7 @@ class CommandHandler(Handler):
         """Answer with the state after it."""
         kind = self.request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise Refusal(415, "a command is JSON: send it with Content-Type: application/json")
+            raise Refusal(415, Text("command_not_json_type"))
         command = _parsed(bytes(self.body))
         state = await self.made(self.site.quick, lambda: self.site.service.obey(command))
         self.set_header("Content-Type", "application/json")
@@ -346,7 +346,7 @@ def _parsed(body: bytes) -> dict[str, Any]:
     try:
         command = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refusal(400, "this is no JSON") from None
+        raise Refusal(400, Text("command_not_json")) from None
     if not isinstance(command, dict):
-        raise Refusal(400, 'a command is a JSON object, such as {"do": "trace_next", "signature": null}')
+        raise Refusal(400, Text("command_no_object"))
     return command

@@ -22,6 +22,7 @@ from tfvis_nb.serving.handlers import Site, application
 from tfvis_nb.serving.service import MonitorService
 from tfvis_nb.serving.workers import Worker
 from tfvis_nb.session.session import SavedSession
+from tfvis_nb.texts import Text
 
 _BACKLOG = 1024
 """Connections that the kernel holds until they are accepted; those beyond it try again after seconds."""
@@ -63,9 +64,9 @@ class MonitorServer:
         allowed_hosts: Iterable[str] = (),
     ) -> None:
         if not 0 <= port < 1 << 16:
-            raise ValueError(f"port is {port}; it is from 1 to 65535, or 0 for any that is free")
+            raise ValueError(Text("port_out_of_range", port=port))
         if keyfile is not None and certfile is None:
-            raise ValueError("keyfile is of no use without certfile")
+            raise ValueError(Text("keyfile_alone"))
         self._service = MonitorService(session)
         self.host = host
         self.token = new_token() if token is None else checked_token(token)
@@ -119,7 +120,7 @@ class MonitorServer:
         from tfvis_nb.display.bundles import bundle
 
         if self.running:
-            raise RuntimeError("this server serves already")
+            raise RuntimeError(Text("serving_already"))
         script = bundle("serve.js").encode()
         context = self._encryption()
         sockets = bind_sockets(self._port, self.host, backlog=_BACKLOG)
@@ -222,5 +223,5 @@ def _number(number: str) -> str:
 def _checked_name(name: str) -> str:
     found = host_name(f"[{name}]" if ":" in name else name)
     if found is None:
-        raise ValueError(f"allowed host {name!r} is no name of a host, such as monitor.example.org")
+        raise ValueError(Text("allowed_host_no_name", name=name))
     return found

@@ -21,6 +21,7 @@ from tfvis_nb.display.refusals import Refusal
 from tfvis_nb.session.commands import obey
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.snapshot import SessionWatch
+from tfvis_nb.texts import Text, text_of
 
 _FRESH_S = 0.5
 """How long a state is answered again: many who look at a job take no more of its time than one."""
@@ -115,7 +116,7 @@ class MonitorService:
                 with self._there():
                     self._opened[key] = Opened(*timeline_payload(self._session, number))
             except ValueError as error:
-                raise Refusal(422, str(error)) from None
+                raise Refusal(422, text_of(error)) from None
         self._opened.move_to_end(key)
         while len(self._opened) > 1 and self._kept_bytes() > _KEPT_BYTES:
             self._opened.popitem(last=False)
@@ -133,8 +134,7 @@ class MonitorService:
         except PageTooLargeError:
             raise Refusal(
                 422,
-                "this trace is too large for a page; download it as parquet,"
-                " of which tfvis-nb export --time-range makes a page of a part",
+                Text("trace_too_large_for_page"),
             ) from None
 
     def save(self) -> tuple[str, MadeFile]:
@@ -165,7 +165,7 @@ class MonitorService:
             query = "SELECT start_ns, epoch_ns FROM traces WHERE id = ?"
             found = connection.execute(query, (number,)).fetchone()
         if found is None:
-            raise Refusal(404, f"there is no trace {number}; it may have been deleted")
+            raise Refusal(404, Text("trace_missing", number=number))
         return found, number
 
     @contextmanager
@@ -174,7 +174,7 @@ class MonitorService:
         try:
             yield
         except FileNotFoundError:
-            waiting = f"there is no file {self.name} yet; it comes when the job begins to record"
+            waiting = Text("no_file_yet", name=self.name)
             raise Refusal(404, waiting) from None
 
     def _kept_bytes(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tfvis_nb.core.options import near
 from tfvis_nb.session.session import SavedSession
+from tfvis_nb.texts import Text
 
 MOST_RUNS = 2**53
 """The largest whole number that every reader of JSON keeps."""
@@ -26,19 +27,26 @@ def obey(session: SavedSession, command: Mapping[str, Any]) -> None:
     range.
     """
     if not isinstance(command, Mapping):
-        raise ValueError(f"a command is an object with its name as 'do', not {_shown(command)}")  # noqa: TRY004
+        raise ValueError(Text("command_without_name", command=_shown(command)))  # noqa: TRY004
     name = command.get("do")
     if not isinstance(name, str) or name not in _COMMANDS:
         hint = near(name[:100], _COMMANDS) if isinstance(name, str) else ""
-        raise ValueError(f"there is no command {_shown(name)}{hint}")
+        raise ValueError(Text("no_such_command", command=_shown(name), hint=hint))
     needed, do = _COMMANDS[name]
     allowed = {"do", *needed, *(() if name == "delete" else ("signature",))}
     for key in command:
         if key not in allowed:
-            raise ValueError(f"{name} has no {_shown(key)}; it has {', '.join(sorted(allowed - {'do'}))}")
+            raise ValueError(
+                Text(
+                    "command_key_unknown",
+                    name=name,
+                    key=_shown(key),
+                    keys=", ".join(sorted(allowed - {"do"})),
+                )
+            )
     for key in needed:
         if key not in command:
-            raise ValueError(f"{name} needs {key}")
+            raise ValueError(Text("command_key_missing", name=name, key=key))
     do(session, command)
 
 
@@ -49,7 +57,7 @@ def _signature(command: Mapping[str, Any]) -> int | None:
 
 def _whole(value: object, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_RUNS:
-        raise ValueError(f"{name} is {_shown(value)}; it is a whole number from 1 to {MOST_RUNS}")
+        raise ValueError(Text("command_count_out_of_range", name=name, value=_shown(value), most=MOST_RUNS))
     return value
 
 
@@ -69,7 +77,7 @@ def _when(session: SavedSession, command: Mapping[str, Any]) -> None:
     factor = command["slower_than"]
     is_number = isinstance(factor, int | float) and not isinstance(factor, bool)
     if not is_number or not 0 < factor <= MOST_RUNS or not math.isfinite(factor):
-        raise ValueError(f"slower_than is {_shown(factor)}; it is a factor, such as 2")
+        raise ValueError(Text("command_factor_out_of_range", value=_shown(factor)))
     session.trace_when(slower_than=factor, signature=_signature(command))
 
 
@@ -80,7 +88,7 @@ def _none(session: SavedSession, command: Mapping[str, Any]) -> None:
 def _delete(session: SavedSession, command: Mapping[str, Any]) -> None:
     traces = command["traces"]
     if not isinstance(traces, list) or len(traces) > MOST_AT_ONCE:
-        raise ValueError(f"traces is {_shown(traces)}; it is a list of at most {MOST_AT_ONCE:,} numbers")
+        raise ValueError(Text("command_traces_no_list", value=_shown(traces), most=MOST_AT_ONCE))
     session.delete([_whole(trace, "a trace") for trace in traces])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.sources.unpacking import Budget
+from tfvis_nb.texts import Text
 
 LARGEST = 1 << 31
 """Bytes of a trace: the most that a protobuf message can have."""
@@ -28,11 +29,11 @@ def unpacked(data: bytes, size: int) -> bytes:
     import pyarrow as pa
 
     if not 0 <= size < LARGEST:
-        raise TraceFormatError(f"a trace of {size} bytes: the session is damaged")
+        raise TraceFormatError(Text("trace_of_wrong_size", size=size))
     # It is unpacked into exactly that many bytes, which a damaged or crafted session may only claim.
     Budget().of_file(len(data)).take(size, "a trace of the session")
     try:
         codec = pa.Codec("lz4" if data.startswith(_LZ4) else "zstd")
         return bytes(codec.decompress(data, decompressed_size=size, asbytes=True))
     except (OSError, ValueError) as error:
-        raise TraceFormatError(f"a trace cannot be unpacked, the session is damaged: {error}") from None
+        raise TraceFormatError(Text("trace_not_unpacked", reason=error)) from None

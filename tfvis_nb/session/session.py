@@ -26,6 +26,7 @@ from tfvis_nb.session.file.database import Transaction, connect
 from tfvis_nb.session.file.dead_writers import take_in_ended
 from tfvis_nb.session.file.errors import damage_named, in_words
 from tfvis_nb.session.file.schema import EVERY, check_schema
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.display.monitor.widget import MonitorWidget
@@ -130,7 +131,7 @@ class SavedSession:
             checks = (rows.data, rows.count, rows.trace_format, rows.count, rows.text, rows.whole, rows.text)
             row = next(rows.checked(found_rows, *checks), None)
         if row is None:
-            raise KeyError(f"there is no trace {trace} in {str(self.path)!r}")
+            raise KeyError(Text("no_such_trace", number=trace, path=str(self.path)))
         data, size, form, epoch_ns, label, run, note = row
         title = f"{label}, run {run}" if run else label
         found = read_trace(unpacked(data, size), title=title)
@@ -220,7 +221,7 @@ class SavedSession:
                 last = rows.last_number(connection, "traces")
                 for number in numbers:
                     if not 1 <= number <= last:
-                        raise ValueError(f"there is no trace {number} in {str(self.path)!r}")
+                        raise ValueError(Text("no_such_trace", number=number, path=str(self.path)))
                 connection.executemany("DELETE FROM traces WHERE id = ?", [(number,) for number in numbers])
             connection.allow(math.inf)
             # It gives back a page a step, and `execute` makes one step of a statement without rows.
@@ -242,7 +243,7 @@ class SavedSession:
         """
         path = Path(path).expanduser()
         if path.exists():
-            raise FileExistsError(f"{str(path)!r} is there already")
+            raise FileExistsError(Text("exists_already", path=str(path)))
         writable(path)
         with self.connected() as connection:
             counted = tables.counts_by_writer(connection, self.path)
@@ -303,7 +304,7 @@ class SavedSession:
             # Keras's batches are called by their model, too; whoever has one model need not.
             numbers = numbers or [number for number, kind, _ in known if kind == signature]
             if len(numbers) > 1:
-                raise ValueError(f"several signatures are called {signature!r}: {numbers}; give the number")
+                raise ValueError(Text("signature_ambiguous", signature=signature, numbers=numbers))
             # Of a job's many signatures, most are initialisers, which ran once.
             took = tables.total_times(tables.counts_by_writer(connection, self.path))
             labels = [label for *_, label in sorted(known, key=lambda row: -took.get(row[0], 0))]
@@ -312,7 +313,7 @@ class SavedSession:
             numbers = [number for number, *_ in known if number == signature]
             hint = ""
         if not numbers:
-            raise ValueError(f"there is no signature {signature!r} in {str(self.path)!r}{hint}")
+            raise ValueError(Text("no_such_signature", signature=signature, path=str(self.path), hint=hint))
         return int(numbers[0])
 
 

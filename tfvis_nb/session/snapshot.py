@@ -24,6 +24,7 @@ from tfvis_nb.session.tables import (
     summed,
     writer_rows,
 )
+from tfvis_nb.texts import Text
 
 MOST_SIGNATURES = 1000
 MOST_TRACES = 1000
@@ -77,7 +78,7 @@ class SessionWatch:
         except (sqlite3.Error, OSError, TraceFormatError) as error:
             if self._is_empty():
                 return self._nothing(waiting=self._waiting())
-            return self._nothing(problem=f"the file cannot be read: {error}")
+            return self._nothing(problem=Text("file_unreadable_now", reason=error))
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -216,8 +217,8 @@ class SessionWatch:
     def _waiting(self) -> str:
         name = self._session.path.name
         if self._was_there:
-            return f"the file {name} was deleted; it comes again when a job begins to record into it"
-        return f"there is no file {name} yet; it comes when the job begins to record"
+            return Text("file_deleted", name=name)
+        return Text("no_file_yet", name=name)
 
     def _is_empty(self) -> bool:
         """Whether the file is just being made."""

@@ -10,10 +10,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tfvis_nb.texts import Text
+
 
 def whole(value: Any, name: str, what: str) -> int:
     """Return a whole number, from 1 on."""
-    said = f"{name} is {value!r}; it is {what}, a whole one from 1 on"
+    said = Text("not_from_one", name=name, value=value, what=what)
     number = _index(value)
     if number is None:
         raise TypeError(said)
@@ -24,7 +26,7 @@ def whole(value: Any, name: str, what: str) -> int:
 
 def file_path(value: Any) -> Path:
     """Return the whole path of a file, from the folder that is the current one now."""
-    said = f"path is {value!r}; it is the path of a file, such as 'run.tfvis'"
+    said = Text("path_no_path", value=value)
     if value == "":
         raise ValueError(said)
     try:
@@ -33,13 +35,13 @@ def file_path(value: Any) -> Path:
         raise TypeError(said) from None
     # Not Path.is_dir: what nobody may look at is for who opens it to complain of.
     if os.path.isdir(path):  # noqa: PTH112
-        raise IsADirectoryError(f"{str(path)!r} is a folder: give the path of a session's file in it")
+        raise IsADirectoryError(Text("session_is_folder", path=str(path)))
     return path
 
 
 def factor(value: Any, name: str) -> float:
     """Return a positive, finite number."""
-    said = f"{name} is {value!r}; it is a factor, such as 2"
+    said = Text("not_a_factor", name=name, value=value)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(said)
     number = float(value)
@@ -54,9 +56,7 @@ def signature(value: Any) -> int | str | None:
         return value
     number = _index(value)
     if number is None:
-        raise TypeError(
-            f"signature is {value!r}; it is a number, a label or a kind in `signatures`, or None for all"
-        )
+        raise TypeError(Text("signature_of_other_type", value=value))
     return number
 
 
@@ -64,7 +64,7 @@ def trace(value: Any) -> int:
     """Return the number of a trace."""
     number = _index(value)
     if number is None:
-        raise TypeError(f"{value!r} is no number of a trace; `traces` lists them")
+        raise TypeError(Text("trace_number_of_other_type", value=value))
     return number
 
 

@@ -17,6 +17,7 @@ from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.nested_columns import LINKING
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import notes_to_json
 from tfvis_nb.writing.chrome_memory import memory_counters
 from tfvis_nb.writing.chrome_rows import ChromeRows, place_rows
 
@@ -60,7 +61,7 @@ def chrome_trace_text(trace: Trace) -> str:
         "otherData": {
             "writer": WRITER,
             "title": trace.title,
-            "notes": trace.notes,
+            **notes_to_json(trace.notes),
             "steps": trace.step_labels,
             "clocks": to_json(trace.clock_bounds),
         },

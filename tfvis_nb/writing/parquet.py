@@ -14,6 +14,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.parquet import KEY, NESTED, VERSION
+from tfvis_nb.texts import notes_to_json
 
 
 def write(trace: Trace, path: Path) -> None:
@@ -35,7 +36,7 @@ def write(trace: Trace, path: Path) -> None:
     head = {
         "version": VERSION,
         "title": trace.title,
-        "notes": trace.notes,
+        **notes_to_json(trace.notes),
         "nested": trace.nested is not None,
         "categories": {
             name: trace.events[name].cat.categories.tolist()

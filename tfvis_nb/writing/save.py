@@ -8,6 +8,7 @@ from pathlib import Path
 from tfvis_nb.core.options import near
 from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text, text_of
 
 SUFFIXES = {
     ".html": "the timeline, in one page that opens offline",
@@ -34,13 +35,11 @@ def check_target(path: Path) -> None:
     if suffix not in SUFFIXES:
         hint = near(suffix, SUFFIXES) or "."
         known = ", ".join(SUFFIXES)
-        raise ValueError(
-            f"cannot write {str(path)!r}: unknown suffix {suffix!r}{hint} The suffixes are {known}"
-        )
+        raise ValueError(Text("unknown_suffix", path=str(path), suffix=suffix, hint=hint, known=known))
     try:
         writable(path)
     except OSError as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(text_of(error)) from None
 
 
 def save(trace: Trace, path: Path) -> list[Path]:
@@ -65,9 +64,7 @@ def save(trace: Trace, path: Path) -> list[Path]:
 
 def _save_messages(trace: Trace, path: Path) -> list[Path]:
     if not trace.sources and not trace.profiles:
-        raise ValueError(
-            f"cannot write {str(path)!r}: only a trace recorded here has TensorFlow's messages to write"
-        )
+        raise ValueError(Text("no_messages_to_write", path=str(path)))
     stem = path.name[: -len(path.suffix)].removesuffix(PROFILE)
     written = _numbered(path.with_name(stem), ".step", path.suffix, trace.sources)
     return written + _numbered(path.with_name(stem), ".part", PROFILE + path.suffix, trace.profiles)

@@ -11,6 +11,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.devices import task_of
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -127,7 +128,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
     [[0.0, 80.0, 160.0], [80.0, 20.0, 40.0]]
     """
     if bin_ns < 1:
-        raise ValueError(f"bin_ns is {bin_ns}; a bin has a positive length")
+        raise ValueError(Text("bin_not_positive", bin_ns=bin_ns))
     moved = _moved(trace, by)
     if not len(moved.start):
         return _left_out(cannot_say(_BINS, _REASON), trace, moved)
@@ -135,7 +136,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
     bins = int(moved.end.max() - origin - 1) // bin_ns + 1
     if bins * len(moved.channels) > MOST_BINS:
         channels = len(moved.channels)
-        raise ValueError(f"{bins:,} bins for each of {channels} channels are too many; make bin_ns longer")
+        raise ValueError(Text("too_many_bins", bins=bins, channels=channels))
     pieces, interval = _cut(_rates(moved), origin, bin_ns)
     cell, length = pieces.channel * bins + interval, pieces.end - pieces.start
     size = np.bincount(cell, pieces.rate * length / 1e9)
@@ -164,7 +165,7 @@ class _Moved(NamedTuple):
 def _moved(trace: Trace, by: str) -> _Moved:
     """Find what has a size and moved for some time."""
     if by not in CHANNELS:
-        raise ValueError(f"by has to be one of {', '.join(CHANNELS)}, not {by!r}")
+        raise ValueError(Text("not_one_of", choices=", ".join(CHANNELS), by=by))
     table = trace.transfers
     time = table["transfer_ns"].to_numpy(np.int64, na_value=0)
     kept = np.flatnonzero((time > 0) & table["bytes"].notna().to_numpy())

@@ -10,6 +10,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -104,9 +105,9 @@ def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
     [['w', 10, 40, 10, 'y']]
     """
     if most is not None and (isinstance(most, bool) or not isinstance(most, int | np.integer)):
-        raise TypeError(f"most is {most!r}; it is a number of rows, or None for all")
+        raise TypeError(Text("most_no_number", most=most))
     if most is not None and most < 0:
-        raise ValueError(f"most is {most}; it is a number of rows")
+        raise ValueError(Text("most_negative", most=most))
     moved = trace.transfers
     if moved.empty:
         return cannot_say(_COLUMNS, "nothing was received from another task, and nothing was copied")

@@ -14,6 +14,7 @@ from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -100,7 +101,7 @@ def transfer_matrix(
     [['/device:CPU:0', 2, 1500, 200, 150, 10000000000.0], ['/device:GPU:0', 1, 5, 50, 50, 100000000.0]]
     """
     if between not in ENDS:
-        raise ValueError(f"between has to be one of {', '.join(ENDS)}, not {between!r}")
+        raise ValueError(Text("ends_not_one_of", choices=", ".join(ENDS), between=between))
     moved = trace.transfers
     if steps is not None:
         moved = moved[np.isin(moved["event"], of_steps(trace, steps))]

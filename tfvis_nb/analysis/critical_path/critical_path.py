@@ -12,6 +12,7 @@ from tfvis_nb.analysis.critical_path.backtrack import WAITS, PathSegments, backt
 from tfvis_nb.analysis.critical_path.dependency_table import KINDS
 from tfvis_nb.analysis.events.activity import ACTIVITIES
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -111,7 +112,7 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     if step is not None:
         steps = steps[steps["step"] == step]
         if steps.empty:
-            raise ValueError(f"there is no step {step!r}")
+            raise ValueError(Text("no_step", step=step))
     if steps.empty:
         return cannot_say(_COLUMNS, "no event belongs to a step")
     number, first, last = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))

@@ -12,6 +12,7 @@ from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.stepstats.graph_defs import node_inputs
+from tfvis_nb.texts import Text, id_of, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,9 +79,8 @@ def _is_readable(trace: Trace, graph: bytes) -> bool:
         with gate("a partition graph"):
             node_inputs([graph])
     except TraceFormatError as error:
-        note = f"damaged partition graphs were left out; the first, {error}"
-        if not any(one.startswith("damaged partition graphs") for one in trace.notes):
-            trace.notes.append(note)
+        if not any(id_of(note) == "damaged_graphs_left_out" for note in trace.notes):
+            trace.notes.append(Text("damaged_graphs_left_out", reason=text_of(error)))
         return False
     return True
 

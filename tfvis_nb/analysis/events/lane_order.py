@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.lanes import natural
+from tfvis_nb.texts import Text
 
 _JOBS = ("ps", "worker", "chief", "master", "evaluator")
 # The thread of the program itself comes before the pools that work for it.
@@ -89,10 +90,7 @@ def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrde
     packed = (task * (len(devices) + 1) + device) * (len(lanes) + 1) + lane
     distinct, of_event = distinct_places(packed)
     if at_most is not None and len(distinct) > at_most:
-        raise ValueError(
-            f"the trace has {len(distinct):,} lanes; a timeline shows {at_most:,} at most:"
-            " show a part of the run, or tasks apart"
-        )
+        raise ValueError(Text("too_many_lanes", lanes=len(distinct), at_most=at_most))
     counts = np.bincount(of_event * (len(kinds) + 1) + kind, minlength=len(distinct) * (len(kinds) + 1))
     by_kind = counts.reshape(len(distinct), len(kinds) + 1)
 

@@ -12,6 +12,7 @@ from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_curve import WHERE, alive_at_peak, memory_peaks
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.options import near
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -72,7 +73,7 @@ def memory_by(trace: Trace, by: str = "op") -> pd.DataFrame:
     [['MatMul', 320, 2, 1.0]]
     """
     if by not in BY:
-        raise ValueError(f"by is {by!r}{near(by, BY)}; it is one of {', '.join(BY)}")
+        raise ValueError(Text("no_such_grouping", by=by, hint=near(by, BY), choices=", ".join(BY)))
     buffers, peaks = trace.lifetimes, memory_peaks(trace)
     if reason := why_not(peaks) or why_not(buffers):
         return cannot_say({**_COLUMNS, by: "str"}, reason)

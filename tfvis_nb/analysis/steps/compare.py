@@ -14,6 +14,7 @@ from tfvis_nb.analysis.events.location import LOCATIONS
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, of_steps, op_statistics
 from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -121,7 +122,7 @@ def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (No
     [['MatMul', 5, 20, 15], ['Add', 5, 7, 2]]
     """
     if by not in GROUPINGS:
-        raise ValueError(f"by has to be one of {', '.join(GROUPINGS)}, not {by!r}")
+        raise ValueError(Text("not_one_of", choices=", ".join(GROUPINGS), by=by))
     chosen = [_numbers(trace, numbers) for trace, numbers in zip((a, b), steps, strict=True)]
     found = [op_statistics(trace, by, numbers) for trace, numbers in zip((a, b), chosen, strict=True)]
     if all(table.empty for table in found):

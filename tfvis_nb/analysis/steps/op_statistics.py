@@ -14,6 +14,7 @@ from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import spread
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,7 +100,7 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
     [['FunctionRun', 1, 10, 6, 0.5], ['MatMul', 2, 6, 6, 0.5]]
     """
     if by not in GROUPINGS:
-        raise ValueError(f"by has to be one of {', '.join(GROUPINGS)}, not {by!r}")
+        raise ValueError(Text("not_one_of", choices=", ".join(GROUPINGS), by=by))
     columns = {by: "str"} | _COLUMNS
     rows = of_steps(trace, steps)
     if not len(rows):
@@ -132,11 +133,11 @@ def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
     if steps is None:
         return np.arange(len(step))
     if isinstance(steps, str | bytes) or not isinstance(steps, Iterable):
-        raise TypeError(f"steps is {steps!r}; it is a list of numbers of steps, such as [0], or None for all")
+        raise TypeError(Text("steps_no_list", steps=steps))
     wanted = sorted(set(steps))
     missing = set(wanted) - set(trace.steps["step"].tolist())
     if missing:
-        raise ValueError(f"there is no step {min(missing)}")
+        raise ValueError(Text("no_step", step=min(missing)))
     return np.flatnonzero(np.isin(step, wanted))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -102,7 +103,7 @@ class Charts:
             If there is no such chart.
         """
         if name not in self.NAMES:
-            raise ValueError(f"there is no chart {name!r}; the charts are {', '.join(self.NAMES)}")
+            raise ValueError(Text("no_such_chart", name=name, charts=", ".join(self.NAMES)))
         trace = self._trace
         if trace.events.empty:
             return "the trace holds no events"

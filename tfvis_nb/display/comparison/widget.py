@@ -21,6 +21,7 @@ from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.shaping.side import Compared, compared, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.timeline.linked import LinkedTimeline
+from tfvis_nb.texts import Text
 
 HEIGHT = 400
 """Of each timeline, in CSS pixels, unless given."""
@@ -209,9 +210,7 @@ def show_comparison(
     refuse_unknown(options, [*timeline_options.DEFAULTS, "steps", "titles"])
     first = _trace(a)
     if b is None and steps is None:
-        raise ValueError(
-            "there is nothing to compare with: give a second trace, or steps=(one, other) of this one"
-        )
+        raise ValueError(Text("nothing_to_compare"))
     second = first if b is None else _trace(b)
     return Comparison(first, second, steps=_checked(steps), titles=_named(titles), **options)
 
@@ -228,10 +227,10 @@ def _checked(steps: Any) -> Steps:
     if steps is None:
         return None, None
     if not isinstance(steps, (tuple, list)) or len(steps) != 2:
-        raise TypeError(f"steps is {steps!r}; it is a pair of numbers of steps, such as (7, 13)")
+        raise TypeError(Text("steps_no_pair", steps=steps))
     for step in steps:
         if step is not None and (isinstance(step, bool) or not isinstance(step, int)):
-            raise TypeError(f"{step!r} is no number of a step")
+            raise TypeError(Text("step_no_number", step=step))
     return steps[0], steps[1]
 
 
@@ -239,7 +238,7 @@ def _named(titles: Any) -> tuple[str, str] | None:
     if titles is None:
         return None
     if not isinstance(titles, (tuple, list)) or len(titles) != 2:
-        raise TypeError(f"titles is {titles!r}; it is a pair of texts")
+        raise TypeError(Text("titles_no_pair", titles=titles))
     for title in titles:
         check_title(title)
     return titles[0], titles[1]

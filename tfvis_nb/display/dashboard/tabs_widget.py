@@ -16,6 +16,7 @@ from tfvis_nb.display.bundles import bundle, bundle_path
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.refusals import refusal_of
 from tfvis_nb.display.tabs import tab, tab_names
+from tfvis_nb.texts import text_of
 
 HEIGHT = 440
 
@@ -149,7 +150,7 @@ class PanelsWidget(anywidget.AnyWidget):
         try:
             return timeline_options.checked("height", proposal["value"])
         except ValueError as error:
-            raise traitlets.TraitError(str(error)) from error
+            raise traitlets.TraitError(text_of(error)) from error
 
 
 def _trait(index: int) -> str:

@@ -27,6 +27,7 @@ from tfvis_nb.display.shaping.subset import edges_in_steps, subset
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.display.wire.memory import memory_bytes
+from tfvis_nb.texts import Text
 
 OUTLINE_BUCKETS = 2**15
 """An outline has at least this many buckets of time, unless that makes too many entries."""
@@ -74,7 +75,7 @@ class Windows:
         if kind == "statistics":
             keys = ("start", "end", "lanes", "step", "by")
             return range_statistics(self._layout, *(question[key] for key in keys)), []
-        raise ValueError(f"there is no question {kind!r}")
+        raise ValueError(Text("unknown_question", kind=kind))
 
     def _window(self, question: Mapping[str, Any]) -> Answer:
         layout = self._layout
@@ -108,7 +109,7 @@ class Windows:
         trace = layout.trace
         requested = np.array(question["events"][:MOST_LISTED], "i8")
         if len(requested) == 0 or requested.min() < 0 or requested.max() >= len(trace.events):
-            raise ValueError(f"there are no events {requested.tolist()}; the trace has {len(trace.events)}")
+            raise ValueError(Text("no_such_events", events=requested.tolist(), most=len(trace.events)))
         edges = self._edges_of(int(requested[0])) if len(requested) == 1 else _NO_EDGES
         ends = edges[["source", "target"]].to_numpy("i8").ravel()
         others = np.setdiff1d(ends, requested)

@@ -17,6 +17,7 @@ from tfvis_nb.display.timeline.delivery import MOST_HELD
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.session.session import SavedSession
+from tfvis_nb.texts import Text
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 
 FORMATS = ("html", "dashboard", "json", "parquet")
@@ -33,8 +34,7 @@ def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, 
     found = _read(session, trace)
     if len(found.events) > MOST_HELD:
         raise ValueError(
-            f"this trace has {len(found.events):,} events, more than are sent in one piece;"
-            f" {_in_python(session, trace)} shows it"
+            Text("trace_too_large_to_send", events=len(found.events), call=_in_python(session, trace))
         )
     shown = compress_gaps(found)
     return found.title, drawn(shown, title=found.title), details(shown)
@@ -43,7 +43,7 @@ def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, 
 def export_trace(session: SavedSession, trace: object, form: object) -> tuple[str, bytes]:
     """Return a trace as a file of one of `FORMATS`: its name and content; ValueError if that cannot be."""
     if form not in FORMATS:
-        raise ValueError(f"there is no format {str(form)[:60]!r}; the formats are {', '.join(FORMATS)}")
+        raise ValueError(Text("no_such_format", format=str(form)[:60], formats=", ".join(FORMATS)))
     found = _read(session, trace)
     stem = file_stem(f"{session.path.stem}-{found.title}")
     if form == "dashboard":
@@ -65,21 +65,18 @@ def export_session(session: SavedSession) -> tuple[str, bytes]:
     wal = Path(f"{session.path}-wal")
     size = session.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)
     if size > MOST_COPIED:
-        raise ValueError(
-            f"this session has {format_file_size(size)}, more than a browser is made to hold; in Python,"
-            f" tfvis_nb.open_session({str(session.path)!r}).save('copy.tfvis') saves it"
-        )
+        raise ValueError(Text("session_too_large", size=format_file_size(size), path=str(session.path)))
     with tempfile.TemporaryDirectory(prefix="tfvis-nb-") as folder:
         return session.path.name, session.save(Path(folder) / "copy.tfvis").read_bytes()
 
 
 def _read(session: SavedSession, trace: object) -> Trace:
     if isinstance(trace, bool) or not isinstance(trace, int):
-        raise ValueError(f"a trace is named by its number, not by {str(trace)[:60]!r}")  # noqa: TRY004 - of a message
+        raise ValueError(Text("trace_not_a_number", trace=str(trace)[:60]))  # noqa: TRY004 - of a message
     try:
         return session.read(trace)
     except (KeyError, OverflowError):
-        raise ValueError(f"there is no trace {trace}; it may have been deleted since") from None
+        raise ValueError(Text("trace_gone", trace=trace)) from None
 
 
 def _in_python(session: SavedSession, trace: object) -> str:

@@ -23,6 +23,7 @@ from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.session.commands import obey
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.snapshot import SessionWatch
+from tfvis_nb.texts import text_of
 
 LOOK_S = 1.0
 """How often to look whether the session has changed."""
@@ -161,7 +162,7 @@ class MonitorWidget(anywidget.AnyWidget):
         try:
             return timeline_options.checked("height", proposal["value"])
         except ValueError as error:
-            raise traitlets.TraitError(str(error)) from error
+            raise traitlets.TraitError(text_of(error)) from error
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {monitor_line(json.loads(self._state))}>"

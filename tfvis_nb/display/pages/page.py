@@ -23,6 +23,7 @@ from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, s
 from tfvis_nb.display.wire.details import details as write_details
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.display.wire.drawn import drawn as write_drawn
+from tfvis_nb.texts import Text
 
 _SAMPLES = 3
 _SAMPLE = 8_000
@@ -61,13 +62,13 @@ def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
     """Return the part of a trace that overlaps a range, with a note; ValueError if it is empty."""
     ids = in_range(trace, *checked_range(trace.events, time_range))
     if not len(ids):
-        raise ValueError(f"no event overlaps the time range {time_range!r}")
+        raise ValueError(Text("no_event_in_range", time_range=time_range))
     part = subset(trace, ids)
     keep_memory(trace, part, ids)
     keep_waits(trace, part, ids)
     whole, origin = len(trace.events), int(trace.events["start_ns"].iloc[0])
     ends = " to ".join(format_duration(max(end - origin, 0)) for end in time_range)
-    part.notes = [f"{len(ids):,} of {whole:,} events: those that overlap {ends} of the run", *part.notes]
+    part.notes = [Text("part_of_run", events=len(ids), whole=whole, ends=ends), *part.notes]
     return part
 
 
@@ -112,7 +113,7 @@ def packed_parts(
     if max_bytes is not None and (
         isinstance(max_bytes, bool) or not isinstance(max_bytes, int | float | np.number)
     ):
-        raise TypeError(f"max_bytes is {max_bytes!r}; it is a number of bytes, or None for any size")
+        raise TypeError(Text("max_bytes_no_number", max_bytes=max_bytes))
     # Before all that grows with the lanes.
     lanes = order_lanes(trace.events, at_most=MOST_LANES)
     if max_bytes is not None and (estimate := estimated_bytes(trace)) > max_bytes * _ESTIMATE_MARGIN:
@@ -150,9 +151,14 @@ def _too_large(trace: Trace, size: int, most: int) -> PageTooLargeError:
     span = int((trace.events["start_ns"] + trace.events["duration_ns"]).max()) - start
     part = start + span * most // size
     return PageTooLargeError(
-        f"the page of {len(trace.events):,} events would have about {format_file_size(size)}, over the"
-        f" limit of {format_file_size(most)}; write a part of the run, such as"
-        f" time_range=({start}, {part}), or all of it with max_bytes=None"
+        Text(
+            "page_too_large",
+            events=len(trace.events),
+            size=format_file_size(size),
+            most=format_file_size(most),
+            start=start,
+            part=part,
+        )
     )
 
 

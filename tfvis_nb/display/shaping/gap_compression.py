@@ -13,6 +13,7 @@ import numpy as np
 
 from tfvis_nb.clocks.shift import records_moved
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
 
 LONGEST_NS = 2**52
 """The longest time that is drawn as it was."""
@@ -38,17 +39,11 @@ def compress_gaps(trace: Trace) -> Trace:
     is_long = pause > _HOUR_NS
     cut = np.cumsum(np.where(is_long, pause - _SECOND_NS, 0))
     moved = {name: events[name] - cut for name in _TIMES}
-    count = int(is_long.sum())
-    pauses = (
-        "1 pause of more than an hour between recordings is"
-        if count == 1
-        else (f"{count} pauses of more than an hour between recordings are")
-    )
     return Trace(
         events.assign(**moved),
         nested=records_moved(trace.nested, cut),
         graphs=trace.graphs,
-        notes=[*trace.notes, f"{pauses} drawn as one second"],
+        notes=[*trace.notes, Text("pauses_shortened", pauses=int(is_long.sum()))],
         title=trace.title,
         step_labels=trace.step_labels,
         clock_bounds=trace.clock_bounds,

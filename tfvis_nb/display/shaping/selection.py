@@ -15,13 +15,9 @@ import pandas as pd
 from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.events import COLUMNS
+from tfvis_nb.texts import Text
 
 Selection = dict[str, Any]
-
-ACCEPTED = (
-    "rows of trace.events or trace.transfers, a boolean mask over trace.events, a list of event ids, "
-    "a tuple (start_ns, end_ns) in epoch nanoseconds, or None"
-)
 
 
 def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection | None) -> pd.DataFrame:
@@ -59,12 +55,12 @@ def checked_selection(events: pd.DataFrame, lanes: LaneOrder, selection: Any) ->
         times = (selection["start"], selection["end"])
         finite = all(isinstance(time, int | float) and np.isfinite(time) for time in times)
         if not finite or times[0] > times[1]:
-            raise ValueError(f"a range of time cannot be from {times[0]!r} to {times[1]!r}")
+            raise ValueError(Text("range_of_other_types", start=times[0], end=times[1]))
         chosen = selection["lanes"]
         if chosen is not None and not set(chosen) <= set(range(len(lanes.table))):
-            raise ValueError(f"lanes {chosen!r} are not all among the trace's {len(lanes.table)}")
+            raise ValueError(Text("no_such_lanes", chosen=chosen, most=len(lanes.table)))
         return selection
-    raise ValueError(f"{selection!r} is not a selection")
+    raise ValueError(Text("no_selection", selection=selection))
 
 
 def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
@@ -83,11 +79,11 @@ def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
     elif isinstance(value, pd.Series | np.ndarray | pd.api.extensions.ExtensionArray) and _is_boolean(value):
         ids = _masked(events, value)
     elif isinstance(value, pd.Series) and value.name in COLUMNS:
-        raise ValueError(f"these are values of the column {value.name!r}, not events; give {ACCEPTED}")
+        raise ValueError(Text("column_selected", name=value.name))
     elif isinstance(value, list | pd.Series | pd.Index | np.ndarray | pd.api.extensions.ExtensionArray):
         ids = _checked_ids(events, value)
     else:
-        raise ValueError(f"cannot select {type(value).__name__} {value!r}; give {ACCEPTED}")
+        raise ValueError(Text("cannot_select", type=type(value).__name__, value=value))
     return {"events": ids} if ids else None
 
 
@@ -97,7 +93,7 @@ def _ids_of_rows(events: pd.DataFrame, table: pd.DataFrame) -> list[int]:
     by_column = "event" in table.columns
     if not by_column and (not known or "events" in table.columns):
         names = ", ".join(map(str, table.columns[:6]))
-        raise ValueError(f"cannot select a table of {names or 'no columns'}; give {ACCEPTED}")
+        raise ValueError(Text("table_selected", columns=names or "no columns"))
     ids = _checked_ids(events, table["event"] if by_column else table.index)
     # The start tells alone; a table without it, such as trace.edges, must agree in what it has.
     compared = ["start_ns"] if "start_ns" in known else [] if by_column else known
@@ -106,10 +102,7 @@ def _ids_of_rows(events: pd.DataFrame, table: pd.DataFrame) -> list[int]:
         if name != "start_ns":
             given, recorded = given.astype(str), recorded.astype(str)
         if not np.array_equal(given.to_numpy(), recorded.to_numpy()):
-            raise ValueError(
-                f"these rows are not of this trace: its events of that number have another {name}; "
-                f"give {ACCEPTED}"
-            )
+            raise ValueError(Text("rows_of_another_trace", column=name))
     return ids
 
 
@@ -119,10 +112,10 @@ def _is_boolean(value: Any) -> bool:
 
 def _masked(events: pd.DataFrame, mask: Any) -> list[int]:
     if len(mask) != len(events):
-        raise ValueError(f"the mask has {len(mask)} entries for {len(events)} events")
+        raise ValueError(Text("mask_length", mask=len(mask), events=len(events)))
     if isinstance(mask, pd.Series) and not mask.index.equals(events.index):
         if not mask.index.sort_values().equals(events.index):
-            raise ValueError("the mask's index is not that of trace.events")
+            raise ValueError(Text("mask_index"))
         mask = mask.reindex(events.index)
     chosen: list[int] = np.flatnonzero(pd.array(mask, dtype="boolean").fillna(value=False)).tolist()
     return chosen
@@ -131,10 +124,10 @@ def _masked(events: pd.DataFrame, mask: Any) -> list[int]:
 def _checked_ids(events: pd.DataFrame, values: Any) -> list[int]:
     array = np.asarray(values)
     if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
-        raise ValueError(f"event ids are whole numbers in one list, not {values!r}")
+        raise ValueError(Text("event_ids_no_list", values=values))
     outside = array[(array < 0) | (array >= len(events))]
     if len(outside):
-        raise ValueError(f"there is no event {outside[0]}; the trace has {len(events)}, numbered from 0")
+        raise ValueError(Text("no_such_event", event=outside[0], events=len(events)))
     ids: list[int] = array.tolist()
     return ids
 
@@ -149,15 +142,12 @@ def checked_range(events: pd.DataFrame, ends: Any) -> tuple[int, int]:
     """Return the ends of a range of time in epoch nanoseconds, or raise ValueError if it is not one."""
     pair = ends if isinstance(ends, tuple) else ()
     if len(pair) != 2 or any(isinstance(end, bool) or not isinstance(end, int | np.integer) for end in pair):
-        raise ValueError(f"a range is a tuple (start_ns, end_ns) of two whole numbers, not {ends!r}")
+        raise ValueError(Text("range_no_pair", ends=ends))
     start, end = int(ends[0]), int(ends[1])
     if start > end:
-        raise ValueError(f"the range ends at {end}, before it starts at {start}")
+        raise ValueError(Text("range_reversed", end=end, start=start))
     origin = origin_ns(events)
     last = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 0
     if end < origin or start > last:
-        raise ValueError(
-            f"the range {start} to {end} lies outside of the trace, which is from {origin} to {last}; "
-            "times are epoch nanoseconds, as in the column start_ns"
-        )
+        raise ValueError(Text("range_outside", start=start, end=end, origin=origin, last=last))
     return start, end

@@ -11,6 +11,9 @@ from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.subset import edges_in_steps, subset
+from tfvis_nb.display.shaping.gap_compression import closer
+from tfvis_nb.display.shaping.subset import edges_in_steps, part_of
+from tfvis_nb.texts import Text
 
 _LONGEST_LABEL = 60
 
@@ -67,8 +70,12 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     steps = trace.steps[trace.steps["step"] == step]
     if step < 0 or steps.empty:
         numbers = trace.steps.loc[trace.steps["step"] >= 0, "step"]
-        there = f"there are steps {numbers.min()} to {numbers.max()}" if len(numbers) else "there is none"
-        raise ValueError(f"there is no step {step}; {there}")
+        there = (
+            Text("steps_there", first=numbers.min(), last=numbers.max())
+            if len(numbers)
+            else Text("no_steps_there")
+        )
+        raise ValueError(Text("no_such_step", step=step, there=there))
     start = trace.events["start_ns"].to_numpy(np.int64)
     number = trace.events["step"].to_numpy(np.int64)
     first, last = int(steps["start_ns"].iloc[0]), int(steps["end_ns"].iloc[0])
@@ -84,7 +91,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
 
 def _of_one_step(part: Trace, step: int, label: str, loose: int) -> Trace:
     """Return a part with all its events in one step, and what was found out about them."""
-    notes = [f"events of no step are shown that ran while this one lasted: {loose:,}"] if loose else []
+    notes = [Text("loose_events_shown", events=loose)] if loose else []
     events = part.events.assign(step=np.full(len(part.events), step, np.int32))
     whole = Trace(
         events,

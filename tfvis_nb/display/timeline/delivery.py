@@ -12,6 +12,7 @@ from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.queries import Answer, Windows
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.texts import Text
 
 WHOLE_BYTES = 4_000_000
 """What is drawn is part of the widget's state when it is no larger: some notebooks save that state."""
@@ -67,5 +68,5 @@ class Delivery:
     def answer(self, question: Mapping[str, Any]) -> Answer:
         """Answer a question of the front end; see `tfvis_nb.display.large.queries`."""
         if self._windows is None:
-            raise ValueError("this timeline has been sent whole")
+            raise ValueError(Text("sent_whole"))
         return self._windows.answer(question)

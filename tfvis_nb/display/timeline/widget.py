@@ -26,6 +26,7 @@ from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
 from tfvis_nb.display.shaping.selection import checked_selection, selected_rows, selection_of
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.wire.drawn import MOST_LANES
+from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
 
@@ -150,7 +151,7 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
         try:
             return timeline_options.checked(proposal["trait"].name, proposal["value"])
         except ValueError as error:
-            raise traitlets.TraitError(str(error)) from error
+            raise traitlets.TraitError(text_of(error)) from error
 
     @traitlets.validate("_selection")
     def _check_selection(self, proposal: Any) -> Any:
@@ -158,7 +159,7 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
             return checked_selection(self._shown.events, self._lanes, proposal["value"])
         except ValueError as error:
             # Only this kind of error makes traitlets take back what the front end sent.
-            raise traitlets.TraitError(str(error)) from error
+            raise traitlets.TraitError(text_of(error)) from error
 
     def _send_details(self) -> None:
         # A closed widget has nothing drawn, and nobody to tell.
@@ -194,7 +195,7 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
             return f"{stem}.json", chrome_trace_text(self._trace)
         if form == "csv":
             return f"{stem}.csv", rows_csv(self.selection)
-        raise ValueError(f"cannot export {json.dumps(form)}; the formats are html, json and csv")
+        raise ValueError(Text("no_export", format=json.dumps(form)))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {one_line(self._trace, self._title)}>"

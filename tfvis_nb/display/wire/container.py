@@ -21,6 +21,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tfvis_nb.texts import Text
+
 MAGIC = b"TFV1"
 
 Encoding = Literal["plain", "shuffle", "delta-shuffle"]
@@ -52,7 +54,7 @@ def pack(header: Mapping[str, Any], columns: Mapping[str, Column]) -> bytes:
         dtype = _DTYPES.get(column.values.dtype.name)
         if dtype is None:
             known = ", ".join(_DTYPES)
-            raise ValueError(f"column {name!r} has dtype {column.values.dtype}, not one of {known}")
+            raise ValueError(Text("column_dtype_unknown", name=name, dtype=column.values.dtype, known=known))
         data = _encode(column)
         described[name] = {
             "dtype": dtype,

@@ -23,6 +23,7 @@ from tfvis_nb.display.wire.memory import memory_tracks, name_columns
 from tfvis_nb.display.wire.nested import NestedRows, nested_rows, shape_texts
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 from tfvis_nb.display.wire.waiting import waiting
+from tfvis_nb.texts import Text
 
 _NONE = 65535
 _OWN_NAME = "\N{SUBSTITUTE}"
@@ -105,7 +106,7 @@ def _devices(events: pd.DataFrame) -> tuple[list[str], Column, Column]:
     texts = [events[name].cat for name in ("source", "destination")]
     devices = sorted({str(value) for text in texts for value in text.categories} - {""})
     if len(devices) >= _NONE:
-        raise ValueError(f"{len(devices)} devices; a timeline can show {_NONE - 1}")
+        raise ValueError(Text("too_many_devices", devices=len(devices), most=_NONE - 1))
     index = {device: position for position, device in enumerate(devices)}
     columns = []
     for text in texts:

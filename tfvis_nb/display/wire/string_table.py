@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb.display.wire.container import Column
+from tfvis_nb.texts import Text
 
 
 def number_texts(columns: Sequence[pd.Series | pa.Array]) -> tuple[list[np.ndarray], pa.Array]:
@@ -35,7 +36,7 @@ def stored_texts(texts: pa.Array | Iterable[str]) -> dict[str, Column]:
     if len(array):
         offsets = np.frombuffer(offset_bytes, "i8")[array.offset : array.offset + len(array) + 1]
     if offsets[-1] - offsets[0] >= 2**32:
-        raise ValueError("the trace holds more than 4 GiB of distinct texts, the most that a page can hold")
+        raise ValueError(Text("too_much_text"))
     joined = np.frombuffer(data or b"", "u1")[offsets[0] : offsets[-1]]
     return {
         "strings_bytes": Column(joined, "plain"),

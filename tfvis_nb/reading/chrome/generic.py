@@ -18,6 +18,7 @@ from tfvis_nb.reading.chrome.table import (
     thread_numbers,
 )
 from tfvis_nb.reading.chrome.values import text
+from tfvis_nb.texts import Text
 
 
 class GenericReader:
@@ -48,5 +49,5 @@ class GenericReader:
             "op": activities(columns.name) if blank else of_texts(columns.category),
             "thread": thread_numbers(columns),
         }
-        notes = ["the trace events are of no program that is known: every bar is a host activity"]
+        notes = [Text("unknown_program")]
         return make_trace(columns, table, self._bars, notes=notes)

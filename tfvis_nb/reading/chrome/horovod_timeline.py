@@ -12,6 +12,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.slices import Bars, Columns
 from tfvis_nb.reading.chrome.table import category, make_trace, masked
 from tfvis_nb.reading.chrome.values import nanoseconds, text, texts
+from tfvis_nb.texts import Text
 
 _SIZES = {
     **dict.fromkeys(("uint8", "int8", "bool", "byte"), 1),
@@ -87,9 +88,7 @@ class HorovodReader:
             "bytes": masked(sizes, known & collective),
             "scheduled_ns": self._scheduled(columns, names, collective),
         }
-        notes = [
-            "a Horovod timeline tells what rank 0 saw; when tensors were ready on the others is in the waits"
-        ]
+        notes = [Text("horovod_of_rank_0")]
         return make_trace(columns, table, self._bars, origin=self._origin, notes=notes)
 
     def _scheduled(self, columns: Columns, activities: Sequence[str], collective: np.ndarray) -> Any:

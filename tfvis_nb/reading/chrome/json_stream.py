@@ -13,6 +13,7 @@ from typing import Any
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
+from tfvis_nb.texts import Text
 
 CHUNK = 1 << 22
 """Bytes parsed at a time."""
@@ -68,11 +69,11 @@ class Document:
             other = self._decoder.decode(self._data[start:].decode("utf-8", _ESCAPE))
         except (ValueError, RecursionError) as error:
             raise TraceFormatError(
-                f"{self._label}: damaged JSON without traceEvents: {_said(error)}"
+                Text("json_damaged_early", label=self._label, reason=_said(error))
             ) from None
         names = ", ".join(repr(str(name)[:40]) for name in list(other)[:5])
         raise TraceFormatError(
-            f"{self._label}: JSON without traceEvents; its keys are {names or 'none'}", foreign=True
+            Text("json_without_events", label=self._label, keys=names or "none"), foreign=True
         )
 
     def __iter__(self) -> Iterator[list[Any]]:
@@ -163,7 +164,7 @@ class Document:
             with suppress(ValueError, RecursionError):
                 events = self._parsed(self._data[start : end + 1])
                 lost = len(self._data) - end - 1
-                self.notes.append(f"the file ends inside an event; its last {lost} bytes were left out")
+                self.notes.append(Text("json_cut_off", bytes=lost))
                 return events
         return None
 
@@ -171,9 +172,9 @@ class Document:
         if isinstance(error, json.JSONDecodeError) and error.doc.startswith("["):
             place = start - 1 + _bytes(error.doc, error.pos)
             if place >= len(self._data) or error.msg.startswith("Unterminated string"):
-                return f"{self._label}: {ends_early('JSON', len(self._data))}"
-            return f"{self._label}: JSON that is damaged at byte {place}: {error.msg}"
-        return f"{self._label}: damaged JSON behind byte {start}: {_said(error)}"
+                return ends_early(self._label, "JSON", len(self._data))
+            return Text("json_damaged", label=self._label, byte=place, reason=error.msg)
+        return Text("json_damaged_behind", label=self._label, byte=start, reason=_said(error))
 
 
 def documents(data: Data, label: str) -> Iterator[Document]:
@@ -187,10 +188,10 @@ def documents(data: Data, label: str) -> Iterator[Document]:
         if at >= len(content):
             return
         if content[at : at + 1] not in (b"{", b"["):
-            raise TraceFormatError(f"{label}: at byte {at}: text behind the JSON that is no JSON")
+            raise TraceFormatError(Text("json_followed_by_text", label=label, byte=at))
         count += 1
         if count > _MOST_DOCUMENTS:
-            raise TraceFormatError(f"{label}: more than {_MOST_DOCUMENTS:,} JSON documents; split the file")
+            raise TraceFormatError(Text("too_many_documents", label=label, most=_MOST_DOCUMENTS))
         document = Document(content, at, label)
         yield document
         at = document.end

@@ -23,6 +23,7 @@ from tfvis_nb.reading.chrome.table import (
     thread_numbers,
 )
 from tfvis_nb.reading.chrome.values import integers, text
+from tfvis_nb.texts import Text
 
 _LAUNCHING = ("cuda_runtime", "cuda_driver", "hip_runtime", "Runtime", "Driver")
 _KINDS = {
@@ -156,7 +157,9 @@ def _task(keys: Mapping[str, Any]) -> tuple[str, list[str]]:
     if type(rank) is not int or rank < 0:
         return "", []
     task = f"/job:worker/replica:0/task:{rank}"
-    return task, [f"rank {rank} of {text(world.get('world_size'))} is named {task}"] if world else []
+    return task, [
+        Text("rank_named", rank=rank, ranks=text(world.get("world_size")), task=task)
+    ] if world else []
 
 
 def _owners(columns: Columns, launching: np.ndarray, op: np.ndarray, launch: np.ndarray) -> np.ndarray:
@@ -183,6 +186,4 @@ def _steps(columns: Columns, launch: np.ndarray) -> tuple[np.ndarray, str]:
     when = np.where(launch >= 0, columns.start[launch], columns.start)
     place = np.searchsorted(starts, when, side="right") - 1
     inside = (place >= 0) & (when < stops[place])
-    return np.where(inside, place, -1).astype(
-        np.int32
-    ), f"steps are told apart by ProfilerStep marks: {len(spans)}"
+    return np.where(inside, place, -1).astype(np.int32), Text("steps_by_marks", marks=len(spans))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -12,16 +11,17 @@ from tfvis_nb.reading.chrome.generic import GenericReader
 from tfvis_nb.reading.chrome.horovod_timeline import HorovodReader
 from tfvis_nb.reading.chrome.json_stream import documents, is_json
 from tfvis_nb.reading.chrome.kineto import KinetoReader
+from tfvis_nb.reading.chrome.slices import LOST_BARS
 from tfvis_nb.reading.chrome.tfvis import OwnReader
 from tfvis_nb.reading.chrome.timeline_py import TimelineReader
 from tfvis_nb.reading.chrome.trace_viewer import ViewerReader
 from tfvis_nb.reading.concat import joined
 from tfvis_nb.reading.protobuf.wire import Data
+from tfvis_nb.texts import Text, id_of
 
 __all__ = ["is_json", "read"]
 
 _LOOKED_AT = 5000
-_LOST_BARS = re.compile(r"[0-9]+ bars? .*left out")
 _KINETO = {
     "cpu_op",
     "kernel",
@@ -58,13 +58,11 @@ def read(data: Data, label: str) -> Trace:
             trace.notes += document.notes
             traces.append(trace)
         elif trace is not None:
-            lost += [note for note in trace.notes if _LOST_BARS.match(note)]
+            lost += [note for note in trace.notes if id_of(note) in LOST_BARS]
     if not traces and lost:
-        raise EmptyTraceError(
-            f"{label}: JSON of trace events without any bar that can be drawn: {', '.join(lost)}"
-        )
+        raise EmptyTraceError(Text("no_usable_bars", label=label, lost=", ".join(lost)))
     if not traces:
-        raise EmptyTraceError(f"{label}: JSON of trace events without any bars: nothing was recorded")
+        raise EmptyTraceError(Text("no_bars", label=label))
     return traces[0] if len(traces) == 1 else joined(traces, traces[0].title)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.chrome.values import nanoseconds, text, texts, told
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,31 +20,19 @@ if TYPE_CHECKING:
 Thread = tuple[Any, Any]
 """A pid and a tid: numbers or texts, as the file has them."""
 
-_PHASES = {
-    "async": "asynchronous events",
-    "counter": "counter values",
-    "flow": "flow arrows",
-    "instant": "instant events",
-    "object": "object events",
+_LEFT_OUT = {
+    **dict.fromkeys("bneSTpF", "async_left_out"),
+    "C": "counters_left_out",
+    **dict.fromkeys("stf", "flows_left_out"),
+    **dict.fromkeys("iIR", "instants_left_out"),
+    **dict.fromkeys("NOD", "objects_left_out"),
 }
-_OF_PHASE = {
-    **dict.fromkeys("bneSTpF", "async"),
-    "C": "counter",
-    **dict.fromkeys("stf", "flow"),
-    **dict.fromkeys("iIR", "instant"),
-    **dict.fromkeys("NOD", "object"),
-}
+"""Phase to the note on events of it, which are no bars."""
 
-UNUSABLE = "bars without a usable time"
-_BACKWARDS = "bars that end before they begin"
-_ONE = {
-    UNUSABLE: "bar without a usable time",
-    _BACKWARDS: "bar that ends before it begins",
-    "counter values": "counter value",
-    "elements that are no objects": "element that is no object",
-    "ends without a begin": "end without a begin",
-    "flow arrows": "flow arrow",
-}
+UNUSABLE = "unusable_bars_left_out"
+_BACKWARDS = "backward_bars_left_out"
+LOST_BARS = (UNUSABLE, _BACKWARDS)
+"""Notes on bars that cannot be drawn."""
 
 
 @dataclass
@@ -87,7 +76,7 @@ class Bars:
     _pieces: list[Columns] = field(default_factory=list)
     _threads: dict[Thread, int] = field(default_factory=dict)
     _open: dict[Thread, list[dict[str, Any]]] = field(default_factory=dict)
-    _other: Counter[str] = field(default_factory=Counter)
+    _other: Counter[tuple[str, str]] = field(default_factory=Counter)
     _last: int = 0
 
     def add(self, events: Sequence[Any]) -> None:
@@ -95,7 +84,7 @@ class Bars:
         whole: list[dict[str, Any]] = []
         for event in events:
             if type(event) is not dict:
-                self._other["elements that are no objects"] += 1
+                self._other["elements_left_out", ""] += 1
             elif (phase := event.get("ph")) == "X":
                 whole.append(event)
             elif phase == "M":
@@ -105,8 +94,8 @@ class Bars:
             elif phase == "E":
                 self._close(event, whole)
             elif event:  # viewers write an empty object behind the last comma
-                kind = _OF_PHASE.get(phase, "") if isinstance(phase, str) else ""
-                self._other[_PHASES.get(kind, f"events of the phase {text(phase)[:20]!r}")] += 1
+                known = _LEFT_OUT.get(phase, "") if isinstance(phase, str) else ""
+                self._other[(known, "") if known else ("phase_left_out", text(phase)[:20])] += 1
         if whole:
             self._pieces.append(self._columns(whole))
 
@@ -127,7 +116,7 @@ class Bars:
     def _close(self, event: dict[str, Any], whole: list[dict[str, Any]]) -> None:
         stack = self._open.get(_thread(event))
         if not stack:
-            self._other["ends without a begin"] += 1
+            self._other["ends_left_out", ""] += 1
             return
         begin = stack.pop()
         duration = _between(begin.get("ts"), event.get("ts"))
@@ -145,7 +134,7 @@ class Bars:
         duration, known = nanoseconds([event.get("dur", 0) for event in events])
         negative = usable & known & (duration < 0)
         if negative.any():
-            self._other[_BACKWARDS] += int(negative.sum())
+            self._other[_BACKWARDS, ""] += int(negative.sum())
         columns = Columns(
             name=texts([event.get("name") for event in events]),
             category=texts([event.get("cat") for event in events]),
@@ -159,7 +148,7 @@ class Bars:
         good = usable & known & ~negative & (start + duration <= LATEST_NS)
         if not good.all():
             if lost := int((~good & ~negative).sum()):
-                self._other[UNUSABLE] += lost
+                self._other[UNUSABLE, ""] += lost
             columns = select(columns, np.flatnonzero(good))
         if len(columns.start):
             self._last = max(self._last, int((columns.start + columns.duration).max()))
@@ -169,29 +158,21 @@ class Bars:
         return self._threads.setdefault(thread, len(self._threads))
 
     def finish(self, *, silent: Sequence[str] = ()) -> Columns:
-        """Return all bars; `silent` are kinds of events whose loss needs no note."""
+        """Return all bars; `silent` are notes that are not needed."""
         unended = [event for stack in self._open.values() for event in stack]
         if unended:
-            have = (
-                f"{len(unended)} bars have no end and were"
-                if len(unended) > 1
-                else "1 bar has no end and was"
-            )
-            self.notes.append(f"{have} drawn to the end of the trace")
+            self.notes.append(Text("bars_without_end", bars=len(unended)))
             for event in unended:
                 event["dur"] = max(_between(event.get("ts"), self._last // 1000) or 0, 0)
             self._pieces.append(self._columns(unended))
-        self.notes += [left_out(count, what) for what, count in self._other.items() if what not in silent]
+        self.notes += [
+            Text(key, bars=count, phase=phase) if phase else Text(key, bars=count)
+            for (key, phase), count in self._other.items()
+            if key not in silent
+        ]
         columns = joined_columns(self._pieces, self.wanted)
         columns.threads = list(self._threads)
         return columns
-
-
-def left_out(count: int, what: str) -> str:
-    """Say that so many of something were left out."""
-    if count == 1:
-        return f"1 {_ONE.get(what, what.replace('events', 'event', 1))} was left out"
-    return f"{count} {what} were left out"
 
 
 def joined_columns(pieces: Sequence[Columns], wanted: Sequence[str]) -> Columns:

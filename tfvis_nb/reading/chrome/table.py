@@ -15,14 +15,13 @@ from tfvis_nb.reading.chrome.slices import Bars, Columns
 from tfvis_nb.reading.chrome.values import text
 from tfvis_nb.reading.stepstats.timestamps import ABSURD
 from tfvis_nb.reading.xspace.name_grammar import class_of
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 EPOCH = 10**17
 """ns; a time before (1973) counts from the start of something else than the epoch."""
-
-RELATIVE = "the file does not say when it was recorded: times count from the start of the recording"
 
 
 def make_trace(
@@ -50,12 +49,9 @@ def make_trace(
         usable = np.abs(start.astype(np.float64) - middle) <= ABSURD
         if not usable.all():
             example = columns.name[int(np.flatnonzero(~usable)[0])].as_py()
-            aside.append(
-                f"{int((~usable).sum())} rows were set aside: their start times are absurd "
-                f"({example[:80]!r} is one)"
-            )
+            aside.append(Text("rows_set_aside", rows=int((~usable).sum()), example=example[:80]))
         if not origin and middle < EPOCH:
-            aside.append(RELATIVE)
+            aside.append(Text("times_from_start"))
     built = event_table.build(
         {"name": columns.name, "detail": columns.detail, "duration_ns": columns.duration}
         | dict(table)

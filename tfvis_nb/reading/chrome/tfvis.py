@@ -17,6 +17,7 @@ from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.chrome.slices import Bars, Columns
 from tfvis_nb.reading.chrome.table import category, make_trace, masked
 from tfvis_nb.reading.chrome.values import integers, maybe_texts, text, texts
+from tfvis_nb.texts import Text, notes_from_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _NUMBERS = ("scheduled_ns", "compute_start_ns", "compute_end_ns", "thread", "bytes")
 _DEVICES = ("source", "destination")
 _WORDS = ("tensor", "detail")
-LOST = "outputs, memory records and graphs are not in Chrome traces"
 
 _KEPT = (
     "step",
@@ -52,7 +52,7 @@ class OwnReader:
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
         """Make the trace; title, notes and clocks are in `keys`."""
-        columns = self._bars.finish(silent=("flow arrows", "counter values"))
+        columns = self._bars.finish(silent=("flows_left_out", "counters_left_out"))
         kept = columns.arguments
         for name, field in (("start", "start_ns"), ("duration", "duration_ns")):
             values, known = integers(kept[field])
@@ -79,13 +79,14 @@ class OwnReader:
         if isinstance(told, dict):
             trace.title = text(told.get("title"))
             notes = told.get("notes")
-            trace.notes = [text(note) for note in (notes if isinstance(notes, list) else [])] + trace.notes
+            words = [text(note) for note in (notes if isinstance(notes, list) else [])]
+            trace.notes = [*notes_from_json({**told, "notes": words}), *trace.notes]
             labels = told.get("steps")
             for number, label in (labels if isinstance(labels, dict) else {}).items():
                 if re.fullmatch(r"-?[0-9]{1,9}", number):
                     trace.step_labels[int(number)] = text(label)
             trace.clock_bounds = from_json(told.get("clocks"))
-        trace.notes = list(dict.fromkeys([*trace.notes, LOST]))
+        trace.notes = list(dict.fromkeys([*trace.notes, Text("not_in_chrome_traces")]))
         return trace
 
 

@@ -19,12 +19,13 @@ from tfvis_nb import events as event_table
 from tfvis_nb.core.data_types import DATA_TYPES, REFERENCE
 from tfvis_nb.core.devices import Place, place
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.chrome.slices import UNUSABLE, left_out
+from tfvis_nb.reading.chrome.slices import UNUSABLE
 from tfvis_nb.reading.chrome.values import nanoseconds, text
 from tfvis_nb.reading.protobuf import schema
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.decode import decode
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+from tfvis_nb.texts import Text
 
 _MEMORY = re.compile(r"^(?:\[[^\]]*\] )*")
 _COPY = re.compile(r"memcpy", re.IGNORECASE)
@@ -73,16 +74,14 @@ class TimelineReader:
     def finish(self, keys: Mapping[str, Any]) -> Trace:
         """Make the trace; `keys` are not used."""
         del keys
-        notes = [
-            "timeline.py writes no queueing times, no nanoseconds, no ends and sizes of transfers and copies"
-        ]
+        notes: list[str] = [Text("timeline_py_lacks")]
         bars = self._bars(notes)
         places = {device: place(device) for device in {bar.device for bar in bars}}
         steps = _split(bars, places)
         if len(steps) > 1:
-            notes.append(f"{len(steps)} steps lie in this file; they were told apart by their {_SOURCE} rows")
+            notes.append(Text("steps_by_source_rows", steps=len(steps), source=_SOURCE))
         if self._counters:
-            notes.append(left_out(self._counters, "counter values"))
+            notes.append(Text("counters_left_out", bars=self._counters))
         tensors = self._outputs()
         recorded = []
         for number, step in enumerate(steps):
@@ -102,7 +101,7 @@ class TimelineReader:
         duration, known = nanoseconds([dur for _, _, dur, _ in self._events])
         good = usable & known
         if not good.all():
-            notes.append(left_out(int((~good).sum()), UNUSABLE))
+            notes.append(Text(UNUSABLE, bars=int((~good).sum())))
         # It goes through dev_stats in order: entries of one name share a pid, but lie apart in the file.
         pids = [pid for pid, _, _, _ in self._events]
         entries = accumulate((before != pid for before, pid in pairwise(pids)), initial=0)

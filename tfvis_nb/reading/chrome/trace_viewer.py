@@ -25,6 +25,7 @@ from tfvis_nb.reading.chrome.table import (
 )
 from tfvis_nb.reading.chrome.values import integers, maybe_texts
 from tfvis_nb.reading.xspace.name_grammar import Called, class_of, host_event, kernel_name
+from tfvis_nb.texts import Text
 
 _PLANE = re.compile(r"(?:(?P<host>.*?)\s*)?(?P<plane>/(?:device|host):[A-Za-z_]+(?::\d+)?)")
 _STREAM = re.compile(r"[Ss]tream\s*#?(?P<number>\d+)(?:\(.*\))?")
@@ -105,10 +106,7 @@ class ViewerReader:
         if not rows.any():
             return columns, []
         count = Counter(names[thread] for thread in columns.thread[rows].tolist())
-        note = (
-            f"{int(rows.sum())} rows of the lanes {', '.join(sorted(count)[:8])} were left out: "
-            "they were derived of other rows"
-        )
+        note = Text("derived_rows_left_out", rows=int(rows.sum()), lanes=", ".join(sorted(count)[:8]))
         return select(columns, np.flatnonzero(~rows)), [note]
 
     def _places(
@@ -190,4 +188,4 @@ def _steps(columns: Columns, groups: np.ndarray, grouped: np.ndarray) -> tuple[n
     rank[np.argsort(begins, kind="stable")] = np.arange(len(numbers))
     step = np.full(len(groups), -1, np.int64)
     step[grouped] = rank[first]
-    return step.astype(np.int32), f"steps are told apart by the profiler's group_id: {len(numbers)}"
+    return step.astype(np.int32), Text("steps_by_group_id", groups=len(numbers))

@@ -15,6 +15,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.horovod_timeline import LANES, OPERATIONS
 from tfvis_nb.reading.chrome.table import EPOCH
 from tfvis_nb.reading.concat import laid_together
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,9 +71,8 @@ def _writer(events: pd.DataFrame, *, ranked: bool) -> tuple[str, list[str]]:
         return RANK_0, []
     tasks = [str(task) for task in events["task"].unique() if task]
     if len(tasks) > 1:
-        return "", [f"which of the {len(tasks)} tasks is rank 0 is not known: Horovod's rows are no task's"]
-    said = "a Horovod timeline is rank 0's: the trace beside it was taken for that rank's"
-    return (tasks[0], [said]) if tasks else ("", [])
+        return "", [Text("rank_0_unknown", tasks=len(tasks))]
+    return (tasks[0], [Text("rank_0_taken")]) if tasks else ("", [])
 
 
 def _anchors(timeline: pd.DataFrame) -> np.ndarray:
@@ -167,17 +167,18 @@ def _note(timeline: Trace, trace: Trace, kept: int) -> str:
     name = f"Horovod timeline {timeline.title[:80]}".rstrip()
     count = len(timeline.events)
     if kept:
-        other = f"; {count - kept} rows of steps that were not traced were left out" if count > kept else ""
-        return f"{name}: {kept} rows of traced steps lie beside the ops{other}"
+        if count > kept:
+            return Text("horovod_beside_in_part", name=name, rows=kept, others=count - kept)
+        return Text("horovod_beside", name=name, rows=kept)
     if int(timeline.events["start_ns"].median()) < EPOCH:
-        return f"{name}: does not say when it was recorded, so that no step can be found in it; left out"
+        return Text("horovod_undated", name=name)
     spans = " and ".join(
         f"{what} from {_clock(int(part['start_ns'].iloc[0]))} to "
         f"{_clock(int((part['start_ns'] + part['duration_ns']).max()))}"
         for what, part in (("it lasts", timeline.events), ("the steps last", trace.events))
         if len(part)
     )
-    return f"{name}: overlaps no traced step, and its {count} rows were left out: {spans}"
+    return Text("horovod_outside", name=name, rows=count, times=spans)
 
 
 def _clock(epoch_ns: int) -> str:

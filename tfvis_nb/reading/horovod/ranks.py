@@ -17,6 +17,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.concat import laid_together
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+from tfvis_nb.texts import Text
 
 _RANK = re.compile(r"(?<![a-z])rank[-_]?(\d{1,6})(?!\d)", re.IGNORECASE)
 _RANK_AND_DASH = re.compile(rf"^{_RANK.pattern}[-_.]?|[-_.]?{_RANK.pattern}", re.IGNORECASE)
@@ -75,7 +76,7 @@ def _together(steps: dict[int, Any]) -> Trace:
     # Without the rank, which is a task now.
     labels = {step: _RANK_AND_DASH.sub("", label) for step, label in traces[0].step_labels.items()}
     trace.step_labels = {step: label for step, label in labels.items() if label}
-    trace.notes.insert(0, "ranks were told by the names of the files: rank 0 is " + _TASK.format(0))
+    trace.notes.insert(0, Text("ranks_named", task=_TASK.format(0)))
     return trace
 
 

@@ -12,6 +12,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.pickles.restricted_vm import MARK, Global, Machine, RefusedError
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
+from tfvis_nb.texts import Text, text_of
 
 STEPS = 1_000_000
 """No more instructions are run: a session of 10 000 traces has fewer."""
@@ -37,9 +38,9 @@ def load(data: Data, label: str, allowed: Mapping[Global, str]) -> Any:
     try:
         return _run(machine)
     except EOFError:
-        raise TraceFormatError(f"{label}: {ends_early('a pickle', len(data))}") from None
+        raise TraceFormatError(ends_early(label, "a pickle", len(data))) from None
     except RefusedError as refused:
-        raise TraceFormatError(f"{label}: {refused}") from None
+        raise TraceFormatError(text_of(refused).named(label)) from None
     except (
         IndexError,
         KeyError,
@@ -50,7 +51,7 @@ def load(data: Data, label: str, allowed: Mapping[Global, str]) -> Any:
         OverflowError,
     ) as error:
         raise TraceFormatError(
-            f"{label}: a damaged pickle, at byte {machine.at}: {type(error).__name__} {error}"
+            Text("pickle_damaged", label=label, byte=machine.at, error=type(error).__name__, reason=error)
         ) from None
 
 
@@ -63,12 +64,10 @@ def _run(machine: Machine) -> Any:
         if action is None:
             if not code:
                 raise EOFError
-            raise RefusedError(
-                f"a damaged pickle, or not one of a trace: the instruction {code!r} at byte {began}"
-            )
+            raise RefusedError(Text("pickle_instruction", instruction=code, byte=began))
         machine.at += 1
         action(machine)
-    raise RefusedError(f"a pickle of more than {STEPS} instructions, which no trace has")
+    raise RefusedError(Text("pickle_too_long", most=STEPS))
 
 
 def _quoted(line: bytes) -> bytes:
@@ -130,7 +129,7 @@ def _new_with_keywords(m: Machine) -> None:
 
 def _protocol(m: Machine) -> None:
     if (number := m.number("<B")) > 5:
-        raise RefusedError(f"a pickle of protocol {number}")
+        raise RefusedError(Text("pickle_protocol", number=number))
 
 
 def _frame(m: Machine) -> None:

@@ -13,7 +13,7 @@ from tfvis_nb.reading.pickles.opcodes import load
 from tfvis_nb.reading.pickles.restricted_vm import Global, Object
 from tfvis_nb.reading.pickles.tftracer import SESSION, SavedRun, kept_traces, saved_runs
 from tfvis_nb.reading.protobuf.wire import Data
-from tfvis_nb.reading.stepstats.decode import NO_EVENTS
+from tfvis_nb.texts import Text
 
 _MESSAGES = {
     Global("tensorflow.core.protobuf.config_pb2", "RunMetadata"): "RunMetadata",
@@ -48,7 +48,7 @@ def read(data: Data, label: str) -> Trace:
     """
     notes: list[str] = []
     parts = messages(data, label, notes)
-    return read_parts(parts, notes, f"{label}: a pickle in which no run was traced; {NO_EVENTS}")
+    return read_parts(parts, notes, Text("pickle_without_runs", label=label))
 
 
 def messages(data: Data, label: str, notes: list[str]) -> list[Part]:
@@ -69,7 +69,7 @@ def tftracer_session(data: Data, label: str) -> list[SavedRun]:
     """
     built = load(data, label, _ALLOWED)
     if not isinstance(built, Object) or built.made_by != SESSION:
-        raise TraceFormatError(f"{label}: a pickle, but none of a tftracer session", foreign=True)
+        raise TraceFormatError(Text("pickle_of_no_session", label=label), foreign=True)
     runs = saved_runs(built, label)
     seen: set[int] = set()
     for run in runs:
@@ -89,7 +89,7 @@ def _session(session: Object, label: str, notes: list[str]) -> Iterator[Part]:
     gone = sum(trace is None for kept in runs.values() for trace in kept)
     count = sum(map(len, runs.values()))
     if gone:
-        notes.append(f"{gone} of the {count} traces of the session were no longer kept by tftracer")
+        notes.append(Text("traces_not_kept", lost=gone, traces=count))
     for run, kept in runs.items():
         for number, trace in enumerate(kept):
             if trace is not None:
@@ -99,10 +99,10 @@ def _session(session: Object, label: str, notes: list[str]) -> Iterator[Part]:
 def _part(run: Any, label: str) -> Part:
     if not isinstance(run, Object) or run.made_by not in _MESSAGES:
         what = str(run.made_by) if isinstance(run, Object) else type(run).__name__
-        raise TraceFormatError(f"{label}: a pickle of {what[:120]}, not of RunMetadata", foreign=True)
+        raise TraceFormatError(Text("pickle_of_other", label=label, type=what[:120]), foreign=True)
     state = run.state if isinstance(run.state, dict) else {}
     # A pickle of Python 2 has bytes where later ones have text.
     data = state.get("serialized", state.get(b"serialized", b""))
     if not isinstance(data, bytes):
-        raise TraceFormatError(f"{label}: a pickled {_MESSAGES[run.made_by]} whose state is no bytes")
+        raise TraceFormatError(Text("pickle_state_no_bytes", label=label, type=_MESSAGES[run.made_by]))
     return Part(label, data, _MESSAGES[run.made_by])

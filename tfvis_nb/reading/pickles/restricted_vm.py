@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tfvis_nb.texts import Text
+
 _KEYS = (str, bytes, int, type(None))
 _LATIN = ("latin1", "latin-1", "iso-8859-1")
 
@@ -118,10 +120,7 @@ class Machine:
         """Push a global, if it is allowed."""
         found = Global(_word(module), _word(name))
         if found not in (_ENCODE, _BYTES) and found not in self.allowed:
-            raise RefusedError(
-                f"a pickle that names {str(found)[:120]}, which no pickle of a trace does; "
-                "it was refused and nothing of it was run"
-            )
+            raise RefusedError(Text("pickle_refused", name=str(found)[:120]))
         self.stack.append(found)
 
     def call(self, made_by: Any, arguments: Any) -> None:

@@ -9,6 +9,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles.reader import is_pickle, messages
 from tfvis_nb.reading.sources.unpacking import unpack
+from tfvis_nb.texts import Text
 
 # Protocol 3 is the latest that every Python 3 reads: the oldest TensorFlows run on 3.4.
 _BEFORE = b"\x80\x03ctensorflow.core.protobuf.config_pb2\nRunMetadata\n)R}X\x0a\x00\x00\x00serializedB"
@@ -22,7 +23,7 @@ def pickled(message: bytes) -> bytes:
     ValueError if the message has 4 GiB or more.
     """
     if len(message) > _MOST:
-        raise ValueError(f"a RunMetadata of {len(message)} bytes; a pickle of protocol 3 holds {_MOST}")
+        raise ValueError(Text("run_metadata_too_large", bytes=len(message), most=_MOST))
     return _BEFORE + struct.pack("<I", len(message)) + message + _AFTER
 
 
@@ -31,15 +32,11 @@ def unpickled(path: Path) -> bytes:
     label = str(path)
     data = unpack(path.read_bytes(), label)
     if not is_pickle(data):
-        raise TraceFormatError(f"{label}: no pickle; tfvis_nb.read_trace reads traces of other formats")
+        raise TraceFormatError(Text("no_pickle", label=label))
     with gate(label):
         runs = messages(data, label, [])
     if len(runs) != 1:
-        raise TraceFormatError(
-            f"{label}: a pickle of {len(runs)} traces, not of one; tfvis_nb.read_trace reads them as steps"
-        )
+        raise TraceFormatError(Text("pickle_of_several", label=label, traces=len(runs)))
     if runs[0].message != "RunMetadata":
-        raise TraceFormatError(
-            f"{label}: a pickle of {runs[0].message}, not of RunMetadata; tfvis_nb.read_trace reads it"
-        )
+        raise TraceFormatError(Text("pickle_of_message", label=label, message=runs[0].message))
     return bytes(runs[0].data)

@@ -10,6 +10,7 @@ from typing import Any
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.pickles.restricted_vm import Global, Object
+from tfvis_nb.texts import Text
 
 SESSION = Global("tftracer.tracing_server", "TracingSource")
 
@@ -54,7 +55,7 @@ def kept_traces(session: Object, label: str) -> dict[Any, list[Any]]:
     runs = _items(session.state).get("_traces", _items(session.state).get(b"_traces"))
     runs = runs.items if isinstance(runs, Object) else runs
     if not isinstance(runs, dict) or not all(isinstance(kept, list) for kept in runs.values()):
-        raise TraceFormatError(f"{label}: a tftracer session without traces")
+        raise TraceFormatError(Text("tftracer_session_empty", label=label))
     return runs
 
 

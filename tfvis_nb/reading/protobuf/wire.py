@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tfvis_nb.reading.protobuf.schema import MESSAGES, Field
+from tfvis_nb.texts import Text
 
 Data = bytes | memoryview
 """What is read: a whole file, in memory."""
@@ -42,7 +43,8 @@ class DamageError(Exception):
     def __init__(
         self, position: int, reason: str, path: str = "", *, cut_off: bool = False, field: int | None = None
     ) -> None:
-        super().__init__(f"{path + ' ' if path else ''}at byte {position}: {reason}")
+        at = {"byte": position, "reason": reason}
+        super().__init__(Text("in_message_at_byte", path=path, **at) if path else Text("at_byte", **at))
         self.position = position
         self.reason = reason
         self.path = path
@@ -69,8 +71,8 @@ def _varint(data: Data, position: int, end: int) -> tuple[int, int]:
             return value, at + 1
         shift += 7
     if end - position >= 10:
-        raise DamageError(position, "a number of more than 10 bytes")
-    raise DamageError(position, "the data ends inside a number", cut_off=end == len(data))
+        raise DamageError(position, Text("number_too_long"))
+    raise DamageError(position, Text("number_cut_off"), cut_off=end == len(data))
 
 
 def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireField]:
@@ -88,7 +90,7 @@ def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireF
         tag, at = _varint(data, at, end)
         number, wire_type = tag >> 3, tag & 7
         if number == 0:
-            raise DamageError(position, "a field numbered 0")
+            raise DamageError(position, Text("field_zero"))
         content = at
         if wire_type == VARINT:
             _, at = _varint(data, at, end)
@@ -100,11 +102,11 @@ def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireF
             length, content = _varint(data, at, end)
             at = content + length
         else:
-            raise DamageError(position, f"field {number} has the unused wire type {wire_type}")
+            raise DamageError(position, Text("wire_type_unused", number=number, wire_type=wire_type))
         if at > end:
             raise DamageError(
                 position,
-                f"field {number} runs {at - end} bytes past the end of its message",
+                Text("field_too_long", number=number, bytes=at - end),
                 cut_off=end == len(data),
                 field=number,
             )
@@ -153,6 +155,8 @@ def _check(
 ) -> None:
     wanted = _SCALARS.get(kind, LENGTH)
     if field.wire_type != wanted:
-        raise DamageError(field.position, f"wire type {field.wire_type} where {wanted} belongs", path)
+        raise DamageError(
+            field.position, Text("wire_type_wrong", wire_type=field.wire_type, wanted=wanted), path
+        )
     if kind in messages:
         _walk(data, field.start, field.end, kind, path, messages)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.sources.files import MOST_FILES, natural
+from tfvis_nb.texts import Text
 
 _LONGEST_HEADER = 1 << 12
 """Bytes of a header that only has a long name, or other words on the member behind it."""
@@ -65,12 +66,11 @@ def _walk(data: Data, label: str) -> Iterator[Member]:
             while at + tarfile.BLOCKSIZE <= len(data) and (header := archive.next()):
                 count += 1
                 if count > MOST_FILES:
-                    raise TraceFormatError(f"{label}: a tar archive of more than {MOST_FILES:,} files")
+                    raise TraceFormatError(Text("tar_too_many_files", label=label, most=MOST_FILES))
                 left = len(data) - header.offset_data
                 if header.size > left:
                     raise TraceFormatError(
-                        f"{label}: a tar archive that is cut off: the member at byte {header.offset} has "
-                        f"{header.size} bytes, {left} are left"
+                        Text("tar_cut_off", label=label, byte=header.offset, size=header.size, left=left)
                     )
                 if archive.offset <= at:
                     raise tarfile.ReadError("a member that ends before it begins")
@@ -89,4 +89,4 @@ def _walk(data: Data, label: str) -> Iterator[Member]:
 
 
 def _damage(at: int, label: str) -> str:
-    return f"{label}: a damaged tar archive: no member begins at byte {at}"
+    return Text("tar_damaged", label=label, byte=at)

@@ -6,25 +6,27 @@ from collections.abc import Mapping
 
 from tfvis_nb.reading.protobuf import schema, wire
 from tfvis_nb.reading.protobuf.wire import Data
-from tfvis_nb.reading.sources.unrecognised import READABLE
+from tfvis_nb.texts import Text, catalogue, text_of
 
 _REPLACED = b"\xef\xbf\xbd"
 _MANY = 8
-_WHY_CUT = ": was it cut off while it was copied or written?"
 _BRIEF = 300
 
 
-def ends_early(what: str, length: int) -> str:
+def ends_early(label: str, what: str, length: int) -> Text:
     """Say that a file of `length` bytes is only the first part of one."""
-    return f"{what} that ends early, at byte {length}{_WHY_CUT}"
+    return Text("ends_early", what=what, byte=length).named(label)
 
 
 def briefly(error: Exception, label: str) -> str:
     """Say in a few words why a file was not read, for a note that names the file."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
-    said = str(error).removeprefix(f"{label}: ").partition(READABLE)[0].partition(_WHY_CUT)[0].rstrip("; ")
-    return said if len(said) <= _BRIEF else f"{said[:_BRIEF]}..."
+    reason = str(error).removeprefix(f"{label}: ")
+    for advice in ("readable_formats", "why_cut"):
+        reason = reason.partition(catalogue()[advice])[0]
+    reason = reason.rstrip("; ")
+    return reason if len(reason) <= _BRIEF else f"{reason[:_BRIEF]}..."
 
 
 def damaged_message(
@@ -33,7 +35,7 @@ def damaged_message(
     message: str,
     error: Exception,
     messages: Mapping[str, tuple[schema.Field, ...]] = schema.MESSAGES,
-) -> str:
+) -> Text:
     """Return why and at which byte `data`, read as `what`, is no protobuf message of the type `message`.
 
     `error` is what decoding raised: the reason where nothing else is found.
@@ -42,8 +44,7 @@ def damaged_message(
     # Some repositories and mail programs take a binary file for text and replace what is not UTF-8.
     replaced = bytes(data).count(_REPLACED)
     if replaced > _MANY:
-        hint = f"it holds {replaced} U+FFFD characters, so a text conversion destroyed it"
-        return f"damaged as {what}, {damage}; {hint}; {READABLE}"
+        return Text("not_utf8_any_more", what=what, damage=text_of(damage), replaced=replaced)
     if isinstance(damage, wire.DamageError) and damage.cut_off:
-        return f"{ends_early(what, len(data))} {READABLE}"
-    return f"damaged as {what}, {damage}; {READABLE}"
+        return Text("message_cut_off", what=what, byte=len(data))
+    return Text("message_damaged", what=what, damage=text_of(damage))

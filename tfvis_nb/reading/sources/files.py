@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.texts import Text
 
 _TRACE_FILE = re.compile(
     r"(?:\.(?:pb|pbtxt|pickle|pkl|json|parquet|trace|tar)|run_meta\.v\d+)(?:\.gz|\.xz)?$|tfevents"
@@ -44,15 +45,15 @@ def find(path: Path) -> Found | None:
     if path.is_dir():
         found = _of_folder(path)
         if not found.files:
-            raise TraceFormatError(f"{path}: a folder without any file that can be a trace")
+            raise TraceFormatError(Text("folder_without_traces", path=path))
     elif any(letter in str(path) for letter in "*?[") and not os.path.lexists(path):
         found = Found(sorted({file for file in _matching(path) if file.is_file()}, key=_order), [])
         if not found.files:
-            raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", str(path))
+            raise FileNotFoundError(errno.ENOENT, Text("pattern_without_files"), str(path))
     else:
         return None
     if len(found.files) > MOST_FILES:
-        raise TraceFormatError(f"{path}: {len(found.files)} files; name fewer by a pattern")
+        raise TraceFormatError(Text("too_many_files", path=path, files=len(found.files)))
     return found
 
 
@@ -73,7 +74,7 @@ def _of_folder(folder: Path) -> Found:
             large.append(file)
     chosen, notes = _newest(runs)
     if large:
-        notes.append(f"large files that are not named like traces were left out: {listed(large)}")
+        notes.append(Text("large_files_left_out", files=listed(large)))
     return Found(sorted([*files, *chosen], key=_order), notes + below.notes)
 
 
@@ -86,24 +87,19 @@ def _below(folder: Path) -> Found:
     seen = 0
     system = _devices(_SYSTEM) - _devices([Path("/")])
     if _devices([folder]) & system:
-        raise TraceFormatError(f"{folder}: the system makes this folder up, there is no trace in it")
+        raise TraceFormatError(Text("system_folder", folder=folder))
     left_out: list[str] = []
     for place, folders, names in os.walk(folder):
         seen += len(folders) + len(names)
         if seen > _MOST_SEEN:
-            raise TraceFormatError(
-                f"{folder}: more than {_MOST_SEEN:,} files and folders are below this;"
-                " name the folder in it that has the traces"
-            )
+            raise TraceFormatError(Text("folder_too_large", folder=folder, most=_MOST_SEEN))
         shown = [name for name in folders if not name.startswith(".")]
         folders[:] = [name for name in shown if not _devices([Path(place, name)]) & system]
         left_out += [str(Path(place, name)) for name in shown if name not in folders]
         files += filter(_is_file, (Path(place, name) for name in names if not name.startswith(".")))
     if not left_out:
         return Found(files, [])
-    return Found(
-        files, [f"folders that the system makes up were left out: {', '.join(sorted(left_out)[:8])}"]
-    )
+    return Found(files, [Text("system_folders_left_out", folders=", ".join(sorted(left_out)[:8]))])
 
 
 def _is_file(path: Path) -> bool:
@@ -129,12 +125,12 @@ def _newest(runs: dict[Path, list[Path]]) -> tuple[list[Path], list[str]]:
         return [file for files in runs.values() for file in files], []
     # The folders are named for the time they were made at.
     *older, newest = sorted(hosts, key=lambda run: (natural(run.name), str(run)))
-    notes = []
+    notes: list[str] = []
     if older:
         left_out = listed(older[::-1])
-        notes.append(f"of {len(hosts)} profiles the newest was read: {newest.name}; left out: {left_out}")
+        notes.append(Text("newest_profile_read", profiles=len(hosts), newest=newest.name, others=left_out))
     if beside := [file for file in runs[newest] if file not in hosts[newest]]:
-        notes.append(f"files beside those of the hosts in a profile were left out: {listed(beside)}")
+        notes.append(Text("profile_files_left_out", files=listed(beside)))
     return hosts[newest], notes
 
 

@@ -20,10 +20,10 @@ from tfvis_nb.reading.sources.archive import is_tar, members
 from tfvis_nb.reading.sources.damage import briefly
 from tfvis_nb.reading.sources.files import find
 from tfvis_nb.reading.sources.unpacking import Allowance, Budget, unpack
+from tfvis_nb.texts import Text, text_of
 
 MESSAGES = ("RunMetadata", "StepStats")
 
-ACCEPTED = "a path, bytes, a RunMetadata, a StepStats, a Trace, an open binary file, or an iterable of those"
 
 _LARGE = 1 << 22
 _TABLES = (dict, pd.DataFrame, pd.Series, np.ndarray, np.generic)
@@ -70,7 +70,7 @@ def skipped(label: str, found_in: str, error: OSError | TraceFormatError) -> Ski
         clear_frames(cause.__traceback__)
         cause = cause.__context__
     foreign = isinstance(error, TraceFormatError) and error.foreign
-    return Skipped(label, found_in, str(error), briefly(error, label), foreign)
+    return Skipped(label, found_in, text_of(error), briefly(error, label), foreign)
 
 
 class Remark(NamedTuple):
@@ -89,7 +89,7 @@ def pieces(source: Any, budget: Budget) -> Iterator[Piece | Skipped | Remark | T
         yield source
     elif isinstance(source, (str, os.PathLike)):
         if source == "":
-            raise ValueError("the path is empty; the current folder is '.'")
+            raise ValueError(Text("path_empty"))
         yield from _of_files(Path(os.fspath(source)).expanduser(), budget)
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
@@ -110,16 +110,14 @@ def pieces(source: Any, budget: Budget) -> Iterator[Piece | Skipped | Remark | T
             if isinstance(source, pd.DataFrame)
             else ""
         )
-        raise TypeError(f"cannot read a trace from {type(source).__name__}; give {ACCEPTED}{hint}")
+        raise TypeError(Text("no_source", type=type(source).__name__, hint=hint))
 
 
 def _of_open_file(file: Any, budget: Budget) -> Iterator[Piece | Skipped]:
     """Yield the pieces of what an open file still has to be read."""
     data = b"" if isinstance(file, io.TextIOBase) else file.read()
     if isinstance(file, io.TextIOBase) or not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TypeError(
-            f"{type(file).__name__} is open as text; open the file with mode 'rb', or give its path"
-        )
+        raise TypeError(Text("open_as_text", type=type(file).__name__))
     name = getattr(file, "name", "")
     name = name if isinstance(name, str) else ""
     label = name or f"{len(data)} bytes"
@@ -155,7 +153,7 @@ def _members(piece: Piece) -> Iterator[Piece | Skipped]:
     with gate(piece.label):
         inside = members(piece.data, piece.label)
     if not inside:
-        raise TraceFormatError(f"{piece.label}: a tar archive without any file")
+        raise TraceFormatError(Text("tar_empty", label=piece.label))
     for member in inside:
         label = f"{piece.label}: {member.name}"
         found_in = piece.found_in or piece.label
@@ -174,9 +172,7 @@ def _message_name(source: Any) -> str:
     if not hasattr(source, "SerializeToString"):
         return ""
     if name not in MESSAGES:
-        raise TypeError(
-            f"cannot read a trace from a {name or 'message'} message; it takes {' or '.join(MESSAGES)}"
-        )
+        raise TypeError(Text("unknown_message", message=name or "message", messages=" or ".join(MESSAGES)))
     return name
 
 

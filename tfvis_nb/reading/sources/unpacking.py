@@ -11,6 +11,7 @@ from typing import Protocol, SupportsIndex
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
+from tfvis_nb.texts import Text
 
 MOST = 8 << 30
 """Bytes that one call of `tfvis_nb.read_trace` unpacks."""
@@ -40,9 +41,9 @@ class Budget:
         try:
             self.most = MOST if most is None else index(most)
         except TypeError:
-            raise TypeError(f"max_unpacked_bytes is a number of bytes or None, not {most!r}") from None
+            raise TypeError(Text("max_unpacked_no_number", value=most)) from None
         if self.most < 0:
-            raise ValueError(f"max_unpacked_bytes is a number of bytes, and {most} is negative")
+            raise ValueError(Text("max_unpacked_negative", value=most))
         self.limited = most is None
         self.left = self.most
 
@@ -67,16 +68,10 @@ class Allowance:
         self._unpacked += count
         self._budget.left -= count
         if self._budget.left < 0:
-            raise TraceFormatError(
-                f"{label}: unpacks to more than {self._budget.most:,} bytes; "
-                "if you trust it, raise max_unpacked_bytes (tfvis-nb: --max-unpacked)"
-            )
+            raise TraceFormatError(Text("unpacks_beyond_limit", label=label, most=self._budget.most))
         packed = self.size if read is None else min(read, self.size)
         if self._budget.limited and self._unpacked > max(SMALL, RATIO * packed):
-            raise TraceFormatError(
-                f"{label}: unpacks to more than {RATIO} times its {self.size:,} bytes; "
-                "if you trust it, set max_unpacked_bytes (tfvis-nb: --max-unpacked)"
-            )
+            raise TraceFormatError(Text("unpacks_beyond_ratio", label=label, ratio=RATIO, size=self.size))
 
 
 class _Decompressor(Protocol):
@@ -104,14 +99,16 @@ def unpack(data: Data, label: str, allowance: Allowance | None = None) -> Data:
         while bytes(view[at : at + len(_XZ)]) == _XZ if kind == "xz" else at < len(view):
             members += 1
             if members > _MOST_MEMBERS:
-                raise TraceFormatError(f"{label}: more than {_MOST_MEMBERS:,} {kind} files laid into one")
+                raise TraceFormatError(Text("too_many_members", label=label, most=_MOST_MEMBERS, kind=kind))
             at = _unpacked_member(view, at, kind, made, label, allowance)
             at = _behind_zeros(view, at)
     except EOFError:
-        said = ends_early(f"{'an' if kind == 'xz' else 'a'} {kind} file", len(data))
-        raise TraceFormatError(f"{label}: {said}") from None
+        what = f"{'an' if kind == 'xz' else 'a'} {kind} file"
+        raise TraceFormatError(ends_early(label, what, len(data))) from None
     except (lzma.LZMAError, zlib.error) as error:
-        raise TraceFormatError(f"{label}: damaged {kind} file of {len(data)} bytes: {error}") from None
+        raise TraceFormatError(
+            Text("packed_file_damaged", label=label, kind=kind, bytes=len(data), reason=error)
+        ) from None
     return made.getvalue()
 
 
@@ -125,9 +122,9 @@ def inflate(data: bytes, label: str, allowance: Allowance) -> bytes:
             allowance.take(len(piece), label)
             made.write(piece)
     except zlib.error as error:
-        raise TraceFormatError(f"{label}: damaged: {error}") from None
+        raise TraceFormatError(Text("zlib_damaged", label=label, reason=error)) from None
     if not stream.eof:
-        raise TraceFormatError(f"{label}: {ends_early('a zlib stream', len(data))}")
+        raise TraceFormatError(ends_early(label, "a zlib stream", len(data)))
     return made.getvalue()
 
 

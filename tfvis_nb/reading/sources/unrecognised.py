@@ -6,11 +6,6 @@ import re
 
 from tfvis_nb.reading.protobuf.wire import Data
 
-READABLE = (
-    "read_trace reads RunMetadata and StepStats (binary, text, pickled, in event files), XSpace, "
-    "Chrome trace events and tables written by Trace.to_parquet"
-)
-
 _SQLITE = b"SQLite format 3"
 _APPLICATION_AT = 68
 _SESSION = b"tfvs"

@@ -19,6 +19,7 @@ from tfvis_nb.reading.stepstats.nested import nested_table
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.reading.stepstats.source_rows import Source
 from tfvis_nb.reading.stepstats.timestamps import ABSURD, Times, read_times
+from tfvis_nb.texts import Text
 
 
 def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
@@ -27,9 +28,7 @@ def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
     source = Source(steps)
     _note_devices(source, notes)
     if repeated := sum(step.repeated for step in steps):
-        notes.append(
-            f"{repeated} rows of the lanes stream:all and memcpy were left out: other lanes have them too"
-        )
+        notes.append(Text("aggregate_rows_left_out", rows=repeated))
     blocks = Blocks(source, notes)
     words = Vocabularies()
     families = np.array([place.family for place in source.places])
@@ -103,9 +102,7 @@ def _usable(source: Source, rows: np.ndarray, times: Times, notes: list[str]) ->
     aside = rows[~usable]
     if len(aside):
         example = source.names[int(aside[0])].as_py()
-        notes.append(
-            f"{len(aside)} rows were set aside: their start times are absurd ({example[:80]!r} is one)"
-        )
+        notes.append(Text("rows_set_aside", rows=len(aside), example=example[:80]))
     return usable
 
 
@@ -117,12 +114,9 @@ def _note_devices(source: Source, notes: list[str]) -> None:
         merged += (step, device) in seen and bool(place.task)
         seen.add((step, device))
     if merged:
-        notes.append(f"{merged} dev_stats entries name a device again and were merged with the first")
+        notes.append(Text("devices_merged", entries=merged))
     if doubled := sum(step.doubled for step in source.steps):
-        notes.append(
-            f"{doubled} rows occur twice and were kept: their dev_stats entries are the same, "
-            "as when a RunMetadata is written into one file again"
-        )
+        notes.append(Text("rows_twice", rows=doubled))
     unknown = sorted(
         {
             device
@@ -131,6 +125,4 @@ def _note_devices(source: Source, notes: list[str]) -> None:
         }
     )
     if unknown:
-        notes.append(
-            f"unknown devices are lanes of their own: {', '.join(repr(name[:80]) for name in unknown[:5])}"
-        )
+        notes.append(Text("unknown_devices", devices=", ".join(repr(name[:80]) for name in unknown[:5])))

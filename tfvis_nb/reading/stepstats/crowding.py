@@ -15,6 +15,7 @@ import numpy as np
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.protobuf.schema import Field, register
 from tfvis_nb.reading.protobuf.wire import Data
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,8 +95,7 @@ def check_crowded(data: Data, message: str, label: str) -> None:
     if taken > max(_ROOM, _TIMES * len(data)):
         records = sum(count for _, count in counts)
         raise TraceFormatError(
-            f"{label}: {records:,} records in {len(data):,} bytes, which would take {taken / 1e9:,.1f} GB of "
-            "memory; no trace has so many so small: the file is crafted or damaged"
+            Text("too_many_records", label=label, records=records, bytes=len(data), gigabytes=taken / 1e9)
         )
 
 

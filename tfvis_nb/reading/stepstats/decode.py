@@ -18,21 +18,15 @@ from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.protobuf import schema, wire
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.sources.damage import damaged_message
-from tfvis_nb.reading.sources.unrecognised import READABLE
 from tfvis_nb.reading.stepstats.aggregates import same_times, without_repeats
 from tfvis_nb.reading.stepstats.crowding import check_crowded
 from tfvis_nb.reading.stepstats.duplicates import doubled
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NO_EVENTS = (
-    "to have one recorded in TensorFlow 2, begin a notebook cell with %%trace, or run the program between "
-    "tf.profiler.experimental.start(folder) and stop(); in TensorFlow 1, run with "
-    "options=tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE) "
-    "and run_metadata=tf.compat.v1.RunMetadata()"
-)
 
 _SMALL = 1 << 18
 """Entries of fewer bytes are decoded together: a call for each would cost more than the copying."""
@@ -63,25 +57,24 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
     except TraceFormatError:
         raise
     except (wire.DamageError, ValueError) as error:
-        said = damaged_message(data, f"a binary {message}", message, error)
-        raise TraceFormatError(f"{label}: {said}") from None
+        reason = damaged_message(data, f"a binary {message}", message, error)
+        raise TraceFormatError(reason.named(label)) from None
     if not len(step.entry):
         known = any(part.number <= 5 for part in wire.fields(data))
         if len(data) and not known:
-            said = f"none of its fields is one of a {message}"
-            raise TraceFormatError(f"{label}: {said}; {READABLE}", foreign=True)
-        raise EmptyTraceError(f"{label}: {_what_is_there(data, message, graphs)}; {NO_EVENTS}")
+            raise TraceFormatError(Text("no_known_field", label=label, message=message), foreign=True)
+        raise EmptyTraceError(_what_is_there(data, label, message, graphs))
     again = doubled(data, [(entry.start, entry.end) for entry in entries])
     step.doubled = int(np.isin(step.entry, again).sum())
     return step
 
 
-def _what_is_there(data: Data, message: str, graphs: list[bytes]) -> str:
+def _what_is_there(data: Data, label: str, message: str, graphs: list[bytes]) -> Text:
     if not len(data):
-        return "empty: no run was traced"
+        return Text("empty_run", label=label)
     if graphs:
-        return f"a {message} with {len(graphs)} partition graphs, but no step_stats: no run was traced"
-    return f"a {message} without any events: no run was traced"
+        return Text("graphs_without_run", label=label, message=message, graphs=len(graphs))
+    return Text("message_without_events", label=label, message=message)
 
 
 def kind_of(data: Data) -> str:
@@ -124,14 +117,14 @@ def _split(data: Data, message: str) -> tuple[list[_Entry], list[bytes]]:
     for part in wire.fields(data):
         if part.number in (1, 3) and part.wire_type != wire.LENGTH:
             raise wire.DamageError(
-                part.position, f"wire type {part.wire_type} where a message belongs", message
+                part.position, Text("wire_type_in_place_of_message", wire_type=part.wire_type), message
             )
         if part.number == 1:
             steps.append((part.start, part.end))
         elif part.number == 3:
             graphs.append(bytes(data[part.start : part.end]))
             if len(graphs) > _MOST_GRAPHS:
-                raise wire.DamageError(part.position, f"more than {_MOST_GRAPHS:,} graphs", message)
+                raise wire.DamageError(part.position, Text("too_many_graphs", most=_MOST_GRAPHS), message)
     return _entries(data, steps), graphs
 
 
@@ -141,7 +134,9 @@ def _entries(data: Data, steps: Iterable[tuple[int, int]]) -> list[_Entry]:
         for part in wire.fields(data, start, end):
             if part.number == 1 and part.wire_type != wire.LENGTH:
                 raise wire.DamageError(
-                    part.position, f"wire type {part.wire_type} where a message belongs", "dev_stats"
+                    part.position,
+                    Text("wire_type_in_place_of_message", wire_type=part.wire_type),
+                    "dev_stats",
                 )
             if part.number == 1:
                 names = (f for f in wire.fields(data, part.start, part.end) if f.number == 1)

@@ -11,6 +11,7 @@ from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_text
 from tfvis_nb.reading.stepstats import label_grammar
 from tfvis_nb.reading.stepstats.recorded_step import joined
 from tfvis_nb.reading.stepstats.source_rows import Source
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +84,7 @@ def _read_transfers(
     strange = other[~known]
     if len(strange):
         example = part.detail[int(strange[0])].as_py() or part.name[int(strange[0])].as_py()
-        notes.append(f"{len(strange)} rows have a label of no known form, such as {example[:80]!r}")
+        notes.append(Text("labels_unknown", rows=len(strange), example=example[:80]))
 
 
 def _fill_amounts(part: Part, rows: np.ndarray, amount: pa.Array, unit: pa.Array, notes: list[str]) -> None:
@@ -100,7 +101,7 @@ def _fill_amounts(part: Part, rows: np.ndarray, amount: pa.Array, unit: pa.Array
     )
     rounded = int((from_label & mega).sum())
     if rounded:
-        notes.append(f"the sizes of {rounded} transfers are those of their labels, rounded to 0.1 MB")
+        notes.append(Text("sizes_rounded", transfers=rounded))
 
 
 def produced_bytes(source: Source, rows: np.ndarray) -> np.ndarray:

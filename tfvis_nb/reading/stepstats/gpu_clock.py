@@ -9,7 +9,7 @@ once the offset between the clocks lies between ``op_start - launch`` and
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tfvis_nb.reading.columns import Part, Vocabularies
 from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
 from tfvis_nb.reading.stepstats.source_rows import Source
 from tfvis_nb.reading.stepstats.timestamps import FAR, Times
+from tfvis_nb.texts import Text
 
 _TRUNCATED = 999
 """Launch times are whole microseconds, cut off: the true one is up to this many ns later."""
@@ -74,8 +75,8 @@ def align_gpu_clocks(
         fit = members[~times.unusable[gpu.rows[members]]]
         what, offset = _align(gpu.rows[fit], one_op[fit], mine, times)
         if what:
-            outcomes.setdefault((words.task.texts[task] or "an unknown task", what), []).append(offset)
-    notes += [f"GPU of {task}: {what}{_certainty(found)}" for (task, what), found in outcomes.items()]
+            outcomes.setdefault((words.task.texts[task] or Text("unknown_task"), what), []).append(offset)
+    notes += [Text(what, task=task, **_certainty(found)) for (task, what), found in outcomes.items()]
 
 
 def _members(group: np.ndarray) -> dict[int, np.ndarray]:
@@ -85,15 +86,17 @@ def _members(group: np.ndarray) -> dict[int, np.ndarray]:
     return dict(zip(distinct.tolist(), np.split(order, first[1:]), strict=True))
 
 
-def _certainty(found: list[Offset | None]) -> str:
-    """Say how closely the offsets are known, and in how many steps."""
+def _certainty(found: list[Offset | None]) -> dict[str, Any]:
+    """Return how closely the offsets are known, and in how many steps, as figures."""
     offsets = [offset for offset in found if offset is not None]
-    steps = f" in {len(found)} steps" if len(found) > 1 else ""
+    steps = {"steps": Text("in_steps", steps=len(found)) if len(found) > 1 else ""}
     if not offsets:
         return steps
-    half = max(offset.high - offset.low for offset in offsets) / 2000
-    agree, total = sum(offset.agree for offset in offsets), sum(offset.total for offset in offsets)
-    return f" to {half:.1f} us by {agree} of {total} kernels{steps}"
+    return steps | {
+        "certainty_us": max(offset.high - offset.low for offset in offsets) / 2000,
+        "agree": sum(offset.agree for offset in offsets),
+        "kernels": sum(offset.total for offset in offsets),
+    }
 
 
 def _median_gap(one: np.ndarray, other: np.ndarray, known: np.ndarray) -> float:
@@ -113,7 +116,7 @@ def _align(
     apart = bool(launched.any()) and _median_gap(times.start[rows], times.scheduled[rows], launched) >= FAR
     if not len(executors):
         times.has_scheduled[rows] &= not apart
-        return ("launch times left out, there are no ops to align them by" if apart else ""), None
+        return ("gpu_launch_times_without_ops" if apart else ""), None
     middle = float(np.median(times.start[executors].astype(np.float64)))
     foreign = abs(float(np.median(times.start[rows].astype(np.float64))) - middle) >= FAR
     if not foreign and not apart:
@@ -123,10 +126,7 @@ def _align(
     if not usable.any() or (foreign and apart):
         times.has_scheduled[rows] &= not apart
         if not foreign:
-            return (
-                "launch times left out, no kernel's op ran exactly once and so their clock is unknown",
-                None,
-            )
+            return "gpu_launch_times_unknown", None
         return _place_roughly(rows, op_row, executors, times), None
     launch = times.scheduled[rows[usable]]
     op = op_row[usable]
@@ -135,8 +135,7 @@ def _align(
         offset = _before_start(offset, times.start[rows[launched]] - times.scheduled[rows[launched]])
     times.scheduled[rows] += np.where(launched, offset.middle, 0)
     times.start[rows] += offset.middle if foreign else 0
-    which = "start and launch times were" if foreign else "launch times were"
-    return f"{which} on a clock of their own, aligned with the ops", offset
+    return "gpu_times_aligned" if foreign else "gpu_launch_times_aligned", offset
 
 
 def _before_start(offset: Offset, slack: np.ndarray) -> Offset:
@@ -150,10 +149,10 @@ def _place_roughly(rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, 
     certain = op_row >= 0
     if certain.any():
         offset = int((times.compute_start[op_row[certain]] - times.start[rows[certain]]).max())
-        how = "clock estimated, rows moved by the least that lets every kernel start after its op"
+        how = "gpu_clock_estimated"
     else:
         offset = int(times.start[executors].min() - times.start[rows].min())
-        how = "clock unknown, rows moved to begin with the ops of the step"
+        how = "gpu_clock_unknown"
     times.start[rows] += offset
     times.scheduled[rows] += np.where(times.has_scheduled[rows], offset, 0)
     return how

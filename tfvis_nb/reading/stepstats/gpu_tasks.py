@@ -14,6 +14,7 @@ import numpy as np
 
 from tfvis_nb.core.devices import block_numbers, task_of
 from tfvis_nb.reading.stepstats.source_rows import Source
+from tfvis_nb.texts import Text
 
 _LABELLED_DEVICE = re.compile(r"device=(/job:[^,#]+)")
 
@@ -68,7 +69,7 @@ class Blocks:
             self._close(block, said)
         elif scores[best] > scores.get(position, 0):
             self._close(block, best)
-            notes.append(f"the lanes before {position} were given to {best}, whose ops they name")
+            notes.append(Text("lanes_given_to_task", other=position, task=best))
 
     @staticmethod
     def _names(source: Source, entries: list[int]) -> set[str]:

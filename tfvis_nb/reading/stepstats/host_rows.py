@@ -15,6 +15,7 @@ from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_text
 from tfvis_nb.reading.stepstats import label_grammar
 from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
 from tfvis_nb.reading.stepstats.source_rows import Source
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,9 +40,7 @@ def host_part(
         for task, place in zip(blocks.task, source.places, strict=True)
     ]
     if count:
-        notes.append(
-            f"{count} rows of host threads repeat ops of the executors; they are of kind host, by thread"
-        )
+        notes.append(Text("host_rows", rows=count))
         _warn_of_other_steps(detail, notes)
     return Part(
         rows=rows,
@@ -80,4 +79,4 @@ def _warn_of_other_steps(detail: pa.Array, notes: list[str]) -> None:
             ids[match["id"]] = ids.get(match["id"], 0) + label["counts"]
     strangers = sum(sum(ids.values()) - max(ids.values()) for ids in counts.values())
     if strangers:
-        notes.append(f"{strangers} rows of host threads belong to other steps that ran at the same time")
+        notes.append(Text("host_rows_of_other_steps", rows=strangers))

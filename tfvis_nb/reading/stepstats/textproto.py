@@ -8,6 +8,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.protobuf import schema
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
+from tfvis_nb.texts import Text
 
 _FIRST_FIELD = re.compile(
     r"(?:\s|#[^\n]*\n)*(step_stats|dev_stats|cost_graph|partition_graphs|function_graphs|session_metadata)\s*:?\s*[{<]"
@@ -32,28 +33,24 @@ def to_binary(data: Data, label: str) -> tuple[bytes, list[str]]:
     try:
         text = bytes(data).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TraceFormatError(
-            f"{label}: text protobuf with a byte that is not UTF-8 at byte {error.start}"
-        ) from None
+        raise TraceFormatError(Text("text_not_utf8", label=label, byte=error.start)) from None
     first = _FIRST_FIELD.match(text)
     message = "StepStats" if first and first[1] == "dev_stats" else "RunMetadata"
     try:
         parsed = text_format.Parse(text, schema.text_class(message)(), allow_unknown_field=True)
     except text_format.ParseError as error:
         if text.count("{") > text.count("}") and error.GetLine() == text.rstrip().count("\n") + 1:
-            raise TraceFormatError(f"{label}: {ends_early(f'a text {message}', len(data))}") from None
-        raise TraceFormatError(f"{label}: damaged text {message}, line {error}") from None
+            raise TraceFormatError(ends_early(label, f"a text {message}", len(data))) from None
+        raise TraceFormatError(
+            Text("text_message_damaged", label=label, message=message, line=error)
+        ) from None
     return parsed.SerializeToString(), _skipped(text, message)
 
 
 def _skipped(text: str, message: str) -> list[str]:
     known = {name for fields in schema.MESSAGES.values() for name, _, _ in fields} - {"partition_graphs"}
     names = set(re.findall(r"^[ \t]*([a-z_]\w*)[ \t]*[:{<]", text, re.MULTILINE)) - known - set(_UNUSED)
-    return (
-        [f"fields of the text {message} that are not known were skipped: {', '.join(sorted(names))}"]
-        if names
-        else []
-    )
+    return [Text("fields_skipped", message=message, fields=", ".join(sorted(names)))] if names else []
 
 
 _UNUSED = ("allocation_id", "has_single_reference", "referenced_tensor", "persistent_tensor_alloc_ids")

@@ -8,6 +8,7 @@ import numpy as np
 
 from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.stepstats.source_rows import Source
+from tfvis_nb.texts import Text
 
 FAR = 1_000_000_000_000
 """1000 s in ns: times of one step that differ by more are not of one clock."""
@@ -60,14 +61,14 @@ def read_times(source: Source, executor: np.ndarray, notes: list[str]) -> Times:
     duration = np.maximum(ends, in_kernel)
     longer = (in_kernel > 0) & (duration > ends)
     if longer.any():
-        notes.append(f"{int(longer.sum())} rows end before their kernel call does, drawn up to its end")
+        notes.append(Text("kernel_calls_longer", rows=int(longer.sum())))
     wrong = ~longer & ((ends < 0) | (duration > ABSURD))
     if wrong.any():
-        notes.append(f"{int(wrong.sum())} rows have a negative or absurd duration, drawn as 0 ns")
+        notes.append(Text("durations_absurd", rows=int(wrong.sum())))
         duration = np.where(wrong, 0, duration)
     has_compute = executor & (op_start >= 0) & (op_end >= op_start) & (op_end <= duration)
     if lost := int((executor & ~has_compute).sum()):
-        notes.append(f"the kernel times of {lost} ops are impossible and were left out")
+        notes.append(Text("kernel_times_impossible", ops=lost))
     unusable = _larger(start, LATEST_NS)
     scheduled, has_scheduled = _scheduled(source, start, executor, notes)
     return Times(
@@ -92,7 +93,7 @@ def _scheduled(
     already_nanos = _larger(micros, _LARGEST_MICROS)
     scheduled = np.where(nanos != 0, nanos, np.where(already_nanos, micros, _nanos(micros)))
     if mistaken := int((already_nanos & (nanos == 0)).sum()):
-        notes.append(f"the scheduled times of {mistaken} rows are nanoseconds where microseconds belong")
+        notes.append(Text("scheduled_in_nanoseconds", rows=mistaken))
     far = executor & known & ~_near(start, scheduled)
     if not far.any():
         return scheduled, known & ~_larger(scheduled, LATEST_NS)
@@ -100,12 +101,9 @@ def _scheduled(
     good = far & (nanos != 0) & (nanos % 8 == 0) & _near(start, mended)
     lost = int(far.sum() - good.sum())
     if good.any():
-        notes.append(
-            f"the scheduled times of {int(good.sum())} ops were repaired "
-            "(TensorFlow 1.15 to 2.19 multiplies them by 1000 once too often)"
-        )
+        notes.append(Text("scheduled_repaired", ops=int(good.sum())))
     if lost:
-        notes.append(f"the scheduled times of {lost} ops are unusable and were left out")
+        notes.append(Text("scheduled_unusable", ops=lost))
     scheduled = np.where(good, mended, scheduled)
     return scheduled, known & (~far | good) & ~_larger(scheduled, LATEST_NS)
 

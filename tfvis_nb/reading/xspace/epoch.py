@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text, id_of
 
 EARLIEST_NS = 10**17
 """In 1973. Times before are not counted from the epoch but from the start of the profile."""
 
-NO_EPOCH = "times count from the start of the profile: this file does not say when that was"
-"""A note, which `on_the_clock` replaces."""
-
-EPOCH_TAKEN = (
-    "this TensorFlow does not say when a profile started: its times may be some 50 us off those of sessions"
-)
 
 _TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 
@@ -26,7 +21,9 @@ def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
         table.assign(**{name: table[name] + epoch_ns for name in _TIMES}),
         nested=trace.nested,
         graphs=trace.graphs,
-        notes=[EPOCH_TAKEN if note == NO_EPOCH else note for note in trace.notes],
+        notes=[
+            Text("start_time_estimated") if id_of(note) == "no_start_time" else note for note in trace.notes
+        ],
         sources=trace.sources,
         title=trace.title,
         step_labels=trace.step_labels,

@@ -13,6 +13,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.concat import laid_together
 from tfvis_nb.reading.sources.files import natural
 from tfvis_nb.reading.xspace.reader import RecordedHost
+from tfvis_nb.texts import Text
 
 _APART = 60_000_000_000
 """A minute in ns, by which hosts' clocks may be apart."""
@@ -56,8 +57,10 @@ def merged(hosts: Sequence[RecordedHost]) -> Trace:
     trace = aligned(laid_together(_same_steps(traces), ""), always_say=True)
     trace.notes.insert(
         0,
-        "the hosts are named by the order of their files: "
-        + ", ".join(f"{host.label.rpartition('/')[2]} is task {number}" for number, host in enumerate(hosts)),
+        Text(
+            "hosts_named",
+            hosts=", ".join(f"{host.label.rpartition('/')[2]} is task {n}" for n, host in enumerate(hosts)),
+        ),
     )
     return trace
 

@@ -14,6 +14,7 @@ from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.stepstats.duplicates import doubled
 from tfvis_nb.reading.xspace import schema
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,7 +112,9 @@ def planes(data: Data) -> list[Plane]:
         if part.number != 1:
             continue
         if part.wire_type != wire.LENGTH:
-            raise wire.DamageError(part.position, f"wire type {part.wire_type} where a plane belongs")
+            raise wire.DamageError(
+                part.position, Text("wire_type_in_place_of_plane", wire_type=part.wire_type)
+            )
         name = _name(data, part)
         if name not in _UNUSED_PLANES:
             found.append(_plane(data, part, name))
@@ -177,9 +180,9 @@ def doubled_planes(data: Data, planes: Sequence[Plane]) -> list[str]:
         return []
     lines = [(plane.name, line) for plane in filled if count[plane.name] > 1 for line in plane.lines]
     same = sorted({lines[place][0] for place in doubled(data, [line for _, line in lines])})
-    again = f"; these hold the same rows again: {_listed(same)}" if same else ""
-    said = "several planes have the same name and were kept, as where several profiles are in one file"
-    return [f"{said}: {_listed(names)}{again}"]
+    if same:
+        return [Text("planes_given_again", planes=_listed(names), same=_listed(same))]
+    return [Text("planes_named_alike", planes=_listed(names))]
 
 
 def _listed(names: list[str]) -> str:

@@ -24,10 +24,10 @@ from tfvis_nb.reading.xspace.planes import Plane, doubled_planes, hostnames, pla
 from tfvis_nb.reading.xspace.stats import Stats
 from tfvis_nb.reading.xspace.table import Part, table
 from tfvis_nb.reading.xspace.xla import DERIVED, device_rows
+from tfvis_nb.texts import Text
 
 _GPU = re.compile(r"/device:GPU:\d+", re.IGNORECASE)
 _WINDOW = ("profile_start_time", "profile_stop_time")
-NO_EVENTS = "profile with tf.profiler.experimental.start(folder) and stop(), or jax.profiler.trace(folder)"
 
 
 @dataclass
@@ -74,10 +74,10 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         raise
     except (wire.DamageError, ValueError) as error:
         what = "an XSpace of the TensorFlow or JAX profiler"
-        said = damaged_message(data, what, "XSpace", error, schema.WHOLE)
-        raise TraceFormatError(f"{label}: {said}") from None
+        reason = damaged_message(data, what, "XSpace", error, schema.WHOLE)
+        raise TraceFormatError(reason.named(label)) from None
     if not any(len(part.rows) for part in parts):
-        raise EmptyTraceError(f"{label}: an XSpace without any events; {NO_EVENTS}")
+        raise EmptyTraceError(Text("xspace_without_events", label=label))
     notes += doubled_planes(data, found)
     return RecordedHost(parts, notes, label, names[0] if names else "", window, threadpool)
 
@@ -114,11 +114,11 @@ def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[Part], list[str]]:
                 repeated += len(part.rows)
             else:
                 parts.append(part)
-    notes = []
+    notes: list[str] = []
     if repeated:
-        notes.append(f"{repeated} rows of derived lines were left out: they repeat what the streams have")
+        notes.append(Text("derived_lines_left_out", rows=repeated))
     if counted := sum(counted for _, counted in every):
-        notes.append(f"{counted} records that only say how often something happened were left out")
+        notes.append(Text("counting_records_left_out", records=counted))
     return parts, notes
 
 

@@ -14,21 +14,19 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.columns import Vocabulary, nullable
 from tfvis_nb.reading.stepstats.timestamps import ABSURD
 from tfvis_nb.reading.xspace.eager import name_eager_ops
-from tfvis_nb.reading.xspace.epoch import EARLIEST_NS, NO_EPOCH
+from tfvis_nb.reading.xspace.epoch import EARLIEST_NS
 from tfvis_nb.reading.xspace.events import Line
 from tfvis_nb.reading.xspace.lanes import thread_lanes
 from tfvis_nb.reading.xspace.links import Links
 from tfvis_nb.reading.xspace.planes import Plane
 from tfvis_nb.reading.xspace.rows import Coded, Rows
 from tfvis_nb.reading.xspace.steps import Threads, find_steps, in_order
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _PIECE = 1 << 16
-
-OF_NO_STEP = "events are of no step"
-"""A note, which a recorder that knows better takes back."""
 
 
 @dataclass
@@ -72,7 +70,7 @@ def table(parts: list[Part], began: int, *, threadpool: bool, salt: int) -> Trac
     columns["step"] = step[order]
     outside = int((columns["step"] < 0).sum())
     if outside and outside < len(order):
-        notes.append(f"{outside} {OF_NO_STEP}")
+        notes.append(Text("events_of_no_step", events=outside))
     # The texts come last, when what was needed to find times and links is gone.
     del start, duration, step, threads
     nested = _nested(parts, links, order, salt)
@@ -96,10 +94,7 @@ def _order(
     noise = links.mark("noise").rows
     if len(noise) and not threadpool:
         keep[noise] = False
-        notes.append(
-            f"{len(noise)} events in which thread pools record themselves were left out; "
-            "read_trace(..., threadpool=True) keeps them"
-        )
+        notes.append(Text("threadpool_events_left_out", events=len(noise)))
     kept = np.flatnonzero(keep)
     order: np.ndarray = kept[in_order(start[kept], duration[kept])]
     return order
@@ -111,11 +106,11 @@ def _usable(start: np.ndarray, duration: np.ndarray, notes: list[str]) -> np.nda
     usable: np.ndarray = np.abs(start.astype(np.float64) - middle) <= ABSURD
     if aside := int((~usable).sum()):
         start[~usable] = middle
-        notes.append(f"{aside} events were set aside: their start times are absurd")
+        notes.append(Text("events_set_aside", events=aside))
     long = duration > ABSURD
     if long.any():
         duration[long] = 0
-        notes.append(f"{int(long.sum())} events have an absurd duration, drawn as 0 ns")
+        notes.append(Text("event_durations_absurd", events=int(long.sum())))
     return usable
 
 
@@ -125,7 +120,7 @@ def _times(
     absolute = int(start.min()) > EARLIEST_NS
     base = 0 if absolute else began
     if not base and not absolute:
-        notes.append(NO_EPOCH)
+        notes.append(Text("no_start_time"))
     launch, launched = links.launches()
     scheduled, known = np.zeros(len(start), np.int64), np.zeros(len(start), bool)
     scheduled[launched] = start[launch]

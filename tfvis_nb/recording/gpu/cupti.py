@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tfvis_nb.texts import Text
+
 DRIVER = Path("/proc/driver/nvidia")
 """What NVIDIA's driver says of itself and of its GPUs."""
 
@@ -142,7 +144,7 @@ def note_of(kinds: set[str], devices: set[str]) -> str | None:
     if kinds & {*GPU_KINDS} or not (any("GPU:" in device for device in devices) or _eager_gpus()):
         return None
     found = fault()
-    return None if found is None else f"no kernels and copies of the GPU were recorded: {found}"
+    return None if found is None else Text("gpu_rows_missing", fault=found)
 
 
 def _eager_gpus() -> bool:

@@ -12,6 +12,7 @@ from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.sessions.callables import CallableTracer
 from tfvis_nb.recording.sessions.runs import SessionTracer, label_of, session_module
 from tfvis_nb.session.file.entries import Recording, Signature
+from tfvis_nb.texts import Text
 
 REMEMBERED = 10_000
 """Of how many runs the signature is known by their tensors; a program may make new ones all the time."""
@@ -135,7 +136,7 @@ class RunObserver:
         # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
         if metadata[:1] == b"\n" and metadata[1:2] != b"\0":
             new = [why for why, count in lowered.items() if count > before.get(why, 0)]
-            note = "; ".join(f"traced without GPU rows, because {why}" for why in new)
+            note = "; ".join(Text("run_without_gpu_rows", why=Text(why)) for why in new)
             recording = Recording("run_metadata", metadata, number, started, duration, note=note)
             self._book.traced(counted, order, recording)
         else:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tfvis_nb.core.progress import said_if_long
+from tfvis_nb.texts import Text
 
 
 @dataclass(frozen=True)
@@ -65,5 +66,5 @@ def written(folder: Path, epoch_ns: int) -> XSpace:
     files = [(path.stat().st_mtime_ns, path) for path in folder.glob("plugins/profile/*/*.xplane.pb")]
     recent = [file for file in files if file[0] >= since]
     if not recent:
-        raise FileNotFoundError("TensorFlow wrote no profile")
+        raise FileNotFoundError(Text("no_profile_written"))
     return XSpace(max(recent)[1].read_bytes(), epoch_ns)

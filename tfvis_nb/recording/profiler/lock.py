@@ -30,10 +30,6 @@ LONGEST_WAIT_S = 2.0
 LOOK_S = 0.02
 """How often a run that waits looks whether it still needs to."""
 
-BUSY = "another run held TensorFlow's one GPU profiler"
-FILLS_QUEUE = "a run that fills a queue may wait, holding the GPU profiler, for one that empties it"
-OWN_LEVEL = "the program traces the run itself, at a lower level"
-PROFILED = "tf.profiler was active"
 
 _PROFILER = threading.Lock()
 
@@ -69,7 +65,7 @@ class ProfilerSlot:
             asked = asked if exact else FULL
         elif asked <= SOFTWARE or not self._has_accelerator(session):
             if exact and self._level > asked and self._has_accelerator(session):
-                self.lowered[OWN_LEVEL] += 1
+                self.lowered["run_traced_by_program"] += 1
             held, asked = False, SOFTWARE  # without a GPU every level records the same
         elif self._profiled():
             held, asked = False, SOFTWARE
@@ -85,16 +81,16 @@ class ProfilerSlot:
 
     def _acquired(self, *, blocking: bool) -> bool:
         if blocking:
-            lowered = FILLS_QUEUE
+            lowered = "run_fills_queue"
         elif profiler_active():
-            lowered = PROFILED
+            lowered = "program_profiles"
         elif self._waited():
             return True
         elif self._profiled():
             self.beside += 1
             return False
         else:
-            lowered = BUSY
+            lowered = "profiler_busy"
             self._wait_s = (
                 0.0  # the runs of this program depend on each other: the next wait would be as vain
             )

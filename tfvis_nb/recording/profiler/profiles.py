@@ -19,24 +19,13 @@ from tfvis_nb.recording.profiler.eager_calls import EagerCalls
 from tfvis_nb.recording.profiler.function_graphs import FunctionGraphs
 from tfvis_nb.recording.profiler.keras_steps import KerasSteps
 from tfvis_nb.recording.profiler.user_profiler import Bindings
+from tfvis_nb.texts import Text
 
 RETRY_S = 0.1
 """How long to let a profiler that is not ours go on before asking for it again."""
 
 PATIENCE_S = 0.5
 """How long the first eager call waits for a traced session run to end. That may be waiting for *it*."""
-
-USERS_PROFILE = "the code's own tf.profiler ran for a while; what it recorded is taken from the file it saved"
-UNSAVED = "while the code's own tf.profiler ran, none ran here, and it saved no file that can be read: a gap"
-TAKEN = (
-    "another profiler was active, of which TensorFlow has one a process: what ran eagerly or in a"
-    " tf.function meanwhile is missing"
-)
-SESSION_RAN = (
-    "a traced session run held TensorFlow's one profiler: what ran eagerly meanwhile is missing;"
-    ' mode="profiler" (--mode profiler) profiles from the beginning'
-)
-UNWRITTEN = "a profile could not be written, and is missing"
 
 
 class ProfileTracer:
@@ -110,7 +99,7 @@ class ProfileTracer:
             if not self._lent:
                 return
             self._lent = False
-            self.remarks[USERS_PROFILE if recorded else UNSAVED] = None
+            self.remarks[Text("profile_of_program" if recorded else "profile_of_program_lost")] = None
             if recorded is not None:
                 self.recorded.append(recorded)
             if not self._goes_on:
@@ -133,11 +122,11 @@ class ProfileTracer:
         if self._lent or time.monotonic() < self._retry_at:
             return False
         if lock.profiler_active():
-            self._put_off(TAKEN)
+            self._put_off(Text("profiler_taken"))
             return False
         self._holds = lock.hold_profiler(self._wait_s)
         if not self._holds:
-            self._put_off(SESSION_RAN)
+            self._put_off(Text("profiler_held_by_run"))
             return False
         return self._start()
 
@@ -153,7 +142,7 @@ class ProfileTracer:
             self._profile = Profile()
         except errors.AlreadyExistsError:
             self._release()
-            self._put_off(TAKEN)
+            self._put_off(Text("profiler_taken"))
         return self._profile is not None
 
     def _end(self) -> None:
@@ -164,7 +153,7 @@ class ProfileTracer:
         try:
             self.recorded.append(profile.stop())
         except OSError as error:
-            self.remarks[f"{UNWRITTEN}: {error}"] = None
+            self.remarks[Text("profile_unwritten", reason=error)] = None
 
     def _release(self) -> None:
         if self._holds:

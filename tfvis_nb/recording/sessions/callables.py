@@ -15,8 +15,6 @@ from tfvis_nb.recording.sessions.user_run_metadata import as_asked
 if TYPE_CHECKING:
     from tfvis_nb.recording.sessions.runs import SessionTracer
 
-MADE_BEFORE = "came from a callable made before the trace, whose options can no longer be raised"
-
 
 class CallableTracer:
     """Traces the calls of the callables that are made while it is in place."""
@@ -51,7 +49,7 @@ class CallableTracer:
                 return original(made, *args, **kwargs)
             options = self.options(made)
             if options is None:
-                self._tracer.miss(MADE_BEFORE)
+                self._tracer.miss("runs_of_older_callables")
                 return original(made, *args, **kwargs)
             label = self._tracer.label(options.fetch, options.target)
             return self._tracer.record(label, lambda: self.call(original, made, options, args, kwargs))

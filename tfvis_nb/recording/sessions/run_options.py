@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfvis_nb.recording.sessions.runs import NOT_INSTALLED
+from tfvis_nb.texts import Text
 
 
 def full_trace() -> tuple[Any, Any]:
@@ -28,5 +28,5 @@ def _messages() -> Any:
     except ModuleNotFoundError as error:
         if error.name != "tensorflow":
             raise
-        raise ImportError(NOT_INSTALLED) from None
+        raise ImportError(Text("no_tensorflow")) from None
     return config_pb2

@@ -20,15 +20,7 @@ from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler.lock import SOFTWARE, ProfilerSlot
 from tfvis_nb.recording.sessions.callables import CallableTracer
 from tfvis_nb.recording.sessions.user_run_metadata import UsersMetadata, as_asked
-
-NOT_INSTALLED = (
-    "recording a trace runs TensorFlow, which is not installed here: pip install 'tfvis-nb[tensorflow]'"
-    " (or tensorflow-cpu, -rocm, -macos); reading a saved trace needs none"
-)
-
-FAILED = "failed or was interrupted, and TensorFlow keeps no rows of such a run"
-UNFINISHED = "had not ended when the trace did"
-PARTIAL = "was a partial_run, which TensorFlow does not trace"
+from tfvis_nb.texts import Text
 
 LABEL_NAMES = 3
 """How many names a run's label has before it only counts the rest."""
@@ -86,7 +78,7 @@ class SessionTracer:
         with self._lock:
             self._open = False
             if self._running:
-                self.missed[UNFINISHED] += self._running
+                self.missed["runs_unfinished"] += self._running
         self._replacements.undo()
         self._callables.release()
 
@@ -134,7 +126,7 @@ class SessionTracer:
         try:
             result, metadata = run()
         except BaseException:
-            self.miss(FAILED)
+            self.miss("runs_failed")
             with self._lock:
                 self._running -= 1
             raise
@@ -200,7 +192,7 @@ class SessionTracer:
 
     def _counting_partial_run(self, original: Any) -> Any:
         def call_tf_sessionprun(session: Any, handle: Any, feeds: Any, fetches: Any) -> Any:
-            self.miss(PARTIAL)
+            self.miss("runs_partial")
             return original(session, handle, feeds, fetches)
 
         return call_tf_sessionprun
@@ -220,5 +212,5 @@ def session_module() -> Any:
     except ModuleNotFoundError as error:
         if error.name != "tensorflow":
             raise
-        raise ImportError(NOT_INSTALLED) from None
+        raise ImportError(Text("no_tensorflow")) from None
     return session

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from tfvis_nb.session.file.errors import DamagedSessionError, damage
+from tfvis_nb.texts import Text
 
 OWNER_ONLY = 0o600
 """The permissions of a new session, whatever the umask: traces have names of data and of machines."""
@@ -61,9 +62,9 @@ def check_beside(path: Path) -> None:
             continue
         _check_plain(beside, status)
         if name == _JOURNAL and status.st_size:
-            raise DamagedSessionError(f"{path}: {damage(f'{beside.name!r} is no file of a session')}")
+            raise DamagedSessionError(damage(Text("companion_of_others", name=beside.name)).named(path))
 
 
 def _check_plain(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise DamagedSessionError(f"{path}: {damage(f'{path.name!r} is no plain file')}")
+        raise DamagedSessionError(damage(Text("no_plain_file", name=path.name)).named(path))

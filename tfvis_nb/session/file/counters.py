@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tfvis_nb.session.file.companions import open_plain, read_plain
+from tfvis_nb.texts import Text
 
 SLOTS = 4096
 """How many signatures a process can count apart."""
@@ -70,7 +71,7 @@ class Ledger:
 
         self._path = path
         if os.path.lexists(path) and not is_ledger(read_plain(path, len(_HEAD))):
-            raise FileExistsError(f"{str(path)!r} is in the way of the counts: move it, or give another path")
+            raise FileExistsError(Text("counts_in_the_way", path=str(path)))
         new = path.with_name(path.name + NEW_LEDGER)
         self._file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:

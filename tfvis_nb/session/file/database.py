@@ -17,6 +17,7 @@ from tfvis_nb.session.file.connection import Guarded, opened
 from tfvis_nb.session.file.creation import NEW, in_the_way, making_files
 from tfvis_nb.session.file.errors import DamagedSessionError
 from tfvis_nb.session.file.schema import check_schema, new_session
+from tfvis_nb.texts import Text
 
 PATIENCE_S = 30.0
 """How long a transaction waits for that of another process. Each takes milliseconds."""
@@ -33,19 +34,17 @@ def connect(path: Path, *, create: bool = False) -> Guarded:
     file is something else, or damaged: then it is not written.
     """
     if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder: give the path of a session's file in it")
+        raise IsADirectoryError(Text("session_is_folder", path=str(path)))
     if path.exists() and not path.is_file():
-        raise TraceFormatError(f"{path}: this is a pipe or a device, and no session of tfvis_nb")
+        raise TraceFormatError(Text("session_is_device", path=path))
     if not create and not path.exists():
-        raise FileNotFoundError(f"there is no file {str(path)!r}")
+        raise FileNotFoundError(Text("no_such_session", path=str(path)))
     if create and not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} for {path.name!r}: make it")
+        raise FileNotFoundError(Text("no_folder_for_session", folder=str(path.parent), name=path.name))
     if create and file_at(path) is None:
         _put_new(path)
     elif path.stat().st_size == 0:
-        raise TraceFormatError(
-            f"{path}: this file is empty, and so no session yet; a job that begins to record makes it one"
-        )
+        raise TraceFormatError(Text("session_empty", path=path))
     check_beside(path)
     whole = file_at(_log(path)) is None
     try:
@@ -103,9 +102,7 @@ def _put_new(path: Path) -> None:
             path.write_bytes(new_session())
             return
         for beside in in_the_way(path):
-            raise FileExistsError(
-                f"{str(beside)!r} is in the way of a new session: move it, or give another path"
-            )
+            raise FileExistsError(Text("in_the_way", path=str(beside)))
         new = path.with_name(f"{path.name}{NEW}{uuid.uuid4().hex}")
         try:
             _write_new(new)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.texts import Text, text_of
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -31,42 +32,36 @@ FILE_ERRORS = (sqlite3.Error, OSError, DamagedSessionError)
 """What the file of a session may be the reason of; all else is a mistake in what was asked."""
 
 
-def in_words(error: Exception, path: Path) -> str:
+def in_words(error: Exception, path: Path) -> Text:
     """Say what is wrong with a session's file: `error` is one of `FILE_ERRORS`."""
     name = repr(str(path))
     number = error.errno if isinstance(error, OSError) else None
     code = primary(error)
     reason = (getattr(error, "strerror", None) or str(error)).lower()
     if not _may_be_folder(path.parent):
-        return f"there is no folder {str(path.parent)!r} for {path.name!r}: make it, or give another path"
+        return Text("folder_missing", folder=str(path.parent), name=path.name)
     if isinstance(error, FileNotFoundError):
         return deleted(path)
     if number in _FULL or code == sqlite3.SQLITE_FULL:
-        return f"the disk of {name} is full: make room, or record to another one"
+        return Text("disk_full", name=name)
     if is_damage(error):
-        return f"{path}: {damage(str(error))}"
+        return damage(text_of(error)).named(path)
     if code in _BUSY:
-        return f"another process has kept {name} locked for too long: end it, or give another path"
+        return Text("locked_too_long", name=name)
     if number in _FORBIDDEN or code in _UNWRITABLE:
-        return f"{name} cannot be written ({reason}): allow it, or give another path"
+        return Text("session_unwritable", name=name, reason=reason)
     # Errors of this package name the file themselves.
-    return str(error) if str(path) in str(error) else f"{name}: {reason}"
+    return text_of(error) if str(path) in str(error) else Text("session_failed", name=name, reason=reason)
 
 
-def deleted(path: Path) -> str:
+def deleted(path: Path) -> Text:
     """Say that the file is not there any more, and where another is, that this is not it."""
-    return (
-        f"{str(path)!r} was deleted, emptied or moved while it was recorded into, or replaced by another"
-        " file; a new TraceSession begins a new one"
-    )
+    return Text("session_deleted", path=str(path))
 
 
-def damage(reason: str) -> str:
+def damage(reason: str) -> Text:
     """Say of a damaged file what is left of it."""
-    return (
-        f"this session is damaged ({reason}), and cannot be read. What is left of it is a copy made by"
-        " save(), or a backup; to record again, move the file away or give another path"
-    )
+    return Text("session_damaged", reason=reason)
 
 
 def primary(error: Exception) -> int | None:
@@ -96,7 +91,7 @@ def damage_named(path: Path) -> Iterator[None]:
     except DamagedSessionError as error:
         if str(path) in str(error):
             raise
-        raise DamagedSessionError(f"{path}: {error}") from None
+        raise DamagedSessionError(text_of(error).named(path)) from None
     except (sqlite3.Error, UnicodeDecodeError) as error:
         if not is_damage(error):
             raise

@@ -9,6 +9,7 @@ from typing import Any
 
 from tfvis_nb.session.file.counters import MOST_COUNT
 from tfvis_nb.session.file.errors import DamagedSessionError, damage
+from tfvis_nb.texts import Text
 
 MOST_TEXT = 1 << 28
 """Characters that one query gives: rows of a crafted file may all share one long text."""
@@ -71,12 +72,12 @@ def checked(rows: Iterable[tuple[Any, ...]], *checks: Callable[[Any], bool]) -> 
     for row in rows:
         for value, check in zip(row, checks, strict=True):
             if not check(value):
-                said = f"a value of the type {type(value).__name__} is none of its column"
-                raise DamagedSessionError(damage(said))
+                reason = Text("value_of_no_column", type=type(value).__name__)
+                raise DamagedSessionError(damage(reason))
             if type(value) is str:
                 left -= len(value)
         if left < 0:
-            raise DamagedSessionError(damage("its texts are too long"))
+            raise DamagedSessionError(damage(Text("texts_too_long")))
         yield row
 
 

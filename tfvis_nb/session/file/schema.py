@@ -9,6 +9,7 @@ from pathlib import Path
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.errors import DamagedSessionError, damage, is_damage
+from tfvis_nb.texts import Text, text_of
 
 APPLICATION = 0x74667673
 VERSION = 1
@@ -97,17 +98,15 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
         if not is_damage(error):
             raise
         if _begins_as_database(path):
-            raise DamagedSessionError(f"{path}: {damage(str(error))}") from None
-        raise TraceFormatError(f"{path}: this is no session of tfvis_nb, which is an SQLite file") from None
+            raise DamagedSessionError(damage(text_of(error)).named(path)) from None
+        raise TraceFormatError(Text("no_session", path=path)) from None
     if application != APPLICATION:
-        raise TraceFormatError(f"{path}: this is an SQLite file, but no session of tfvis_nb")
+        raise TraceFormatError(Text("sqlite_but_no_session", path=path))
     if version != VERSION:
-        raise TraceFormatError(
-            f"{path}: this session has version {version}, which this tfvis_nb does not know: update tfvis_nb"
-        )
+        raise TraceFormatError(Text("session_version", path=path, version=version))
     # As frozensets, not in their order: a repaired copy may have another. None is there twice.
     if len(found) != len(_own()) or frozenset(found) != _own():
-        raise DamagedSessionError(f"{path}: {damage('its tables are not those of a session')}")
+        raise DamagedSessionError(damage(Text("tables_of_others")).named(path))
 
 
 def _begins_as_database(path: Path) -> bool:

@@ -1,0 +1,21 @@
+"""Errors by what is wrong, not by their words."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pytest
+
+from tfvis_nb.texts import text_of
+
+E = TypeVar("E", bound=BaseException)
+
+
+@contextmanager
+def raises_id(kind: type[E], key: str, **figures: Any) -> Iterator[pytest.ExceptionInfo[E]]:
+    """Expect an error with this id in the catalogue of texts, and at least these figures."""
+    with pytest.raises(kind) as caught:
+        yield caught
+    text = text_of(caught.value)
+    assert text.id == key, repr(text)
+    assert {name: text.figures.get(name) for name in figures} == figures

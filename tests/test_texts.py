@@ -1,0 +1,112 @@
+"""The catalogue of notes and errors; ``python -m tests.test_texts`` writes its golden file again."""
+
+import ast
+import copy
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import tfvis_nb
+from tfvis_nb.texts import Text, catalogue, id_of, text_of
+
+GOLDEN = Path(__file__).with_name("notes_and_errors.json")
+PACKAGE = Path(tfvis_nb.__file__).parent
+
+
+def fields(key: str) -> dict[str, str]:
+    """Return the figures that a template takes, with their formats, those of texts in it included."""
+    found: dict[str, str] = {}
+    for _, name, form, _ in Formatter().parse(catalogue()[key]):
+        if name in catalogue():
+            found |= fields(name)
+        elif name is not None:
+            found[name] = found.get(name) or form or ""
+    return found
+
+
+def rendered(key: str) -> list[str]:
+    """Render a template: for one and for several of what it counts, with names for all other figures."""
+    wanted = fields(key)
+    counts = (1, 1234) if any("|" in form for form in wanted.values()) else (1234,)
+    return [
+        Text(key, **{field: count if form else f"<{field}>" for field, form in wanted.items()})
+        for count in counts
+    ]
+
+
+def golden() -> str:
+    texts = {key: rendered(key) for key in sorted(catalogue())}
+    one_or_both = {key: made if len(made) > 1 else made[0] for key, made in texts.items()}
+    return json.dumps(one_or_both, indent=1, ensure_ascii=False) + "\n"
+
+
+def syntax() -> Iterator[ast.AST]:
+    for path in PACKAGE.rglob("*.py"):
+        yield from ast.walk(ast.parse(path.read_text("utf-8")))
+
+
+def keys(node: ast.expr) -> set[str]:
+    """Return the ids that an expression may be."""
+    return {
+        part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and part.value in catalogue()
+    }
+
+
+def test_each_text_reads_as_before() -> None:
+    assert json.loads(golden()) == json.loads(GOLDEN.read_text("utf-8"))
+
+
+def test_each_id_is_used_and_each_used_id_is_in_the_catalogue() -> None:
+    written = {
+        node.value for node in syntax() if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    in_texts = {name for template in catalogue().values() for _, name, _, _ in Formatter().parse(template)}
+    assert set(catalogue()) <= written | in_texts
+
+
+def test_each_text_is_given_the_figures_of_its_template() -> None:
+    calls = [
+        node
+        for node in syntax()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text"
+    ]
+    assert calls
+    for call in calls:
+        given = {keyword.arg for keyword in call.keywords}
+        if isinstance(call.args[0], ast.Constant):
+            assert call.args[0].value in catalogue()
+        for key in keys(call.args[0]):
+            assert None in given or given == set(fields(key)), ast.unparse(call)
+
+
+def test_ids_are_unique_over_the_packages() -> None:
+    packages = json.loads((PACKAGE / "texts.json").read_text("utf-8"))
+    assert sum(map(len, packages.values())) == len(catalogue())
+
+
+def test_a_text_keeps_id_and_figures_when_it_is_copied_and_pickled() -> None:
+    text = Text("unreadable", label="a.pb", reason=ValueError("odd"))
+    for one in (pickle.loads(pickle.dumps(text)), copy.copy(text), copy.deepcopy(text)):
+        assert (one, one.id, one.figures) == (text, "unreadable", {"label": "a.pb", "reason": "odd"})
+
+
+def test_an_error_keeps_id_and_figures_when_it_is_pickled_and_raised_again() -> None:
+    with pytest.raises(tfvis_nb.TraceFormatError) as caught:
+        tfvis_nb.read_trace(b"<!doctype html>")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (error.id, error.figures["label"], error.foreign) == ("foreign_format", "15 bytes", True)
+    assert str(error) == str(caught.value)
+
+
+def test_other_words_have_no_id() -> None:
+    assert id_of("mine") == ""
+    assert (text_of(ValueError("mine")), text_of(ValueError("mine")).id) == ("mine", "")
+    assert tfvis_nb.TraceFormatError("mine").id == ""
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(golden(), "utf-8")

@@ -1,0 +1,163 @@
+"""Notes and messages of errors: each is an id and figures, rendered by ``tfvis_nb/texts.json``.
+
+The catalogue has a template for each id, in the syntax of `str.format`. A field that is no figure is
+another id of the catalogue, whose text stands there. ``{rows:row|rows}`` is a count with its noun.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from string import Formatter
+from typing import Any, Self
+
+
+class Text(str):
+    """A text for people that programs can tell by its id.
+
+    Parameters
+    ----------
+    key
+        An id in the catalogue.
+    **figures
+        What its template names.
+
+    Attributes
+    ----------
+    id
+        What is said, such as ``"rows_set_aside"``; it stays when the words are changed.
+    figures
+        Name to number, text, list of these or None.
+
+    Raises
+    ------
+    KeyError
+        If the catalogue lacks the id, or `figures` a field of its template.
+
+    Examples
+    --------
+    >>> from tfvis_nb.texts import Text
+    >>> text = Text("no_step", step=7)
+    >>> text, text.id, text.figures
+    ('there is no step 7', 'no_step', {'step': 7})
+    """
+
+    __slots__ = ("figures", "id")
+
+    id: str
+    figures: dict[str, Any]
+
+    def __new__(cls, key: str, /, **figures: Any) -> Self:
+        """Render the template of an id."""
+        return cls.stored(_FORMATTER.vformat(catalogue()[key], (), figures), key, figures)
+
+    @classmethod
+    def stored(cls, words: str, key: str, figures: dict[str, Any]) -> Self:
+        """Return a text that was rendered before."""
+        text = str.__new__(cls, words)
+        text.id = key
+        text.figures = {name: _plain(value) for name, value in figures.items()}
+        return text
+
+    def named(self, label: object) -> Self:
+        """Return the text behind the name of the file that it is about, which is the figure `label`."""
+        return self.stored(f"{label}: {self}", self.id, self.figures | {"label": label})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy the words as they are, whatever the catalogue has then."""
+        return Text.stored, (str(self), self.id, self.figures)
+
+
+def text_of(error: BaseException) -> Text:
+    """Return the message of an error; one that has no `Text` has an empty id.
+
+    Examples
+    --------
+    >>> from tfvis_nb.texts import Text, text_of
+    >>> text_of(ValueError(Text("no_step", step=7))).id
+    'no_step'
+    """
+    known = (part for part in error.args if isinstance(part, Text))
+    return next(known, None) or Text.stored(str(error), "", {})
+
+
+def id_of(text: str) -> str:
+    """Return the id of a text; an empty one for a text of a user or of a file.
+
+    Examples
+    --------
+    >>> from tfvis_nb.texts import Text, id_of
+    >>> id_of(Text("no_step", step=7)), id_of("mine")
+    ('no_step', '')
+    """
+    return text.id if isinstance(text, Text) else ""
+
+
+@cache
+def catalogue() -> dict[str, str]:
+    """Return the template of each id."""
+    packages = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
+    return {key: template for texts in packages.values() for key, template in texts.items()}
+
+
+class _Formatter(Formatter):
+    def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
+        """Return a figure, or another text of the catalogue."""
+        return kwargs[key] if key in kwargs else self.vformat(catalogue()[str(key)], args, kwargs)
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Write a count with the words for one or for several, or after ``~`` the words alone."""
+        one, several, many = format_spec.partition("|")
+        if not several:
+            return format(value, format_spec)
+        words = one if value == 1 else many
+        return words[1:] if words.startswith("~") else f"{value:,} {words}"
+
+
+_FORMATTER = _Formatter()
+
+
+def _plain(value: Any) -> Any:
+    """Return a figure as JSON has it: an error or an array would be kept alive, and cannot be stored."""
+    if isinstance(value, (str, int, float)) or value is None:
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    item = getattr(value, "item", None)
+    return item() if callable(item) else str(value)
+
+
+def notes_to_json(notes: Sequence[str]) -> dict[str, Any]:
+    """Return notes as a file keeps them: their words for every reader, and their ids and figures for ours."""
+    ids = [[note.id, note.figures] if isinstance(note, Text) else None for note in notes]
+    return {"notes": list(notes), "note_ids": ids}
+
+
+def notes_from_json(found: Mapping[str, Any]) -> list[str]:
+    """Return the notes that `notes_to_json` wrote; the words are those of the file.
+
+    Raises
+    ------
+    TypeError
+        If they are no list of texts.
+    """
+    notes, ids = found.get("notes"), found.get("note_ids")
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise TypeError("notes that are no list of texts")
+    if not isinstance(ids, list) or len(ids) != len(notes):
+        return notes
+    return [_restored(note, kept) for note, kept in zip(notes, ids, strict=True)]
+
+
+def _restored(note: str, kept: Any) -> str:
+    """Give a note its id again, where its file has one of ours, with figures of ours."""
+    match kept:
+        case [str(key), dict(figures)]:
+            try:
+                Text(key, **figures)
+            except (KeyError, TypeError, ValueError):
+                return note  # of another version, or of somebody else
+            return Text.stored(note, key, figures)
+    return note
