@@ -14,6 +14,7 @@ from nbclient.exceptions import CellExecutionError
 
 import tfvis_nb as tv
 from tfvis_nb import magics
+from tfvis_nb.texts import Text
 
 pytestmark = pytest.mark.tensorflow
 
@@ -124,11 +125,11 @@ def test_run_metadata_is_written_one_file_a_step(shell: Any, tmp_path: Path) -> 
         ("--levle full", "unknown argument '--levle'; did you mean '--level'"),
         ("--level ful", "invalid choice: 'ful'"),
         ("t and more", "unknown argument 'and'"),
-        ("2nd", "'2nd' cannot be the name of a variable"),
-        ("lambda", "'lambda' cannot be the name of a variable"),
+        ("2nd", Text("no_name", name="2nd")),
+        ("lambda", Text("no_name", name="lambda")),
         ("-o page.htm", "unknown suffix '.htm'; did you mean '.html'"),
         ("-o {missing}.html.zip", "'{missing}.html.zip'"),
-        ("-o nowhere/page.html", "cannot write 'nowhere/page.html': there is no folder 'nowhere'"),
+        ("-o nowhere/page.html", Text("no_folder_to_write_to", path="nowhere/page.html", folder="nowhere")),
         ("-o /proc/page.html", "cannot write '/proc/page.html': "),
         ("--levl full", "unknown argument '--levl'; did you mean '--level'? The"),
         ("-o", "expected one argument"),

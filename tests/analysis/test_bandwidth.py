@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.moved_rows import ROWS, Row, moves, trace_of
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.communication.bandwidth import CHANNELS, bandwidth, binned_bandwidth
@@ -113,11 +114,11 @@ def test_rates_leave_nothing_behind() -> None:
 def test_wrong_arguments() -> None:
     columns = {"start_ns": [0], "duration_ns": [10**9], "kind": ["memcpy"], "bytes": [8]}
     trace = Trace(events.build(columns))
-    with pytest.raises(ValueError, match="direction, device, task"):
+    with raises_id(ValueError, "not_one_of", choices="direction, device, task"):
         bandwidth(trace, "op")
-    with pytest.raises(ValueError, match="positive"):
+    with raises_id(ValueError, "bin_not_positive"):
         binned_bandwidth(trace, 0)
-    with pytest.raises(ValueError, match="1,000,000,000 bins"):
+    with raises_id(ValueError, "too_many_bins", bins=1_000_000_000):
         binned_bandwidth(trace, 1)
     nothing = Trace(events.build({}, rows=0))
     for table, some in (

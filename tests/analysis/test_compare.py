@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.examples import examples
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare, compare_activities, why_not
 from tfvis_nb.analysis.steps.breakdown import PARTS
@@ -166,11 +167,11 @@ def test_tasks_are_matched_by_name_unless_there_is_one() -> None:
 
 def test_wrong_arguments() -> None:
     trace = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))
-    with pytest.raises(ValueError, match="op, name, scope, device"):
+    with raises_id(ValueError, "not_one_of", choices="op, name, scope, device"):
         compare(trace, trace, "lane")
-    with pytest.raises(ValueError, match="no step 4"):
+    with raises_id(ValueError, "no_step", step=4):
         compare(trace, trace, steps=(0, 4))
-    with pytest.raises(ValueError, match="no step 5"):
+    with raises_id(ValueError, "no_step", step=5):
         compare_activities(trace, trace, ([5], 0))
     nothing = Trace(events.build({}, rows=0))
     assert why_not(compare(nothing, nothing)) == "neither trace has events"

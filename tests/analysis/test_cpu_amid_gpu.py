@@ -12,6 +12,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.real_traces import DATA, SHARED, name_of
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.steps.cpu_amid_gpu import NO_DEVICES, NO_KERNELS, cpu_amid_gpu
@@ -193,7 +194,7 @@ def test_executions_of_a_node_are_added_up_and_steps_chosen() -> None:
     assert (both["count"], both["total_ns"], both["gpu_idle_ns"]) == (3, 18, 18)
     assert trace.events["duration_ns"][both["longest"]] == 9
     assert cpu_amid_gpu(trace, steps=[1])[["count", "total_ns"]].to_numpy().tolist() == [[1, 4]]
-    with pytest.raises(ValueError, match="there is no step 2"):
+    with raises_id(ValueError, "no_step", step=2):
         cpu_amid_gpu(trace, steps=[2])
 
 

@@ -15,6 +15,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
 from tests.support.examples import examples
 from tests.support.made_steps import ROW, TASK, any_trace, built, op
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import slack, why_not
 from tfvis_nb.analysis.critical_path.backtrack import WAITS
@@ -184,7 +185,7 @@ def test_paths_of_real_traces_cover_their_steps(path: Path) -> None:
 def test_steps_that_are_not_there() -> None:
     trace = built([op("a", 0, 10)])
     for step in (3, "a"):
-        with pytest.raises(ValueError, match=f"there is no step {step!r}"):
+        with raises_id(ValueError, "no_step", step=step):
             critical_path(trace, cast("int", step))
     assert critical_path(trace, 0).equals(trace.critical_path)
     loose = built([op("a", 0, 10, step=-1)])

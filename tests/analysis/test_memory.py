@@ -12,6 +12,7 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, xspace_files
 from tests.support import memory_oracle, oracle, xspace_oracle
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.memory.memory_by import BY, alive_at, memory_by
@@ -129,7 +130,7 @@ def test_tensors_of_a_small_step(data: Path) -> None:
     assert outlived.tolist() == ["Mean", "Adam/mul", "Adam/mul_1"]
     by_op = memory_by(trace, "op")[["op", "bytes", "count"]].astype(object)
     assert by_op.to_numpy().tolist() == [["_MklMatMul", 1327104, 2], ["Mean", 4, 1]]
-    with pytest.raises(ValueError, match="by is 'ops'; did you mean 'op'"):
+    with raises_id(ValueError, "no_such_grouping", by="ops", hint="; did you mean 'op'?"):
         memory_by(trace, "ops")
 
 

@@ -21,6 +21,7 @@ from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.clocks.shift import records_moved
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.subset import in_range, keep_memory, subset
+from tfvis_nb.texts import id_of
 
 # Few sizes and times, so that many are equal; frees are as likely as allocations.
 RECORD = st.fixed_dictionaries({"micros": st.integers(0, 12), "bytes": st.sampled_from([8, -8, 64, -64, 0])})
@@ -238,7 +239,7 @@ def test_a_clock_that_is_moved_moves_its_records() -> None:
         for task, late in ((0, 0), (1, 70_000))
     )
     trace = tv.read_trace(text.encode())
-    assert [note for note in trace.notes if note.startswith("clock of w 1: +")]
+    assert [note for note in trace.notes if id_of(note) == "clock_moved"]
     start = trace.events["start_ns"].to_numpy()
     buffers = trace.lifetimes
     after = buffers["from_ns"].to_numpy() - start[buffers["event"].to_numpy()]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.events.location import LOCATIONS, locations
@@ -192,9 +193,9 @@ def test_a_launched_kernel_is_not_added_to_its_op(data: Path) -> None:
 
 def test_what_it_refuses() -> None:
     trace = trace_of([(0, 1, 0, 0, 0, 0)])
-    with pytest.raises(ValueError, match="one of op, name, scope, device, not 'lane'"):
+    with raises_id(ValueError, "not_one_of", by="lane"):
         op_statistics(trace, "lane")
-    with pytest.raises(ValueError, match="there is no step 7"):
+    with raises_id(ValueError, "no_step", step=7):
         op_statistics(trace, steps=[0, 7])
 
 

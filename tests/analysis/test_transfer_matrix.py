@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA, name_of, step_stats_files
 from tests.support.moved_rows import ROWS, Row, moves, trace_of
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.communication.transfer_matrix import ENDS, transfer_matrix
@@ -127,9 +128,9 @@ def test_what_is_not_known_is_not_zero() -> None:
 
 def test_wrong_arguments() -> None:
     trace = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["memcpy"]}))
-    with pytest.raises(ValueError, match="device, task"):
+    with raises_id(ValueError, "ends_not_one_of", choices="device, task"):
         transfer_matrix(trace, "lane")
-    with pytest.raises(ValueError, match="no step 7"):
+    with raises_id(ValueError, "no_step", step=7):
         transfer_matrix(trace, steps=[7])
     nothing = transfer_matrix(Trace(events.build({}, rows=0)))
     assert why_not(nothing) == "nothing was received from another task, and nothing was copied"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.analysis.test_steps_without_length import ANALYSES
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare
 
@@ -18,16 +19,16 @@ TRACE = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}
 @pytest.mark.parametrize("analysis", ANALYSES)
 @pytest.mark.parametrize("given", ["trace.pb", None, TRACE.events], ids=["path", "None", "events"])
 def test_only_of_a_trace(analysis: Callable[..., Any], given: object) -> None:
-    said = f"{analysis.__name__} takes a Trace, such as read_trace returns, not a {type(given).__name__}"
-    with pytest.raises(TypeError, match=said):
+    figures = {"function": analysis.__name__, "given": type(given).__name__}
+    with raises_id(TypeError, "no_trace", **figures):
         analysis(given)
-    with pytest.raises(TypeError, match=said):
+    with raises_id(TypeError, "no_trace", **figures):
         analysis(trace=given)
 
 
 def test_both_that_are_compared_are_traces() -> None:
     both: Any = (TRACE, "trace.pb")
-    with pytest.raises(TypeError, match="compare takes a Trace, such as read_trace returns, not a str"):
+    with raises_id(TypeError, "no_trace", function="compare", given="str"):
         compare(*both)
 
 

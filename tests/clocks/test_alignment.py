@@ -16,6 +16,7 @@ import tfvis_nb as tv
 from tests.protobuf_bytes import varint
 from tfvis_nb import events
 from tfvis_nb.clocks.alignment import MOST_TASKS, aligned, clock_offsets
+from tfvis_nb.texts import Text, id_of
 
 MS = 1_000_000
 TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
@@ -62,7 +63,7 @@ def test_a_moved_clock_is_moved_back_and_said(data: Path) -> None:
     wrong = shifted(trace, "/job:worker/replica:0/task:1", 300 * MS)
     again = aligned(wrong)
     assert len(again.events) == len(trace.events)
-    (note,) = [note for note in again.notes if note.startswith("clock of worker 1: +")]
+    (note,) = [note for note in again.notes if id_of(note) == "clock_moved"]
     assert "between +" in note
     assert note.endswith("by 6 collectives")
     began = {
@@ -99,7 +100,7 @@ def test_contradictions_are_refused(data: Path) -> None:
     again = aligned(torn)
     assert again.events["start_ns"].equals(torn.events["start_ns"])
     assert list(again.clock_bounds.values()) == [(0, 0), (-np.inf, np.inf)]
-    assert "clock of worker 1: left as recorded, because 6 collectives contradict one another" in again.notes
+    assert Text("clock_contradicted", task="worker 1", evidence="6 collectives") in again.notes
 
 
 def test_files_whose_clocks_differ_are_aligned_when_they_are_read(data: Path, tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_files_whose_clocks_differ_are_aligned_when_they_are_read(data: Path, tm
     (tmp_path / "b.xplane.pb").write_bytes(second.replace(varint(began), varint(began + 200 * MS)))
     trace = tv.read_trace(tmp_path)
     assert trace.events["task"].nunique() == 2
-    assert any(note.startswith("clock of worker 1: +") for note in trace.notes)
+    assert any(id_of(note) == "clock_moved" for note in trace.notes)
     shared = trace.events[trace.events["op"] == "CollectiveReduceV2"]
     entered = shared.groupby("step")["start_ns"].max()
     left = (shared["start_ns"] + shared["duration_ns"]).groupby(shared["step"]).min()

@@ -16,6 +16,7 @@ from bokeh.plotting import figure
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
+from tests.support.texts import raises_id
 from tfvis_nb import events
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.core.palette import COLOURS
@@ -333,7 +334,7 @@ def test_what_cannot_be_said_is_said_in_words() -> None:
         trace.charts.steps()
     empty = tv.Trace(events.build({}, rows=0))
     assert all(empty.charts.why_not(name) == "the trace holds no events" for name in Charts.NAMES)
-    with pytest.raises(ValueError, match="there is no chart 'memry'"):
+    with raises_id(ValueError, "no_such_chart", name="memry"):
         trace.charts.why_not("memry")
 
 

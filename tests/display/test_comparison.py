@@ -15,6 +15,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare
 from tfvis_nb.core.labels import printable
@@ -22,6 +23,7 @@ from tfvis_nb.display.pages.page import PageTooLargeError
 from tfvis_nb.display.shaping.side import compared
 from tfvis_nb.display.tabs.blocks import LONGEST_TEXT
 from tfvis_nb.display.tabs.comparison import TABS
+from tfvis_nb.texts import Text
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +123,7 @@ def test_what_is_of_no_step_makes_none_longer_and_is_told() -> None:
     for timeline, side, length in zip((shown.a, shown.b), shown._sides, whole["rows"][0][2:4], strict=True):
         assert timeline.trace.steps["duration_ns"].tolist() == [side.span_ns] == [length]
     assert shown.a.trace.events["start_ns"].tolist() == [10, 14]
-    assert shown.a.trace.notes == ["events of no step are shown that ran while this one lasted: 1"]
+    assert shown.a.trace.notes == [Text("loose_events_shown", events=1)]
     assert shown.b.trace.notes == []
 
 
@@ -181,9 +183,9 @@ def test_a_step_has_what_happens_while_it_lasts() -> None:
     assert (side.title, side.span_ns) == ("step 1 (train 9) of run", 25)
     assert compared(trace, None).shown is trace
     assert compared(trace, None, "mine").title == "mine"
-    with pytest.raises(ValueError, match="no step 2; there are steps 0 to 1"):
+    with raises_id(ValueError, "no_such_step", step=2, there=Text("steps_there", first=0, last=1)):
         compared(trace, 2)
-    with pytest.raises(ValueError, match="no step -1"):
+    with raises_id(ValueError, "no_such_step", step=-1):
         compared(trace, -1)
 
 
@@ -210,7 +212,7 @@ def test_the_page_holds_both(two: tuple[Trace, Trace], tmp_path: Path) -> None:
     assert shown.a._exported("html")[1] == shown.to_html()
     with pytest.raises(PageTooLargeError):
         shown.to_html(max_bytes=1000)
-    with pytest.raises(TypeError, match="unknown option"):
+    with raises_id(TypeError, "unknown_option"):
         shown.to_html(time_range=(0, 1))
 
 
@@ -247,23 +249,23 @@ def test_empty_traces_can_be_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "said"),
+    ("arguments", "error", "key"),
     [
-        ({}, ValueError, "nothing to compare with"),
-        ({"steps": 7}, TypeError, "pair of numbers"),
-        ({"steps": (0, "1")}, TypeError, "'1' is no number of a step"),
-        ({"steps": (0, True)}, TypeError, "True is no number of a step"),
-        ({"steps": (0, 99)}, ValueError, "no step 99"),
-        ({"steps": (0, 0), "titles": "old"}, TypeError, "pair of texts"),
-        ({"steps": (0, 0), "titles": (1, 2)}, TypeError, "title"),
-        ({"steps": (0, 0), "heigth": 300}, TypeError, "did you mean 'height'"),
-        ({"steps": (0, 0), "height": 3}, ValueError, "number of pixels"),
+        ({}, ValueError, "nothing_to_compare"),
+        ({"steps": 7}, TypeError, "steps_no_pair"),
+        ({"steps": (0, "1")}, TypeError, "step_no_number"),
+        ({"steps": (0, True)}, TypeError, "step_no_number"),
+        ({"steps": (0, 99)}, ValueError, "no_such_step"),
+        ({"steps": (0, 0), "titles": "old"}, TypeError, "titles_no_pair"),
+        ({"steps": (0, 0), "titles": (1, 2)}, TypeError, "titles_no_pair"),
+        ({"steps": (0, 0), "heigth": 300}, TypeError, "unknown_option"),
+        ({"steps": (0, 0), "height": 3}, ValueError, "height_out_of_range"),
     ],
 )
 def test_wrong_arguments(
-    two: tuple[Trace, Trace], arguments: dict[str, Any], error: type[Exception], said: str
+    two: tuple[Trace, Trace], arguments: dict[str, Any], error: type[Exception], key: str
 ) -> None:
-    with pytest.raises(error, match=said):
+    with raises_id(error, key):
         tv.show_comparison(two[0], **arguments)
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.texts import raises_id
 from tests.wire_reader import read_container
 from tfvis_nb.display.wire.container import Column, Encoding, pack
 
@@ -51,7 +52,7 @@ def test_the_same_input_gives_the_same_single_gzip_member() -> None:
 
 
 def test_a_dtype_that_the_front_end_does_not_know_is_refused() -> None:
-    with pytest.raises(ValueError, match="column 'x' has dtype int64"):
+    with raises_id(ValueError, "column_dtype_unknown", name="x", dtype="int64"):
         pack({}, {"x": Column(np.arange(3))})
 
 

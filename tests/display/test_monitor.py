@@ -17,6 +17,7 @@ from traitlets import TraitError
 
 import tfvis_nb as tv
 from tests.support.stored_writer import METADATA
+from tests.support.texts import raises_id
 from tests.wire_reader import read_container
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
@@ -25,6 +26,7 @@ from tfvis_nb.display.monitor import widget as monitor
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
+from tfvis_nb.texts import Text
 
 pytestmark = pytest.mark.slow
 
@@ -241,7 +243,7 @@ def test_files_of_a_trace_and_of_the_session(path: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("kind", "content", "error"),
     [
-        ("command", {}, "there is no command None"),
+        ("command", {}, Text("no_such_command", command="None", hint="")),
         ("command", {"command": None}, "a command is an object"),
         ("command", {"command": {"do": "trace_next", "signature": 99}}, "there is no signature 99"),
         ("open", {}, "a trace is named by its number, not by 'None'"),
@@ -323,9 +325,9 @@ def test_other_messages_are_not_answered(path: Path, content: Any) -> None:
 
 
 def test_heights(path: Path) -> None:
-    with pytest.raises(ValueError, match="160 to 4000"):
+    with raises_id(ValueError, "height_out_of_range", low=160, high=4000):
         tv.monitor(path, height=100)
-    with pytest.raises(TypeError, match="did you mean 'height'"):
+    with raises_id(TypeError, "unknown_option", hint="; did you mean 'height'?"):
         tv.monitor(path, hieght=300)
     widget = tv.monitor(path, height=300)
     with pytest.raises(TraitError):

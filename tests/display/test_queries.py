@@ -11,6 +11,7 @@ import pytest
 
 from tests.large_traces import decoded, layout_of, made_up
 from tests.real_traces import DATA
+from tests.support.texts import raises_id
 from tests.wire_reader import read_container, texts
 from tfvis_nb import Trace, read_trace
 from tfvis_nb.analysis.events.lane_order import order_lanes
@@ -180,7 +181,7 @@ def test_what_is_sent_depends_on_the_size(monkeypatch: pytest.MonkeyPatch) -> No
     lanes = order_lanes(trace.events)
     whole = Delivery(trace, lanes, "")
     assert whole.rest == ""
-    with pytest.raises(ValueError, match="sent whole"):
+    with raises_id(ValueError, "sent_whole"):
         whole.answer({"kind": "events", "events": [1]})
     monkeypatch.setattr("tfvis_nb.display.timeline.delivery.WHOLE_BYTES", 1000)
     monkeypatch.setattr("tfvis_nb.display.timeline.delivery.CHUNK_BYTES", 900)

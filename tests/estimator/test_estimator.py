@@ -13,6 +13,7 @@ import tfvis_nb as tv
 from tests.estimator import older_tensorflow
 from tests.real_traces import DATA
 from tfvis_nb.analysis import communication_overlap
+from tfvis_nb.texts import id_of
 
 BASE = older_tensorflow.interpreter()
 
@@ -109,7 +110,7 @@ def check_training(trace: tv.Trace, *ops: str) -> None:
     assert (steps["start_ns"].iloc[1:].to_numpy() > steps["end_ns"].iloc[:-1].to_numpy()).all()
     queued = trace.events["start_ns"] - trace.events["scheduled_ns"]
     assert queued.between(0, 10 * 10**9).all()  # unrepaired, they lie millennia apart
-    assert any("scheduled times of" in note for note in trace.notes)
+    assert any(id_of(note) == "scheduled_repaired" for note in trace.notes)
     assert (trace.edges["kind"] == "data").sum() > len(steps) * 5
     assert (communication_overlap(trace)["computation_ns"] > 0).all()
 

@@ -16,7 +16,9 @@ from tests.mutants.attack import outcome
 from tests.mutants.raw_bytes import mutant
 from tests.reading.test_sources import one_op
 from tests.real_traces import DATA
+from tests.support.texts import raises_id
 from tfvis_nb.reading.sources import files
+from tfvis_nb.texts import Text, id_of
 
 GOOD = one_op()
 HOROVOD = lzma.decompress((DATA / "cpu_tf115_horovod.pb.xz").read_bytes())
@@ -48,7 +50,7 @@ def test_folders_below_are_read_too(tmp_path: Path) -> None:
 
 
 def test_what_the_system_makes_up_is_not_looked_into() -> None:
-    with pytest.raises(tv.TraceFormatError, match="the system makes this folder up"):
+    with raises_id(tv.TraceFormatError, "system_folder"):
         tv.read_trace("/proc/self")
 
 
@@ -80,7 +82,7 @@ def test_pipes_are_left_out(tmp_path: Path) -> None:
 def test_a_folder_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps(tmp_path, *(f"run{number}/step.pb" for number in range(5)), ".hidden/step.pb")
     monkeypatch.setattr(files, "_MOST_SEEN", 10)
-    with pytest.raises(tv.TraceFormatError, match="more than 10 files and folders are below this; name the"):
+    with raises_id(tv.TraceFormatError, "folder_too_large", most=10):
         tv.read_trace(tmp_path)
     monkeypatch.setattr(files, "_MOST_SEEN", 11)
     assert len(tv.read_trace(tmp_path).steps) == 5
@@ -98,14 +100,14 @@ def test_files_that_are_no_traces_are_named(tmp_path: Path) -> None:
     trace = tv.read_trace(tmp_path)
     assert len(trace.steps) == 2
     assert trace.notes == [
-        "1 of 3 steps hold no events and were left out: graph.pb",
-        "files that are no traces were left out: README.md, keys.json",
+        Text("steps_without_events", empty=1, steps=3, names=": graph.pb"),
+        Text("foreign_files_left_out", files="README.md, keys.json"),
         f"files that could not be read were left out: {cut}, {xz}",
     ]
 
 
 def test_a_folder_without_traces(tmp_path: Path) -> None:
-    with pytest.raises(tv.TraceFormatError, match="without any file"):
+    with raises_id(tv.TraceFormatError, "folder_without_traces"):
         tv.read_trace(tmp_path)
     (tmp_path / "a.txt").write_text("a text")
     (tmp_path / "b.pb").write_bytes(GOOD[:-3])
@@ -121,13 +123,11 @@ def test_large_files_that_are_not_named_like_traces_are_not_read(tmp_path: Path)
         file.truncate(1 << 40)
     trace = tv.read_trace(tmp_path)
     assert len(trace.steps) == 1
-    assert trace.notes == [
-        "large files that are not named like traces were left out: model.ckpt.data-00000-of-00001"
-    ]
+    assert trace.notes == [Text("large_files_left_out", files="model.ckpt.data-00000-of-00001")]
 
 
 def test_a_pattern_that_matches_nothing(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no file matches the pattern.*\*\.pb"):
+    with raises_id(FileNotFoundError, "pattern_without_files"):
         tv.read_trace(tmp_path / "*.pb")
 
 
@@ -151,8 +151,8 @@ def test_the_newest_profile_of_a_log_folder(tmp_path: Path) -> None:
     profile(logs, "2026_01_10_00_00_00", "host")
     newest = logs / "plugins/profile/2026_01_10_00_00_00"
     (newest / "host.overview_page.pb").write_bytes(b"derived of the profile")
-    beside = "files beside those of the hosts in a profile were left out: host.overview_page.pb"
-    said = "of 2 profiles the newest was read: 2026_01_10_00_00_00; left out: 2026_01_09_00_00_00"
+    beside = Text("profile_files_left_out", files="host.overview_page.pb")
+    said = Text("newest_profile_read", profiles=2, newest="2026_01_10_00_00_00", others="2026_01_09_00_00_00")
     for source in (logs, tmp_path, logs / "plugins", logs / "plugins/profile"):
         trace = tv.read_trace(source)
         assert len(trace.events) == len(expected.events)
@@ -171,10 +171,8 @@ def test_what_lies_beside_a_profile_is_read_too(tmp_path: Path) -> None:
     trace = tv.read_trace(tmp_path)
     assert trace.steps["label"].tolist().count("step1") == 1
     assert len(trace.events) == 2 + len(tv.read_trace(DATA / "cpu_jax.xplane.pb").events)
-    assert any(
-        note.startswith("files that could not be read were left out: a_broken.pb (") for note in trace.notes
-    )
-    assert any(note.startswith("of 2 profiles the newest was read") for note in trace.notes)
+    assert any(id_of(note) == "damaged_files_left_out" for note in trace.notes)
+    assert any(id_of(note) == "newest_profile_read" for note in trace.notes)
 
 
 def test_a_folder_with_profiles_and_other_traces_is_read_whole(tmp_path: Path) -> None:
@@ -186,7 +184,7 @@ def test_a_folder_with_profiles_and_other_traces_is_read_whole(tmp_path: Path) -
     assert trace.events.equals(tv.read_trace(f"{tmp_path}/*").events)
     labels = trace.steps["label"].tolist()
     assert {"step1", "step2", "train 4"} <= set(labels)
-    assert "files that are no traces were left out: README.md" in trace.notes
+    assert Text("foreign_files_left_out", files="README.md") in trace.notes
 
 
 def test_ranks_are_tasks_of_the_same_step(tmp_path: Path) -> None:
@@ -198,7 +196,7 @@ def test_ranks_are_tasks_of_the_same_step(tmp_path: Path) -> None:
     assert trace.steps["events"].tolist() == [2 * len(one.events)] * 2
     assert set(trace.events["task"]) == {f"/job:worker/replica:0/task:{rank}" for rank in (0, 1)}
     assert len(trace.graphs) == 2
-    assert sum("ranks were told by the names of the files" in note for note in trace.notes) == 1
+    assert sum(id_of(note) == "ranks_named" for note in trace.notes) == 1
     assert len(trace.lanes) == 2 * len(one.lanes)
     alone = tv.read_trace(f"{tmp_path}/hvd_rank1_*.pb")
     assert set(alone.events["task"]) == {"/job:localhost/replica:0/task:0"}
@@ -228,7 +226,7 @@ def test_archives_are_read_in_memory(form: int, pack: type[bytes], tmp_path: Pat
     path.write_bytes(pack(archive(content, form)))
     trace = tv.read_trace(path)
     assert trace.events.sort_values("step")["start_ns"].tolist() == [1000, 2000, 10_000, 30_000]
-    assert trace.notes == ["files that are no traces were left out: steps.tar.xz: notes.txt"]
+    assert trace.notes == [Text("foreign_files_left_out", files="steps.tar.xz: notes.txt")]
     assert [found.name for found in tmp_path.rglob("*")] == ["inside", "steps.tar.xz"]
     assert tv.read_trace(path.read_bytes()).events.equals(trace.events)
     assert (trace.title, tv.read_trace(str(path)).title) == ("steps.tar.xz", "steps.tar.xz")
@@ -237,11 +235,11 @@ def test_archives_are_read_in_memory(form: int, pack: type[bytes], tmp_path: Pat
 
 def test_damaged_archives() -> None:
     good = archive({"a.pb": GOOD, "b.pb": GOOD})
-    with pytest.raises(tv.TraceFormatError, match="no member begins at byte 1024"):
+    with raises_id(tv.TraceFormatError, "tar_damaged", byte=1024):
         tv.read_trace(good[:1024] + b"?" + good[1025:])
-    with pytest.raises(tv.TraceFormatError, match="cut off: the member at byte 1024"):
+    with raises_id(tv.TraceFormatError, "tar_cut_off", byte=1024):
         tv.read_trace(good[: 1024 + 512 + 5])
-    with pytest.raises(tv.TraceFormatError, match="without any file"):
+    with raises_id(tv.TraceFormatError, "tar_empty"):
         tv.read_trace(archive({}))
 
 

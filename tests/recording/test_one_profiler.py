@@ -10,7 +10,9 @@ from tensorflow.python.eager import context
 
 import tfvis_nb as tv
 from tests.recording.work import labels, squared
+from tests.support.texts import raises_id
 from tfvis_nb.recording.profiler import lock, profiles
+from tfvis_nb.texts import Text, id_of
 
 pytestmark = pytest.mark.tensorflow
 
@@ -25,7 +27,10 @@ def test_sessions_alone_leave_the_profiler_alone(session: Any, tmp_path: Path) -
         session.run("loss:0")
     assert t.profiles == []
     assert len(list(tmp_path.rglob("*.xplane.pb"))) == 1
-    with pytest.raises(tv.EmptyTraceError, match='mode="auto" records'), tv.trace(mode="session"):
+    with (
+        raises_id(tv.EmptyTraceError, "nothing_recorded", reason=Text("no_session_ran")),
+        tv.trace(mode="session"),
+    ):
         squared(tf.ones((4, 4)))
 
 
@@ -39,7 +44,7 @@ def test_a_profiler_that_is_already_active_is_left_alone(tmp_path: Path, session
         tf.profiler.experimental.stop()
     assert len(list(tmp_path.rglob("*.xplane.pb"))) == 1
     assert labels(t) == ["loss"]
-    assert any("another profiler was active" in note for note in t.notes)
+    assert any(id_of(note) == "profiler_taken" for note in t.notes)
 
 
 def test_recording_begins_when_the_other_profiler_has_ended(
@@ -70,7 +75,7 @@ def test_the_codes_own_profiler_gets_its_way_and_nothing_is_lost(tmp_path: Path)
     assert [name for name in ops["name"] if name.startswith("side")] == ["side2", "side3", "side4"]
     assert len(t.profiles) == 3
     assert len(labels(t)) == 3
-    assert any("the code's own tf.profiler ran for a while" in note for note in t.notes)
+    assert any(id_of(note) == "profile_of_program" for note in t.notes)
 
 
 def test_a_profile_of_the_codes_own_that_it_does_not_save_is_a_gap(tmp_path: Path) -> None:
@@ -80,7 +85,7 @@ def test_a_profile_of_the_codes_own_that_it_does_not_save_is_a_gap(tmp_path: Pat
         tf.profiler.experimental.stop(save=False)
         squared(tf.ones((4, 4)))
     assert (t.events["name"] == "square").sum() == 1
-    assert any("a gap" in note for note in t.notes)
+    assert any(id_of(note) == "profile_of_program_lost" for note in t.notes)
 
 
 def test_a_profile_of_the_codes_own_that_outlasts_the_block(tmp_path: Path) -> None:
@@ -123,8 +128,8 @@ def test_full_traces_and_the_profile_keep_out_of_each_others_way(
     ops = t.events[t.events["kind"] == "op"]
     assert (ops["name"] == "square").sum() == 20
     assert (ops["name"] == "product").sum() == 42
-    assert any("traced beside the profile, which has the GPU rows" in note for note in t.notes)
-    assert not any("without GPU rows" in note for note in t.notes)
+    assert any(id_of(note) == "runs_beside_profile" for note in t.notes)
+    assert not any(id_of(note) == "runs_without_gpu_rows" for note in t.notes)
 
 
 @pytest.mark.usefixtures("accelerated")
@@ -136,7 +141,7 @@ def test_a_session_run_that_waits_for_eager_code_goes_on(monkeypatch: pytest.Mon
     with tv.trace() as t:
         assert session.run("eager:0") == 2
     assert labels(t) == ["eager"]
-    assert any("a traced session run held TensorFlow's one profiler" in note for note in t.notes)
+    assert any(id_of(note) == "profiler_held_by_run" for note in t.notes)
     session.close()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.serving.client import Answer, ask, command
+from tests.support.texts import raises_id
 from tfvis_nb.serving import MonitorServer
 
 ADDRESSES = [
@@ -230,7 +231,7 @@ def test_allowed_names(path: Path) -> None:
         assert ask(server, "/api/state", Host="[fe80:0::1]").status == 200
         assert ask(server, "/api/state", Host="example.org").status == 403
     for name in ("a b", "http://a", "a/b", "", "a:80"):
-        with pytest.raises(ValueError, match="is no name of a host"):
+        with raises_id(ValueError, "allowed_host_no_name"):
             MonitorServer(path, allowed_hosts=[name])
 
 
@@ -263,7 +264,7 @@ def test_tokens(path: Path) -> None:
         assert ask(other, "/", token="", Cookie=cookie_of(enter(one))).status == 401
         assert command(one, do="trace_next").status == command(other, do="trace_next").status == 200
     for token in ("", "short", "has spaces in the text", "k" * 15, "\u00fc" * 20, "a" * 20 + "\n"):
-        with pytest.raises(ValueError, match="a token has at least 16 characters"):
+        with raises_id(ValueError, "token_too_short"):
             MonitorServer(path, token=token)
     with MonitorServer(path, token=TOKEN) as server:
         assert ask(server, "/api/state", token=TOKEN).status == 200

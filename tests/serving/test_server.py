@@ -18,6 +18,7 @@ import trustme
 import tfvis_nb as tv
 from tests.serving.client import ask, command, raw
 from tests.serving.conftest import write_session
+from tests.support.texts import raises_id
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.service import MonitorService, Opened
 
@@ -75,7 +76,7 @@ def test_what_is_no_certificate(path: Path, tmp_path: Path, certificate: trustme
             MonitorServer(path, certfile=files[0], keyfile=files[1]).start()
     with pytest.raises(FileNotFoundError):
         MonitorServer(path, certfile=tmp_path / "none.pem").start()
-    with pytest.raises(ValueError, match="keyfile is of no use"):
+    with raises_id(ValueError, "keyfile_alone"):
         MonitorServer(path, keyfile=key)
 
 
@@ -100,7 +101,7 @@ def test_beginning_and_end(path: Path) -> None:
     with server:
         running.append(server.running)
         port = server.port
-        with pytest.raises(RuntimeError, match="serves already"):
+        with raises_id(RuntimeError, "serving_already"):
             server.start()
         with pytest.raises(OSError, match="in use"):
             MonitorServer(path, port=port).start()
@@ -132,7 +133,7 @@ def test_a_session_that_is_given_stays_open(path: Path) -> None:
 
 def test_other_ports_and_hosts(path: Path) -> None:
     for port in (-1, 1 << 16):
-        with pytest.raises(ValueError, match="port is"):
+        with raises_id(ValueError, "port_out_of_range"):
             MonitorServer(path, port=port)
     with MonitorServer(path, host="localhost") as server:
         assert server.loopback

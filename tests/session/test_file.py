@@ -19,6 +19,7 @@ import pytest
 import tfvis_nb as tv
 from tests.support.store_load import load
 from tests.support.stored_writer import METADATA
+from tests.support.texts import raises_id
 from tfvis_nb.session.file.counters import SLOTS, Counts, read_ledger
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import MORE, Writer
@@ -131,7 +132,7 @@ def test_deleting_makes_the_file_smaller(path: Path) -> None:
         session.delete(1)
         assert session.traces.index.tolist() == [50]
         assert len(session.read(50).events)
-        with pytest.raises(KeyError, match="no trace 1"):
+        with raises_id(KeyError, "no_such_trace", number=1):
             session.read(1)
     assert path.stat().st_size < size / 3
 
@@ -209,13 +210,13 @@ def test_a_count_that_is_being_written_is_read_again(tmp_path: Path, monkeypatch
 def test_wrong_orders(path: Path) -> None:
     filled(path)
     with tv.open_session(path) as session:
-        with pytest.raises(ValueError, match="did you mean 'train'"):
+        with raises_id(ValueError, "no_such_signature", hint="; did you mean 'train'?"):
             session.trace_next("trian")
-        with pytest.raises(ValueError, match="no signature 9"):
+        with raises_id(ValueError, "no_such_signature", signature=9):
             session.trace_all(9)
-        with pytest.raises(ValueError, match="n is 0"):
+        with raises_id(ValueError, "not_from_one", value=0):
             session.trace_every(0)
-        with pytest.raises(ValueError, match="slower_than is 0"):
+        with raises_id(ValueError, "not_a_factor", name="slower_than", value=0):
             session.trace_when(slower_than=0)
         session.trace_when(slower_than=2.5, signature="train")
         assert session.signatures["rule"].tolist() == ["slower 2.5"]
@@ -223,10 +224,14 @@ def test_wrong_orders(path: Path) -> None:
         assert session.signatures["rule"].tolist() == [""]
 
 
-@pytest.mark.parametrize("content", [b"", b"<!DOCTYPE html>" * 100, METADATA], ids=["empty", "page", "trace"])
-def test_other_files_are_refused(path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [(b"", "session_empty"), (b"<!DOCTYPE html>" * 100, "no_session"), (METADATA, "no_session")],
+    ids=["empty", "page", "trace"],
+)
+def test_other_files_are_refused(path: Path, content: bytes, key: str) -> None:
     path.write_bytes(content)
-    with pytest.raises(tv.TraceFormatError, match=r"no session|SQLite"):
+    with raises_id(tv.TraceFormatError, key):
         tv.open_session(path)
     assert path.read_bytes() == content
 
@@ -235,9 +240,9 @@ def test_a_database_of_something_else_is_refused(path: Path) -> None:
     other = sqlite3.connect(path)
     other.execute("CREATE TABLE bookmarks(url)")
     other.close()
-    with pytest.raises(tv.TraceFormatError, match="no session"):
+    with raises_id(tv.TraceFormatError, "sqlite_but_no_session"):
         tv.open_session(path)
-    with pytest.raises(tv.TraceFormatError, match="no session"):
+    with raises_id(tv.TraceFormatError, "sqlite_but_no_session"):
         Writer(path, None)
 
 

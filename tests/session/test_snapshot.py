@@ -14,6 +14,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.support.stored_writer import METADATA
+from tests.support.texts import raises_id
 from tfvis_nb.display.monitor.static_html import monitor_line
 from tfvis_nb.session import snapshot as states
 from tfvis_nb.session.commands import MOST_RUNS, obey
@@ -353,32 +354,32 @@ def test_commands(path: Path, session: tv.SavedSession) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (None, "a command is an object"),
-        ([], "a command is an object"),
-        ({}, "no command None"),
-        ({"do": ["trace_all"]}, "no command"),
-        ({"do": "trace_al"}, "did you mean 'trace_all'"),
-        ({"do": "x" * 10_000}, "no command 'xxx"),
-        ({"do": "trace_all", "n": 3}, "trace_all has no 'n'"),
-        ({"do": "trace_every"}, "trace_every needs n"),
-        ({"do": "trace_every", "n": 0}, "n is 0"),
-        ({"do": "trace_every", "n": 1.5}, "n is 1.5"),
-        ({"do": "trace_every", "n": True}, "n is True"),
-        ({"do": "trace_every", "n": MOST_RUNS + 1}, "from 1 to"),
-        ({"do": "trace_every", "n": 10**400}, r"n is 1000.*\.\.\."),
-        ({"do": "trace_when", "slower_than": 0}, "slower_than is 0"),
-        ({"do": "trace_when", "slower_than": math.nan}, "slower_than is nan"),
-        ({"do": "trace_when", "slower_than": math.inf}, "slower_than is inf"),
-        ({"do": "trace_when", "slower_than": "3"}, "slower_than is '3'"),
-        ({"do": "trace_next", "signature": 99}, "no signature 99"),
-        ({"do": "trace_next", "signature": "train"}, "signature is 'train'"),
-        ({"do": "trace_next", "signature": 0}, "signature is 0"),
-        ({"do": "delete"}, "delete needs traces"),
-        ({"do": "delete", "traces": 1}, "traces is 1"),
-        ({"do": "delete", "traces": [1, 77]}, "there is no trace 77"),
-        ({"do": "delete", "traces": [1, "2"]}, "a trace is '2'"),
-        ({"do": "delete", "traces": [2**64]}, "a trace is 18446744073709551616"),
-        ({"do": "delete", "traces": [], "signature": 1}, "delete has no 'signature'"),
+        (None, "command_without_name"),
+        ([], "command_without_name"),
+        ({}, "no_such_command"),
+        ({"do": ["trace_all"]}, "no_such_command"),
+        ({"do": "trace_al"}, "no_such_command"),
+        ({"do": "x" * 10_000}, "no_such_command"),
+        ({"do": "trace_all", "n": 3}, "command_key_unknown"),
+        ({"do": "trace_every"}, "command_key_missing"),
+        ({"do": "trace_every", "n": 0}, "command_count_out_of_range"),
+        ({"do": "trace_every", "n": 1.5}, "command_count_out_of_range"),
+        ({"do": "trace_every", "n": True}, "command_count_out_of_range"),
+        ({"do": "trace_every", "n": MOST_RUNS + 1}, "command_count_out_of_range"),
+        ({"do": "trace_every", "n": 10**400}, "command_count_out_of_range"),
+        ({"do": "trace_when", "slower_than": 0}, "command_factor_out_of_range"),
+        ({"do": "trace_when", "slower_than": math.nan}, "command_factor_out_of_range"),
+        ({"do": "trace_when", "slower_than": math.inf}, "command_factor_out_of_range"),
+        ({"do": "trace_when", "slower_than": "3"}, "command_factor_out_of_range"),
+        ({"do": "trace_next", "signature": 99}, "no_such_signature"),
+        ({"do": "trace_next", "signature": "train"}, "command_count_out_of_range"),
+        ({"do": "trace_next", "signature": 0}, "command_count_out_of_range"),
+        ({"do": "delete"}, "command_key_missing"),
+        ({"do": "delete", "traces": 1}, "command_traces_no_list"),
+        ({"do": "delete", "traces": [1, 77]}, "no_such_trace"),
+        ({"do": "delete", "traces": [1, "2"]}, "command_count_out_of_range"),
+        ({"do": "delete", "traces": [2**64]}, "command_count_out_of_range"),
+        ({"do": "delete", "traces": [], "signature": 1}, "command_key_unknown"),
     ],
 )
 def test_wrong_commands(path: Path, session: tv.SavedSession, command: Any, message: str) -> None:
@@ -386,7 +387,7 @@ def test_wrong_commands(path: Path, session: tv.SavedSession, command: Any, mess
     number, _ = writer.add_signature(Signature("session", "train"))
     writer.add_trace(number, recording(), None)
     writer.close({})
-    with pytest.raises(ValueError, match=message) as raised:
+    with raises_id(ValueError, message) as raised:
         obey(session, command)
     assert len(str(raised.value)) < 300
     assert asked(session) == {"all": ("", 0), "train": ("", 0)}

@@ -19,6 +19,7 @@ from tests.support.examples import examples
 from tfvis_nb import Trace
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.events.lanes import recorded_devices
+from tfvis_nb.texts import Text
 
 SMALL = [path for path in step_stats_files() if path.stat().st_size < 500_000]
 PROFILES = [path for path in xspace_files() if path.parent == DATA]
@@ -46,7 +47,7 @@ def test_real_traces(path: Path) -> None:
     read = again(trace)
     assert_same_rows(trace, read)
     assert read.title == trace.title
-    assert read.notes == [*trace.notes, "outputs, memory records and graphs are not in Chrome traces"]
+    assert read.notes == [*trace.notes, Text("not_in_chrome_traces")]
     assert again(read).notes == read.notes
     assert len(read.edges) == len(trace.edges)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tfvis_nb as tv
+from tests.support.texts import raises_id
 from tfvis_nb import events
 from tfvis_nb.core.output_path import writable
 from tfvis_nb.display.pages import page
@@ -27,7 +28,7 @@ def test_nothing_is_worked_out_for_a_folder_that_is_not_there(
     save: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page, "page_text", None)
-    with pytest.raises(FileNotFoundError, match=r"cannot write '/no/such/x': there is no folder '/no/such'"):
+    with raises_id(FileNotFoundError, "no_folder_to_write_to"):
         save("/no/such/x")
 
 
@@ -49,7 +50,7 @@ def test_asking_leaves_nothing_behind_and_changes_nothing(tmp_path: Path) -> Non
 
 
 def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(IsADirectoryError, match="it is a folder"):
+    with raises_id(IsADirectoryError, "folder_in_place_of_file"):
         writable(tmp_path)
     there = tmp_path / "there.html"
     there.touch()
@@ -58,5 +59,5 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Monkey
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(PermissionError, match=r"^cannot write '.*there\.html': permission denied$"):
+    with raises_id(PermissionError, "cannot_write", reason="permission denied"):
         writable(there)

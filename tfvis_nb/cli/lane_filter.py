@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.core.labels import lane_label, matches_lane, printable
-from tfvis_nb.core.labels import lane_label, printable
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:

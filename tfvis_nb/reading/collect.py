@@ -122,7 +122,7 @@ class _Collector:
 
     def _omissions(self) -> list[str]:
         """Name what was left out: steps without events, what is no trace, and what is one and damaged."""
-        notes = []
+        notes: list[str] = []
         if self.empty:
             count = len(self.empty) + len(self.items)
             which = f": {listed(self.empty_titles)}" if self.empty_titles else ""

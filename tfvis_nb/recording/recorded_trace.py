@@ -31,7 +31,7 @@ class RecordedTrace(Trace):
 
     def __init__(self) -> None:
         # The Trace's own __init__ is for `fill`: there is no event table yet.
-        self._missing = "is there when the `with tfvis_nb.trace()` block has ended"
+        self._reason = ""
         self.profiles = []
 
     @property
@@ -64,7 +64,7 @@ class RecordedTrace(Trace):
             reason = "; ".join(remarks) or Text(
                 "no_session_ran" if options.mode == "session" else "nothing_ran"
             )
-            self._missing = Text("never_recorded", reason=reason)
+            self._reason = reason
             raise EmptyTraceError(Text("nothing_recorded", reason=reason))
         # Whatever a Trace consists of, this one now consists of.
         vars(self).update(vars(trace))
@@ -82,7 +82,11 @@ class RecordedTrace(Trace):
         # Only what was not found gets here. IPython looks for many underscored names in vain.
         if name.startswith("_") or self.ready:
             return object.__getattribute__(self, name)  # which raises, also what a property raised inside
-        raise AttributeError(f"{name!r} {self._missing}")
+        raise AttributeError(
+            Text("never_recorded", name=name, reason=self._reason)
+            if self._reason
+            else Text("not_recorded_yet", name=name)
+        )
 
     def __repr__(self) -> str:
         return super().__repr__() if self.ready else f"<{type(self).__name__}, not filled yet>"

@@ -80,7 +80,7 @@ def _beside(name: str) -> Iterator[Path]:
 
 def missing(major: str, why: str) -> Fault:
     """Say what mends a CUPTI that cannot be opened."""
-    what = f"TensorFlow cannot open libcupti.so.{major}, which it has the rows of a GPU from ({why})"
+    what = Text("cupti_not_opened", major=major, reason=why)
     for folder in _TOOLKITS:
         if Path(folder, f"libcupti.so.{major}").is_file():
             return Fault(what, f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH")
@@ -104,7 +104,7 @@ def refused(why: str) -> Fault:
     """Say what mends a driver that lets only administrators profile."""
     option = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
     return Fault(
-        f"the driver lets only administrators profile ({why})",
+        Text("profiling_restricted", reason=why),
         f"echo '{option}' | sudo tee /etc/modprobe.d/nvidia-profiling.conf && sudo reboot"
         "  # of a container instead: docker run --cap-add SYS_ADMIN",
     )
