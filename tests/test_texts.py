@@ -11,7 +11,9 @@ from string import Formatter
 import pytest
 
 import tfvis_nb
-from tfvis_nb.texts import Text, catalogue, id_of, text_of
+from tfvis_nb import events
+from tfvis_nb.texts import Text, catalogue, id_of, notes_from_json, text_of
+from tfvis_nb.writing.save import save
 
 GOLDEN = Path(__file__).with_name("notes_and_errors.json")
 PACKAGE = Path(tfvis_nb.__file__).parent
@@ -39,14 +41,26 @@ def rendered(key: str) -> list[str]:
 
 
 def golden() -> str:
-    texts = {key: rendered(key) for key in sorted(catalogue())}
-    one_or_both = {key: made if len(made) > 1 else made[0] for key, made in texts.items()}
-    return json.dumps(one_or_both, indent=1, ensure_ascii=False) + "\n"
+    texts = {key: " | ".join(rendered(key)) for key in sorted(catalogue())}
+    return json.dumps(texts, indent=2, ensure_ascii=False) + "\n"
 
 
 def syntax() -> Iterator[ast.AST]:
     for path in PACKAGE.rglob("*.py"):
         yield from ast.walk(ast.parse(path.read_text("utf-8")))
+
+
+def calls() -> Iterator[ast.Call]:
+    """Yield the calls of `Text`: search has a class of this name, too."""
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        if not any(
+            isinstance(node, ast.ImportFrom) and node.module == "tfvis_nb.texts" for node in tree.body
+        ):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text":
+                yield node
 
 
 def keys(node: ast.expr) -> set[str]:
@@ -69,13 +83,9 @@ def test_each_id_is_used_and_each_used_id_is_in_the_catalogue() -> None:
 
 
 def test_each_text_is_given_the_figures_of_its_template() -> None:
-    calls = [
-        node
-        for node in syntax()
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text"
-    ]
-    assert calls
-    for call in calls:
+    found = list(calls())
+    assert found
+    for call in found:
         given = {keyword.arg for keyword in call.keywords}
         if isinstance(call.args[0], ast.Constant):
             assert call.args[0].value in catalogue()
@@ -100,6 +110,30 @@ def test_an_error_keeps_id_and_figures_when_it_is_pickled_and_raised_again() -> 
     error = pickle.loads(pickle.dumps(caught.value))
     assert (error.id, error.figures["label"], error.foreign) == ("foreign_format", "15 bytes", True)
     assert str(error) == str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".json"])
+def test_notes_keep_ids_and_figures_in_files(tmp_path: Path, suffix: str) -> None:
+    note = Text("scheduled_repaired", ops=9300)
+    table = events.build({"start_ns": [5], "duration_ns": [1], "kind": ["op"]})
+    trace = tfvis_nb.Trace(table, notes=[note, "mine"])
+    (path,) = save(trace, tmp_path / f"trace{suffix}")
+    read = tfvis_nb.read_trace(path)
+    assert read.notes[:2] == trace.notes
+    assert isinstance(read.notes[0], Text)
+    assert (read.notes[0].id, read.notes[0].figures) == (note.id, note.figures)
+    assert id_of(read.notes[1]) == ""
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [7, [], [[["scheduled_repaired"], {}]], [["no id", {}]], [["scheduled_repaired", {"ops": "many"}]]],
+    ids=str,
+)
+def test_ids_of_others_are_left_out(ids: object) -> None:
+    notes = notes_from_json({"notes": ["mine"], "note_ids": ids})
+    assert notes == ["mine"]
+    assert id_of(notes[0]) == ""
 
 
 def test_other_words_have_no_id() -> None:

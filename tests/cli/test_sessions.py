@@ -14,7 +14,6 @@ import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb
 from tests.serving.conftest import write_session
 from tfvis_nb.cli import main
-from tfvis_nb.texts import id_of
 
 pytestmark = pytest.mark.tensorflow
 
@@ -95,7 +94,7 @@ def test_a_damaged_trace_is_left_out_and_said(tmp_path: Path, capsys: pytest.Cap
     facts = json.loads(capsys.readouterr().out)
     assert [step["label"] for step in facts["steps"]] == ["train, run 1", "train, run 3"]
     (note,) = [note for note in facts["notes"] if "left out" in note]
-    assert id_of(note) == "session_trace_left_out"
+    assert note.startswith("trace 2 of run.tfvis is damaged and left out: ")
     with sqlite3.connect(path) as database:
         database.execute("UPDATE traces SET data = zeroblob(50)")
     database.close()

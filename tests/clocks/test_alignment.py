@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.protobuf_bytes import varint
+from tests.support.texts import figures_of
 from tfvis_nb import events
 from tfvis_nb.clocks.alignment import MOST_TASKS, aligned, clock_offsets
 from tfvis_nb.texts import Text, id_of
@@ -63,9 +64,9 @@ def test_a_moved_clock_is_moved_back_and_said(data: Path) -> None:
     wrong = shifted(trace, "/job:worker/replica:0/task:1", 300 * MS)
     again = aligned(wrong)
     assert len(again.events) == len(trace.events)
-    (note,) = [note for note in again.notes if id_of(note) == "clock_moved"]
-    assert "between +" in note
-    assert note.endswith("by 6 collectives")
+    (figures,) = figures_of(again.notes, "clock_moved")
+    assert id_of(figures["bounds"]) == "offset_between"
+    assert figures["evidence"] == "6 collectives"
     began = {
         name: int(one.events.loc[one.events["task"] == "/job:worker/replica:0/task:1", "start_ns"].min())
         for name, one in (("right", trace), ("again", again))

@@ -257,7 +257,7 @@ def test_empty_traces_can_be_compared() -> None:
         ({"steps": (0, True)}, TypeError, "step_no_number"),
         ({"steps": (0, 99)}, ValueError, "no_such_step"),
         ({"steps": (0, 0), "titles": "old"}, TypeError, "titles_no_pair"),
-        ({"steps": (0, 0), "titles": (1, 2)}, TypeError, "titles_no_pair"),
+        ({"steps": (0, 0), "titles": (1, 2)}, TypeError, "title_no_text"),
         ({"steps": (0, 0), "heigth": 300}, TypeError, "unknown_option"),
         ({"steps": (0, 0), "height": 3}, ValueError, "height_out_of_range"),
     ],

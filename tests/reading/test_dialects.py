@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
+from tests.support.texts import figures_of
 from tfvis_nb.texts import Text, id_of
 
 PS = "/job:ps/replica:0/task:0"
@@ -68,12 +68,12 @@ def test_tf218_looks_like_tf221(data: Path, work: str) -> None:
 
 @pytest.mark.parametrize("name", GPU_TRACES)
 def test_the_offset_of_the_gpu_clock_is_known_to_microseconds(data: Path, name: str) -> None:
-    found = [note for note in read(data, name).notes if "clock of their own" in note]
+    notes = read(data, name).notes
+    found = figures_of(notes, "gpu_times_aligned") + figures_of(notes, "gpu_launch_times_aligned")
     assert found
-    for note in found:
-        width, agree, total = re.search(r"to ([\d.]+) us by (\d+) of (\d+)", note).groups()  # type: ignore[union-attr]
-        assert float(width) < 10
-        assert agree == total
+    for figures in found:
+        assert figures["certainty_us"] < 10
+        assert figures["agree"] == figures["kernels"]
 
 
 @pytest.mark.parametrize("version", ["tf221", "tf218"])

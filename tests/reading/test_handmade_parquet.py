@@ -143,7 +143,7 @@ def test_a_long_text_of_many_rows_is_counted_as_often(written: pa.Table, tmp_pat
     rows = pa.concat_tables([written.slice(0, 1)] * 100_000).combine_chunks()
     long = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), len(rows)), ["a" * 100_000])
     pq.write_table(rows.set_column(rows.column_names.index("detail"), "detail", long), path)
-    with raises_id(tv.TraceFormatError, "unpacks_beyond_ratio"):
+    with raises_id(tv.TraceFormatError, "unpacks_beyond_limit"):
         tv.read_trace(path)
     pq.write_table(rows.set_column(rows.column_names.index("lane"), "lane", long), path)
     with pytest.raises(tv.TraceFormatError):

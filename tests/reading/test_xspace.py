@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import lzma
-import re
 import shutil
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.protobuf_bytes import field, number
-from tests.support.texts import raises_id
+from tests.support.texts import figures_of, raises_id
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.texts import Text, id_of
 
@@ -101,10 +100,10 @@ def test_links_of_two_profiles_do_not_mix(data: Path) -> None:
 def test_thread_pools_are_left_out_unless_asked_for(data: Path) -> None:
     trace = tv.read_trace(data / KERAS)
     assert not trace.events["name"].str.startswith("ThreadpoolListener").any()
-    (note,) = [note for note in trace.notes if id_of(note) == "threadpool_events_left_out"]
+    (left_out,) = figures_of(trace.notes, "threadpool_events_left_out")
     whole = tv.read_trace(data / KERAS, threadpool=True)
     noise = whole.events["name"].str.startswith("ThreadpoolListener")
-    assert note.split(" ", 1)[0] == str(noise.sum())
+    assert left_out["events"] == noise.sum()
     assert len(whole.events) == len(trace.events) + noise.sum()
     assert (whole.events["step"][~noise].to_numpy() == trace.events["step"].to_numpy()).all()
 
@@ -178,7 +177,8 @@ def test_two_hosts_are_two_tasks_of_one_run(data: Path, tmp_path: Path) -> None:
         assert trace.steps["label"].tolist() == ["", *(f"train {number}" for number in range(6))]
         together = trace.events[trace.events["kind"] == "collective"].groupby("step")["task"].nunique()
         assert together.tolist() == [2] * 6
-        assert [note for note in trace.notes if re.match("clock of worker 1: .*by 6 collectives", note)]
+        moved = figures_of(trace.notes, "clock_moved") + figures_of(trace.notes, "clock_kept")
+        assert [(one["task"], one["evidence"]) for one in moved] == [("worker 1", "6 collectives")]
         assert [note for note in trace.notes if id_of(note) == "hosts_named"]
         devices = set(trace.events["device"].cat.categories) | set(trace.events["source"].cat.categories)
         assert all(name.startswith("/job:worker/replica:0/task:") for name in devices - {""})
@@ -223,15 +223,12 @@ def test_a_file_that_a_profile_was_written_into_twice(data: Path) -> None:
     content = lzma.decompress((data / WORKERS[0]).read_bytes())
     once, twice = tv.read_trace(content), tv.read_trace(content * 2)
     assert len(twice.events) == 2 * len(once.events)
-    (note,) = [note for note in twice.notes if id_of(note) == "planes_given_again"]
-    assert re.search(r"one file: .*/host:CPU.*; these hold the same rows again: .*/device:GPU:0", note)
+    (again,) = figures_of(twice.notes, "planes_given_again")
+    assert "/host:CPU" in again["planes"]
+    assert "/device:GPU:0" in again["same"]
     assert not any(id_of(note).startswith("planes_") for note in once.notes)
-    (note,) = [
-        note
-        for note in tv.read_trace(profile((0, 1)) + profile((9000, 1))).notes
-        if id_of(note) == "planes_named_alike"
-    ]
-    assert note.endswith("in one file: /host:CPU")
+    alike = tv.read_trace(profile((0, 1)) + profile((9000, 1))).notes
+    assert figures_of(alike, "planes_named_alike") == [{"planes": "/host:CPU"}]
 
 
 def test_a_profile_without_events() -> None:

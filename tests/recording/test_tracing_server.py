@@ -277,11 +277,10 @@ def test_an_address_that_cannot_be_served_leaves_the_training_alone(
 )
 def test_unknown_options_are_refused(option: str, near: str) -> None:
     options: dict[str, Any] = {option: 1}
-    hint = f"; did you mean {near!r}?"
-    with raises_id(TypeError, "unknown_option", name=option, hint=hint):
-        TracingServer(**options)
-    with raises_id(TypeError, "unknown_option", name=option, hint=hint):
-        tv.hook_inject(**options)
+    for call in (TracingServer, tv.hook_inject):
+        with raises_id(TypeError, "unknown_option", name=option) as caught:
+            call(**options)
+        assert near in text_of(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """Errors by what is wrong, not by their words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pytest
 
-from tfvis_nb.texts import text_of
+from tfvis_nb.texts import Text, text_of
 
 E = TypeVar("E", bound=BaseException)
 
@@ -19,3 +19,8 @@ def raises_id(kind: type[E], key: str, **figures: Any) -> Iterator[pytest.Except
     text = text_of(caught.value)
     assert text.id == key, repr(text)
     assert {name: text.figures.get(name) for name in figures} == figures
+
+
+def figures_of(notes: Iterable[str], key: str) -> list[dict[str, Any]]:
+    """Return the figures of the notes with this id."""
+    return [note.figures for note in notes if isinstance(note, Text) and note.id == key]

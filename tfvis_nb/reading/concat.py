@@ -103,7 +103,7 @@ def together(notes: Sequence[str]) -> list[str]:
 
     >>> from tfvis_nb.texts import Text
     >>> together([Text("labels_unknown", rows=3, example="x"), "old", "old"])
-    ["3 rows have a label of no known form, such as 'x'", 'old']
+    ["3 rows have a label of unknown form, such as 'x'", 'old']
     """
     sums: dict[Any, dict[str, Any]] = {}
     for note in notes:

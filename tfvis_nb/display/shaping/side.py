@@ -11,8 +11,6 @@ from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.subset import edges_in_steps, subset
-from tfvis_nb.display.shaping.gap_compression import closer
-from tfvis_nb.display.shaping.subset import edges_in_steps, part_of
 from tfvis_nb.texts import Text
 
 _LONGEST_LABEL = 60
