@@ -22,12 +22,18 @@ _ALWAYS = {
 _WITHOUT_STEPS = ("graph.pbtxt", "partition_graphs_only", "hvd_rank0_init2.pb")
 
 
+def all_files() -> list[Path]:
+    """Return every sample, and every file of the large collection."""
+    return sorted(path for path in DATA.iterdir() if path.is_file()) + sorted(
+        path for path in SHARED.rglob("*") if path.is_file()
+    )
+
+
 def step_stats_files() -> list[Path]:
     """Return every file that holds a RunMetadata or StepStats with rows."""
-    files = [path for folder in (DATA, SHARED) if folder.is_dir() for path in sorted(folder.rglob("*"))]
     return [
         path
-        for path in files
+        for path in all_files()
         if path.name.endswith(_SUFFIXES)
         and ".xplane." not in path.name
         and not any(part in path.name for part in _WITHOUT_STEPS)
@@ -36,8 +42,7 @@ def step_stats_files() -> list[Path]:
 
 def xspace_files() -> list[Path]:
     """Return every file that holds a sound XSpace."""
-    files = [path for folder in (DATA, SHARED) if folder.is_dir() for path in sorted(folder.rglob("*"))]
-    return [path for path in files if ".xplane.pb" in path.name and "corrupt" not in path.name]
+    return [path for path in all_files() if ".xplane.pb" in path.name and "corrupt" not in path.name]
 
 
 def name_of(path: Path) -> str:

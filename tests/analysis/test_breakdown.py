@@ -227,8 +227,8 @@ def test_copies_of_no_step_count_to_the_one_in_whose_time_they_ran(shared: Path)
 
 
 def test_definitions_are_whole_sentences_and_say_their_unit() -> None:
-    assert {"breakdown", "utilisation", "efficiency"} <= set(MODULES)
-    for module in ("breakdown", "utilisation", "efficiency"):
+    assert {"breakdown", "utilisation", "scheduling_efficiency"} <= set(MODULES)
+    for module in ("breakdown", "utilisation", "scheduling_efficiency"):
         for name, text in definitions(module).items():
             assert text.endswith(".")
             if name.endswith("_ns"):

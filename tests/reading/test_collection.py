@@ -7,16 +7,10 @@ from pathlib import Path
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, SHARED, name_of
+from tests.real_traces import all_files, name_of
 from tfvis_nb import events as event_table
 
-FILES = [
-    path
-    for folder in (DATA, SHARED)
-    if folder.is_dir()
-    for path in sorted(folder.rglob("*"))
-    if path.is_file()
-]
+FILES = all_files()
 REFUSED = {
     "LICENSE": "text that begins with",
     "README.md": "text that begins with",
