@@ -6,6 +6,7 @@
 #   make test-all  the same with every trace, and the tests that take minutes
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
+#   make docs    write docs/metrics.md from its template and the definitions in the code
 #   make dev     JupyterLab with the view built again, and reloaded, on every change
 #   make clean   forget what was built and installed
 
@@ -28,9 +29,9 @@ LARGER := browser cli estimator notebooks recording reading/test_stepstats_gener
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-TOOLS := quick ruff mypy imports tsc biome vitest
+TOOLS := quick ruff mypy imports tsc biome docs-current vitest
 
-.PHONY: demo check test test-all bench lint dev clean $(TOOLS)
+.PHONY: demo check test test-all bench lint docs dev clean $(TOOLS)
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED) $(VIEW)
@@ -61,7 +62,7 @@ bench: $(INSTALLED) $(VIEW)
 	$(PY) -m benchmarks.page
 	$(PY) -m benchmarks.size
 
-lint: ruff mypy imports tsc biome
+lint: ruff mypy imports tsc biome docs-current
 
 $(TOOLS): $(INSTALLED) $(VIEW)
 
@@ -80,6 +81,12 @@ tsc:
 
 biome:
 	npx --no-install biome check --error-on-warnings .
+
+docs-current:
+	$(PY) docs/build_metrics.py --check
+
+docs: $(INSTALLED)
+	$(PY) docs/build_metrics.py
 
 vitest:
 	npx --no-install vitest run

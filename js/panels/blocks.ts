@@ -28,7 +28,7 @@ export interface TableBlock {
   kind: "table";
   title: string;
   definition: string;
-  /** Why there is nothing to say, as the rest of "Cannot say, because"; empty where there is. */
+  /** Why there is nothing to say, as the rest of "Not available:"; empty where there is. */
   cannot_say: string;
   columns: Column[];
   rows: Cell[][];
@@ -57,8 +57,8 @@ export interface FindingsBlock {
   kind: "findings";
   items: Finding[];
   cannot_say: string;
-  /** What was looked for, where nothing was found. */
-  looked_for: string[];
+  /** How large everything is that findings look for, if none is reported. */
+  measured: string[];
 }
 
 export type Block = TableBlock | ChartBlock | FindingsBlock;

@@ -17,7 +17,7 @@ export function Findings({ block, publish }: { block: FindingsBlock; publish: (t
       <section class="block findings">
         <h3>No finding</h3>
         <ul class="nothing">
-          {block.looked_for.map((text) => (
+          {block.measured.map((text) => (
             <li key={text}>{text}</li>
           ))}
         </ul>

@@ -22,5 +22,5 @@ export function BlockHead({ title, definition }: { title: string; definition: st
 }
 
 export function CannotSay({ reason }: { reason: string }) {
-  return <p class="cannot-say">Cannot say, because {reason}.</p>;
+  return <p class="cannot-say">Not available: {reason}.</p>;
 }

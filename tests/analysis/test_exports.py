@@ -11,7 +11,7 @@ import pytest
 from tfvis_nb import analysis
 from tfvis_nb.analysis.metrics import MODULES
 
-OF_THE_TRACE = {"critical_path", "findings", "looked_for"}
+OF_THE_TRACE = {"critical_path", "findings"}
 """Analyses that packages are named after; a trace has them."""
 
 

@@ -273,7 +273,7 @@ def test_tabs_are_chosen_by_arrow_keys(shown: Dashboard) -> None:
 
 def test_what_cannot_be_said_is_not_zero(shown: Dashboard) -> None:
     panel = shown.tab("Transfers")
-    expect(panel.get_by_text("Cannot say, because nothing was received").first).to_be_visible()
+    expect(panel.get_by_text("Not available: no tensor was received").first).to_be_visible()
     expect(panel.locator("canvas")).to_have_count(0)
 
 

@@ -242,7 +242,7 @@ def test_what_is_shown_in_a_notebook(two: tuple[Trace, Trace]) -> None:
 def test_empty_traces_can_be_compared() -> None:
     nothing = Trace(events.build({}, rows=0))
     shown = tv.show_comparison(nothing, nothing)
-    assert tables(shown)["Differences by op"]["cannot_say"] == "neither trace has events"
+    assert tables(shown)["Differences by op"]["cannot_say"].id == "no_events_in_both"
     one = Trace(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"], "op": ["Add"]}))
     block = tables(tv.show_comparison(nothing, one))["Differences by op"]
     assert block["zoom"][0]["sides"] == [[], [0]]

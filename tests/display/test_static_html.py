@@ -194,7 +194,7 @@ def test_findings_of_hostile_names_stay_texts(monkeypatch: pytest.MonkeyPatch) -
 def test_no_findings_and_none_that_can_be_told() -> None:
     short = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"], "op": ["MatMul"]}))
     assert "<p>None.</p>" in findings_html(short)
-    assert "Cannot say, because no event" in findings_html(Trace(events.build({}, rows=0)))
+    assert "Not available: no event" in findings_html(Trace(events.build({}, rows=0)))
 
 
 def test_a_trace_says_what_it_is() -> None:

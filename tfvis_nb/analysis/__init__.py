@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tfvis_nb.analysis.communication.transfers import transfers
     from tfvis_nb.analysis.critical_path.critical_path import path_lengths
     from tfvis_nb.analysis.critical_path.slack import slack
+    from tfvis_nb.analysis.findings.measurements import measurements
     from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
     from tfvis_nb.analysis.idle.launch_bound import launch_bound, launch_stretches
     from tfvis_nb.analysis.idle.launch_gaps import launch_gaps
@@ -59,6 +60,7 @@ __all__ = [
     "launch_bound",
     "launch_gaps",
     "launch_stretches",
+    "measurements",
     "memory_by",
     "memory_curve",
     "memory_peaks",
@@ -95,6 +97,7 @@ _HOMES = {
     "launch_bound": "idle.launch_bound",
     "launch_gaps": "idle.launch_gaps",
     "launch_stretches": "idle.launch_bound",
+    "measurements": "findings.measurements",
     "memory_by": "memory.memory_by",
     "memory_curve": "memory.memory_curve",
     "memory_peaks": "memory.memory_curve",

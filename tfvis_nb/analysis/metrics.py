@@ -30,7 +30,7 @@ MODULES: dict[str, str] = {
     "slow_steps": "steps.slow_steps",
     "compare": "steps.compare",
     "findings": "findings.findings",
-    "looked_for": "findings.looked_for",
+    "measurements": "findings.measurements",
 }
 """The analyses: the name of each in docs/metrics.md, and its module, which has ``FIGURES``."""
 

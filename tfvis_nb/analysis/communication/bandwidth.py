@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.analysis.unavailable import Reason, cannot_say
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.texts import Text
 
@@ -22,8 +22,8 @@ CHANNELS = ("direction", "device", "task")
 FIGURES: dict[str, str] = {
     "moving": "How many tensors and copies move at once.",
     "bandwidth": "Sum over what moves of its bytes / the time it moves, in bytes per second: memory "
-    "bandwidth of Holistic Trace Analysis (trace_counters.py), here of the network, too.",
-    "bytes": "bandwidth times time, in bytes: what moved meanwhile, as if each moved evenly.",
+    "bandwidth of Holistic Trace Analysis (trace_counters.py), here also of the network.",
+    "bytes": "bandwidth times time, in bytes: what moved in that time, as if each moved evenly.",
     "busy_ns": "Length of the union of the times in which something moved, in ns.",
 }
 
@@ -34,7 +34,6 @@ _NAMES = {"channel": "category"}
 _TIMES = {"start_ns": "int64", "duration_ns": "int64"}
 _STEPS = _NAMES | _TIMES | {"moving": "int64", "bandwidth": "float64"}
 _BINS = _NAMES | _TIMES | {"busy_ns": "int64", "bytes": "float64", "bandwidth": "float64"}
-_REASON = "of nothing received or copied both the size and the time it moved are recorded"
 
 
 @validate_input
@@ -83,7 +82,7 @@ def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
     """
     moved = _moved(trace, by)
     if not len(moved.start):
-        return _left_out(cannot_say(_STEPS, _REASON), trace, moved)
+        return _left_out(cannot_say(_STEPS, Reason("no_transfer_rates")), trace, moved)
     found = _rates(moved)
     table = pd.DataFrame({"channel": _channel(moved.channels, found.channel)})
     table["start_ns"] = found.start
@@ -131,7 +130,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
         raise ValueError(Text("bin_not_positive", bin_ns=bin_ns))
     moved = _moved(trace, by)
     if not len(moved.start):
-        return _left_out(cannot_say(_BINS, _REASON), trace, moved)
+        return _left_out(cannot_say(_BINS, Reason("no_transfer_rates")), trace, moved)
     origin = int(trace.events["start_ns"].iloc[0])
     bins = int(moved.end.max() - origin - 1) // bin_ns + 1
     if bins * len(moved.channels) > MOST_BINS:

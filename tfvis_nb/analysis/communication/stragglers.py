@@ -11,7 +11,7 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.barriers import COLUMNS, certain, met
 from tfvis_nb.analysis.steps.op_statistics import of_steps
-from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
 from tfvis_nb.core.intervals import lengths, union
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ FIGURES: dict[str, str] = {
     "kind": "What the tasks meet at. collective: a collective op; exchange: a round of RecvBuf in a ring; "
     "inputs: an op that needs tensors of several tasks of a job; end: the end of the step, for the tasks of "
     "a job.",
-    "arrived_ns": "When the task came, in epoch ns: start of its collective, begin of the piece it sends, "
+    "arrived_ns": "When the task arrived, in epoch ns: start of its collective, start of the piece it sends, "
     "end of its last tensor, end of its last event.",
     "behind_ns": "Arrival minus the first task's arrival, in ns.",
     "wait_ns": "The last task's arrival minus this one's, in ns.",
@@ -30,7 +30,7 @@ FIGURES: dict[str, str] = {
     "last": "Whether it came last; of late_tasks to how many barriers.",
     "certain": "Whether the same task is last whatever the clocks of the tasks are, within what is known of "
     "them.",
-    "barriers": "To how many barriers the task came.",
+    "barriers": "Number of barriers that the task reached.",
     "behind_mean_ns": "Mean of behind_ns, in ns.",
     "behind_max_ns": "Largest behind_ns, in ns.",
     "waited_ns": "Length of the union of its waits from its arrivals to the last ones in each step, summed "
@@ -152,7 +152,7 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
         of_steps(trace, steps)
         table, durations = table[table["step"].isin(steps)], durations[durations.index.isin(steps)]
     if table.empty:
-        return cannot_say(_TASKS, table.attrs.get("cannot_say", "no tasks meet in these steps"))
+        return cannot_say(_TASKS, why_not(table) or Reason("no_barriers"))
     keys = table.groupby(["kind", "task"], observed=True, sort=True)
     group = keys.ngroup().to_numpy()
     found = keys.agg(
@@ -176,9 +176,9 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     return found.loc[order, list(_TASKS)].reset_index(drop=True)
 
 
-def _reason(trace: Trace) -> str:
+def _reason(trace: Trace) -> Reason:
     if not (trace.steps["step"] >= 0).any():
-        return "no event belongs to a step"
+        return Reason("no_steps")
     if trace.arrivals["wait_ns"].isna().any():
-        return "the clocks of the tasks do not agree"
-    return "no two tasks of a job are in one step"
+        return Reason("clocks_disagree")
+    return Reason("one_task")

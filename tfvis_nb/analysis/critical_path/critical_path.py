@@ -11,7 +11,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.critical_path.backtrack import WAITS, PathSegments, backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KINDS
 from tfvis_nb.analysis.events.activity import ACTIVITIES
-from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ FIGURES: dict[str, str] = {
     "d2h": "Copies from a device to the host on the path, in ns.",
     "d2d": "Copies within and between devices on the path, in ns.",
     "h2d": "Copies from the host to a device on the path, in ns.",
-    "input": "Waiting for the next batch on the path, with what the input pipeline did meanwhile, in ns.",
+    "input": "Waiting for the next batch on the path, including the work of the input pipeline, in ns.",
     "communication": "Tensors received and collectives on the path, without waiting for senders and for "
     "other ranks, in ns: the path goes on with those.",
     "launch": "Launching kernels and copies, and executing an accelerator's ops, on the path, in ns.",
@@ -45,7 +45,7 @@ FIGURES: dict[str, str] = {
     "uses what it made, which was launched before, in ns.",
     "queueing": "From when an op was ready until it started, in ns: it waited for a thread.",
     "scheduling": "From the end of what an event waited for until it was ready, or started, in ns.",
-    "unknown": "Nothing recorded says what was waited for, in ns.",
+    "unknown": "No record shows what was waited for, in ns.",
 }
 """What the pieces of a path are. Activities are those of `tfvis_nb.analysis.events.activity.activity`."""
 
@@ -66,7 +66,7 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     """Return what each step waited for, moment by moment.
 
     From the event that ends a step, back in time: always on to what had released an event last, until
-    the begin of the step. Between two events of the path lies the time that passed until the later one
+    the start of the step. Between two events of the path lies the time that passed until the later one
     began, such as that of launching it.
 
     Parameters
@@ -114,7 +114,7 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
         if steps.empty:
             raise ValueError(Text("no_step", step=step))
     if steps.empty:
-        return cannot_say(_COLUMNS, "no event belongs to a step")
+        return cannot_say(_COLUMNS, Reason("no_steps"))
     number, first, last = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
     paths = backtracker(trace)
     pieces = paths.trace_back(final_events(trace, number), last, first)

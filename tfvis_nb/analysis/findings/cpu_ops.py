@@ -1,4 +1,4 @@
-"""A finding on ops that run on a CPU, or ask the host for something, amid the work of a GPU."""
+"""Ops on a CPU, or with copies to the host, interrupt the work of a GPU."""
 
 from __future__ import annotations
 
@@ -8,71 +8,65 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
-from tfvis_nb.analysis.findings.finding import Finding, percent, span, step_range, step_times
+from tfvis_nb.analysis.findings.finding import MAX_EVENTS, Finding, step_range, step_times
+from tfvis_nb.analysis.findings.rule import (
+    NOT_KNOWN,
+    Figures,
+    Measurement,
+    Rule,
+    Texts,
+    Threshold,
+    beyond,
+    step_time,
+)
 from tfvis_nb.analysis.steps.cpu_amid_gpu import cpu_amid_gpu
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.format import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
-LIMIT = 0.05
-"""Part of the time that GPUs are idle during such ops, from which they are told."""
+SHARE = Threshold(
+    0.05, "share of step time in which GPUs are idle while ops run on the CPU or copy to the host and back"
+)
 
-_MOST_OPS = 3
+_MAX_OPS = 3
 
 
-def cpu_ops(trace: Trace) -> list[Finding]:
-    """Find ops on a CPU, or with copies to the host, during which the GPU is idle; see `LIMIT`."""
-    share = idle_meanwhile(trace)
-    if isinstance(share, str) or share < LIMIT:
+def _find(trace: Trace) -> list[Finding]:
+    measured = _measure(trace)
+    if not measured.share >= SHARE.value:
         return []
-    table = _amid(trace)
-    idle = int(table["idle_once_ns"].sum())
+    table = _interrupting(trace)
     by_op = table.groupby(table["op"].astype(str))["gpu_idle_ns"].sum().sort_values(ascending=False)
-    several = len(by_op) > 1
     events = trace.events
     longest = table["longest"].tolist()
     step = int(events["step"].iloc[longest[0]])
     inside = [event for event in longest if events["step"].iloc[event] == step]
     rows = events.iloc[inside]
     start, end = step_range(trace, step)
+    figures = {
+        "share": measured.share,
+        "ops": by_op.index[:_MAX_OPS].tolist(),
+        "op_types": len(by_op),
+        "copies": int(table["copies"].sum()),
+        "copied_bytes": int(table["copied"].sum()),
+        "idle_ns": int(table["idle_once_ns"].sum()),
+    }
     return [
         Finding(
-            "cpu ops",
-            "Ops on the CPU and copies to the host interrupt the GPU",
-            f"{_listed(by_op)} {'work' if several else 'works'} on the CPU amid the kernels of the GPU,"
-            f" in host memory, or {'copy' if several else 'copies'} to the host and back:"
-            f" {_copies(table)}. Meanwhile the GPU is idle for {span(idle)},"
-            f" {percent(share)} of the steps' time.",
-            "Prepare indices and shapes in the input pipeline, keep shapes static, and replace ops whose"
-            " result the host has to read before it can go on (Unique, SparseToDense, Where) by dense ones.",
-            share,
+            "cpu_ops",
+            measured.share,
+            figures,
             step,
             max(int(rows["start_ns"].min()), start),
             min(int((rows["start_ns"] + rows["duration_ns"]).max()), end),
-            inside,
+            inside[:MAX_EVENTS],
         )
     ]
 
 
-def idle_meanwhile(trace: Trace) -> float | str:
-    """Return the part of the steps' time that GPUs are idle during such ops, or why that is not known.
-
-    Examples
-    --------
-    >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.findings.cpu_ops import idle_meanwhile
-    >>> idle_meanwhile(Trace(events.build({"start_ns": [0], "duration_ns": [9], "kind": ["op"]})))
-    'the trace has no kernels of a GPU in a step'
-    """
-    found = cpu_amid_gpu(trace)
-    if why_not(found):
-        return why_not(found)
-    total = int(step_times(trace)["duration_ns"].sum())
-    return int(_amid(trace)["idle_once_ns"].sum()) / total if total and len(found) else 0.0
-
-
-def _amid(trace: Trace) -> pd.DataFrame:
+def _interrupting(trace: Trace) -> pd.DataFrame:
     """Return the ops of `cpu_amid_gpu` that work on a CPU or ask the host for something."""
     table = cpu_amid_gpu(trace)
     copied = table["to_host"] + table["to_device"]
@@ -82,12 +76,6 @@ def _amid(trace: Trace) -> pd.DataFrame:
         ((copied > 0) | (table["where"].astype(str) == "CPU")) & (~on_gpu | _asks(trace, table))
     ]
     return found
-
-
-def _copies(table: pd.DataFrame) -> str:
-    count, size = int(table["copies"].sum()), int(table["copied"].sum())
-    named = f"{count} {'copy' if count == 1 else 'copies'}"
-    return f"{named} of together {size:,} bytes" if count and size else named
 
 
 def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
@@ -110,9 +98,45 @@ def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     return found
 
 
-def _listed(by_op: pd.Series) -> str:
-    names = [str(name) for name in by_op.index[:_MOST_OPS]]
-    rest = len(by_op) - len(names)
+def _word(_key: str, figures: Figures) -> Texts:
+    several, copies = figures["op_types"] > 1, figures["copies"]
+    moved = f"{copies:,} {'copy' if copies == 1 else 'copies'}"
+    if copies and figures["copied_bytes"]:
+        moved += f", {format_bytes(figures['copied_bytes'])}"
+    return Texts(
+        "Ops on the CPU and copies to the host interrupt the GPU",
+        f"{_listed(figures['ops'], figures['op_types'])} {'run' if several else 'runs'} on the CPU or"
+        f" {'copy' if several else 'copies'} data to the host and back between GPU kernels ({moved})."
+        f" The GPU is idle for {format_duration(figures['idle_ns'])} meanwhile,"
+        f" {step_time(figures['share'])}.",
+        "Prepare indices and shapes in the input pipeline and keep shapes static. Replace ops whose result"
+        " the host has to read before it can go on (Unique, SparseToDense, Where) by dense ones.",
+    )
+
+
+def _listed(names: list[str], count: int) -> str:
+    rest = count - len(names)
     if rest:
         return ", ".join(names) + f" and {rest} other op type{'s' if rest > 1 else ''}"
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def _measure(trace: Trace) -> Measurement:
+    table = cpu_amid_gpu(trace)
+    if why_not(table):
+        return Measurement(NOT_KNOWN, SHARE.value, {"reason": why_not(table)})
+    total = int(step_times(trace)["duration_ns"].sum())
+    share = int(_interrupting(trace)["idle_once_ns"].sum()) / total if total and len(table) else 0.0
+    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value})
+
+
+def _summarise(figures: Figures) -> str:
+    if "reason" in figures:
+        return f"Interruptions of GPUs by CPU ops are not available: {figures['reason']}."
+    return (
+        f"A GPU is idle for {step_time(figures['share'])} while ops run on the CPU or copy to the host"
+        f"{beyond(figures)}."
+    )
+
+
+RULE = Rule("cpu ops", {"SHARE": SHARE}, _find, _word, _measure, _summarise)

@@ -1,32 +1,30 @@
-"""What a finding is made of: words, a share of the time, and where in the trace it shows."""
+"""What a finding is made of: figures, a share of the time, and where in the trace it shows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.categories import spread
-from tfvis_nb.core.format import format_duration, format_percent
-from tfvis_nb.core.labels import task_label
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
-percent = format_percent
-span = format_duration
-task_name = task_label
+
+MAX_EVENTS = 50
+"""Events that a finding lists at most."""
 
 
 class Finding(NamedTuple):
-    """One thing that made steps slow; see `tfvis_nb.analysis.findings.findings.findings`."""
+    """One thing that made steps slow, in figures, with its evidence."""
 
-    kind: str
-    title: str
-    text: str
-    advice: str
+    id: str
+    """The rule, and after a point which of its cases it is."""
     share: float
+    """Of the time of all steps."""
+    figures: dict[str, Any]
     step: int
     start_ns: int
     end_ns: int
@@ -55,3 +53,17 @@ def of_task(trace: Trace, task: str) -> np.ndarray:
     tasks = trace.events["task"]
     mask = spread(tasks, lambda word: word == task)
     return mask if task else mask | tasks.isna().to_numpy()
+
+
+def longest_events(trace: Trace, mask: np.ndarray) -> list[int]:
+    """Return the longest of the chosen events, the longest first, `MAX_EVENTS` at most."""
+    rows = np.flatnonzero(mask)
+    order = np.argsort(-trace.events["duration_ns"].to_numpy()[rows], kind="stable")
+    return [int(row) for row in rows[order][:MAX_EVENTS]]
+
+
+def overlaps(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:
+    """Tell which events run at some time between a start and an end."""
+    start = trace.events["start_ns"].to_numpy()
+    mask: np.ndarray = (start < end_ns) & (start + trace.events["duration_ns"].to_numpy() > start_ns)
+    return mask

@@ -1,44 +1,26 @@
-"""What made the steps slow, in plain words with figures: a short ranked list, each with its evidence."""
+"""What makes the steps of a trace slow: a short ranked list, in figures and in words, with its evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.findings.cpu_ops import cpu_ops
-from tfvis_nb.analysis.findings.devices import copies, launches
 from tfvis_nb.analysis.findings.finding import Finding
-from tfvis_nb.analysis.findings.parts import compiling, input_wait
-from tfvis_nb.analysis.findings.peers import communication_exposed, late_tasks
-from tfvis_nb.analysis.findings.slow_steps import slow_steps
-from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.analysis.findings.rule import Rule
+from tfvis_nb.analysis.findings.rules import rules
+from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
 FIGURES = {
-    "share": "The part of all steps' time that is lost to it, from 0 to 1; of what several tasks lose at"
-    " once, that of the task that loses most.",
+    "share": "Fraction of the time of all steps that is lost to it, from 0 to 1; if several tasks lose time"
+    " at once, the largest loss counts.",
     "lost_ns": "share times the time of all steps, in ns.",
 }
-
-SEARCHES: tuple[Callable[[Trace], Sequence[Finding]], ...] = (
-    input_wait,
-    late_tasks,
-    communication_exposed,
-    cpu_ops,
-    launches,
-    copies,
-    compiling,
-    slow_steps,
-)
-"""What is looked for. Each gives a finding only where its figures exceed a limit that it names."""
-
-_PARTLY_LATE = "It stands behind the late task, as waiting for that one is part of it."
 
 _COLUMNS = {
     "kind": "str",
@@ -51,6 +33,8 @@ _COLUMNS = {
     "start_ns": "int64",
     "end_ns": "int64",
     "events": "object",
+    "id": "str",
+    "figures": "object",
 }
 
 
@@ -58,8 +42,8 @@ _COLUMNS = {
 def findings(trace: Trace) -> pd.DataFrame:
     """Return what made the steps slow, the most costly first; no rows where nothing stands out.
 
-    Communication comes after a task that is late, also where its share is larger, as waiting for that one
-    is communication too.
+    Communication ranks below a straggler even if its share is larger, because waiting for the straggler is
+    communication too.
 
     Parameters
     ----------
@@ -69,41 +53,45 @@ def findings(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``kind`` (str; ``input``, ``late task``, ``communication``, ``cpu ops``, ``launches``,
-        ``copies``, ``compiling`` or ``slow steps``), ``title``, ``text`` and ``advice`` (str),
-        ``share`` (float64) and ``lost_ns`` (int64) as `FIGURES` says, and the evidence: ``step``
-        (int64), ``start_ns`` and ``end_ns`` (int64 epoch nanoseconds, the range that shows it best)
-        and ``events`` (lists of event ids, the longest first). `cannot_say` when the trace has no steps,
-        or none that takes time.
+        ``kind`` (str; ``input``, ``late task``, ``communication``, ``cpu ops``, ``launches``, ``copies``,
+        ``compiling`` or ``slow steps``), ``title``, ``text`` and ``advice`` (str), ``share`` (float64) and
+        ``lost_ns`` (int64) as in `FIGURES`, and the evidence: ``step`` (int64), ``start_ns`` and ``end_ns``
+        (int64 epoch nanoseconds, the range that shows it best) and ``events`` (lists of event ids, the
+        longest first). ``id`` (str), such as ``input_bound.first``, stays the same when texts change;
+        ``figures`` (dicts) has the numbers and names in the texts. `cannot_say` if no step takes time.
 
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis.findings.findings import findings
     >>> columns = {"start_ns": [0, 6_000_000], "duration_ns": [6_000_000, 4_000_000], "kind": ["op"] * 2,
     ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
-    >>> findings(Trace(events.build(columns)))["title"].tolist()
-    ['The step waits for input']
+    >>> found = Trace(events.build(columns)).findings
+    >>> found[["id", "title", "share"]].values.tolist()
+    [['input_bound.one', 'The step waits for input', 0.6]]
+    >>> found["figures"][0]["here_ns"]
+    6000000
     """
     reason = why_not(trace.breakdown)
     if reason:
         return cannot_say(_COLUMNS, reason)
     total = int(trace.breakdown.drop_duplicates("step")["step_ns"].sum())
     if not total:
-        return cannot_say(_COLUMNS, "all steps last 0 ns")
-    found = [one for search in SEARCHES for one in search(trace)]
-    late = max((one.share for one in found if one.kind == "late task"), default=0.0)
+        return cannot_say(_COLUMNS, Reason("no_step_length"))
+    found = [(rule, one) for rule in rules().values() for one in rule.find(trace)]
+    largest: dict[str, float] = {}
+    for rule, one in found:
+        largest[rule.kind] = max(one.share, largest.get(rule.kind, 0.0))
 
-    def rank(one: Finding) -> tuple[float, int]:
-        behind = late > 0 and one.kind == "communication"
-        return (-min(one.share, late) if behind else -one.share, int(behind))
+    def rank(pair: tuple[Rule, Finding]) -> tuple[float, bool]:
+        rule, one = pair
+        return -min(one.share, largest.get(rule.below, one.share)), rule.below in largest
 
-    found.sort(key=rank)
-    found = [
-        one._replace(text=f"{one.text} {_PARTLY_LATE}") if late and one.kind == "communication" else one
-        for one in found
-    ]
-    rows = [one._asdict() | {"lost_ns": round(one.share * total)} for one in found]
-    table = pd.DataFrame(rows, columns=list(_COLUMNS))
+    rows = [_row(rule, one, total, is_below=rule.below in largest) for rule, one in sorted(found, key=rank)]
     dtypes = {name: event_table.TEXT if dtype == "str" else dtype for name, dtype in _COLUMNS.items()}
-    return table.astype(dtypes)
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes)
+
+
+def _row(rule: Rule, one: Finding, total: int, *, is_below: bool) -> dict[str, Any]:
+    figures = one.figures | ({"is_below": is_below} if rule.below else {})
+    row: dict[str, Any] = {"kind": rule.kind, "lost_ns": round(one.share * total)}
+    return row | one._asdict() | {"figures": figures} | rule.word(one.id, figures)._asdict()

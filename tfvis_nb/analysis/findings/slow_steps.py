@@ -1,161 +1,135 @@
-"""Findings on steps that are slower than the others, or that have more to do."""
+"""Steps are slower than the median step, or have more to do."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.findings.finding import Finding, percent, span, step_range
-from tfvis_nb.analysis.steps.slow_steps import slow_steps as against_median
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis.findings.finding import Finding, step_range
+from tfvis_nb.analysis.findings.rule import (
+    NOT_KNOWN,
+    Figures,
+    Measurement,
+    Rule,
+    Texts,
+    Threshold,
+    beyond,
+    limit,
+    not_reported,
+    step_time,
+)
+from tfvis_nb.analysis.steps.slow_steps import slow_steps
+from tfvis_nb.analysis.unavailable import Reason, why_not
+from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
-FEW = 0.2
-"""Slow steps are told when they are at most this part of all: else the median is not what most take."""
-SLOW_LIMIT = 0.005
-"""Part of the time that slow steps take more than the median's, from which they are told."""
-ENOUGH = 5
-"""Of fewer steps a median says little."""
+SHARE = Threshold(0.005, "share of step time that slow steps take in excess of the median step")
+MAX_FRACTION = Threshold(
+    0.2, "fraction of the steps that may be slow: if more are, the median is not typical"
+)
+MIN_STEPS = Threshold(5, "fewer steps are not compared with their median")
 
 _MOST = 0.5
 """From this part on it is most of something."""
-_OF_HOST = ("op", "host")
+_HOST_KINDS = ("op", "host")
+_MAX_NAMED = 6
 
 
-def slow_steps(trace: Trace) -> list[Finding]:
-    """Find steps that do more on the devices than the median step, and those that just take longer.
+def _compared(trace: Trace) -> tuple[pd.DataFrame, np.ndarray, np.ndarray] | Reason:
+    """Return the steps against the median, which have more to do, and which just take longer; or why not.
 
-    The first step is left out of the latter: what is done once is done in it. Which steps are slow, or
-    have more to do, is what `tfvis_nb.analysis.slow_steps` says.
+    The first step is left out of the latter, because it includes one-time work.
     """
-    table = against_median(trace)
-    if why_not(table) or len(table) < ENOUGH:
-        return []
+    table = slow_steps(trace)
+    if why_not(table):
+        return why_not(table)
+    if len(table) < MIN_STEPS.value:
+        return Reason("few_steps", steps=len(table), least=int(MIN_STEPS.value))
     more = table["more_work"].fillna(value=False).to_numpy(bool)
     longer = table["slow"].to_numpy(bool) & ~more
     longer[0] = False
-    found = [_more_to_do(trace, table, more), _longer(trace, table, longer)]
+    return table, more, longer
+
+
+def _find(trace: Trace) -> list[Finding]:
+    compared = _compared(trace)
+    if isinstance(compared, Reason):
+        return []
+    table, more, longer = compared
+    found = [_more_work(trace, table, more), _longer(trace, table, longer)]
     return [one for one in found if one is not None]
 
 
-def _more_to_do(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | None:
-    share, slow, longest = _chosen(table, chosen)
-    if not share:
+def _chosen(table: pd.DataFrame, chosen: np.ndarray) -> tuple[pd.DataFrame, pd.Series, dict[str, Any]] | None:
+    """Return the chosen steps, the longest of them and what both findings say; None below a threshold."""
+    slow = table[chosen]
+    excess = int(slow["excess_ns"].clip(lower=0).sum())
+    share = excess / max(int(table["duration_ns"].sum()), 1)
+    if not 0 < len(slow) <= MAX_FRACTION.value * len(table) or share < SHARE.value:
         return None
-    several = len(slow) > 1
-    least, most = (f"{ratio:.2g}" for ratio in (slow["work_ratio"].min(), slow["work_ratio"].max()))
-    much = least if least == most else f"{least} to {most}"
-    title = f"{_steps(slow)} {'do' if several else 'does'} more on the devices"
-    own = max(int(longest.excess_ns), 0) / max(int(slow["excess_ns"].clip(lower=0).sum()), 1)
-    costs = f": it costs {percent(own * share)} of all steps' time, the others {percent((1 - own) * share)}"
-    alike = f"at what {'those batches have in common' if several else 'is in its batch'}, such as"
-    alike += f" {'their' if several else 'its'} size or {'their' if several else 'its'} longest sequence."
-    apart = _apart_from_work(table, longest)
-    if apart:
-        stalled = _stalls(trace, longest)
-        if stalled:
-            title += f", and {f'step {longest.step} ' if several else ''}stalls on the host"
-        did = f"what {'the host' if stalled else 'it'} did in step {longest.step}: select it in the timeline."
-        first, then = (f"at {did}", alike) if own >= _MOST else (alike, f"at {did}")
-        advice = f"Look first {first} Then {then}"
-    else:
-        advice = f"Look {alike}"
-    return _finding(
-        trace,
-        longest,
-        share,
-        title,
-        f"{'They do' if several else 'It does'} {much} times the median step's work on the busiest device;"
-        f" {f'step {longest.step} takes longest,' if several else 'it takes'} {_times(longest)}"
-        f"{costs if several else ''}.{apart}",
-        advice,
-    )
+    longest = slow.iloc[int(slow["duration_ns"].to_numpy().argmax())]
+    figures = {
+        "share": share,
+        "steps": slow["step"].tolist(),
+        "step": int(longest.step),
+        "ratio": float(longest.ratio),
+        "duration_ns": int(longest.duration_ns),
+        "excess_ns": int(longest.excess_ns),
+    }
+    for name in ("activity", "op", "op_kind"):
+        figures[name] = str(longest[name])
+    for name in ("activity_ns", "op_ns"):
+        figures[name] = None if pd.isna(longest[name]) else int(longest[name])
+    return slow, longest, figures
 
 
-def _apart_from_work(table: pd.DataFrame, longest: pd.Series) -> str:
-    """Say what a step lost apart from the work of its devices, where that is most of what it lost."""
-    work = table["work_ns"].to_numpy(np.int64, na_value=0)
-    more = int(longest.work_ns) - int(np.sort(work)[(len(work) - 1) // 2])
-    excess = int(longest.excess_ns)
-    if more >= _MOST * excess or longest.op_kind == "kernel" or not longest.activity:
-        return ""
-    return (
-        f" Of the {span(excess)} that step {longest.step} takes more, kernels are only {span(more)}: most is"
-        f" {longest.activity.replace('_', ' ')}, {span(longest.activity_ns)} more{_at(longest)}."
-    )
+def _more_work(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | None:
+    found = _chosen(table, chosen)
+    if found is None:
+        return None
+    slow, longest, figures = found
+    work = np.sort(table["work_ns"].to_numpy(np.int64, na_value=0))
+    excess = max(int(slow["excess_ns"].clip(lower=0).sum()), 1)
+    figures |= {
+        "work_ratios": [float(slow["work_ratio"].min()), float(slow["work_ratio"].max())],
+        "own_part": max(int(longest.excess_ns), 0) / excess,
+        "work_excess_ns": int(longest.work_ns) - int(work[(len(work) - 1) // 2]),
+    }
+    figures["stalls"] = _mostly_not_work(figures) and _stalls(trace, longest)
+    return _finding(trace, "slow_steps.more_work", longest, figures)
 
 
-def _at(longest: pd.Series) -> str:
-    """Say at which op a step lost most: a part of the activity's time only where that is not less."""
-    if longest.op and longest.op_ns <= longest.activity_ns:
-        return f", {span(longest.op_ns)} of it at {_op(longest)}"
-    return _summed(longest)
+def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | None:
+    found = _chosen(table, chosen)
+    if found is None:
+        return None
+    slow, longest, figures = found
+    figures["work_known"] = bool(slow["more_work"].notna().all())
+    return _finding(trace, "slow_steps.longer", longest, figures)
 
 
-def _summed(longest: pd.Series) -> str:
-    among = "threads" if longest.op_kind in _OF_HOST else "its events"
-    return f", and {span(longest.op_ns)} more at {_op(longest)}, summed over {among}" if longest.op else ""
-
-
-def _op(longest: pd.Series) -> str:
-    return f"{longest.op} {'on the host' if longest.op_kind in _OF_HOST else f'of kind {longest.op_kind}'}"
+def _mostly_not_work(figures: Figures) -> bool:
+    """Tell whether most of what a step takes longer is not its devices' work, and what it is instead."""
+    is_work = figures["work_excess_ns"] >= _MOST * figures["excess_ns"] or figures["op_kind"] == "kernel"
+    return bool(figures["activity"]) and not is_work
 
 
 def _stalls(trace: Trace, longest: pd.Series) -> bool:
     """Tell whether one event on the host is most of what a step takes longer."""
-    if longest.op_kind not in _OF_HOST:
+    if longest.op_kind not in _HOST_KINDS:
         return False
-    return any(
-        int(trace.events["duration_ns"].iloc[event]) >= _MOST * int(longest.excess_ns)
-        for event in _event(trace, longest)
-    )
+    durations = trace.events["duration_ns"]
+    return any(int(durations.iloc[event]) >= _MOST * longest.excess_ns for event in _event(trace, longest))
 
 
-def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | None:
-    share, slow, longest = _chosen(table, chosen)
-    if not share:
-        return None
-    known = bool(slow["more_work"].notna().all())
-    though = ", though the devices have no more to do than in others" if known else ""
-    mostly = ""
-    if longest.activity:
-        named = longest.activity.replace("_", " ")
-        mostly = (
-            f" It has {span(longest.activity_ns)} more of {named} than the median step{_summed(longest)}."
-        )
-    return _finding(
-        trace,
-        longest,
-        share,
-        f"{_steps(slow)} {'take' if len(slow) > 1 else 'takes'} longer",
-        f"Step {longest.step} takes {_times(longest)}{though}.{mostly}",
-        "Compare it with a step of median length: what its host and its input did meanwhile.",
-    )
-
-
-def _chosen(table: pd.DataFrame, chosen: np.ndarray) -> tuple[float, pd.DataFrame, pd.Series]:
-    """Return the part of the time that the chosen steps take more than the median, 0 below the limits."""
-    slow = table[chosen]
-    lost = int(slow["excess_ns"].clip(lower=0).sum())
-    share = lost / max(int(table["duration_ns"].sum()), 1)
-    told = 0 < len(slow) <= FEW * len(table) and share >= SLOW_LIMIT
-    longest = slow.iloc[int(slow["duration_ns"].to_numpy().argmax())] if told else pd.Series(dtype=object)
-    return share if told else 0.0, slow, longest
-
-
-def _times(longest: pd.Series) -> str:
-    median = int(longest.duration_ns) - int(longest.excess_ns)
-    return f"{longest.ratio:.3g} times the median ({span(longest.duration_ns)} against {span(median)})"
-
-
-def _finding(trace: Trace, longest: pd.Series, share: float, title: str, text: str, advice: str) -> Finding:
-    step = int(longest.step)
-    start, end = step_range(trace, step)
-    return Finding("slow steps", title, text, advice, share, step, start, end, _event(trace, longest))
+def _finding(trace: Trace, key: str, longest: pd.Series, figures: dict[str, Any]) -> Finding:
+    start, end = step_range(trace, figures["step"])
+    return Finding(key, figures["share"], figures, figures["step"], start, end, _event(trace, longest))
 
 
 def _event(trace: Trace, longest: pd.Series) -> list[int]:
@@ -166,12 +140,129 @@ def _event(trace: Trace, longest: pd.Series) -> list[int]:
     return [event] if int(trace.events["step"].iloc[event]) == int(longest.step) else []
 
 
-def _steps(slow: pd.DataFrame, most: int = 6) -> str:
+def _word(key: str, figures: Figures) -> Texts:
+    return _word_more_work(figures) if key == "slow_steps.more_work" else _word_longer(figures)
+
+
+def _word_more_work(figures: Figures) -> Texts:
+    several, step, own = len(figures["steps"]) > 1, figures["step"], figures["own_part"]
+    least, most = (f"{ratio:.2g}" for ratio in figures["work_ratios"])
+    much = least if least == most else f"{least} to {most}"
+    title = f"{_named(figures['steps'])} {'do' if several else 'does'} more on the devices"
+    text = f"{'They do' if several else 'It does'} {much} times the work of the median step on the busiest"
+    text += f" device. {f'Step {step} takes longest' if several else 'It takes'}"
+    text += f"{',' if several else ''} {_times(figures)}"
+    if several:
+        share = figures["share"]
+        text += f": it costs {step_time(own * share)}, the others {format_percent((1 - own) * share)}"
+    text += "."
+    batch = "their batches, such as their" if several else "its batch, such as its"
+    batch = f"at {batch} size or longest sequence."
+    if not _mostly_not_work(figures):
+        return Texts(title, text, f"Look {batch}")
+    text += (
+        f" Only {format_duration(figures['work_excess_ns'])} of the {format_duration(figures['excess_ns'])}"
+        f" that step {step} takes longer is kernels; most is {figures['activity'].replace('_', ' ')},"
+        f" {format_duration(figures['activity_ns'])} more{_op_part(figures)}."
+    )
+    if figures["stalls"]:
+        title += f", and {f'step {step} ' if several else ''}stalls on the host"
+    host = (
+        f"at what {'the host' if figures['stalls'] else 'it'} did in step {step}: select it in the timeline."
+    )
+    first, then = (host, batch) if own >= _MOST else (batch, host)
+    return Texts(title, text, f"Look first {first} Then look {then}")
+
+
+def _word_longer(figures: Figures) -> Texts:
+    text = f"Step {figures['step']} takes {_times(figures)}"
+    text += ", although its devices have no more to do." if figures["work_known"] else "."
+    if figures["activity"]:
+        text += (
+            f" {figures['activity'].replace('_', ' ').capitalize()} takes"
+            f" {format_duration(figures['activity_ns'])} more than in the median step{_op_sum(figures)}."
+        )
+    return Texts(
+        f"{_named(figures['steps'])} {'take' if len(figures['steps']) > 1 else 'takes'} longer",
+        text,
+        "Compare it with a step of median length: what do its host and its input do?",
+    )
+
+
+def _times(figures: Figures) -> str:
+    took, median = figures["duration_ns"], figures["duration_ns"] - figures["excess_ns"]
+    return f"{figures['ratio']:.3g} times the median ({format_duration(took)}, not {format_duration(median)})"
+
+
+def _op_part(figures: Figures) -> str:
+    """Say at which op a step loses most: as a part of the activity's time only if it is not longer."""
+    if figures["op"] and figures["op_ns"] <= figures["activity_ns"]:
+        return f", {format_duration(figures['op_ns'])} of it at {_op(figures)}"
+    return _op_sum(figures)
+
+
+def _op_sum(figures: Figures) -> str:
+    if not figures["op"]:
+        return ""
+    among = "threads" if figures["op_kind"] in _HOST_KINDS else "its events"
+    return f", and {_op(figures)} {format_duration(figures['op_ns'])} more, summed over {among}"
+
+
+def _op(figures: Figures) -> str:
+    where = "on the host" if figures["op_kind"] in _HOST_KINDS else f"of kind {figures['op_kind']}"
+    return f"{figures['op']} {where}"
+
+
+def _named(steps: list[int]) -> str:
     """Write the numbers of steps as a list in words."""
-    numbers = slow["step"].tolist()
-    shown = [str(number) for number in numbers[:most]]
-    if len(numbers) > most:
-        return f"Steps {', '.join(shown)} and {len(numbers) - most} others"
+    shown = [str(number) for number in steps[:_MAX_NAMED]]
+    if len(steps) > _MAX_NAMED:
+        return f"Steps {', '.join(shown)} and {len(steps) - _MAX_NAMED} others"
     if len(shown) == 1:
         return f"Step {shown[0]}"
     return f"Steps {' and '.join([', '.join(shown[:-1]), shown[-1]])}"
+
+
+def _measure(trace: Trace) -> Measurement:
+    compared = _compared(trace)
+    if isinstance(compared, Reason):
+        return Measurement(NOT_KNOWN, SHARE.value, {"reason": compared})
+    table, more, longer = compared
+    slow = more | longer
+    share = int(table.loc[slow, "excess_ns"].clip(lower=0).sum()) / int(table["duration_ns"].sum())
+    figures = {
+        "share": share,
+        "threshold": SHARE.value,
+        "slow_steps": int(slow.sum()),
+        "steps": len(table),
+        "slow_first_step": bool(table["slow"].iloc[0] and not slow[0]),
+        "reported": bool(_find(trace)),
+    }
+    return Measurement(share, SHARE.value, figures)
+
+
+def _summarise(figures: Figures) -> str:
+    if "reason" in figures:
+        return f"Slow steps are not available: {figures['reason']}."
+    slow, steps = figures["slow_steps"], figures["steps"]
+    said = (
+        f"{slow} of {steps} steps take at least {SLOW_STEP_RATIO} times the median or have that much more"
+        f" work on their devices, which costs {step_time(figures['share'])}"
+    )
+    is_many = slow > MAX_FRACTION.value * steps
+    if figures["share"] >= figures["threshold"] and is_many and not figures["reported"]:
+        said += not_reported(f"more than {limit(MAX_FRACTION.value)} of the steps are slow")
+    else:
+        said += beyond(figures)
+    first = " The first step does not count, because it includes one-time work."
+    return f"{said}.{first if figures['slow_first_step'] else ''}"
+
+
+RULE = Rule(
+    "slow steps",
+    {"SHARE": SHARE, "MAX_FRACTION": MAX_FRACTION, "MIN_STEPS": MIN_STEPS},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+)

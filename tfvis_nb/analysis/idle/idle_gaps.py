@@ -14,7 +14,7 @@ from tfvis_nb.analysis.critical_path.dependencies import LONG_SLEEP
 from tfvis_nb.analysis.events.activity import ACTIVITIES, COPY_DONE, NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.steps.utilisation import ran_on_device
-from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.analysis.unavailable import Reason, cannot_say
 from tfvis_nb.core.categories import beginning, containing
 from tfvis_nb.core.coverage import covered
 from tfvis_nb.core.devices import HOROVOD
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FIGURES: dict[str, str] = {
     "gap_ns": "How long a device did nothing, in ns: from the end of what ran on it to the start of the "
-    "next, from the begin of the step to the first, or from the last to the end of the step.",
+    "next, from the start of the step to the first, or from the last to the end of the step.",
     "duration_ns": "The part of a gap that has one cause, in ns; those of a step and device add up to "
     "idle_ns of its utilisation exactly.",
     "input": "The step waited for its next batch, or for what the input pipeline does for it, in ns.",
@@ -40,7 +40,7 @@ FIGURES: dict[str, str] = {
     "kernel gap": "What came next was launched in time; the device took this long to go on to it, in ns.",
     "copy": "The device itself waited for a copy that it had begun, such as in copy-done of a TPU, in ns.",
     "host": "The host did something else than launching, such as Python, ops on a CPU or compiling, in ns.",
-    "unknown": "Nothing recorded says what was waited for, in ns; also while the host was to go on and no "
+    "unknown": "No record shows what was waited for, in ns; also while the host was to go on and no "
     "row of it says what it did.",
 }
 """What the columns and causes of gaps are."""
@@ -139,7 +139,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     here = step_devices(trace)
     shown = np.zeros(0, bool) if here is None else _shown(trace, here)
     if here is None or not shown.any():
-        return cannot_say(_COLUMNS, "what a device did is known of no step")
+        return cannot_say(_COLUMNS, Reason("no_device_activity"))
     idle = _idle(trace, here, shown)
     pieces = backtracker(trace).trace_back(idle.event, idle.end, idle.start)
     pieces, cause = _with_waits(trace, here, idle, pieces, _causes(trace, here, idle, pieces))

@@ -21,19 +21,19 @@ FIGURES: dict[str, str] = {
     "busy_ns": "Time in which at least one kernel, copy, memset or collective ran on the device, in ns.",
     "launching_ns": "Time in which the device had nothing to do while the host was launching: sum over its "
     "gaps, up to the late launch, in ns.",
-    "latency_ns": "Time from the begin of a late launch to the begin of what it launched: sum over the gaps "
+    "latency_ns": "Time from the start of a late launch to the start of what it launched: sum over the gaps "
     "of the device, in ns.",
     "elsewhere_ns": "Time in which the device had nothing to do and the host launched nothing: sum over its "
     "gaps, up to the late launch, in ns.",
     "queued_ns": "Time in which nothing ran though the next event had been launched before the gap, in ns.",
     "unknown_ns": "Gaps before events of which the launch is not recorded, in ns.",
-    "before_ns": "From the begin of the step to the first event on the device, in ns.",
+    "before_ns": "From the start of the step to the first event on the device, in ns.",
     "after_ns": "From the last end on the device to the end of the step, in ns.",
     "launches": "Number of events on the device.",
     "late": "Number of events that were launched when everything before on the device had ended.",
     "launch_share": "(launching_ns + latency_ns) / step_ns, from 0 to 1: what faster launching could save "
     "at most.",
-    "duration_ns": "Length of a stretch, in ns: from the begin of its first late gap to the end of its last.",
+    "duration_ns": "Length of a stretch, in ns: from the start of its first late gap to the end of its last.",
     "late_ns": "launching_ns + latency_ns + elsewhere_ns of the stretch's gaps, in ns.",
     "share": "late_ns / duration_ns, more than 0.5.",
     "ops": "The op types of the stretch that the device waited for longest, the longest first.",

@@ -11,22 +11,19 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
-from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.analysis.unavailable import NONE, Reason, cannot_say
 from tfvis_nb.core.coverage import covered
 from tfvis_nb.core.intervals import Segments, union
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
-NO_DEVICE = "the trace has no rows of what a GPU ran in a step"
-NO_LAUNCHES = "the trace does not say when the host launched what the GPU ran"
-
 FIGURES: dict[str, str] = {
     "launching_ns": "Of a gap between two events on a device that ends with one launched after the first had "
     "ended: from then to the launch, the time in which the host launched or the executor of the device's ops "
     "was active, in ns.",
     "elsewhere_ns": "Of such a gap, up to the launch: the rest, in which the host launched nothing, in ns.",
-    "latency_ns": "Of such a gap: from the begin of the launch to the begin of what was launched, in ns.",
+    "latency_ns": "Of such a gap: from the start of the launch to the start of what was launched, in ns.",
     "queued_ns": "The whole gap, in ns, if what ends it was launched before the gap began: it waited for "
     "something else than its launch.",
     "unknown_ns": "The whole gap, in ns, if it is not recorded when the event that ends it was launched.",
@@ -89,11 +86,11 @@ def launch_gaps(trace: Trace) -> pd.DataFrame:
     return pd.concat([where, gaps], axis=1)
 
 
-def why_unknown(ran: OnDevices | None) -> str:
+def why_unknown(ran: OnDevices | None) -> Reason:
     """Say why nothing is known of late launches; empty when something is."""
     if ran is None:
-        return NO_DEVICE
-    return "" if ran.launched.any() else NO_LAUNCHES
+        return Reason("no_gpu_events")
+    return NONE if ran.launched.any() else Reason("no_launches")
 
 
 @validate_input
@@ -104,7 +101,7 @@ def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
     place, since, start = ran.place[rows], ran.reached[rows], ran.start[rows]
     known, launch = ran.launched[rows], ran.launch[rows]
     late = known & (launch >= since)
-    # A clock that was repaired may have a launch a little after the begin of what it launched.
+    # A clock that was repaired may have a launch a little after the start of what it launched.
     until = np.where(late, np.minimum(launch, start), since)
     launching = covered(_launching(trace, ran.here), ran.here.whole[place], since, until)
     gap = start - since

@@ -16,14 +16,14 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.from_profile import memory_events
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, bytes_in_use
 from tfvis_nb.analysis.memory.tensor_lifetimes import joined
-from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
-    "bytes": "Bytes that an allocator had given out: of a RunMetadata the sum of its allocation records from "
-    "the begin of the step on, without variables, changes within one microsecond added up; of a profile "
+    "bytes": "Bytes that an allocator has allocated: of a RunMetadata the sum of its allocation records from "
+    "the start of the step on, without variables, changes within one microsecond added up; of a profile "
     "bytes_allocated of its allocation events, with variables.",
     "peak_bytes": "The largest of `bytes` of an allocator in a step; of a profile, over all of it.",
     "at_ns": "Epoch nanoseconds at which the peak is reached first.",
@@ -87,7 +87,7 @@ def memory_curve(trace: Trace) -> pd.DataFrame:
     if reported is not None and reported["in_use"].notna().any():
         tables.append(_reported(reported))
     if not tables:
-        reason = "the profile's allocation events do not tell how much is given out"
+        reason = Reason("no_amounts")
         return cannot_say(_CURVE, why_not(buffers) if reported is None else reason)
     return tables[0] if len(tables) == 1 else joined(tables[::-1])
 

@@ -14,7 +14,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.from_profile import memory_events, profiled_allocations
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, recorded_allocations
 from tfvis_nb.analysis.memory.output_buffers import output_buffers
-from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.analysis.unavailable import Reason, cannot_say
 from tfvis_nb.core.nested_lists import coded
 
 if TYPE_CHECKING:
@@ -30,14 +30,6 @@ FIGURES: dict[str, str] = {
     "role": "output of its op; temporary when it is none and was freed before its op was done; kept when it "
     "is none and was not. A profile does not say: allocated.",
 }
-
-NO_RECORDS = (
-    "the trace has no records of allocations: TensorFlow writes them from 1.5 on, of ops, at FULL_TRACE, and "
-    "in profiles of the host"
-)
-"""Why nothing can be said of memory."""
-
-NO_ADDRESSES = "the profile's allocation events do not tell addresses, by which they are paired"
 
 ROLES = ("output", "temporary", "kept", "allocated")
 
@@ -97,7 +89,9 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     """
     tables = [table for table in (_recorded(trace), _profiled(trace)) if table is not None]
     if not tables:
-        return cannot_say(_COLUMNS, NO_ADDRESSES if memory_events(trace) is not None else NO_RECORDS)
+        return cannot_say(
+            _COLUMNS, Reason("no_addresses") if memory_events(trace) is not None else Reason("no_allocations")
+        )
     if len(tables) == 1:
         return tables[0]
     return joined(tables).sort_values("from_ns", kind="stable", ignore_index=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import step_devices
-from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.analysis.unavailable import Reason, cannot_say
 from tfvis_nb.core.intervals import Segments, highest, lengths, tiled
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ FIGURES: dict[str, str] = {
     f"{_REST}: with host_compute_ns host compute {_XPROF}.",
     "preprocessing_ns": f"Time of the input pipeline's own threads {_REST}: with idle_ns all others "
     f"{_XPROF}.",
-    "idle_ns": "The rest of the step, its begin and end included, in ns: with preprocessing_ns all others "
+    "idle_ns": "The rest of the step, including its start and end, in ns: with preprocessing_ns all others "
     f"{_XPROF}.",
     "unknown_ns": "The rest of the step on a task whose GPUs ran ops but have no rows of kernels, in ns: "
     "computing, copying or idle.",
@@ -95,7 +95,7 @@ def breakdown(trace: Trace) -> pd.DataFrame:
     """
     swept = _sweep(trace)
     if swept is None:
-        return cannot_say(_COLUMNS, "no event belongs to a step")
+        return cannot_say(_COLUMNS, Reason("no_steps"))
     table = swept.rows
     shares = lengths(swept.active, len(table), len(ACTIVITIES))
     unknown = swept.untraced
@@ -142,7 +142,7 @@ def activity_times(trace: Trace) -> pd.DataFrame:
     times = ("step", "task", "device")
     if swept is None:
         columns = {"start_ns": "int64", "duration_ns": "int64", "activity": "category"}
-        return cannot_say({name: _COLUMNS[name] for name in times} | columns, "no event belongs to a step")
+        return cannot_say({name: _COLUMNS[name] for name in times} | columns, Reason("no_steps"))
     active = swept.active.take(np.argsort(swept.active.group, kind="stable"))
     found = tiled(active, swept.first, swept.last)
     table = swept.rows.take(found.group)[list(times)].reset_index(drop=True)

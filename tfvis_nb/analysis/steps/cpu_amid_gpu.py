@@ -14,7 +14,7 @@ from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import CALLS
 from tfvis_nb.analysis.steps.op_statistics import of_steps
-from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.analysis.unavailable import Reason, cannot_say
 from tfvis_nb.core.categories import beginning, is_kind, spread
 from tfvis_nb.core.coverage import covered
 from tfvis_nb.core.data_types import DATA_TYPES
@@ -23,9 +23,6 @@ from tfvis_nb.core.nested_lists import exploded, numbers, words
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
-
-NO_KERNELS = "the trace has no kernels of a GPU in a step"
-NO_DEVICES = "the trace does not say on which device an op ran: only the rows of TensorFlow's executor do"
 
 WHERE = ("CPU", "host memory", "GPU")
 """Where an op did its work; see `cpu_amid_gpu`."""
@@ -123,11 +120,11 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
     on_device = is_kind(events, "kernel") & accelerators(events)
     kernels = np.flatnonzero(on_device & (events["step"] >= 0).to_numpy())
     if not len(kernels):
-        return cannot_say(_COLUMNS, NO_KERNELS)
+        return cannot_say(_COLUMNS, Reason("no_gpu_kernels"))
     group, groups = _step_and_task(events)
     executed = is_kind(events, "op") & spread(events["lane"], lambda lane: lane == "ops")
     if not np.isin(group[kernels], group[executed]).any():
-        return cannot_say(_COLUMNS, NO_DEVICES)
+        return cannot_say(_COLUMNS, Reason("no_op_devices"))
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     first = np.full(groups, np.iinfo(np.int64).max)

@@ -10,7 +10,7 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
-from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.analysis.unavailable import Reason, cannot_say
 from tfvis_nb.core.categories import is_kind, spread
 from tfvis_nb.core.intervals import lengths, union
 
@@ -26,7 +26,7 @@ FIGURES: dict[str, str] = {
     "idle_ns": "step_ns - busy_ns, in ns: gaps, and what is before the first and after the last event.",
     "utilisation": "busy_ns / step_ns, from 0 to 1.",
     "parallelism": "Sum of the durations of what ran on the device / busy_ns: how much ran at once.",
-    "queued": "How many of the events that ran on the device say when they were ready.",
+    "queued": "Number of events on the device whose time of being ready is recorded.",
     "queueing_ns": "Sum over these of start - ready, in ns; for a kernel or copy, since its launch.",
     "queueing_mean_ns": "queueing_ns / queued.",
     "hta_kernel_ns": "Last end minus first start of what ran on an accelerator, without the begin and end "
@@ -75,7 +75,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     The rows that an executor has of a GPU say when the host launched an op, not what the GPU did;
     Python, waiting for input and for other tasks keep no CPU busy. Holistic Trace Analysis measures from
     the first kernel to the last (``hta/analyzers/breakdown_analysis.py``), which hides a GPU that waits
-    at the begin of each step.
+    at the start of each step.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     here = step_devices(trace)
     rows = np.flatnonzero(here.table["device"] != "") if here is not None else np.zeros(0, np.int64)
     if here is None or not len(rows):
-        return cannot_say(_COLUMNS, "no event of a step is on a device")
+        return cannot_say(_COLUMNS, Reason("no_devices"))
     places = len(here.table)
     ran = ran_on_device(trace, here)
     busy = _union(here, ran, places)

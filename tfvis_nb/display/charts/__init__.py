@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis.unavailable import NONE, Reason, why_not
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Charts:
         self._check("steps")
         return steps_chart(self._trace)
 
-    def why_not(self, name: str) -> str:
+    def why_not(self, name: str) -> Reason:
         """Return why there is no chart of that name for this trace; empty when there is one.
 
         Raises
@@ -106,25 +106,23 @@ class Charts:
             raise ValueError(Text("no_such_chart", name=name, charts=", ".join(self.NAMES)))
         trace = self._trace
         if trace.events.empty:
-            return "the trace holds no events"
+            return Reason("no_events")
         if name in ("breakdown", "utilisation", "memory"):
             table = getattr(trace, name)
             if name != "memory" and not why_not(table) and not (table["step_ns"] > 0).any():
-                return "no step lasts any time"
+                return Reason("no_step_length")
             return why_not(table)
         if name in ("transfers", "bandwidth") and trace.transfers.empty:
-            return "nothing was received or copied"
+            return Reason("no_transfers")
         if name == "bandwidth":
             from tfvis_nb.analysis.communication.bandwidth import bandwidth
 
             return why_not(bandwidth(trace))
         if name == "steps" and int((trace.steps["step"] >= 0).sum()) < 2:
-            return (
-                "there is one step only" if (trace.steps["step"] >= 0).any() else "no event belongs to a step"
-            )
-        return ""
+            return Reason("one_step") if (trace.steps["step"] >= 0).any() else Reason("no_steps")
+        return NONE
 
     def _check(self, name: str) -> None:
         reason = self.why_not(name)
         if reason:
-            raise CannotSayError(f"cannot say, because {reason}")
+            raise CannotSayError(f"not available: {reason}")

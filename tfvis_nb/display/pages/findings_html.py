@@ -19,7 +19,7 @@ def findings_html(trace: Trace) -> str:
     found = trace.findings
     reason = why_not(found)
     if reason:
-        return f"{head}\n<p>Cannot say, because {_text(reason)}.</p>"
+        return f"{head}\n<p>Not available: {_text(reason)}.</p>"
     if found.empty:
         return f"{head}\n<p>None.</p>"
     columns = [found.head(_MOST)[name].astype(str) for name in ("title", "text", "advice")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.analysis.findings.looked_for import looked_for
+from tfvis_nb.analysis.findings.measurements import measurements
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import printable
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
@@ -12,8 +12,6 @@ from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
 
-_MOST_EVENTS = 100
-"""Events of a finding that are selected in the timeline."""
 _LONGEST = 2000
 _WORDS = ("title", "text", "advice")
 
@@ -26,7 +24,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         "kind": "findings",
         "items": [],
         "cannot_say": reason,
-        "looked_for": [] if reason or len(found) else _sentences(trace),
+        "measured": [] if reason or len(found) else _sentences(trace),
     }
     if reason:
         return [block]
@@ -42,12 +40,11 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _sentences(trace: Trace) -> list[str]:
-    """Say how much of each thing there is, where none is a finding."""
-    texts = [printable(str(text), _LONGEST) for text in looked_for(trace)["text"]]
-    return [f"{text[:1].upper()}{text[1:]}." for text in texts]
+    """Say how large everything is that findings look for, none of which is reported."""
+    return [printable(str(text), _LONGEST) for text in measurements(trace)["text"]]
 
 
 def _with_events(target: dict[str, Any] | None, events: list[int]) -> dict[str, Any] | None:
     if target is None or not events:
         return target
-    return target | {"events": [int(event) for event in events[:_MOST_EVENTS]]}
+    return target | {"events": [int(event) for event in events]}

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfvis_nb.analysis.communication import stragglers
 from tfvis_nb.analysis.steps import slow_steps
-from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.analysis.unavailable import NONE, Reason, why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
@@ -48,7 +48,7 @@ def _table(trace: Trace) -> dict[str, Any]:
     if not rows["label"].astype(bool).any():
         columns = [column for column in columns if column.name != "label"]
     zoom = places.of_steps(rows["step"].head(MOST_ROWS)) if places else []
-    reason = "" if len(steps) else "no event belongs to a step"
+    reason = NONE if len(steps) else Reason("no_steps")
     return table("Step by step", rows, columns, zoom=zoom, reason=reason, order=order)
 
 

@@ -1,0 +1,31 @@
+"""The texts of findings and measurements: one golden file has them all, rendered from figures."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.real_traces import DATA
+from tfvis_nb.analysis.findings.rules import rules
+
+GOLDEN: dict[str, list[dict[str, Any]]] = json.loads(
+    (DATA / "texts" / "findings.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("case", GOLDEN["findings"], ids=lambda case: str(case["id"]))
+def test_a_finding(case: dict[str, Any]) -> None:
+    rule = rules()[case["id"].partition(".")[0]]
+    assert rule.word(case["id"], case["figures"])._asdict() == case["texts"]
+
+
+@pytest.mark.parametrize("case", GOLDEN["measurements"], ids=lambda case: str(case["id"]))
+def test_a_measurement(case: dict[str, Any]) -> None:
+    assert rules()[case["id"]].summarise(case["figures"]) == case["text"]
+
+
+def test_every_rule_has_texts() -> None:
+    assert {case["id"].partition(".")[0] for case in GOLDEN["findings"]} == set(rules())
+    assert {case["id"] for case in GOLDEN["measurements"]} == set(rules())

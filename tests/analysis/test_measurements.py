@@ -1,0 +1,140 @@
+"""Everything that findings look for is measured, whether it is reported or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tfvis_nb as tv
+from tests.real_traces import SHARED
+from tfvis_nb import events
+from tfvis_nb.analysis import measurements, why_not
+from tfvis_nb.analysis.findings.rules import rules
+from tfvis_nb.display.tabs import tab
+
+LAUNCH_BOUND = rules()["launch_bound"].thresholds
+ENOUGH_LAUNCHES = int(LAUNCH_BOUND["LAUNCHES"].value)
+
+
+def _launched(count: int, busy: int, gap: int) -> tv.Trace:
+    """A step of kernels, each launched when the one before it had ended, a gap later."""
+    start = np.arange(count) * (busy + gap)
+    table = events.build(
+        {
+            "start_ns": start,
+            "duration_ns": [busy] * count,
+            "kind": ["kernel"] * count,
+            "op": ["MatMul"] * count,
+            "device": ["GPU:0"] * count,
+            "lane": ["stream:1"] * count,
+            "scheduled_ns": pd.array((start - gap).tolist(), "Int64"),
+        }
+    )
+    return tv.Trace(table)
+
+
+def _measured(trace: tv.Trace, rule: str) -> dict[str, Any]:
+    """The figures of a rule in a trace in which nothing is found."""
+    assert trace.findings.empty
+    figures: dict[str, Any] = measurements(trace).set_index("id")["figures"].loc[rule]
+    return figures
+
+
+def test_a_device_that_mostly_waits_for_launches_is_found_though_it_works_longer() -> None:
+    table = _launched(ENOUGH_LAUNCHES, 60, 40).findings
+    assert table["id"].tolist() == ["launch_bound"]
+    assert round(table["figures"][0]["busy_share"], 3) == 0.6
+    assert LAUNCH_BOUND["SHARE"].value < table["share"][0] < 0.4
+
+
+def test_below_the_thresholds_the_figures_are_known() -> None:
+    trace = _launched(ENOUGH_LAUNCHES, 90, 10)
+    figures = _measured(trace, "launch_bound")
+    assert (round(figures["busy_share"], 2), round(figures["share"], 2)) == (0.9, 0.1)
+    assert (figures["cause"], figures["cause_share"]) == ("kernel gap", 1)
+    assert _measured(trace, "input_bound")["share"] == 0
+    (block,) = tab(trace, "Findings")["blocks"]
+    assert block["measured"] == measurements(trace)["text"].tolist()
+
+
+def test_above_the_thresholds_the_figures_say_why_nothing_is_reported() -> None:
+    figures = _measured(_launched(ENOUGH_LAUNCHES - 1, 10, 90), "launch_bound")
+    assert figures["share"] > LAUNCH_BOUND["SHARE"].value
+    assert (figures["launches_per_step"], figures["reported"]) == (ENOUGH_LAUNCHES - 1, False)
+    columns = {"kind": ["op"] * 2, "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
+    short = tv.Trace(events.build({"start_ns": [0, 100_000], "duration_ns": [100_000] * 2, **columns}))
+    figures = _measured(short, "input_bound")
+    assert (figures["share"], figures["mean_ns"]) == (0.5, 100_000)
+
+
+@pytest.mark.parametrize(
+    ("took", "slow", "slow_first"), [([10] * 6 + [20] * 4, 4, False), ([50] + [10] * 9, 0, True)]
+)
+def test_many_slow_steps_and_a_slow_first_one_are_no_finding(
+    took: list[int], slow: int, *, slow_first: bool
+) -> None:
+    count = len(took)
+    columns = {"kind": ["op"] * count, "op": ["MatMul"] * count, "step": list(range(count))}
+    start = [step * 100 for step in range(count)]
+    trace = tv.Trace(events.build({"start_ns": start, "duration_ns": took, **columns}))
+    figures = _measured(trace, "slow_steps")
+    assert (figures["slow_steps"], figures["steps"], figures["slow_first_step"]) == (slow, count, slow_first)
+    assert not figures["reported"]
+
+
+@pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
+def test_what_is_reported_is_measured_as_such() -> None:
+    trace = tv.read_trace(SHARED / "h200" / "straggler_ps_3gpuworkers_step0.pb")
+    figures: Any = measurements(trace).set_index("id")["figures"].loc["straggler"]
+    assert figures["reported"]
+    assert figures["share"] == figures["shares"]["end"] == trace.findings["share"][0]
+
+
+def test_what_the_trace_does_not_hold_has_no_share() -> None:
+    trace = tv.Trace(
+        events.build({"start_ns": [0], "duration_ns": [9], "kind": ["op"], "device": ["/device:GPU:0"]})
+    )
+    table = measurements(trace).set_index("id")
+    assert set(table.index) == set(rules())
+    for rule in ("launch_bound", "copies", "cpu_ops", "slow_steps", "straggler"):
+        assert table["share"].isna()[rule]
+        assert table["figures"].loc[rule]["reason"]
+
+
+def test_without_launches_the_least_used_accelerator_is_measured() -> None:
+    columns = {"kind": ["kernel"] * 3, "op": ["MatMul"] * 3, "device": ["TPU:0", "TPU:1", "TPU:0"]}
+    trace = tv.Trace(events.build({"start_ns": [0, 0, 50], "duration_ns": [50, 20, 50], **columns}))
+    figures: Any = measurements(trace).set_index("id")["figures"].loc["launch_bound"]
+    assert (figures["device"], figures["busy_share"]) == ("TPU:1", 0.2)
+
+
+def test_a_trace_without_steps_says_so() -> None:
+    table = measurements(
+        tv.Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"], "step": [-1]}))
+    )
+    assert table.empty
+    assert why_not(table).id == "no_steps"
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "busy", "waits"),
+    [
+        pytest.param(name, *known, marks=pytest.mark.collection(name))
+        for name, *known in (
+            ("h200/mlp_step2.pb", "GPU:0", 0.059, 0.683),
+            ("h200/keras_fit_gpu.xplane.pb", "GPU:0", 0.126, 0.506),
+            ("third-party/xprof/bert_8gpu_tf24.xplane.pb.xz", "GPU:6", 0.022, None),
+            ("h200/mlp_software_trace.pb", None, None, None),
+        )
+    ],
+)
+def test_devices_of_traces_in_which_nothing_is_found(
+    name: str, device: str | None, busy: float | None, waits: float | None
+) -> None:
+    figures = _measured(tv.read_trace(SHARED / name), "launch_bound")
+    assert figures.get("device", "").rpartition("device:")[2] == (device or "")
+    for column, value in (("busy_share", busy), ("share", waits)):
+        assert value is None or round(figures[column], 3) == value

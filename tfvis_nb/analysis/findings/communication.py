@@ -1,0 +1,154 @@
+"""Communication runs while nothing computes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tfvis_nb.analysis.communication.communication_overlap import communication_overlap
+from tfvis_nb.analysis.findings.finding import (
+    Finding,
+    longest_events,
+    of_task,
+    step_range,
+    whole_tasks,
+)
+from tfvis_nb.analysis.findings.rule import (
+    Figures,
+    Measurement,
+    Rule,
+    Texts,
+    Threshold,
+    beyond,
+    capital,
+    step_time,
+)
+from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.labels import task_label
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+SHARE = Threshold(
+    0.15,
+    "share of step time of `communication_ns` of the breakdown, of the task that waits least; for tasks"
+    " without accelerators only while none of their ops computes (`exposed_ns` of `communication_overlap`);"
+    " XProf calls it high",
+)
+
+
+def _communicating(trace: Trace) -> pd.DataFrame:
+    """Return the whole tasks with ``exposed_ns``, and ``alone_ns`` while nothing computes.
+
+    What computes are accelerators; in a task without those, or without records of them, its ops.
+    """
+    table = whole_tasks(trace).astype({"task": str})
+    exposed = communication_overlap(trace).astype({"task": str})[["step", "task", "exposed_ns"]]
+    table = table.merge(exposed, on=["step", "task"], how="left").fillna({"exposed_ns": 0})
+    devices = table.groupby("task")["device_compute_ns"].transform("sum") > 0
+    least = table[["communication_ns", "exposed_ns"]].min(axis=1)
+    return table.assign(alone_ns=table["communication_ns"].where(devices, least).astype("int64"))
+
+
+def _shares(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the ``share`` of its steps that each task communicates while nothing of it computes.
+
+    Without parameter servers, which only answer, and where some tasks have accelerators that compute,
+    without the others.
+    """
+    columns = ["alone_ns", "exposed_ns", "step_ns", "device_compute_ns"]
+    sums = table.groupby(table["task"].astype(str))[columns].sum()
+    answers = sums.index.str.startswith("/job:ps/")
+    sums = sums[~answers] if not answers.all() else sums
+    computes = sums["device_compute_ns"] > 0
+    sums = sums[computes] if computes.any() else sums
+    sums = sums[sums["alone_ns"] > 0]
+    return sums.assign(share=sums["alone_ns"] / sums["step_ns"])
+
+
+def _find(trace: Trace) -> list[Finding]:
+    """Find the communication of the task that waits least for others.
+
+    Other tasks communicate longer because they wait for that one. A trace of one task does not show that.
+    """
+    table = _communicating(trace)
+    sums = _shares(table)
+    if sums.empty or float(sums["share"].min()) < SHARE.value:
+        return []
+    task, share = str(sums["share"].idxmin()), float(sums["share"].min())
+    own = table[table["task"].astype(str) == task]
+    row = own.iloc[int(own["alone_ns"].to_numpy().argmax())].astype(object)
+    step = int(row["step"])
+    own_sums = sums.loc[[task]]
+    figures = {
+        "share": share,
+        "task": task,
+        "tasks": len(table["task"].unique()),
+        "communicating_tasks": len(sums),
+        "on_devices": bool((own_sums["device_compute_ns"] > 0).any()),
+        "exposed_share": float(own_sums["exposed_ns"].sum() / own_sums["step_ns"].sum()),
+        "step": step,
+        "here_ns": int(row["alone_ns"]),
+        "step_ns": int(row["step_ns"]),
+    }
+    events = trace.events
+    mine = (events["kind"].isin(["transfer", "collective"]) & (events["step"] == step)).to_numpy()
+    rows = longest_events(trace, mine & of_task(trace, task))
+    start = events["start_ns"].to_numpy()[rows]
+    end = start + events["duration_ns"].to_numpy()[rows]
+    step_start, step_end = step_range(trace, step)
+    return [
+        Finding(
+            "communication",
+            share,
+            figures,
+            step,
+            int(start.min()) if rows else step_start,
+            int(end.max()) if rows else step_end,
+            rows,
+        )
+    ]
+
+
+def _word(_key: str, figures: Figures) -> Texts:
+    alone, task = figures["tasks"] == 1, figures["task"]
+    who = task_label(task) or (task if not alone else "") or "the task"
+    who = f"even {who}, the task that waits least," if figures["communicating_tasks"] > 1 else who
+    idle = "none of its accelerators" if figures["on_devices"] else "none of its ops"
+    text = (
+        f"{capital(who)} receives or reduces tensors while {idle} computes for"
+        f" {step_time(figures['share'])}: in step {figures['step']} {format_duration(figures['here_ns'])} of"
+        f" {format_duration(figures['step_ns'])}."
+    )
+    if figures["on_devices"] and figures["exposed_share"] < figures["share"]:
+        text += (
+            f" For {format_percent(figures['exposed_share'])} no op on its CPU runs either (exposed_ns of"
+            " communication_overlap)."
+        )
+    if alone:
+        text += " A trace of one task cannot show how much of that is waiting for other tasks."
+    if figures["is_below"]:
+        text += " It is ranked below the straggler, because part of it is waiting for that task."
+    advice = (
+        "Send less or earlier: larger batches, gradients in half precision, transfers in the order in which"
+        " they are needed; or use a faster network."
+    )
+    together = "Read the traces of all tasks together to see whether they wait for a straggler. "
+    return Texts("Communication is not hidden behind computing", text, (together if alone else "") + advice)
+
+
+def _measure(trace: Trace) -> Measurement:
+    sums = _shares(_communicating(trace))
+    share = 0.0 if sums.empty else float(sums["share"].min())
+    figures = {"share": share, "threshold": SHARE.value, "communicating_tasks": len(sums)}
+    return Measurement(share, SHARE.value, figures)
+
+
+def _summarise(figures: Figures) -> str:
+    if not figures["communicating_tasks"]:
+        return "No task receives tensors from others or takes part in collectives."
+    return f"Communication that nothing hides takes {step_time(figures['share'])}{beyond(figures)}."
+
+
+RULE = Rule("communication", {"SHARE": SHARE}, _find, _word, _measure, _summarise, below="late task")

@@ -1,0 +1,65 @@
+"""Functions are traced and compiled while steps run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfvis_nb.analysis.findings import time_share
+from tfvis_nb.analysis.findings.finding import Finding, whole_tasks
+from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold, beyond, step_time
+from tfvis_nb.core.format import format_duration
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+SHARE = Threshold(0.1, "share of step time spent tracing and compiling, `compile_ns`")
+
+_TITLES = {
+    "one": "The step traces and compiles functions",
+    "first": "The first step traces and compiles functions",
+    "all": "Functions are traced and compiled while steps run",
+}
+
+
+def _find(trace: Trace) -> list[Finding]:
+    spent = time_share.largest_share(trace, "compile_ns")
+    case = spent.case(SHARE.value) if spent else ""
+    if spent is None or not case:
+        return []
+    table = whole_tasks(trace)
+    compiling = int(table.loc[table["compile_ns"] > 0, "step"].nunique())
+    return [time_share.finding(trace, f"compiling.{case}", "compile", spent, {"compiling_steps": compiling})]
+
+
+def _word(key: str, figures: Figures) -> Texts:
+    case = key.rpartition(".")[2]
+    text = (
+        f"Tracing and compiling take {step_time(figures['share'])}: in step {figures['step']}"
+        f" {format_duration(figures['here_ns'])} of {format_duration(figures['step_ns'])}."
+    )
+    if case == "one":
+        text += time_share.ONE_STEP
+    elif case == "first":
+        text += time_share.in_later_steps(figures)
+    else:
+        text += f" {figures['compiling_steps']} of {figures['steps']} steps compile."
+    advice = "Run a step before you start the trace."
+    if case != "first":
+        advice += (
+            " If later steps compile too, the shapes or Python arguments of a function change: pass tensors,"
+            " pad to fixed shapes, or give an input_signature."
+        )
+    return Texts(_TITLES[case], text, advice)
+
+
+def _measure(trace: Trace) -> Measurement:
+    return time_share.measurement(time_share.largest_share(trace, "compile_ns"), SHARE.value)
+
+
+def _summarise(figures: Figures) -> str:
+    if "reason" in figures:
+        return f"Time for tracing and compiling is not available: {figures['reason']}."
+    return f"Tracing and compiling take {step_time(figures['share'])}{beyond(figures)}."
+
+
+RULE = Rule("compiling", {"SHARE": SHARE}, _find, _word, _measure, _summarise)

@@ -1,0 +1,139 @@
+"""Steps wait for the next batch."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.events.activity import NUMBER, activity, during_steps
+from tfvis_nb.analysis.events.nesting import self_times_of
+from tfvis_nb.analysis.findings import time_share
+from tfvis_nb.analysis.findings.finding import Finding, of_task
+from tfvis_nb.analysis.findings.rule import (
+    Figures,
+    Measurement,
+    Rule,
+    Texts,
+    Threshold,
+    beyond,
+    capital,
+    not_reported,
+    step_time,
+)
+from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.labels import task_label
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+SHARE = Threshold(
+    0.05,
+    "share of step time spent waiting for input, `input_ns`; XProf calls such a step moderately input bound",
+)
+HIGH = Threshold(
+    0.2, 'share from which the title leaves out "a little"; XProf calls such a step highly input bound'
+)
+MEAN_NS = Threshold(
+    500_000,
+    "mean `input_ns` of a step: taking a batch that is ready lasts up to 480 µs in traces of healthy runs",
+)
+
+_PLUMBING = re.compile(r"(?!Make)Iterator::|InstantiatedCapturedFunction|Executor|\w+(?:Produce|Consume)$")
+"""What runs other stages of an input pipeline, or waits for them."""
+_AWAITING = re.compile(
+    r"(?:MakeIterator|InstantiatedCapturedFunction|Executor)|\w+(?:Produce|Consume)$"
+    r"|Iterator::(?:.*::)?(?:Model|Root|Prefetch|MapAndBatch|Parallel\w*)(?:V\d+)?(?:\[\d+\])?$"
+)
+"""Of those, what waits for stages on other threads."""
+
+_AHEAD = (
+    "Let the input pipeline work ahead: end it with dataset.prefetch(tf.data.AUTOTUNE), use"
+    " map(..., num_parallel_calls=tf.data.AUTOTUNE), cache() data that is read again, or make each"
+    " element cheaper."
+)
+_ONCE = (
+    "One-time work such as starting the input pipeline and filling its shuffle buffer falls into the first"
+    " step. Trace later steps to see what they take."
+)
+
+
+def _find(trace: Trace) -> list[Finding]:
+    spent = time_share.largest_share(trace, "input_ns")
+    case = spent.case(SHARE.value, MEAN_NS.value) if spent else ""
+    if spent is None or not case:
+        return []
+    slowest = _slowest_stage(trace, spent.task)
+    return [time_share.finding(trace, f"input_bound.{case}", "input", spent, {"slowest_stage": slowest})]
+
+
+def _slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
+    """Return the op on which the input pipeline's threads spent most of their own time during the steps.
+
+    What runs or awaits other stages does not count; where there is nothing else, only what awaits them.
+    """
+    own, known = self_times_of(trace)
+    event = np.unique(during_steps(trace)[0])
+    chosen = event[(known & (activity(trace) == NUMBER["preprocessing"]) & of_task(trace, task))[event]]
+    rows = trace.events.iloc[chosen]
+    op = rows["op"].astype(object).fillna("")
+    called = op.where(op != "", rows["name"]).astype(str)
+    total = pd.Series(own[chosen]).groupby(called.to_numpy()).agg(["sum", "size"])
+    for pattern in (_PLUMBING, _AWAITING):
+        works = total[~total.index.str.match(pattern) & (total.index != "") & (total["sum"] > 0)]
+        if len(works):
+            slowest = works.sort_values("sum", kind="stable").iloc[-1]
+            return {"op": str(slowest.name), "count": int(slowest["size"]), "self_ns": int(slowest["sum"])}
+    return None
+
+
+def _word(key: str, figures: Figures) -> Texts:
+    case = key.rpartition(".")[2]
+    degree = "" if figures["later_share" if case == "all" else "share"] >= HIGH.value else " a little"
+    title = {
+        "one": f"The step waits{degree} for input",
+        "first": "The first step waits for input",
+        "all": f"Steps wait{degree} for input",
+    }[case]
+    who = capital(task_label(figures["task"]) or "the task")
+    text = (
+        f"{who} waits for the next batch while no device computes for {step_time(figures['share'])}: in step"
+        f" {figures['step']} {format_duration(figures['here_ns'])} of {format_duration(figures['step_ns'])}."
+    )
+    text += {"one": time_share.ONE_STEP, "all": ""}.get(case) or (
+        time_share.in_later_steps(figures) if case == "first" else ""
+    )
+    stage = figures["slowest_stage"]
+    if stage:
+        each = format_duration(stage["self_ns"] / stage["count"])
+        text += (
+            f" {stage['op']} is the slowest stage of the input pipeline:"
+            f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} times {each})."
+        )
+    return Texts(title, text, _ONCE if case == "first" else _AHEAD)
+
+
+def _measure(trace: Trace) -> Measurement:
+    return time_share.measurement(time_share.largest_share(trace, "input_ns"), SHARE.value)
+
+
+def _summarise(figures: Figures) -> str:
+    if "reason" in figures:
+        return f"Input wait is not available: {figures['reason']}."
+    said = f"Input wait is {step_time(figures['share'])}"
+    if figures["share"] >= figures["threshold"] and figures["mean_ns"] < MEAN_NS.value:
+        each, least = format_duration(figures["mean_ns"]), format_duration(MEAN_NS.value)
+        return f"{said}{not_reported(f'{each} per step is below the threshold of {least}')}."
+    return f"{said}{beyond(figures)}."
+
+
+RULE = Rule(
+    "input",
+    {"SHARE": SHARE, "HIGH": HIGH, "MEAN_NS": MEAN_NS},
+    _find,
+    _word,
+    _measure,
+    _summarise,
+)

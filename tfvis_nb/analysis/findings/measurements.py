@@ -1,0 +1,74 @@
+"""How large everything is that findings look for, whether it is reported or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb import events as event_table
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.findings.rules import rules
+from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+FIGURES = {
+    "share": "Fraction of the time of all steps, from 0 to 1, reported as a finding or not; NaN if the trace"
+    " lacks the data.",
+    "limit": "The share from which it is reported as a finding.",
+}
+
+_COLUMNS = {
+    "kind": "str",
+    "share": "float64",
+    "limit": "float64",
+    "text": "str",
+    "id": "str",
+    "figures": "object",
+}
+
+
+@validate_input
+def measurements(trace: Trace) -> pd.DataFrame:
+    """Return how much of the steps' time everything takes that findings look for.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per kind of ``trace.findings``, launches first, then the nearest to its threshold, what is not
+        known last: ``kind`` (str), ``share`` and ``limit`` (float64) as in `FIGURES`, ``text`` (str), ``id``
+        (str, the rule) and ``figures`` (dicts: the numbers and names in the text). `cannot_say` if no step
+        takes time.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import measurements
+    >>> columns = {"start_ns": [0, 100], "duration_ns": [100, 9_900], "kind": ["op"] * 2,
+    ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
+    >>> table = measurements(Trace(events.build(columns))).set_index("kind")
+    >>> print(table.loc["input", "text"])
+    Input wait is 1.0 % of step time (threshold 5 %).
+    """
+    whole = trace.breakdown
+    if why_not(whole):
+        return cannot_say(_COLUMNS, why_not(whole))
+    if not int(whole["step_ns"].max()):
+        return cannot_say(_COLUMNS, Reason("no_step_length"))
+    rows = []
+    for name, rule in sorted(rules().items(), key=lambda item: not item[1].leads):
+        share, limit, figures = rule.measure(trace)
+        rows.append((rule.kind, share, limit, rule.summarise(figures), name, figures))
+    dtypes = {name: event_table.TEXT if dtype == "str" else dtype for name, dtype in _COLUMNS.items()}
+    table = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes)
+    near = (table["share"] / table["limit"]).fillna(-1.0).to_numpy()
+    order = np.lexsort((-near, table.index.to_numpy() > 0, near < 0))
+    return table.take(order).reset_index(drop=True)

@@ -1,0 +1,92 @@
+"""A rule measures what may make steps slow, says from which threshold on it is reported, and words it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tfvis_nb.analysis.findings.finding import Finding
+from tfvis_nb.core.format import format_percent
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+Figures = Mapping[str, Any]
+"""Name to number, text, or lists of these; None where a figure is not known."""
+
+NOT_KNOWN = float("nan")
+"""The share of what the trace does not record."""
+
+
+class Threshold(NamedTuple):
+    """A number that decides what is reported, and its meaning for docs/metrics.md."""
+
+    value: float
+    meaning: str
+
+
+class Texts(NamedTuple):
+    """What people read of a finding."""
+
+    title: str
+    text: str
+    advice: str
+
+
+class Measurement(NamedTuple):
+    """How much of the steps' time a thing takes, reported or not."""
+
+    share: float
+    """`NOT_KNOWN` where the trace does not record it; `figures` then have the ``reason``."""
+    threshold: float
+    """The share from which it is reported."""
+    figures: dict[str, Any]
+
+
+class Rule(NamedTuple):
+    """One thing that findings look for. A module of this package has it as ``RULE``; see `findings.RULES`."""
+
+    kind: str
+    thresholds: Mapping[str, Threshold]
+    find: Callable[[Trace], list[Finding]]
+    word: Callable[[str, Figures], Texts]
+    """From the id and the figures of a finding."""
+    measure: Callable[[Trace], Measurement]
+    summarise: Callable[[Figures], str]
+    """A sentence for the figures of a measurement."""
+    below: str = ""
+    """A kind that has this one as a part, and is ranked above it."""
+    leads: bool = False
+    """Whether it leads the list of measurements."""
+
+
+def beyond(figures: Figures) -> str:
+    """Say from which threshold on a share is reported."""
+    return f" (threshold {limit(figures['threshold'])})"
+
+
+def limit(share: float) -> str:
+    """Write a threshold, which has no more digits than it needs.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.findings.rule import limit
+    >>> limit(0.25), limit(0.005)
+    ('25 %', '0.5 %')
+    """
+    return f"{share * 100:g} %"
+
+
+def not_reported(reason: str) -> str:
+    """Say why a share beyond its threshold is not reported."""
+    return f"; not reported, because {reason}"
+
+
+def capital(name: str) -> str:
+    """Write a name at the start of a sentence."""
+    return name[:1].upper() + name[1:]
+
+
+def step_time(share: float) -> str:
+    """Write a share of the steps' time."""
+    return f"{format_percent(share)} of step time"

@@ -1,0 +1,253 @@
+"""Tasks wait for one that is late: at collectives, or where there are none at the end of steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.communication.stragglers import late_tasks, stragglers
+from tfvis_nb.analysis.findings.finding import (
+    MAX_EVENTS,
+    Finding,
+    longest_events,
+    of_task,
+    overlaps,
+    step_times,
+)
+from tfvis_nb.analysis.findings.rule import (
+    NOT_KNOWN,
+    Figures,
+    Measurement,
+    Rule,
+    Texts,
+    Threshold,
+    capital,
+    limit,
+    not_reported,
+    step_time,
+)
+from tfvis_nb.analysis.steps.breakdown import activity_times
+from tfvis_nb.analysis.unavailable import Reason, why_not
+from tfvis_nb.core.devices import task_of
+from tfvis_nb.core.format import format_bytes, format_duration
+from tfvis_nb.core.labels import task_label
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+COLLECTIVE_SHARE = Threshold(
+    0.1, "share of step time that others wait for one task at collectives, `awaited_ns` of `late_tasks`"
+)
+END_SHARE = Threshold(
+    0.25,
+    "share of step time that one task still works after all others of its job are done, `awaited_ns` of"
+    " `late_tasks`",
+)
+MIN_SPREAD_RATIO = Threshold(
+    2,
+    "how long after the first task the straggler arrives on average, in multiples of how far the ends of"
+    " these collectives lie apart: all tasks leave a collective together, so their ends show how well the"
+    " clocks agree",
+)
+MIN_BUSY_FRACTION = Threshold(0.5, "fraction of the time after the others in which the straggler is active")
+
+_BARRIERS = {"collective": COLLECTIVE_SHARE, "end": END_SHARE}
+
+
+def _find(trace: Trace) -> list[Finding]:
+    table = late_tasks(trace)
+    if why_not(table):
+        return []
+    met = stragglers(trace)
+    return _late_to_collectives(trace, table, met) or _last_at_the_end(trace, table, met)
+
+
+def _latest(table: pd.DataFrame, met: pd.DataFrame, kind: str) -> tuple[pd.Series, pd.DataFrame] | None:
+    """Return the task that others wait for longest at barriers of a kind, and those it reaches last."""
+    rows = table[table["kind"] == kind]
+    if rows.empty or float(rows["share"].iloc[0]) < _BARRIERS[kind].value:
+        return None
+    first = rows.iloc[0].astype(object)
+    return first, met[(met["kind"] == kind) & (met["task"].astype(str) == first["task"]) & met["last"]]
+
+
+def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
+    found = _latest(table, met, "collective")
+    if found is None:
+        return []
+    latest, late = found
+    events = trace.events
+    end = (events["start_ns"] + events["duration_ns"]).to_numpy(np.int64)
+    together = met[met["barrier"].isin(late["barrier"])]
+    ends = pd.Series(end[together["event"]]).groupby(together["barrier"].to_numpy())
+    if late["behind_ns"].mean() < MIN_SPREAD_RATIO.value * (ends.max() - ends.min()).mean():
+        return []
+    worst = late.iloc[int(late["behind_ns"].to_numpy().argmax())]
+    there = together[together["barrier"] == int(worst["barrier"])]
+    figures: dict[str, Any] = {
+        "share": float(latest["share"]),
+        "task": str(latest["task"]),
+        "last": int(latest["last"]),
+        "barriers": int(latest["barriers"]),
+        "awaited_ns": int(latest["awaited_ns"]),
+        "step": int(worst["step"]),
+        "behind_ns": int(worst["behind_ns"]),
+        "name": str(worst["name"]),
+    }
+    return [
+        Finding(
+            "straggler.collective",
+            figures["share"],
+            figures,
+            figures["step"],
+            int(there["arrived_ns"].min()),
+            int(end[there["event"]].max()),
+            there["event"].tolist()[:MAX_EVENTS],
+        )
+    ]
+
+
+def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
+    found = _latest(table, met, "end")
+    if found is None:
+        return []
+    latest, late = found
+    worst = late.iloc[int(late["late_ns"].to_numpy().argmax())]
+    task, end, step = str(latest["task"]), int(worst["arrived_ns"]), int(worst["step"])
+    start = end - int(worst["late_ns"])
+    spent = _activities(trace, task, step, start, end)
+    idle = spent.pop("none", 0)
+    if not spent or idle > (1 - MIN_BUSY_FRACTION.value) * (end - start):
+        return []
+    most = max(spent, key=lambda name: spent[name])
+    figures: dict[str, Any] = {
+        "share": float(latest["share"]),
+        "task": task,
+        "awaited_ns": int(latest["awaited_ns"]),
+        "steps": len(step_times(trace)),
+        "step": step,
+        "late_ns": int(worst["late_ns"]),
+        "activity": most,
+        "activity_ns": spent[most],
+        "received": _received(trace, task, step) if most == "communication" else None,
+    }
+    events = longest_events(trace, of_task(trace, task) & overlaps(trace, start, end))
+    return [Finding("straggler.end", figures["share"], figures, step, start, end, events)]
+
+
+def _received(trace: Trace, task: str, step: int) -> dict[str, Any] | None:
+    """Return how much a task receives in a step, if that is more than any other task of its job does."""
+    moved = trace.transfers
+    moved = moved[(moved["step"] == step) & (moved["kind"] == "transfer") & moved["bytes"].notna()]
+    receivers = moved["destination"].astype(object).map(task_of, na_action="ignore")
+    groups = moved["bytes"].astype("int64").groupby(receivers)
+    sums, counts = groups.sum(), groups.size()
+    job = task.rpartition("/task:")[0]
+    others = sums[sums.index.str.startswith(f"{job}/task:") & (sums.index != task)]
+    if task not in sums.index or others.empty or int(sums[task]) <= int(others.max()):
+        return None
+    most = str(others.idxmax())
+    return {
+        "bytes": int(sums[task]),
+        "tensors": int(counts[task]),
+        "others": len(others),
+        "other_bytes": int(others[most]),
+        "other_tensors": int(counts[most]),
+    }
+
+
+def _activities(trace: Trace, task: str, step: int, start: int, end: int) -> dict[str, int]:
+    """Return how long each activity of a task lasts in a part of a step, in ns."""
+    table = activity_times(trace)
+    own = (table["step"] == step) & (table["device"].astype(str) == "") & (table["task"].astype(str) == task)
+    rows = table[own]
+    begin = rows["start_ns"].clip(lower=start)
+    length = ((rows["start_ns"] + rows["duration_ns"]).clip(upper=end) - begin).clip(lower=0)
+    return {
+        str(name): int(total)
+        for name, total in length.groupby(rows["activity"], observed=True).sum().items()
+        if total
+    }
+
+
+def _word(key: str, figures: Figures) -> Texts:
+    name = task_label(figures["task"]) or figures["task"] or "the task"
+    who = capital(name)
+    awaited = f"{format_duration(figures['awaited_ns'])}, {step_time(figures['share'])}"
+    advice = "Give it less to do, or find out what slows it down: more work in a batch, a slower machine, "
+    if key == "straggler.collective":
+        return Texts(
+            f"{who} keeps the other tasks waiting",
+            f"{who} is last at {figures['last']} of {figures['barriers']} collectives. The other tasks wait"
+            f" for it alone for {awaited}; longest in step {figures['step']},"
+            f" {format_duration(figures['behind_ns'])} at {figures['name']}.",
+            f"{advice}another process on it, or input that arrives later.",
+        )
+    job = name.partition(" ")[0]
+    where = ""
+    if figures["steps"] > 1:
+        where = f", {format_duration(figures['late_ns'])} of it in step {figures['step']}"
+    text = (
+        f"{who} still works when every other {job} is done: for {awaited}{where}. Most of that is"
+        f" {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}."
+    )
+    received = figures["received"]
+    if received:
+        most = " at most" if received["others"] > 1 else ""
+        text += (
+            f" It receives {format_bytes(received['bytes'])} in {received['tensors']:,} tensors, the others"
+            f" {format_bytes(received['other_bytes'])} in {received['other_tensors']:,}{most}."
+        )
+    return Texts(
+        f"{who} is done long after the other tasks", text, f"{advice}or a slower way to its parameters."
+    )
+
+
+def _measure(trace: Trace) -> Measurement:
+    table = late_tasks(trace)
+    if why_not(table):
+        return Measurement(NOT_KNOWN, COLLECTIVE_SHARE.value, {"reason": why_not(table)})
+    shares = {}
+    for kind in _BARRIERS:
+        share = table.loc[(table["kind"] == kind).to_numpy(), "share"].max()
+        if not pd.isna(share):
+            shares[kind] = float(share)
+    if not shares:
+        reason = Reason("no_barriers")
+        return Measurement(NOT_KNOWN, COLLECTIVE_SHARE.value, {"reason": reason})
+    nearest = max(shares, key=lambda kind: shares[kind] / _BARRIERS[kind].value)
+    share, threshold = shares[nearest], _BARRIERS[nearest].value
+    reported = share >= threshold and bool(_find(trace))
+    figures = {"share": share, "threshold": threshold, "shares": shares, "reported": reported}
+    return Measurement(share, threshold, figures)
+
+
+def _summarise(figures: Figures) -> str:
+    if "reason" in figures:
+        return f"Waiting for stragglers is not available: {figures['reason']}."
+    where = {"collective": "at collectives", "end": "at the end of steps"}
+    waits = [
+        f"{step_time(share)} {where[kind]} (threshold {limit(_BARRIERS[kind].value)})"
+        for kind, share in figures["shares"].items()
+    ]
+    said = f"Tasks wait for the last one for {' and '.join(waits)}"
+    if figures["share"] >= figures["threshold"] and not figures["reported"]:
+        said += not_reported("clocks do not show which task is late, or the last one only waits itself")
+    return f"{said}."
+
+
+RULE = Rule(
+    "late task",
+    {
+        "COLLECTIVE_SHARE": COLLECTIVE_SHARE,
+        "END_SHARE": END_SHARE,
+        "MIN_SPREAD_RATIO": MIN_SPREAD_RATIO,
+        "MIN_BUSY_FRACTION": MIN_BUSY_FRACTION,
+    },
+    _find,
+    _word,
+    _measure,
+    _summarise,
+)

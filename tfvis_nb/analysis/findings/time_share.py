@@ -1,0 +1,98 @@
+"""Which task spends most of its time on one part of the breakdown, in which steps, and at which events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.analysis.findings.finding import (
+    Finding,
+    longest_events,
+    of_task,
+    overlaps,
+    step_range,
+    whole_tasks,
+)
+from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement
+from tfvis_nb.analysis.unavailable import Reason
+from tfvis_nb.core.format import format_percent
+
+if TYPE_CHECKING:
+    from tfvis_nb.core.trace import Trace
+
+ONE_STEP = " A trace of one step cannot show whether other steps are affected."
+
+
+class TimeShare(NamedTuple):
+    """What the task that spends most of its time on one thing spends."""
+
+    task: str
+    share: float
+    """Of all its steps."""
+    step: int
+    """Where it spends most."""
+    here_ns: int
+    step_ns: int
+    steps: int
+    later_share: float
+    """Of its steps but the first; NaN where there are no others."""
+    mean_ns: float
+    later_mean_ns: float
+
+    def case(self, threshold: float, least_ns: float = 0) -> str:
+        """Say where it counts: in the ``one`` step, the ``first`` only, or ``all``; empty for nowhere."""
+        if self.share < threshold or self.mean_ns < least_ns:
+            return ""
+        if self.steps == 1:
+            return "one"
+        return "all" if self.later_share >= threshold and self.later_mean_ns >= least_ns else "first"
+
+
+def largest_share(trace: Trace, part: str) -> TimeShare | None:
+    """Find the task that spends most of its time on a part of the breakdown; None if steps take no time."""
+    table = whole_tasks(trace)
+    sums = table.groupby("task", observed=True)[[part, "step_ns"]].sum()
+    if sums.empty or not int(sums["step_ns"].max()):
+        return None
+    task = str((sums[part] / sums["step_ns"]).idxmax())
+    own = table[table["task"].astype(str) == task].sort_values("step")
+    amount, whole = (own[name].to_numpy(np.int64) for name in (part, "step_ns"))
+    worst = int(amount.argmax())
+    several = len(own) > 1
+    return TimeShare(
+        task,
+        int(amount.sum()) / int(whole.sum()),
+        int(own["step"].iloc[worst]),
+        int(amount[worst]),
+        int(whole[worst]),
+        len(own),
+        int(amount[1:].sum()) / int(whole[1:].sum()) if several and whole[1:].any() else float("nan"),
+        float(amount.mean()),
+        float(amount[1:].mean()) if several else float("nan"),
+    )
+
+
+def finding(trace: Trace, key: str, active: str, spent: TimeShare, figures: dict[str, Any]) -> Finding:
+    """Return the finding whose evidence is the longest events of an activity in the worst step."""
+    start, end = step_range(trace, spent.step)
+    mask = (activity(trace) == NUMBER[active]) & of_task(trace, spent.task) & overlaps(trace, start, end)
+    later = None if np.isnan(spent.later_share) else spent.later_share
+    own = spent._asdict() | {"later_share": later} | figures
+    return Finding(key, spent.share, own, spent.step, start, end, longest_events(trace, mask))
+
+
+def measurement(spent: TimeShare | None, threshold: float) -> Measurement:
+    """Return the largest share as it is, reported or not."""
+    if spent is None:
+        return Measurement(NOT_KNOWN, threshold, {"reason": Reason("no_step_length")})
+    figures = {"share": spent.share, "threshold": threshold, "mean_ns": spent.mean_ns}
+    return Measurement(spent.share, threshold, figures)
+
+
+def in_later_steps(figures: Figures) -> str:
+    """Say how large the share is in the steps after the first."""
+    if figures["later_share"] is None:
+        return ""
+    return f" In the other steps it is {format_percent(figures['later_share'])}."
