@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tfvis_nb.analysis.findings.rules import rules
+from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.metrics import MODULES, definitions
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 
@@ -44,7 +44,7 @@ def _definitions(name: str) -> str:
 def _thresholds() -> str:
     rows = [
         (f"`{name}.{constant}`", f"{threshold.value:g}", threshold.meaning)
-        for name, rule in rules().items()
+        for name, rule in RULES.items()
         for constant, threshold in rule.thresholds.items()
     ]
     slow = "a step is slow, or has more work, from this multiple of the median on; also in the timeline"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.real_traces import DATA
-from tfvis_nb.analysis.findings.rules import rules
+from tfvis_nb.analysis.findings.rules import RULES
 
 GOLDEN: dict[str, list[dict[str, Any]]] = json.loads(
     (DATA / "texts" / "findings.json").read_text(encoding="utf-8")
@@ -17,15 +17,15 @@ GOLDEN: dict[str, list[dict[str, Any]]] = json.loads(
 
 @pytest.mark.parametrize("case", GOLDEN["findings"], ids=lambda case: str(case["id"]))
 def test_a_finding(case: dict[str, Any]) -> None:
-    rule = rules()[case["id"].partition(".")[0]]
+    rule = RULES[case["id"].partition(".")[0]]
     assert rule.word(case["id"], case["figures"])._asdict() == case["texts"]
 
 
 @pytest.mark.parametrize("case", GOLDEN["measurements"], ids=lambda case: str(case["id"]))
 def test_a_measurement(case: dict[str, Any]) -> None:
-    assert rules()[case["id"]].summarise(case["figures"]) == case["text"]
+    assert RULES[case["id"]].summarise(case["figures"]) == case["text"]
 
 
 def test_every_rule_has_texts() -> None:
-    assert {case["id"].partition(".")[0] for case in GOLDEN["findings"]} == set(rules())
-    assert {case["id"] for case in GOLDEN["measurements"]} == set(rules())
+    assert {case["id"].partition(".")[0] for case in GOLDEN["findings"]} == set(RULES)
+    assert {case["id"] for case in GOLDEN["measurements"]} == set(RULES)

@@ -14,11 +14,11 @@ from tfvis_nb import events
 from tfvis_nb.analysis import communication_overlap, why_not
 from tfvis_nb.analysis.findings.finding import MAX_EVENTS
 from tfvis_nb.analysis.findings.findings import findings
-from tfvis_nb.analysis.findings.rules import rules
+from tfvis_nb.analysis.findings.rules import RULES
 
 H200 = SHARED / "h200"
-INPUT_SHARE = rules()["input_bound"].thresholds["SHARE"].value
-INPUT_MEAN_NS = int(rules()["input_bound"].thresholds["MEAN_NS"].value)
+INPUT_SHARE = RULES["input_bound"].thresholds["SHARE"].value
+INPUT_MEAN_NS = int(RULES["input_bound"].thresholds["MEAN_NS"].value)
 
 KNOWN = [
     (["input_bound_tf2_gpu.xplane.pb"], "input_bound.all", {}),

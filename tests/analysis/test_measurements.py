@@ -12,10 +12,10 @@ import tfvis_nb as tv
 from tests.real_traces import SHARED
 from tfvis_nb import events
 from tfvis_nb.analysis import measurements, why_not
-from tfvis_nb.analysis.findings.rules import rules
+from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.display.tabs import tab
 
-LAUNCH_BOUND = rules()["launch_bound"].thresholds
+LAUNCH_BOUND = RULES["launch_bound"].thresholds
 ENOUGH_LAUNCHES = int(LAUNCH_BOUND["LAUNCHES"].value)
 
 
@@ -98,7 +98,7 @@ def test_what_the_trace_does_not_hold_has_no_share() -> None:
         events.build({"start_ns": [0], "duration_ns": [9], "kind": ["op"], "device": ["/device:GPU:0"]})
     )
     table = measurements(trace).set_index("id")
-    assert set(table.index) == set(rules())
+    assert set(table.index) == set(RULES)
     for rule in ("launch_bound", "copies", "cpu_ops", "slow_steps", "straggler"):
         assert table["share"].isna()[rule]
         assert table["figures"].loc[rule]["reason"]

@@ -10,7 +10,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.analysis.findings.rule import Rule
-from tfvis_nb.analysis.findings.rules import rules
+from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def findings(trace: Trace) -> pd.DataFrame:
     total = int(trace.breakdown.drop_duplicates("step")["step_ns"].sum())
     if not total:
         return cannot_say(_COLUMNS, Reason("no_step_length"))
-    found = [(rule, one) for rule in rules().values() for one in rule.find(trace)]
+    found = [(rule, one) for rule in RULES.values() for one in rule.find(trace)]
     largest: dict[str, float] = {}
     for rule, one in found:
         largest[rule.kind] = max(one.share, largest.get(rule.kind, 0.0))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.findings.rules import rules
+from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def measurements(trace: Trace) -> pd.DataFrame:
     if not int(whole["step_ns"].max()):
         return cannot_say(_COLUMNS, Reason("no_step_length"))
     rows = []
-    for name, rule in sorted(rules().items(), key=lambda item: not item[1].leads):
+    for name, rule in sorted(RULES.items(), key=lambda item: not item[1].leads):
         share, limit, figures = rule.measure(trace)
         rows.append((rule.kind, share, limit, rule.summarise(figures), name, figures))
     dtypes = {name: event_table.TEXT if dtype == "str" else dtype for name, dtype in _COLUMNS.items()}

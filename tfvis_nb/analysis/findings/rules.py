@@ -5,23 +5,19 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 
 from tfvis_nb.analysis.findings.rule import Rule
 
 
-@cache
-def rules() -> Mapping[str, Rule]:
-    """Return the rules by the names of their modules.
-
-    Examples
-    --------
-    >>> from tfvis_nb.analysis.findings.rules import rules
-    >>> rules()["input_bound"].thresholds["SHARE"].value
-    0.05
-    """
-    package = __name__.rpartition(".")[0]
+def _found() -> Mapping[str, Rule]:
+    # Modules that import this one have no rule, and would be imported in a circle.
+    package, _, own = __name__.rpartition(".")
     names = sorted(module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]))
-    modules = {name: importlib.import_module(f"{package}.{name}") for name in names}
+    others = [name for name in names if name not in (own, "findings", "measurements")]
+    modules = {name: importlib.import_module(f"{package}.{name}") for name in others}
     return {name: module.RULE for name, module in modules.items() if hasattr(module, "RULE")}
+
+
+RULES = _found()
+"""The rules by the names of their modules."""
