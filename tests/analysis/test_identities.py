@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, SHARED, name_of, step_stats_files, xspace_files
+from tests.real_traces import all_files, name_of, step_stats_files, xspace_files
 from tfvis_nb import Trace
 from tfvis_nb.analysis import (
     bandwidth,
@@ -41,8 +41,7 @@ KEYS = ["step", "task", "device"]
 
 def files() -> list[Path]:
     """Return every file that holds a trace."""
-    folders = [folder for folder in (DATA, SHARED) if folder.is_dir()]
-    others = [path for folder in folders for path in sorted(folder.rglob("*")) if path.name.endswith(_OTHERS)]
+    others = [path for path in all_files() if path.name.endswith(_OTHERS)]
     return step_stats_files() + xspace_files() + others
 
 
