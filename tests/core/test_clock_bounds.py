@@ -22,7 +22,7 @@ from tfvis_nb.display.large.queries import Windows
 from tfvis_nb.display.pages.page import in_time_range
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.wire.drawn import drawn
-from tfvis_nb.reading.concat import joined
+from tfvis_nb.reading.concat import concatenate
 from tfvis_nb.reading.xspace.epoch import on_the_clock
 from tfvis_nb.recording.assemble import whole_steps
 from tfvis_nb.recording.merge import merged
@@ -69,7 +69,7 @@ def profile_beside(_: Path, made: Trace) -> Trace:
         chrome,
         profile_beside,
         lambda _, made: tv.read_trace([made], title="other"),
-        lambda _, made: joined([made, made], "both"),
+        lambda _, made: concatenate([made, made], "both"),
         lambda _, made: compress_gaps(made),
         lambda _, made: in_time_range(made, (YEAR_NS, 2 * YEAR_NS)),
         lambda _, made: on_the_clock(made, 10**18),

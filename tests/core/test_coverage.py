@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.intervals import union
 
 Row = tuple[int, int, int]
@@ -25,9 +25,9 @@ def test_as_many_moments_as_are_in_both(there: list[Row], asked: list[Row]) -> N
     expected = [
         sum((group, start + after) in moments for after in range(length)) for group, start, length in asked
     ]
-    assert covered(union(*columns(there)), *columns(asked)).tolist() == expected
+    assert overlap(union(*columns(there)), *columns(asked)).tolist() == expected
 
 
 def test_an_interval_that_ends_before_it_starts_is_empty() -> None:
     busy = union(np.array([0]), np.array([0]), np.array([10]))
-    assert covered(busy, np.array([0]), np.array([7]), np.array([3])).tolist() == [0]
+    assert overlap(busy, np.array([0]), np.array([7]), np.array([3])).tolist() == [0]

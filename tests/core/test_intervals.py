@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfvis_nb.core.intervals import Segments, highest, lengths, running, tiled, union
+from tfvis_nb.core.intervals import Segments, concurrency, fill_gaps, lengths, priority_union, union
 
 WINDOW = 40
 GROUPS = 3
@@ -56,7 +56,7 @@ def test_the_highest_level_that_is_active(rows: list[Row]) -> None:
     expected = np.zeros((GROUPS, WINDOW + 20), int)
     for level in range(1, LEVELS):
         expected[counts[:, level] > 0] = level
-    assert (painted(highest(*columns(rows))) == expected).all()
+    assert (painted(priority_union(*columns(rows))) == expected).all()
 
 
 @settings(deadline=None)
@@ -64,7 +64,7 @@ def test_the_highest_level_that_is_active(rows: list[Row]) -> None:
 def test_how_many_at_once_and_whether_any(rows: list[Row]) -> None:
     group, start, end, _ = columns(rows)
     expected = bitmap(rows).sum(axis=1)
-    assert (painted(running(group, start, end)) == expected).all()
+    assert (painted(concurrency(group, start, end)) == expected).all()
     assert (painted(union(group, start, end)) == (expected > 0)).all()
 
 
@@ -73,8 +73,8 @@ def test_how_many_at_once_and_whether_any(rows: list[Row]) -> None:
 def test_tiles_cover_their_window_exactly(rows: list[Row], windows: list[tuple[int, int]]) -> None:
     first = np.array([start for start, _ in windows])
     last = first + np.array([length for _, length in windows])
-    segments = highest(*columns(rows))
-    whole = tiled(segments, first, last)
+    segments = priority_union(*columns(rows))
+    whole = fill_gaps(segments, first, last)
     parts = lengths(whole, GROUPS, LEVELS)
     assert (parts.sum(axis=1) == last - first).all()
     assert (whole.length > 0).all()
@@ -95,10 +95,10 @@ def test_times_that_are_decades_apart_are_told_apart() -> None:
     assert found[:, 1].tolist() == [10, 10, 20]
 
 
-@pytest.mark.parametrize("function", [union, running])
+@pytest.mark.parametrize("function", [union, concurrency])
 def test_nothing_of_nothing(function: object) -> None:
     nothing = np.zeros(0, np.int64)
     assert callable(function)
     assert len(function(nothing, nothing, nothing).group) == 0
-    assert len(highest(nothing, nothing, nothing, nothing).group) == 0
-    assert len(tiled(union(nothing, nothing, nothing), nothing, nothing).group) == 0
+    assert len(priority_union(nothing, nothing, nothing, nothing).group) == 0
+    assert len(fill_gaps(union(nothing, nothing, nothing), nothing, nothing).group) == 0

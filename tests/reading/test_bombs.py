@@ -25,7 +25,7 @@ from tests.reading.test_sources import one_op
 from tests.reading.test_tensorboard import record
 from tests.real_traces import DATA
 from tests.support.texts import raises_id
-from tfvis_nb.session.compression import packed, unpacked
+from tfvis_nb.session.compression import compress, decompress
 
 pytestmark = pytest.mark.slow
 
@@ -225,6 +225,6 @@ def test_a_bomb_among_steps_costs_itself_only(tmp_path: Path) -> None:
 
 
 def test_a_trace_of_a_session_claims_what_it_never_has() -> None:
-    content = packed(bytes(1 << 20))
+    content = compress(bytes(1 << 20))
     with pytest.raises(tv.TraceFormatError, match="unpacks to more than"):
-        unpacked(content, (1 << 31) - 1)
+        decompress(content, (1 << 31) - 1)

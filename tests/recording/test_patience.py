@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import tfvis_nb as tv
 from tfvis_nb.core import progress
-from tfvis_nb.core.progress import said_if_long
+from tfvis_nb.core.progress import progress_after
 
 pytestmark = pytest.mark.tensorflow
 
@@ -31,7 +31,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Screen:
 
 def test_a_short_wait_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = seen(monkeypatch)
-    with said_if_long("counting"):
+    with progress_after("counting"):
         pass
     assert screen.getvalue() == ""
 
@@ -48,7 +48,7 @@ def test_a_long_wait_is_told_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def _interrupted_when_told(screen: io.StringIO) -> None:
-    with said_if_long("counting"):
+    with progress_after("counting"):
         ends = time.monotonic() + 60
         while "counting: 00:0" not in screen.getvalue():
             assert time.monotonic() < ends
@@ -60,7 +60,7 @@ def test_a_log_file_is_told_nothing_that_it_cannot_take_back(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
-    with said_if_long("counting"):
+    with progress_after("counting"):
         time.sleep(0.1)
     assert capfd.readouterr() == ("", "")
 

@@ -20,7 +20,7 @@ from tests.mutants import session_pages
 from tests.mutants.samples import session_files
 from tests.support.stored_writer import METADATA
 from tests.support.texts import raises_id
-from tfvis_nb.session.commands import obey
+from tfvis_nb.session.commands import execute_command
 from tfvis_nb.session.file import write_ahead_log
 from tfvis_nb.session.file import writer as writers
 from tfvis_nb.session.file.counters import Counts
@@ -366,7 +366,7 @@ def unnamed_errors(path: Path) -> list[str]:
         **{name: functools.partial(getattr, session, name) for name in ("signatures", "processes", "traces")},
         **{f"trace {number}": functools.partial(session.read, number) for number in range(6)},
         "state": functools.partial(session_state, session),
-        **{str(command): functools.partial(obey, session, command) for command in COMMANDS},
+        **{str(command): functools.partial(execute_command, session, command) for command in COMMANDS},
         "copy": functools.partial(session.save, path.with_name("copy.tfvis")),
     }
     unnamed = []

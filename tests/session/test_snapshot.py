@@ -17,7 +17,7 @@ from tests.support.stored_writer import METADATA
 from tests.support.texts import raises_id
 from tfvis_nb.display.monitor.static_html import monitor_line
 from tfvis_nb.session import snapshot as states
-from tfvis_nb.session.commands import MOST_RUNS, obey
+from tfvis_nb.session.commands import MOST_RUNS, execute_command
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
@@ -333,20 +333,20 @@ def test_commands(path: Path, session: tv.SavedSession) -> None:
     number, _ = writer.add_signature(Signature("session", "train"))
     for run in range(3):
         writer.add_trace(number, recording(run), None)
-    obey(session, {"do": "trace_next", "signature": number})
-    obey(session, {"do": "trace_next", "signature": None})
-    obey(session, {"do": "trace_every", "n": 1000})
+    execute_command(session, {"do": "trace_next", "signature": number})
+    execute_command(session, {"do": "trace_next", "signature": None})
+    execute_command(session, {"do": "trace_every", "n": 1000})
     assert asked(session) == {"all": ("every 1000", 1), "train": ("", 1)}
-    obey(session, {"do": "trace_all", "signature": number})
+    execute_command(session, {"do": "trace_all", "signature": number})
     assert asked(session)["train"] == ("all", 1)
-    obey(session, {"do": "trace_none", "signature": number})
+    execute_command(session, {"do": "trace_none", "signature": number})
     assert asked(session)["train"] == ("", 0)
-    obey(session, {"do": "trace_when", "slower_than": 3, "signature": number})
+    execute_command(session, {"do": "trace_when", "slower_than": 3, "signature": number})
     assert asked(session)["train"] == ("slower 3", 0)
-    obey(session, {"do": "trace_none", "signature": None})
+    execute_command(session, {"do": "trace_none", "signature": None})
     assert asked(session) == {"all": ("", 0), "train": ("", 0)}
     for _ in range(2):  # of which the second finds two of them deleted
-        obey(session, {"do": "delete", "traces": [1, 3]})
+        execute_command(session, {"do": "delete", "traces": [1, 3]})
         assert session.traces.index.tolist() == [2]
     writer.close({})
 
@@ -388,7 +388,7 @@ def test_wrong_commands(path: Path, session: tv.SavedSession, command: Any, mess
     writer.add_trace(number, recording(), None)
     writer.close({})
     with raises_id(ValueError, message) as raised:
-        obey(session, command)
+        execute_command(session, command)
     assert len(str(raised.value)) < 300
     assert asked(session) == {"all": ("", 0), "train": ("", 0)}
     assert session.traces.index.tolist() == [1]
@@ -396,4 +396,4 @@ def test_wrong_commands(path: Path, session: tv.SavedSession, command: Any, mess
 
 def test_a_command_without_a_file(session: tv.SavedSession) -> None:
     with pytest.raises(FileNotFoundError):
-        obey(session, {"do": "trace_all"})
+        execute_command(session, {"do": "trace_all"})

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import tfvis_nb as tv
 from tests.support.stored_writer import MESSAGES, RUN_NS, write
-from tfvis_nb.session.compression import unpacked
+from tfvis_nb.session.compression import decompress
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,7 +101,7 @@ def load(path: Path, seconds: float = 0.0, *, rounds: int = 1, writers: int = 2,
     kept = damaged = 0
     for run, size, data in database.execute("SELECT run, size, data FROM traces"):
         kept += 1
-        damaged += unpacked(data, size) != MESSAGES[run % 2]
+        damaged += decompress(data, size) != MESSAGES[run % 2]
     asked = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'requests'").fetchone()
     sound = database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     database.close()

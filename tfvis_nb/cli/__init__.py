@@ -98,17 +98,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     0 when all went well, 1 when something failed, 2 when the arguments are wrong; of ``run``, the script's
     own.
     """
-    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = _run(words)
+        code = _run(arguments)
         if sys.stdout is not None:  # as where the shell has closed it
             sys.stdout.flush()
     except BrokenPipeError:
         _write_no_more()  # whoever read has seen enough
         return BROKEN_PIPE
     except click.UsageError as error:
-        asked = f" {words[0]}" if words[0] in VERBS else ""
-        note(f"{error.format_message().removesuffix('.')}; see tfvis-nb{asked} --help")
+        verb_name = f" {arguments[0]}" if arguments[0] in VERBS else ""
+        note(f"{error.format_message().removesuffix('.')}; see tfvis-nb{verb_name} --help")
         return USAGE
     except Failure as error:
         note(error.message)
@@ -124,18 +124,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(words: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
     if instruction := os.environ.get(COMPLETE_VARIABLE):
         return shell_complete(group, {}, "tfvis-nb", COMPLETE_VARIABLE, instruction)
-    if words[:1] != ["run"] and isinstance(sys.stdout, io.TextIOWrapper):
+    if arguments[:1] != ["run"] and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # names of ops are more than some terminals can show
     try:
         # Not `group.main`, which has exit codes of its own for Ctrl-C and for output that nobody reads.
-        with group.make_context("tfvis-nb", [*words] or ["--help"]) as context:
+        with group.make_context("tfvis-nb", [*arguments] or ["--help"]) as context:
             code: int = group.invoke(context)
             return code
     except click.exceptions.Exit as end:  # the help or the version was shown
-        return end.exit_code if words else USAGE
+        return end.exit_code if arguments else USAGE
 
 
 def _write_no_more() -> None:

@@ -136,9 +136,9 @@ def _reason(found: Probe) -> str:
     """Return the last thing a failed process has said."""
     if found.code is None:
         return "it did not end in time"
-    said = [line.strip() for line in found.log.splitlines() if line.strip()]
+    log_lines = [line.strip() for line in found.log.splitlines() if line.strip()]
     ended = f"ended by signal {-found.code}" if found.code < 0 else f"exit code {found.code}"
-    return f"{ended}: {said[-1][:300]}" if said else ended
+    return f"{ended}: {log_lines[-1][:300]}" if log_lines else ended
 
 
 def _gpu(found: Probe) -> list[Finding]:

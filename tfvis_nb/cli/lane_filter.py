@@ -21,17 +21,17 @@ def check_lane_filter(trace: Trace, text: str | None) -> None:
     `text` are words that a lane's task, device and name must all contain. The message names the lanes there
     are.
     """
-    words = (text or "").lower().split()
-    if not words:
+    terms = (text or "").lower().split()
+    if not terms:
         return
     lanes = trace.lanes[["task", "device", "lane"]].astype(str).drop_duplicates().to_numpy().tolist()
-    if any(matches_lane(lane, words) for lane in lanes):
+    if any(matches_lane(lane, terms) for lane in lanes):
         return
     from tfvis_nb.display.wire.memory import memory_tracks
 
     tracks = memory_tracks(trace).header
     if any(
-        matches_lane([track["task"], track["device"], f"{track['allocator']} memory"], words)
+        matches_lane([track["task"], track["device"], f"{track['allocator']} memory"], terms)
         for track in tracks
     ):
         return

@@ -25,7 +25,7 @@ from tfvis_nb.cli.errors import Failure, note
 from tfvis_nb.cli.open import shown
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.serving import MonitorServer
-from tfvis_nb.serving.access import checked_token
+from tfvis_nb.serving.access import validate_token
 from tfvis_nb.texts import Text, text_of
 
 _BY_SIGNAL = 128
@@ -164,7 +164,7 @@ def _check_session(path: Path) -> None:
 
 def _token_in(path: Path) -> str:
     try:
-        token = checked_token(path.read_text(encoding="utf-8").strip())
+        token = validate_token(path.read_text(encoding="utf-8").strip())
         mode = path.stat().st_mode
     except FileNotFoundError:
         raise Failure(Text("no_such_file", path=path)) from None

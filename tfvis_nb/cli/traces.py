@@ -85,17 +85,19 @@ def _sources(path: Path) -> Sequence[Path | Trace]:
     return session_traces(path) if is_session(path) else [path]
 
 
-def read_part(paths: Sequence[Path], title: str | None, asked: str | None, max_unpacked: int | None) -> Trace:
+def read_part(
+    paths: Sequence[Path], title: str | None, range_text: str | None, max_unpacked: int | None
+) -> Trace:
     """Read the part of the traces that ``--time-range`` names, or all where it is None."""
     trace = read(paths, title, max_unpacked)
-    if asked is None:
+    if range_text is None:
         return trace
     from tfvis_nb.display.pages.page import in_time_range
 
     events = trace.events
     ends = int(events["start_ns"].iloc[0]), int((events["start_ns"] + events["duration_ns"]).max())
-    first, last = time_range(asked, *ends)
-    subject = f"{', '.join(map(str, paths))}: --time-range {asked}"
+    first, last = time_range(range_text, *ends)
+    subject = f"{', '.join(map(str, paths))}: --time-range {range_text}"
     length = format_duration(ends[1] - ends[0])
     if first > ends[1] or last < ends[0]:
         raise Failure(Text("range_outside_trace", subject=subject, length=length))
@@ -117,7 +119,7 @@ def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:
     (7, 9)
     """
     start, colon, end = text.partition(":")
-    ends = [_end(word, origin_ns) for word in (start, end)]
+    ends = [_end(text, origin_ns) for text in (start, end)]
     if not colon or None in ends or not (start or end):
         raise click.UsageError(Text("no_time_range", text=text))
     first = origin_ns if not start else ends[0]
@@ -129,10 +131,10 @@ def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:
     return first, last
 
 
-def _end(word: str, origin_ns: int) -> int | None:
-    found = _TIME.fullmatch(word) if word else None
+def _end(text: str, origin_ns: int) -> int | None:
+    found = _TIME.fullmatch(text) if text else None
     if found is None:
-        return None if word else 0
+        return None if text else 0
     if found[4]:
         return int(found[4])
     whole, _, part = found[2].partition(".")

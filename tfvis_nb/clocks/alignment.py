@@ -137,8 +137,8 @@ def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
         trace.notes.append(Text("clocks_not_compared", tasks=len(_tasks(trace)), most=MOST_TASKS))
         return trace
     offsets = clock_offsets(trace)
-    said = [_note(offsets.iloc[place], always_say) for place in range(1, len(offsets))]
-    notes = [note for note in said if note]
+    messages = [_note(offsets.iloc[index], always_say) for index in range(1, len(offsets))]
+    notes = [note for note in messages if note]
     bounds = _remaining(offsets)
     if not offsets["offset_ns"].any():
         trace.notes.extend(notes)

@@ -57,9 +57,9 @@ def collectives(trace: Trace, tasks: list[str]) -> Evidence:
     for size in np.unique(ranks[group]).tolist():
         block = np.flatnonzero(ranks[group] == size).reshape(-1, size)
         tasks_of, entered = task[block], start[block]
-        for place in range(size):
-            room = end[block[:, [place]]] - entered
-            pair = tasks_of[:, [place]] * len(tasks) + tasks_of
+        for index in range(size):
+            room = end[block[:, [index]]] - entered
+            pair = tasks_of[:, [index]] * len(tasks) + tasks_of
             np.minimum.at(flat, pair.reshape(-1), room.reshape(-1).astype(np.float64))
     first = np.full(len(ranks), np.nan)
     of_first = task == 0
@@ -79,7 +79,7 @@ def _instances(trace: Trace, rows: np.ndarray, tasks: list[str]) -> dict[str, np
     table = pd.DataFrame(
         {
             "row": rows,
-            "task": places(events["task"], tasks)[rows],
+            "task": task_indexes(events["task"], tasks)[rows],
             "step": events["step"].to_numpy()[rows],
             "name": events["name"].to_numpy()[rows],
         }
@@ -114,24 +114,24 @@ def transfers(trace: Trace, tasks: list[str]) -> Evidence:
     # Of a node that ran several times, times would have to tell which run it was.
     key = [events[name] for name in ("step", "device", "name")]
     once = (events.groupby(key, observed=True)["start_ns"].transform("size") == 1).to_numpy()
-    place = places(events["task"], tasks)
-    sender = places(events["source"], tasks)[target]
-    good = once[source] & (place[source] == sender) & (sender >= 0) & (place[target] >= 0)
-    good &= place[source] != place[target]
+    index = task_indexes(events["task"], tasks)
+    sender = task_indexes(events["source"], tasks)[target]
+    good = once[source] & (index[source] == sender) & (sender >= 0) & (index[target] >= 0)
+    good &= index[source] != index[target]
     source, target = source[good], target[good]
     made = events["compute_end_ns"].where(events["compute_end_ns"].notna(), events["start_ns"])
     made = made.to_numpy(np.int64)[source]
     end = (events["start_ns"] + events["duration_ns"]).to_numpy()[target]
-    np.minimum.at(found, (place[target], place[source]), (end - made).astype(np.float64))
-    pairs = pd.DataFrame({"task": np.concatenate([place[target], place[source]]), "row": np.tile(target, 2)})
+    np.minimum.at(found, (index[target], index[source]), (end - made).astype(np.float64))
+    pairs = pd.DataFrame({"task": np.concatenate([index[target], index[source]]), "row": np.tile(target, 2)})
     shared = pairs.groupby("task")["row"].nunique()
     counts[shared.index.to_numpy(np.int64)] = shared.to_numpy()
     return evidence
 
 
-def places(column: pd.Series, tasks: list[str]) -> np.ndarray:
+def task_indexes(column: pd.Series, tasks: list[str]) -> np.ndarray:
     """Return for each event the index in `tasks` of the task of a column of tasks or devices, or -1."""
-    numbers = {task: place for place, task in enumerate(tasks)}
-    of_word = [numbers.get(task_of(str(word)), -1) for word in column.cat.categories]
-    found: np.ndarray = np.array([*of_word, -1], np.int64)[column.cat.codes.to_numpy()]
+    numbers = {task: index for index, task in enumerate(tasks)}
+    of_category = [numbers.get(task_of(str(text)), -1) for text in column.cat.categories]
+    found: np.ndarray = np.array([*of_category, -1], np.int64)[column.cat.codes.to_numpy()]
     return found

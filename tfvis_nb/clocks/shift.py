@@ -25,8 +25,8 @@ def records_moved(nested: pa.Table | None, back_ns: np.ndarray) -> pa.Table | No
     micros = numbers(records, "micros") - -(-back_ns[events[owners]] // 1000)
     moved = _with_field(records, "micros", pa.array(micros))
     uses = _with_field(uses, "records", _as_lists(lists, moved))
-    place = nested.column_names.index("memory")
-    return nested.set_column(place, "memory", _as_lists(memory, uses))
+    index = nested.column_names.index("memory")
+    return nested.set_column(index, "memory", _as_lists(memory, uses))
 
 
 def _with_field(structs: pa.StructArray, name: str, values: pa.Array) -> pa.StructArray:

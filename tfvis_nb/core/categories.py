@@ -9,24 +9,24 @@ import numpy as np
 import pandas as pd
 
 
-def spread(column: pd.Series, answer: Callable[[str], object]) -> np.ndarray:
-    """Return for each row `answer` of its text, called once a category; 0 or False for a missing one."""
-    answers = np.array([answer(str(word)) for word in column.cat.categories] or [False])
+def map_categories(column: pd.Series, function: Callable[[str], object]) -> np.ndarray:
+    """Return for each row `function` of its text, called once a category; 0 or False for a missing one."""
+    results = np.array([function(str(text)) for text in column.cat.categories] or [False])
     # Missing values have the code -1, which is the last.
-    found: np.ndarray = np.append(answers, np.zeros(1, answers.dtype))[column.cat.codes.to_numpy()]
+    found: np.ndarray = np.append(results, np.zeros(1, results.dtype))[column.cat.codes.to_numpy()]
     return found
 
 
 def containing(column: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
     """Return for each row whether `pattern` is somewhere in its text."""
-    return spread(column, lambda text: pattern.search(text) is not None)
+    return map_categories(column, lambda text: pattern.search(text) is not None)
 
 
 def beginning(column: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
     """Tell for each row whether its text begins with `pattern`."""
-    return spread(column, lambda text: pattern.match(text) is not None)
+    return map_categories(column, lambda text: pattern.match(text) is not None)
 
 
 def is_kind(events: pd.DataFrame, kind: str) -> np.ndarray:
     """Tell which events are of a kind."""
-    return spread(events["kind"], lambda text: text == kind)
+    return map_categories(events["kind"], lambda text: text == kind)

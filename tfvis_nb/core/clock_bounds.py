@@ -21,7 +21,7 @@ UNKNOWN = (-inf, inf)
 """Of a clock that nothing bounds, or that is bounded by what contradicts itself."""
 
 
-def checked(bounds: Bounds) -> dict[str, tuple[float, float]]:
+def validate_bounds(bounds: Bounds) -> dict[str, tuple[float, float]]:
     """Return a copy of `bounds`; ValueError where an interval is reversed or not of numbers."""
     copied = {task: (float(low), float(high)) for task, (low, high) in bounds.items()}
     for task, (low, high) in copied.items():
@@ -38,10 +38,10 @@ def to_json(bounds: Bounds) -> list[dict[str, Any]]:
     ]
 
 
-def from_json(told: Any) -> dict[str, tuple[float, float]]:
+def from_json(values: Any) -> dict[str, tuple[float, float]]:
     """Read what `to_json` wrote, and pass over all else: somebody may have edited the file."""
     found = {}
-    for one in told if isinstance(told, list) else []:
+    for one in values if isinstance(values, list) else []:
         if not isinstance(one, dict) or not isinstance(one.get("task"), str):
             continue
         low, high = (_number(one.get(end), none) for end, none in zip(("low", "high"), UNKNOWN, strict=True))

@@ -7,7 +7,7 @@ import numpy as np
 from tfvis_nb.core.intervals import Segments
 
 
-def covered(segments: Segments, group: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+def overlap(segments: Segments, group: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return how much of each interval the segments of its group cover (int64 ns).
 
     `segments` come from `tfvis_nb.core.intervals.union`. An interval that ends before it starts counts as
@@ -21,9 +21,13 @@ def covered(segments: Segments, group: np.ndarray, start: np.ndarray, end: np.nd
     groups, first = np.unique(group[order], return_index=True)
     low, high = (np.searchsorted(segments.group, groups, side) for side in ("left", "right"))
     # Groups are few, such as steps; intervals are many.
-    for place, members in enumerate(np.split(order, first[1:])):
-        there = slice(int(low[place]), int(high[place]))
-        starts, ends, so_far = segments.start[there], segments.end[there], before[low[place] :]
+    for index, members in enumerate(np.split(order, first[1:])):
+        inside = slice(int(low[index]), int(high[index]))
+        starts, ends, so_far = (
+            segments.start[inside],
+            segments.end[inside],
+            before[low[index] :],
+        )
         reached = []
         for moment in (start[members], np.maximum(end, start)[members]):
             begun = np.searchsorted(starts, moment, "right")

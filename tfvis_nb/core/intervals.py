@@ -40,18 +40,18 @@ class Segments(NamedTuple):
         return Segments(*(column[which] for column in self))
 
 
-def highest(group: np.ndarray, start: np.ndarray, end: np.ndarray, level: np.ndarray) -> Segments:
+def priority_union(group: np.ndarray, start: np.ndarray, end: np.ndarray, level: np.ndarray) -> Segments:
     """Give each moment of a group to the highest level of the intervals that are active then.
 
     Groups and levels count from 0; intervals of level 0 are left out, times are int64 ns. Segments that
-    touch differ in level. Moments at which nothing is active have no segment; see `tiled`.
+    touch differ in level. Moments at which nothing is active have no segment; see `fill_gaps`.
 
     XProf divides a step by the same rule (``ToNonOverlappedEvents`` in ``xprof/utils/event_span.cc``):
     between two neighbouring boundaries of intervals, time belongs to the event type of the highest
     priority of which at least one is running.
 
     >>> start, end = np.array([0, 3, 9]), np.array([9, 5, 12])
-    >>> found = highest(np.zeros(3, int), start, end, np.array([1, 2, 1]))
+    >>> found = priority_union(np.zeros(3, int), start, end, np.array([1, 2, 1]))
     >>> list(zip(found.start.tolist(), found.end.tolist(), found.level.tolist()))
     [(0, 3, 1), (3, 5, 2), (5, 12, 1)]
     """
@@ -61,9 +61,9 @@ def highest(group: np.ndarray, start: np.ndarray, end: np.ndarray, level: np.nda
     top = np.zeros(len(levels), np.int64)
     for one in np.unique(levels).tolist():
         at = np.flatnonzero(levels == one)
-        running = np.cumsum(edges.change[at])
-        began = at[(running > 0) & (np.append(0, running[:-1]) == 0)]
-        ended = at[running == 0]
+        active = np.cumsum(edges.change[at])
+        began = at[(active > 0) & (np.append(0, active[:-1]) == 0)]
+        ended = at[active == 0]
         mark = np.zeros(len(levels), np.int8)
         mark[began] = 1
         mark[ended] = -1
@@ -73,13 +73,13 @@ def highest(group: np.ndarray, start: np.ndarray, end: np.ndarray, level: np.nda
 
 def union(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
     """Return where at least one interval of a group is active, as level 1; touching ones are joined."""
-    return highest(group, start, end, np.ones(len(group), np.int64))
+    return priority_union(group, start, end, np.ones(len(group), np.int64))
 
 
-def running(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
+def concurrency(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
     """Return how many intervals of a group are active at once, as the level; 0 is left out.
 
-    >>> running(np.zeros(2, int), np.array([0, 3]), np.array([5, 9])).level.tolist()
+    >>> concurrency(np.zeros(2, int), np.array([0, 3]), np.array([5, 9])).level.tolist()
     [1, 2, 1]
     """
     some = np.flatnonzero(end > start)
@@ -88,13 +88,13 @@ def running(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
     return _merged(edges.segments(count), keep=count[:-1] > 0 if len(count) else count > 0)
 
 
-def tiled(segments: Segments, first: np.ndarray, last: np.ndarray) -> Segments:
+def fill_gaps(segments: Segments, first: np.ndarray, last: np.ndarray) -> Segments:
     """Cut segments to the window ``[first, last)`` of their group, and fill the rest of it with level 0.
 
     The lengths of a group add up to its window.
 
     >>> busy = union(np.array([0]), np.array([3]), np.array([7]))
-    >>> whole = tiled(busy, np.array([0, 2]), np.array([5, 4]))
+    >>> whole = fill_gaps(busy, np.array([0, 2]), np.array([5, 4]))
     >>> whole.group.tolist(), whole.length.tolist(), whole.level.tolist()
     ([0, 0, 1], [3, 2, 2], [0, 1, 0])
     """
@@ -117,10 +117,10 @@ def tiled(segments: Segments, first: np.ndarray, last: np.ndarray) -> Segments:
     tails = np.zeros(len(first) + 1, np.int64)
     tails[tail + 1] = 1
     tails = np.cumsum(tails)
-    place = np.arange(len(group)) + gaps[1:] + tails[group]
-    places = np.concatenate([place, place[gap] - 1, (behind + gaps[behind] + tails[:-1])[tail]])
-    order = np.empty(len(places), np.int64)
-    order[places] = np.arange(len(places))
+    position = np.arange(len(group)) + gaps[1:] + tails[group]
+    positions = np.concatenate([position, position[gap] - 1, (behind + gaps[behind] + tails[:-1])[tail]])
+    order = np.empty(len(positions), np.int64)
+    order[positions] = np.arange(len(positions))
     return Segments(
         np.concatenate([group, group[gap], tail])[order],
         np.concatenate([begin, before[gap], reached[tail]])[order],

@@ -18,7 +18,7 @@ LINKING = (*LINKS, "instance")
 """The same, and the number that a collective has on all ranks."""
 
 
-def checked_nested(table: pa.Table) -> pa.Table:
+def validate_nested(table: pa.Table) -> pa.Table:
     """Return `table`, or raise ValueError that names a column of a type which its readers do not take.
 
     Columns with other names may hold anything.

@@ -24,7 +24,7 @@ def numbers(structs: pa.Array, name: str) -> np.ndarray:
     return values
 
 
-def words(structs: pa.Array, name: str) -> pd.Categorical:
+def categories(structs: pa.Array, name: str) -> pd.Categorical:
     """Return one field of structs as categories; empty where it is missing."""
     if structs.type.get_field_index(name) < 0:
         return coded(np.zeros(len(structs), np.int32), [""])

@@ -17,32 +17,32 @@ _TICK_SECONDS = 0.5
 
 
 @dataclass
-class Wait:
+class Progress:
     """What is being waited for; whoever is at work may change it."""
 
     what: str
 
 
 @contextlib.contextmanager
-def said_if_long(what: str) -> Iterator[Wait]:
+def progress_after(what: str) -> Iterator[Progress]:
     """Show in a terminal or notebook what the program waits for, and for how long, once that takes its time.
 
     The line goes when the block ends, so what cannot take it back, such as a log file, does not get it. It
     is kept up by a thread, so the block must let others run, as TensorFlow 2.15 to 2.21 does while it writes
     a profile.
     """
-    wait = Wait(what)
+    progress = Progress(what)
     ended = threading.Event()
-    speaker = threading.Thread(target=_say, args=(wait, ended), name="tfvis_nb patience", daemon=True)
+    speaker = threading.Thread(target=_say, args=(progress, ended), name="tfvis_nb patience", daemon=True)
     speaker.start()
     try:
-        yield wait
+        yield progress
     finally:
         ended.set()
         speaker.join()
 
 
-def _say(wait: Wait, ended: threading.Event) -> None:
+def _say(progress: Progress, ended: threading.Event) -> None:
     began = time.time()
     if ended.wait(QUIET_SECONDS):
         return
@@ -52,10 +52,10 @@ def _say(wait: Wait, ended: threading.Event) -> None:
     # Not tqdm.auto: in a notebook it makes widgets.
     from tqdm import tqdm
 
-    with tqdm(desc=wait.what, bar_format="{desc}: {elapsed}", leave=False, file=screen) as line:
+    with tqdm(desc=progress.what, bar_format="{desc}: {elapsed}", leave=False, file=screen) as line:
         line.start_t = began
         while not ended.wait(_TICK_SECONDS):
-            line.set_description_str(wait.what)
+            line.set_description_str(progress.what)
 
 
 def _screen() -> TextIO | None:

@@ -10,21 +10,21 @@ Fits = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Tells, for questions and a place for each, whether that place still fits (bool)."""
 
 
-def last_fitting(begin: np.ndarray, end: np.ndarray, fits: Fits) -> np.ndarray:
+def bisect_ranges(begin: np.ndarray, end: np.ndarray, fits: Fits) -> np.ndarray:
     """Return the last index of each range ``[begin, end)`` that fits, -1 where none does.
 
     In each range, all indexes up to some one fit, and none after it.
 
     >>> values, asked = np.array([1, 4, 9, 2, 3]), np.array([5, 1])
     >>> begin, end = np.array([0, 3]), np.array([3, 5])
-    >>> last_fitting(begin, end, lambda which, at: values[at] <= asked[which]).tolist()
+    >>> bisect_ranges(begin, end, lambda which, at: values[at] <= asked[which]).tolist()
     [1, -1]
     """
-    place = end - 1
-    todo = np.flatnonzero(place >= begin)
+    position = end - 1
+    todo = np.flatnonzero(position >= begin)
     # Where ranges have one place or two, as most do, the last is often the answer.
-    todo = todo[~fits(todo, place[todo])]
-    low, high = begin[todo] - 1, place[todo]
+    todo = todo[~fits(todo, position[todo])]
+    low, high = begin[todo] - 1, position[todo]
     while True:
         active = np.flatnonzero(high - low > 1)
         if not len(active):
@@ -33,5 +33,5 @@ def last_fitting(begin: np.ndarray, end: np.ndarray, fits: Fits) -> np.ndarray:
         right = fits(todo[active], middle)
         low[active] = np.where(right, middle, low[active])
         high[active] = np.where(right, high[active], middle)
-    place[todo] = low
-    return np.where(place >= begin, place, -1)
+    position[todo] = low
+    return np.where(position >= begin, position, -1)

@@ -88,7 +88,7 @@ class Trace(HtmlExport):
         self.sources = list(sources)
         self.title = title
         self.step_labels = dict(step_labels or {})
-        self.clock_bounds = clocks.checked(clock_bounds or {})
+        self.clock_bounds = clocks.validate_bounds(clock_bounds or {})
 
     @property
     def events(self) -> pd.DataFrame:

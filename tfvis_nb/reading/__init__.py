@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.options import check_title
-from tfvis_nb.core.progress import said_if_long
+from tfvis_nb.core.progress import progress_after
 from tfvis_nb.core.trace import Trace
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def read_trace(
     budget = Budget(max_unpacked_bytes)
     if isinstance(source, Trace) and title is None:
         return source
-    with said_if_long("reading") as wait:
-        found = collect(source, threadpool, budget, wait)
+    with progress_after("reading") as progress:
+        found = collect(source, threadpool, budget, progress)
     # Here, where the bytes that were read are no longer held.
     with gate(_called(source, found.titles)):
         return _put_together(found, _title(source, found.titles) if title is None else title)
@@ -99,8 +99,8 @@ def read_trace(
 def _put_together(found: Collection, title: str) -> Trace:
     """Make one trace of all that was read."""
     from tfvis_nb.clocks.alignment import aligned
-    from tfvis_nb.reading.concat import joined
-    from tfvis_nb.reading.horovod.overlay import lay_beside
+    from tfvis_nb.reading.concat import concatenate
+    from tfvis_nb.reading.horovod.overlay import overlay
     from tfvis_nb.reading.stepstats.assemble import assemble
     from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 
@@ -109,11 +109,11 @@ def _put_together(found: Collection, title: str) -> Trace:
     if len(steps) == len(read):
         trace = assemble(steps, title)
     else:
-        trace = joined([item if isinstance(item, Trace) else assemble([item]) for item in read], title)
+        trace = concatenate([item if isinstance(item, Trace) else assemble([item]) for item in read], title)
     if (found.ranked or len(steps) == len(read)) and trace.events["task"].nunique() > 1:
         trace = aligned(trace)
     if found.timelines:
-        trace = lay_beside(trace, found.timelines, ranked=found.ranked)
+        trace = overlay(trace, found.timelines, ranked=found.ranked)
     trace.notes += found.notes
     return trace
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
-from tfvis_nb.core.progress import Wait
+from tfvis_nb.core.progress import Progress
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.formats import Read, read_piece
 from tfvis_nb.reading.horovod.overlay import is_horovod_timeline
@@ -39,12 +39,12 @@ class _Item(NamedTuple):
     label: str = ""
 
 
-def collect(source: Any, threadpool: bool, budget: Budget, wait: Wait) -> Collection:
-    """Read every step of `source`, while `wait` shows how many were read."""
+def collect(source: Any, threadpool: bool, budget: Budget, progress: Progress) -> Collection:
+    """Read every step of `source`, while `progress` shows how many were read."""
     collector = _Collector(threadpool)
     for count, piece in enumerate(pieces(source, budget)):
         if count:
-            wait.what = f"reading, trace {count + 1}"
+            progress.what = f"reading, trace {count + 1}"
         collector.add(piece)
     if not collector.items:
         raise collector.nothing(type(source).__name__)
@@ -95,7 +95,7 @@ class _Collector:
         if self.left_out and not self.empty:
             first = self.left_out[0]
             return TraceFormatError(
-                Text("no_file_is_trace", folder=first.found_in, files=len(self.left_out), first=first.said)
+                Text("no_file_is_trace", folder=first.found_in, files=len(self.left_out), first=first.reason)
             )
         message = Text("source_empty", type=what)
         return EmptyTraceError(self.empty[0] if self.empty else message)

@@ -33,8 +33,8 @@ class Vocabulary:
         """Return the number of each text (int32); null counts as empty."""
         encoded = texts if hasattr(texts, "indices") else texts.dictionary_encode()
         numbers = np.array([self.code(text or "") for text in encoded.dictionary.to_pylist()] + [0], np.int32)
-        places = encoded.indices.fill_null(len(numbers) - 1).to_numpy(zero_copy_only=False)
-        codes: np.ndarray = numbers[places]
+        index = encoded.indices.fill_null(len(numbers) - 1).to_numpy(zero_copy_only=False)
+        codes: np.ndarray = numbers[index]
         return codes
 
     def categorical(self, codes: np.ndarray) -> pd.Categorical:
@@ -69,7 +69,7 @@ class Part:
     """Some rows of the source with the columns that are read from names and labels.
 
     `rows` are row numbers in the source. The `CODED` columns are numbers in the
-    `Vocabularies`, the `WORDED` ones and `detail`, the row's label, Arrow texts; `amount` is bytes,
+    `Vocabularies`, the `WORDED` ones and `detail`, the row's label, Arrow texts; `size_bytes` is bytes,
     -1 where not known.
     """
 
@@ -84,7 +84,7 @@ class Part:
     name: pa.Array
     tensor: pa.Array
     detail: pa.Array
-    amount: np.ndarray
+    size_bytes: np.ndarray
 
 
 def blank_codes(rows: int) -> np.ndarray:

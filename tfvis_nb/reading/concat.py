@@ -33,25 +33,23 @@ _COUNTS = {
 """Figures of notes that are added up."""
 
 
-def joined(traces: Sequence[Trace], title: str) -> Trace:
+def concatenate(traces: Sequence[Trace], title: str) -> Trace:
     """Lay traces behind one another: the steps of each are numbered on from those of the one before."""
     if len(traces) == 1:
         (one,) = traces
-        return laid_together([one], title)
+        return merge([one], title)
     counts = [
         len(trace.graphs) or int(trace.events["step"].max()) + 1 if len(trace.events) else 0
         for trace in traces
     ]
     firsts = np.concatenate([[0], np.cumsum(counts)]).tolist()
-    trace = laid_together(
-        [_numbered_on(trace, first) for trace, first in zip(traces, firsts, strict=False)], title
-    )
+    trace = merge([_numbered_on(trace, first) for trace, first in zip(traces, firsts, strict=False)], title)
     graphs = [step for trace, count in zip(traces, counts, strict=True) for step in _steps(trace, count)]
     trace.graphs = graphs if any(graphs) else []
     return trace
 
 
-def laid_together(traces: Sequence[Trace], title: str) -> Trace:
+def merge(traces: Sequence[Trace], title: str) -> Trace:
     """Make one trace of several whose steps are numbered alike."""
     import pyarrow as pa
 
@@ -80,7 +78,7 @@ def laid_together(traces: Sequence[Trace], title: str) -> Trace:
     return Trace(
         table,
         nested=nested,
-        notes=together([note for trace in traces for note in trace.notes]),
+        notes=merge_notes([note for trace in traces for note in trace.notes]),
         sources=[source for trace in traces for source in trace.sources],
         title=title,
         step_labels={step: label for trace in traces for step, label in trace.step_labels.items()},
@@ -98,11 +96,11 @@ def _nested(trace: Trace) -> pa.Table:
     return pa.table({"raw_device": names.dictionary_encode()})
 
 
-def together(notes: Sequence[str]) -> list[str]:
+def merge_notes(notes: Sequence[str]) -> list[str]:
     """Say each thing once: counts of the same are added up.
 
     >>> from tfvis_nb.texts import Text
-    >>> together([Text("labels_unknown", rows=3, example="x"), "old", "old"])
+    >>> merge_notes([Text("labels_unknown", rows=3, example="x"), "old", "old"])
     ["3 rows have a label of unknown form, such as 'x'", 'old']
     """
     sums: dict[Any, dict[str, Any]] = {}

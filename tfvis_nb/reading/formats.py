@@ -47,7 +47,7 @@ def _read_text(data: Data, label: str) -> RecordedStep:
 
 
 def _is_binary(data: Data) -> bool:
-    return not unrecognised.recognise(data)
+    return not unrecognised.describe(data)
 
 
 FORMATS = (
@@ -76,5 +76,5 @@ def _read(piece: Piece, options: Mapping[str, Any]) -> Read:
             if isinstance(read, Trace) and not form.titled:
                 read.title = read.title or piece.title
             return read
-    what = unrecognised.recognise(piece.data)
+    what = unrecognised.describe(piece.data)
     raise TraceFormatError(Text("foreign_format", label=piece.label, what=what), foreign=True)

@@ -31,8 +31,8 @@ def gate(label: str) -> Iterator[None]:
 def _said(error: BaseException) -> str:
     kind = type(error).__name__
     try:
-        said = " ".join(str(error).split())
+        message = " ".join(str(error).split())
     except Exception:  # noqa: BLE001 - an error of a library need not have a text
-        said = ""
-    said = said if len(said) <= _LONGEST else f"{said[:_LONGEST]}..."
-    return f"{kind}: {said}" if said else kind
+        message = ""
+    message = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
+    return f"{kind}: {message}" if message else kind

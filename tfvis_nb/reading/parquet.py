@@ -19,7 +19,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import from_json
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.core.nested_columns import checked_nested
+from tfvis_nb.core.nested_columns import validate_nested
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
@@ -145,15 +145,15 @@ def _events(
     return event_table.build(columns, rows=table.num_rows)
 
 
-def _categorical(column: pa.Array, words: list[str]) -> Any:
+def _categorical(column: pa.Array, categories: list[str]) -> Any:
     encoded = column if hasattr(column, "indices") else column.dictionary_encode()
-    index = pd.Index(words, dtype=event_table.TEXT)
+    index = pd.Index(categories, dtype=event_table.TEXT)
     texts = pd.Series(encoded.dictionary.cast("string").to_pandas(), dtype=object)
     # The last place is that of rows without a text.
-    places = np.append(index.get_indexer(texts), -1)
-    if (places[:-1] < 0).any():
+    codes_of = np.append(index.get_indexer(texts), -1)
+    if (codes_of[:-1] < 0).any():
         raise ValueError("a text that is none of the categories of its column")
-    codes = places[encoded.indices.fill_null(len(texts)).to_numpy()]
+    codes = codes_of[encoded.indices.fill_null(len(texts)).to_numpy()]
     return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(index))
 
 
@@ -186,4 +186,4 @@ def _nested(table: pa.Table) -> pa.Table:
 
     names = [name for name in table.column_names if name.startswith(NESTED)]
     columns = [table[index] for index, name in enumerate(table.column_names) if name.startswith(NESTED)]
-    return checked_nested(pa.table(columns, names=[name.removeprefix(NESTED) for name in names]))
+    return validate_nested(pa.table(columns, names=[name.removeprefix(NESTED) for name in names]))

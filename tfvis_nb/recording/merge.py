@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.concat import laid_together
+from tfvis_nb.reading.concat import merge
 from tfvis_nb.recording.duplicates import repeats, steps_of_runs
 from tfvis_nb.texts import Text, id_of
 
@@ -20,7 +20,7 @@ class _Rows:
 
     trace: Trace
     table: pd.DataFrame
-    places: np.ndarray
+    kept: np.ndarray
     steps: np.ndarray
     first: int
 
@@ -37,7 +37,7 @@ def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
         return traces[0]
     every = list(_rows(sessions, profiles))
     number = _numbers(every)
-    both = laid_together([_numbered(rows, number) for rows in every], "")
+    both = merge([_numbered(rows, number) for rows in every], "")
     graphs: list[list[bytes]] = [[] for _ in range(int(number.max()) + 1)]
     for rows in every:
         for step, held in enumerate(rows.trace.graphs):
@@ -49,7 +49,7 @@ def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
     both.notes = [note for note in both.notes if id_of(note) != "events_of_no_step"]
     if outside:
         both.notes.append(Text("events_of_no_step", events=outside))
-    repeated = sum(len(rows.trace.events) - len(rows.places) for rows in every)
+    repeated = sum(len(rows.trace.events) - len(rows.kept) for rows in every)
     if repeated:
         both.notes.insert(0, Text("profile_repeats_runs", rows=repeated))
     return both
@@ -65,13 +65,13 @@ def _rows(sessions: Trace | None, profiles: Sequence[Trace]) -> Iterator[_Rows]:
         table = profile.events
         step = table["step"].to_numpy()
         numbered = np.where(step < 0, -1, step + first)
-        places = np.arange(len(table))
+        kept = np.arange(len(table))
         if sessions is not None:
             run = repeats(table, sessions.events)
             numbered = steps_of_runs(step, run, numbered)
-            places = np.flatnonzero(run < 0)
+            kept = np.flatnonzero(run < 0)
             table = _named_as(table, sessions.events)
-        yield _Rows(profile, table.take(places), places, numbered[places], first)
+        yield _Rows(profile, table.take(kept), kept, numbered[kept], first)
         first += _count(profile)
 
 
@@ -108,7 +108,7 @@ def _numbered(rows: _Rows, number: np.ndarray) -> Trace:
     nested = rows.trace.nested
     return Trace(
         rows.table.assign(step=number[rows.steps]).reset_index(drop=True),
-        nested=None if nested is None else nested.take(rows.places),
+        nested=None if nested is None else nested.take(rows.kept),
         notes=rows.trace.notes,
         step_labels={
             int(number[rows.first + step]): label

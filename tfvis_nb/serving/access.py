@@ -28,7 +28,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def checked_token(token: str) -> str:
+def validate_token(token: str) -> str:
     """Return a token that was chosen; ValueError if it is short, or cannot stand in an address."""
     if not _TOKEN.fullmatch(token):
         raise ValueError(Text("token_too_short"))

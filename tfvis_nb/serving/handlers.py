@@ -305,7 +305,7 @@ class CommandHandler(Handler):
         if kind != "application/json":
             raise Refusal(415, Text("command_not_json_type"))
         command = _parsed(bytes(self.body))
-        state = await self.made(self.site.quick, lambda: self.site.service.obey(command))
+        state = await self.made(self.site.quick, lambda: self.site.service.execute_command(command))
         self.set_header("Content-Type", "application/json")
         self.set_header("ETag", state.tag)
         self.write(state.body)

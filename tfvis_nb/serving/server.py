@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from tornado.netutil import bind_sockets
 
-from tfvis_nb.serving.access import Access, checked_token, host_name, is_number, new_token
+from tfvis_nb.serving.access import Access, host_name, is_number, new_token, validate_token
 from tfvis_nb.serving.connections import LimitedServer
 from tfvis_nb.serving.handlers import Site, application
 from tfvis_nb.serving.service import MonitorService
@@ -69,7 +69,7 @@ class MonitorServer:
             raise ValueError(Text("keyfile_alone"))
         self._service = MonitorService(session)
         self.host = host
-        self.token = new_token() if token is None else checked_token(token)
+        self.token = new_token() if token is None else validate_token(token)
         self._port = port
         self._certificate = (certfile, keyfile)
         self._allowed = [_checked_name(name) for name in allowed_hosts]
@@ -169,9 +169,9 @@ class MonitorServer:
     ) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         workers = [Worker(f"tfvis-nb-serve-{work}") for work in ("state", "trace", "copy")]
-        answers = application(Site(self._service, self._access(), script, *workers))
-        http = LimitedServer(answers, ssl_options=context)
-        answers.settings["trust"] = http.trust
+        app = application(Site(self._service, self._access(), script, *workers))
+        http = LimitedServer(app, ssl_options=context)
+        app.settings["trust"] = http.trust
         http.listen_to(sockets)
         begun.set_result(None)
         try:

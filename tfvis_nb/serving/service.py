@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tfvis_nb.display.refusals import Refusal
-from tfvis_nb.session.commands import obey
+from tfvis_nb.session.commands import execute_command
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.snapshot import SessionWatch
 from tfvis_nb.texts import Text, text_of
@@ -66,7 +66,7 @@ class MadeFile:
 class MonitorService:
     """Answers about a session; whatever a question raises becomes a refusal at `refusal_of`.
 
-    `state` and `obey` are for one thread, `opened` and `download` for a second and `save` for a
+    `state` and `execute_command` are for one thread, `opened` and `download` for a second and `save` for a
     third: then one waits for another only while that reads the file. A session that is given, not the path of
     its file, is never closed.
     """
@@ -99,10 +99,10 @@ class MonitorService:
         assert self._state is not None, "at first it has changed"
         return self._state
 
-    def obey(self, command: Mapping[str, Any]) -> State:
+    def execute_command(self, command: Mapping[str, Any]) -> State:
         """Do what a command says and return the state after it."""
         with self._there():
-            obey(self._session, command)
+            execute_command(self._session, command)
         self._until = 0.0
         return self.state()
 

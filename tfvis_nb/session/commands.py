@@ -17,7 +17,7 @@ MOST_AT_ONCE = 100_000
 """Traces to be deleted by one command."""
 
 
-def obey(session: SavedSession, command: Mapping[str, Any]) -> None:
+def execute_command(session: SavedSession, command: Mapping[str, Any]) -> None:
     """Do what a command says.
 
     `command` has its name as ``do``, and what goes with it: those are the methods of `tfvis_nb.SavedSession`,

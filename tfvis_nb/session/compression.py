@@ -16,7 +16,7 @@ SMALL = 1 << 18
 _LZ4 = b"\x04\x22\x4d\x18"
 
 
-def packed(data: bytes) -> bytes:
+def compress(data: bytes) -> bytes:
     """Compress what TensorFlow gave."""
     import pyarrow as pa
 
@@ -24,7 +24,7 @@ def packed(data: bytes) -> bytes:
     return bytes(codec.compress(data, asbytes=True))
 
 
-def unpacked(data: bytes, size: int) -> bytes:
+def decompress(data: bytes, size: int) -> bytes:
     """Return the `size` bytes that were compressed; TraceFormatError if they are damaged."""
     import pyarrow as pa
 

@@ -17,7 +17,7 @@ from tfvis_nb.core.options import near, some_of
 from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.session import tables, validate
-from tfvis_nb.session.compression import unpacked
+from tfvis_nb.session.compression import decompress
 from tfvis_nb.session.file import rows
 from tfvis_nb.session.file.companions import file_at
 from tfvis_nb.session.file.connection import QUERY_S, Guarded
@@ -134,7 +134,7 @@ class SavedSession:
             raise KeyError(Text("no_such_trace", number=trace, path=str(self.path)))
         data, size, form, epoch_ns, label, run, note = row
         title = f"{label}, run {run}" if run else label
-        found = read_trace(unpacked(data, size), title=title)
+        found = read_trace(decompress(data, size), title=title)
         if form == "xspace":
             return on_the_clock(found, epoch_ns)
         found.step_labels = {0: label}

@@ -102,18 +102,18 @@ class SessionWatch:
         self._read_traces(connection)
         found = stored_rows.rules_by_signature(connection)
         rules = {number: _rule(kind, value) for number, (kind, value) in found.items()}
-        asked = stored_rows.numbers_by_signature(connection, "requests")
+        requested = stored_rows.numbers_by_signature(connection, "requests")
         kept = stored_rows.numbers_by_signature(connection, "traces")
         counted = self._counted(connection)
         for each in counted["signatures"]:
             number = each["signature"]
             each["traces"] = int(kept.get(number, 0))
-            each["requested"] = int(asked.get(number, 0))
+            each["requested"] = int(requested.get(number, 0))
             each["rule"] = rules.get(number, "")
         state = {
             **_empty(self._session.path),
             "rule": rules.get(EVERY, ""),
-            "requested": int(asked.get(EVERY, 0)),
+            "requested": int(requested.get(EVERY, 0)),
             "problem": self._stopped(),
             "processes": _processes(connection, self._session.ended),
             **counted,

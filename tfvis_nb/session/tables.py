@@ -72,7 +72,7 @@ def signature_table(
         number: f"{kind} {value:g}" if value else kind
         for number, (kind, value) in stored_rows.rules_by_signature(connection).items()
     }
-    asked = stored_rows.numbers_by_signature(connection, "requests")
+    requested = stored_rows.numbers_by_signature(connection, "requests")
     processes = processes_by_signature(connection, counted)
     rows = []
     for number, kind, label, fetches, targets, feeds, options in known:
@@ -92,7 +92,7 @@ def signature_table(
                 "failed": total.failed,
                 "processes": processes.get(number, 0),
                 "traces": traces.get(number, 0),
-                "requested": asked.get(number, 0),
+                "requested": requested.get(number, 0),
                 "rule": rules.get(number, rules.get(EVERY, "")),
                 "fetches": fetches.split("\n") if fetches else [],
                 "targets": targets.split("\n") if targets else [],

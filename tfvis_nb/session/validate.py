@@ -15,24 +15,24 @@ from tfvis_nb.texts import Text
 
 def whole(value: Any, name: str, what: str) -> int:
     """Return a whole number, from 1 on."""
-    said = Text("not_from_one", name=name, value=value, what=what)
+    message = Text("not_from_one", name=name, value=value, what=what)
     number = _index(value)
     if number is None:
-        raise TypeError(said)
+        raise TypeError(message)
     if number < 1:
-        raise ValueError(said)
+        raise ValueError(message)
     return number
 
 
 def file_path(value: Any) -> Path:
     """Return the whole path of a file, from the folder that is the current one now."""
-    said = Text("path_no_path", value=value)
+    message = Text("path_no_path", value=value)
     if value == "":
-        raise ValueError(said)
+        raise ValueError(message)
     try:
         path = Path(value).expanduser().absolute()
     except TypeError:
-        raise TypeError(said) from None
+        raise TypeError(message) from None
     # Not Path.is_dir: what nobody may look at is for who opens it to complain of.
     if os.path.isdir(path):  # noqa: PTH112
         raise IsADirectoryError(Text("session_is_folder", path=str(path)))
@@ -41,12 +41,12 @@ def file_path(value: Any) -> Path:
 
 def factor(value: Any, name: str) -> float:
     """Return a positive, finite number."""
-    said = Text("not_a_factor", name=name, value=value)
+    message = Text("not_a_factor", name=name, value=value)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(said)
+        raise TypeError(message)
     number = float(value)
     if not 0 < number < math.inf:
-        raise ValueError(said)
+        raise ValueError(message)
     return number
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.core.nested_lists import exploded, numbers, words
+from tfvis_nb.core.nested_lists import categories, exploded, numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.writing.chrome_rows import ChromeRows
 
@@ -22,7 +22,7 @@ def memory_counters(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     use_of_record, flat = exploded(uses.field("records"))
     if not len(flat):
         return []
-    allocators = words(uses, "allocator")
+    allocators = categories(uses, "allocator")
     names = allocators.categories.tolist()
     allocator = allocators.codes[use_of_record]
     event = event_of_use[use_of_record]

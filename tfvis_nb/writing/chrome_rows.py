@@ -49,12 +49,12 @@ def place_rows(events: pd.DataFrame) -> ChromeRows:
         start = events["start_ns"].to_numpy()[ids]
         packed = pack_rows(start, start + events["duration_ns"].to_numpy()[ids])
         lane = str(row.lane) or str(row.kind)
-        place = {"task": str(row.task), "device": str(row.device), "lane": str(row.lane)}
+        location = {"task": str(row.task), "device": str(row.device), "lane": str(row.lane)}
         numbers = []
         for number in range(int(packed.max()) + 1):
             numbers.append(_number(f"{row.lane}\n{number}", threads))
             name = f"{lane} ({number + 1})" if number else lane
-            metadata += _described("thread", len(threads), {"name": name, **place}, process, numbers[-1])
+            metadata += _described("thread", len(threads), {"name": name, **location}, process, numbers[-1])
         pid[ids] = process
         tid[ids] = np.array(numbers, "i8")[packed]
     return ChromeRows(pid, tid, metadata)

@@ -139,10 +139,10 @@ def _recorded(nested: pa.Table | None) -> Iterator[tuple[str, int, str]]:
             yield column, row, str(number)
     if nested is not None and "raw_device" in nested.column_names:
         names = pd.Categorical(nested["raw_device"].to_pandas())
-        words = [str(name) for name in names.categories]
-        streams = np.array([STREAM.search(word) is not None for word in words] + [False])
+        categories = [str(name) for name in names.categories]
+        streams = np.array([STREAM.search(name) is not None for name in categories] + [False])
         for row in np.flatnonzero(streams[names.codes]).tolist():
-            yield "raw_device", row, words[names.codes[row]]
+            yield "raw_device", row, categories[names.codes[row]]
 
 
 def input_names(label: str) -> list[str]:

@@ -20,8 +20,8 @@ def rows_csv(rows: pd.DataFrame) -> str:
     >>> print(rows_csv(table).splitlines()[1])
     0,0,ops,'=1,,5,2,,,,
     """
-    places = rows[["task", "device", "lane"]].drop_duplicates().astype("str")
-    labels = {tuple(place): lane_label(*place) for place in places.itertuples(index=False)}
+    lanes = rows[["task", "device", "lane"]].drop_duplicates().astype("str")
+    labels = {tuple(lane): lane_label(*lane) for lane in lanes.itertuples(index=False)}
     keys = zip(*(rows[name].astype("str") for name in ("task", "device", "lane")), strict=True)
     table = pd.DataFrame(
         {

@@ -27,8 +27,8 @@ def write(trace: Trace, path: Path) -> None:
         column = trace.events[name]
         if isinstance(column.dtype, pd.CategoricalDtype):
             codes = pa.array(column.cat.codes.to_numpy(), pa.int32(), mask=column.isna().to_numpy())
-            words = pa.array(column.cat.categories.tolist(), pa.string())
-            columns[name] = pa.DictionaryArray.from_arrays(codes, words)
+            categories = pa.array(column.cat.categories.tolist(), pa.string())
+            columns[name] = pa.DictionaryArray.from_arrays(codes, categories)
         else:
             columns[name] = pa.array(column)
     if trace.nested is not None:

@@ -73,7 +73,7 @@ def _save_messages(trace: Trace, path: Path) -> list[Path]:
 def _numbered(base: Path, number: str, suffix: str, messages: Sequence[bytes]) -> list[Path]:
     """Write each message to a file of its own; a lone one needs no number."""
     paths = []
-    for place, message in enumerate(messages):
-        paths.append(base.with_name(f"{base.name}{f'{number}{place}' if len(messages) > 1 else ''}{suffix}"))
+    for index, message in enumerate(messages):
+        paths.append(base.with_name(f"{base.name}{f'{number}{index}' if len(messages) > 1 else ''}{suffix}"))
         paths[-1].write_bytes(message)
     return paths

@@ -9,7 +9,7 @@ import numpy as np
 from tfvis_nb.analysis.critical_path.dependencies import dependencies
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, KINDS, Times
 from tfvis_nb.analysis.events.activity import NUMBER, activity
-from tfvis_nb.core.search_sorted import last_fitting
+from tfvis_nb.core.search_sorted import bisect_ranges
 from tfvis_nb.core.trace import per_trace
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Backtracker:
             right: np.ndarray = (satisfied_at[dependency] <= time[row]) & (dependency < before[row])
             return right
 
-        index = last_fitting(self._first[event], self._first[event + 1], fits)
+        index = bisect_ranges(self._first[event], self._first[event + 1], fits)
         return np.where(index >= 0, np.append(order, -1)[index], -1)
 
     def _chains(self, last: np.ndarray, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

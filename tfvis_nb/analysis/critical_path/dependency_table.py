@@ -9,8 +9,8 @@ import numpy as np
 
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.nesting import nests, parents
-from tfvis_nb.core.categories import is_kind, spread
-from tfvis_nb.core.search_sorted import last_fitting
+from tfvis_nb.core.categories import is_kind, map_categories
+from tfvis_nb.core.search_sorted import bisect_ranges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +95,7 @@ class Times:
         )
         on_accelerator, host = accelerators(events), is_kind(events, "host")
         ops = is_kind(events, "op") | is_kind(events, "collective")
-        self.executor = ops & spread(events["lane"], lambda name: name in _EXECUTOR)
+        self.executor = ops & map_categories(events["lane"], lambda name: name in _EXECUTOR)
         self.received = is_kind(events, "transfer")
         sync = is_kind(events, "sync")
         self.device = on_accelerator & ~self.executor & ~host & ~sync & ~self.received
@@ -163,7 +163,7 @@ class Times:
         outermost, when = event[on_thread], time[on_thread]
         lane, start = self.lane[self.by_thread], self.start[self.by_thread]
         first, last = (np.searchsorted(lane, self.lane[outermost], side) for side in ("left", "right"))
-        latest = last_fitting(first, last, lambda row, index: start[index] < when[row])
+        latest = bisect_ranges(first, last, lambda row, index: start[index] < when[row])
         inner = self.by_thread[latest]
         while (ended := np.flatnonzero((self.end[inner] < when) & (inner != outermost))).size:
             outer = self.parent[inner[ended]]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.nesting import WAITING
-from tfvis_nb.core.categories import beginning, containing, is_kind, spread
+from tfvis_nb.core.categories import beginning, containing, is_kind, map_categories
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.trace import per_trace
 
@@ -110,7 +110,7 @@ def activity(trace: Trace) -> np.ndarray:
     it looks for ``MemcpyHToD`` and profiles say ``MemcpyH2D``.
     """
     events = trace.events
-    found = spread(events["kind"], lambda kind: NUMBER[_OF_KIND.get(kind, "none")]).astype(np.uint8)
+    found = map_categories(events["kind"], lambda kind: NUMBER[_OF_KIND.get(kind, "none")]).astype(np.uint8)
     op, lane = events["op"], events["lane"]
     is_op, is_host, is_copy = (is_kind(events, kind) for kind in ("op", "host", "memcpy"))
 
@@ -149,7 +149,7 @@ def accelerators(events: pd.DataFrame) -> np.ndarray:
 def repeats(events: pd.DataFrame) -> np.ndarray:
     """Tell which host rows repeat ops: TensorFlow 1.14 to 2.3 has an op also by the thread that ran it."""
     is_host = is_kind(events, "host")
-    ops = is_kind(events, "op") & spread(events["lane"], lambda lane: lane == "ops")
+    ops = is_kind(events, "op") & map_categories(events["lane"], lambda lane: lane == "ops")
     if not ops.any() or not is_host.any():
         return np.zeros(len(events), bool)
     width = len(events["op"].cat.categories) + 1

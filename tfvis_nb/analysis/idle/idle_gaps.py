@@ -16,7 +16,7 @@ from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.steps.utilisation import ran_on_device
 from tfvis_nb.analysis.unavailable import Reason, cannot_say
 from tfvis_nb.core.categories import beginning, containing
-from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.intervals import union
 
@@ -273,7 +273,7 @@ def _silent(trace: Trace, here: StepDevices, place: np.ndarray, pieces: PathSegm
         (~backtracker(trace).times.device & (activity(trace) != NUMBER["none"]))[here.event]
     )
     active = union(here.whole[here.place[rows]], here.start[rows], here.end[rows])
-    worked = covered(active, here.whole[place[long]], pieces.start[long], pieces.end[long])
+    worked = overlap(active, here.whole[place[long]], pieces.start[long], pieces.end[long])
     silent[long] = 2 * worked < (pieces.end - pieces.start)[long]
     return silent
 

@@ -103,7 +103,7 @@ def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
     late = known & (launch >= since)
     # A clock that was repaired may have a launch a little after the start of what it launched.
     until = np.where(late, np.minimum(launch, start), since)
-    launching = covered(_launching(trace, ran.here), ran.here.whole[place], since, until)
+    launching = overlap(_launching(trace, ran.here), ran.here.whole[place], since, until)
     gap = start - since
     return pd.DataFrame(
         {

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from tfvis_nb.core.nested_lists import exploded, numbers, words
+from tfvis_nb.core.nested_lists import categories, exploded, numbers
 from tfvis_nb.events import MOST_IN_ALL
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _records(trace: Trace) -> _Records | None:
         return None
     return _Records(
         event=event[used],
-        allocator=words(uses, "allocator").take(owners[used]),
+        allocator=categories(uses, "allocator").take(owners[used]),
         ns=ns[used],
         bytes=size[used],
     )
@@ -119,5 +119,5 @@ def bytes_in_use(trace: Trace) -> pd.DataFrame:
     events, uses = exploded(trace.nested["memory"].combine_chunks())
     level = numbers(uses, "in_use_bytes")
     known = np.flatnonzero((level > 0) & (level <= MOST_IN_ALL))
-    allocator = words(uses, "allocator").take(known)
+    allocator = categories(uses, "allocator").take(known)
     return pd.DataFrame({"event": events[known], "allocator": allocator, "bytes": level[known]})

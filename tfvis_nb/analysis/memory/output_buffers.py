@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.core.nested_lists import exploded, numbers, words
+from tfvis_nb.core.nested_lists import categories, exploded, numbers
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -60,7 +60,7 @@ def _outputs(trace: Trace) -> pd.DataFrame:
             "event": events,
             "slot": numbers(items, "slot").astype(np.int64),
             "bytes": np.where(got > 0, got, numbers(items, "requested_bytes")),
-            "allocator": np.asarray(words(items, "allocator"), dtype=object),
+            "allocator": np.asarray(categories(items, "allocator"), dtype=object),
             "ptr": numbers(items, "ptr").astype(np.uint64),
         }
     )

@@ -144,7 +144,7 @@ def activity_times(trace: Trace) -> pd.DataFrame:
         columns = {"start_ns": "int64", "duration_ns": "int64", "activity": "category"}
         return cannot_say({name: _COLUMNS[name] for name in times} | columns, Reason("no_steps"))
     active = swept.active.take(np.argsort(swept.active.group, kind="stable"))
-    found = tiled(active, swept.first, swept.last)
+    found = fill_gaps(active, swept.first, swept.last)
     table = swept.rows.take(found.group)[list(times)].reset_index(drop=True)
     table["start_ns"] = found.start
     table["duration_ns"] = found.length
@@ -169,9 +169,9 @@ def _sweep(trace: Trace) -> _Swept | None:
     here = step_devices(trace)
     if here is None:
         return None
-    on_device = highest(here.place, here.start, here.end, activity(trace)[here.event])
+    on_device = priority_union(here.place, here.start, here.end, activity(trace)[here.event])
     # What a task does is what its devices do: their segments are fewer than the events.
-    on_task = highest(here.whole[on_device.group], on_device.start, on_device.end, on_device.level)
+    on_task = priority_union(here.whole[on_device.group], on_device.start, on_device.end, on_device.level)
     both = Segments(*(np.concatenate(pair) for pair in zip(on_device, on_task, strict=True)))
     shown = ~here.nowhere
     kept = both.take(shown[both.group])

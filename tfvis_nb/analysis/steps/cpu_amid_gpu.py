@@ -19,7 +19,7 @@ from tfvis_nb.core.categories import beginning, is_kind, spread
 from tfvis_nb.core.coverage import covered
 from tfvis_nb.core.data_types import DATA_TYPES
 from tfvis_nb.core.intervals import union
-from tfvis_nb.core.nested_lists import exploded, numbers, words
+from tfvis_nb.core.nested_lists import categories, exploded, numbers
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -122,7 +122,7 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
     if not len(kernels):
         return cannot_say(_COLUMNS, Reason("no_gpu_kernels"))
     group, groups = _step_and_task(events)
-    executed = is_kind(events, "op") & spread(events["lane"], lambda lane: lane == "ops")
+    executed = is_kind(events, "op") & map_categories(events["lane"], lambda lane: lane == "ops")
     if not np.isin(group[kernels], group[executed]).any():
         return cannot_say(_COLUMNS, Reason("no_op_devices"))
     start = events["start_ns"].to_numpy(np.int64)
@@ -234,7 +234,7 @@ def _made_in_host_memory(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     if trace.nested is None or "outputs" not in trace.nested.column_names:
         return np.zeros(count, bool), np.zeros(count, bool)
     event, outputs = exploded(trace.nested["outputs"].combine_chunks())
-    allocator = words(outputs, "allocator")
+    allocator = categories(outputs, "allocator")
     named = np.array([bool(name) for name in allocator.categories], bool)[allocator.codes]
     named &= ~np.isin(numbers(outputs, "dtype"), _HANDLES)
     host = np.array([bool(_HOST_MEMORY.search(name)) for name in allocator.categories], bool)[allocator.codes]
@@ -301,9 +301,9 @@ def _idle(events: pd.DataFrame, rows: np.ndarray, group: np.ndarray) -> tuple[np
     busy = np.flatnonzero(ran)
     running = union(group[busy], start[busy], end[busy])
     begin, until, where = start[rows], end[rows], group[rows]
-    idle = until - begin - covered(running, where, begin, until)
+    idle = until - begin - overlap(running, where, begin, until)
     # Rows come by start: what an earlier one of the step and task still covers counts there.
     latest_end = pd.Series(until).groupby(where).cummax()
     before = latest_end.groupby(where).shift(1, fill_value=np.iinfo(np.int64).min)
     since = np.maximum(begin, before.to_numpy(np.int64))
-    return idle, np.maximum(until - since, 0) - covered(running, where, since, until)
+    return idle, np.maximum(until - since, 0) - overlap(running, where, since, until)

@@ -109,7 +109,9 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
     own, known = self_times_of(trace)
     labelled = events["name" if by == "scope" else by]
     label, labels = _labels(labelled if steps is None else labelled.iloc[rows], by)
-    kind = spread(events["kind"], lambda text: event_table.KINDS.index(text) if text else 0).astype(np.int64)
+    kind = map_categories(events["kind"], lambda text: event_table.KINDS.index(text) if text else 0).astype(
+        np.int64
+    )
     group, keys = pd.factorize((label * _KINDS + kind[rows]) * len(LOCATIONS) + locations(events)[rows])
     duration = events["duration_ns"].to_numpy(np.int64)
     table = _added_up(rows, group, len(keys), duration, np.where(known, own, 0), known)

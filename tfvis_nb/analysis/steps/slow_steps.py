@@ -192,7 +192,7 @@ def _op_types(trace: Trace, known: np.ndarray) -> _OpTypes:
     event = np.flatnonzero(works)
     ops = [*(str(name) for name in events["op"].cat.categories), ""]
     kinds = event_table.KINDS
-    kind = spread(events["kind"], lambda name: kinds.index(name) if name else 0).astype(np.int64)
+    kind = map_categories(events["kind"], lambda name: kinds.index(name) if name else 0).astype(np.int64)
     # A missing op has the code -1, which is the last of `ops`.
     pair = (events["op"].cat.codes.to_numpy(np.int64) % len(ops)) * len(kinds) + kind
     # Where nothing works, all steps do as little of something.

@@ -135,7 +135,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
 def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
     """Tell which of what counts to a step kept its device busy."""
     events = trace.events
-    executor = spread(events["lane"], lambda lane: lane in _EXECUTOR_LANES)
+    executor = map_categories(events["lane"], lambda lane: lane in _EXECUTOR_LANES)
     # An op that the input pipeline runs keeps a CPU busy, its bookkeeping does not.
     pipeline = is_kind(events, "op") & (activity(trace) == NUMBER["preprocessing"])
     mask: np.ndarray = np.where(

@@ -20,7 +20,7 @@ from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.monitor import trace_files
 from tfvis_nb.display.monitor.static_html import monitor_html, monitor_line
 from tfvis_nb.display.refusals import answer_message
-from tfvis_nb.session.commands import obey
+from tfvis_nb.session.commands import execute_command
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.snapshot import SessionWatch
 from tfvis_nb.texts import text_of
@@ -137,7 +137,7 @@ class MonitorWidget(anywidget.AnyWidget):
             self._seen()
             return {}, []
         if kind == "command":
-            obey(self.session, content.get("command", {}))
+            execute_command(self.session, content.get("command", {}))
             self._look()
             return {}, []
         if kind == "open":

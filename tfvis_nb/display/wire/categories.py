@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE
-from tfvis_nb.core.categories import containing, is_kind, spread
+from tfvis_nb.core.categories import containing, is_kind, map_categories
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.palette import CATEGORY_LABELS
 
@@ -33,7 +33,7 @@ _BETWEEN_RANKS = re.compile(r"(?:^|_)(?:ALLREDUCE|ALLGATHER|BCAST|BROADCAST|ALLT
 def categorise(events: pd.DataFrame) -> np.ndarray:
     """Give each event its index in `CATEGORIES`, by its kind, op, lane and device."""
     number = {category: np.uint8(position) for position, category in enumerate(CATEGORIES)}
-    category = spread(events["kind"], lambda kind: number[_OF_KIND.get(kind, "host")]).astype("u1")
+    category = map_categories(events["kind"], lambda kind: number[_OF_KIND.get(kind, "host")]).astype("u1")
     is_copy = is_kind(events, "memcpy")
     for pattern, name in ((HOST_TO_DEVICE, "h2d"), (DEVICE_TO_HOST, "d2h")):
         # Some sources name the direction in the op type, some only in the lane.

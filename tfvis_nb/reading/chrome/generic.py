@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.chrome.slices import Bars
+from tfvis_nb.reading.chrome.slices import Slices
 from tfvis_nb.reading.chrome.table import (
     activities,
     category,
@@ -28,7 +28,7 @@ class GenericReader:
     """
 
     def __init__(self) -> None:
-        self._bars = Bars()
+        self._bars = Slices()
 
     def add(self, events: Sequence[Any]) -> None:
         """Take some events."""

@@ -41,9 +41,9 @@ def launches(
     rows = np.flatnonzero(launched & known)
     if len(hosts) and len(rows):
         hosts = hosts[np.argsort(correlation[hosts], kind="stable")]
-        place = np.minimum(np.searchsorted(correlation[hosts], correlation[rows]), len(hosts) - 1)
-        same = correlation[hosts[place]] == correlation[rows]
-        found[rows[same]] = hosts[place[same]]
+        index = np.minimum(np.searchsorted(correlation[hosts], correlation[rows]), len(hosts) - 1)
+        same = correlation[hosts[index]] == correlation[rows]
+        found[rows[same]] = hosts[index[same]]
     return found
 
 

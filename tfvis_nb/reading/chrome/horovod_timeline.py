@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.chrome.slices import Bars, Columns
+from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.table import category, make_trace, masked
 from tfvis_nb.reading.chrome.values import nanoseconds, text, texts
 from tfvis_nb.texts import Text
@@ -49,7 +49,7 @@ class HorovodReader:
     """
 
     def __init__(self) -> None:
-        self._bars = Bars(("dtype", "shape"))
+        self._bars = Slices(("dtype", "shape"))
         self._origin = 0
 
     def add(self, events: Sequence[Any]) -> None:

@@ -170,10 +170,10 @@ class Document:
 
     def _damage(self, start: int, error: Exception) -> str:
         if isinstance(error, json.JSONDecodeError) and error.doc.startswith("["):
-            place = start - 1 + _bytes(error.doc, error.pos)
-            if place >= len(self._data) or error.msg.startswith("Unterminated string"):
+            position = start - 1 + _bytes(error.doc, error.pos)
+            if position >= len(self._data) or error.msg.startswith("Unterminated string"):
                 return ends_early(self._label, "JSON", len(self._data))
-            return Text("json_damaged", label=self._label, byte=place, reason=error.msg)
+            return Text("json_damaged", label=self._label, byte=position, reason=error.msg)
         return Text("json_damaged_behind", label=self._label, byte=start, reason=_said(error))
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome import gpu as chrome_gpu
-from tfvis_nb.reading.chrome.slices import Bars, Columns
+from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.table import (
     activities,
     category,
@@ -43,7 +43,7 @@ class KinetoReader:
     """Reads PyTorch's traces: its ops, what the GPU ran for them, and the calls that launched it."""
 
     def __init__(self) -> None:
-        self._bars = Bars(("correlation", "bytes", "device"))
+        self._bars = Slices(("correlation", "bytes", "device"))
 
     def add(self, events: Sequence[Any]) -> None:
         """Take some events."""
@@ -53,12 +53,12 @@ class KinetoReader:
         """Make the trace; the rank in `keys` is its task."""
         columns = self._bars.finish()
         task, notes = _task(keys)
-        kinds = _per_word(columns.category, lambda word: _KINDS.get(word, "host"))
+        kinds = _per_category(columns.category, lambda text: _KINDS.get(text, "host"))
         nccl = pc.match_substring_regex(columns.name, r"^(?:void )?nccl").to_numpy(zero_copy_only=False)
         kinds[(kinds == "kernel") & nccl] = "collective"
         on_gpu = np.isin(kinds, ("kernel", "collective", "memcpy", "memset"))
         correlation, known = integers(columns.arguments["correlation"])
-        launching = _per_word(columns.category, lambda word: word in _LAUNCHING).astype(bool)
+        launching = _per_category(columns.category, lambda text: text in _LAUNCHING).astype(bool)
         launch = chrome_gpu.launches(correlation, known, launching, on_gpu)
         owner = _owners(columns, launching, kinds == "op", launch)
         amounts, sized = integers(columns.arguments["bytes"])
@@ -73,10 +73,10 @@ class KinetoReader:
             **self._names(columns, kinds, owner, on_gpu),
         }
         table |= self._lanes(columns, kinds, devices, table["op"], task)
-        steps, said = _steps(columns, launch)
-        if said:
+        steps, note = _steps(columns, launch)
+        if note:
             table["step"] = steps
-            notes.append(said)
+            notes.append(note)
         for name in ("device", "kind"):
             table[name] = of_texts(table[name])
         return make_trace(columns, table, self._bars, notes=notes)
@@ -139,11 +139,11 @@ class KinetoReader:
         }
 
 
-def _per_word(words: pa.Array, read: Any) -> np.ndarray:
-    encoded = words.dictionary_encode()
-    answers = np.array([read(word) for word in encoded.dictionary.to_pylist()] or [""], object)
-    answer: np.ndarray = answers[encoded.indices.to_numpy()]
-    return answer
+def _per_category(texts: pa.Array, read: Any) -> np.ndarray:
+    encoded = texts.dictionary_encode()
+    values = np.array([read(text) for text in encoded.dictionary.to_pylist()] or [""], object)
+    spread: np.ndarray = values[encoded.indices.to_numpy()]
+    return spread
 
 
 def _spaced(first: pa.Array, second: pa.Array) -> pa.Array:
@@ -184,6 +184,6 @@ def _steps(columns: Columns, launch: np.ndarray) -> tuple[np.ndarray, str]:
     spans = sorted(first.values())
     starts, stops = (np.array(side, np.int64) for side in zip(*spans, strict=True))
     when = np.where(launch >= 0, columns.start[launch], columns.start)
-    place = np.searchsorted(starts, when, side="right") - 1
-    inside = (place >= 0) & (when < stops[place])
-    return np.where(inside, place, -1).astype(np.int32), Text("steps_by_marks", marks=len(spans))
+    index = np.searchsorted(starts, when, side="right") - 1
+    inside = (index >= 0) & (when < stops[index])
+    return np.where(inside, index, -1).astype(np.int32), Text("steps_by_marks", marks=len(spans))

@@ -15,7 +15,7 @@ from tfvis_nb.reading.chrome.slices import LOST_BARS
 from tfvis_nb.reading.chrome.tfvis import OwnReader
 from tfvis_nb.reading.chrome.timeline_py import TimelineReader
 from tfvis_nb.reading.chrome.trace_viewer import ViewerReader
-from tfvis_nb.reading.concat import joined
+from tfvis_nb.reading.concat import concatenate
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.texts import Text, id_of
 
@@ -63,7 +63,7 @@ def read(data: Data, label: str) -> Trace:
         raise EmptyTraceError(Text("no_usable_bars", label=label, lost=", ".join(lost)))
     if not traces:
         raise EmptyTraceError(Text("no_bars", label=label))
-    return traces[0] if len(traces) == 1 else joined(traces, traces[0].title)
+    return traces[0] if len(traces) == 1 else concatenate(traces, traces[0].title)
 
 
 def reader_of(events: Sequence[Any], keys: Mapping[str, Any]) -> Reader:

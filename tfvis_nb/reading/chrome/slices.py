@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfvis_nb.events import LATEST_NS
-from tfvis_nb.reading.chrome.values import nanoseconds, text, texts, told
+from tfvis_nb.reading.chrome.values import key_values, nanoseconds, text, texts
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Columns:
 
 
 @dataclass
-class Bars:
+class Slices:
     """Collects the bars of a document while it is read.
 
     - `wanted`: The arguments that are kept as values.
@@ -138,7 +138,7 @@ class Bars:
         columns = Columns(
             name=texts([event.get("name") for event in events]),
             category=texts([event.get("cat") for event in events]),
-            detail=texts([told(a) if a else "" for a in arguments]),
+            detail=texts([key_values(a) if a else "" for a in arguments]),
             thread=np.array(threads, np.int64),
             threads=[],
             start=start,
@@ -200,7 +200,7 @@ def select(columns: Columns, rows: np.ndarray) -> Columns:
     import pyarrow as pa
 
     take = pa.array(rows, pa.int64())
-    places = rows.tolist()
+    chosen = rows.tolist()
     return Columns(
         name=columns.name.take(take),
         category=columns.category.take(take),
@@ -209,7 +209,7 @@ def select(columns: Columns, rows: np.ndarray) -> Columns:
         threads=columns.threads,
         start=columns.start[rows],
         duration=columns.duration[rows],
-        arguments={name: [values[row] for row in places] for name, values in columns.arguments.items()},
+        arguments={name: [values[row] for row in chosen] for name, values in columns.arguments.items()},
     )
 
 

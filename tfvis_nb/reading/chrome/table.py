@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.chrome.slices import Bars, Columns
+from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.values import text
 from tfvis_nb.reading.stepstats.timestamps import ABSURD
 from tfvis_nb.reading.xspace.name_grammar import class_of
@@ -27,7 +27,7 @@ EPOCH = 10**17
 def make_trace(
     columns: Columns,
     table: Mapping[str, Any],
-    bars: Bars,
+    bars: Slices,
     *,
     origin: int = 0,
     notes: Sequence[str] = (),
@@ -68,11 +68,11 @@ def make_trace(
     )
 
 
-def category(words: Sequence[str], codes: np.ndarray) -> pd.Categorical:
-    """Make a categorical of codes into words that may repeat; only those that occur stay."""
-    distinct = list(dict.fromkeys(words))
-    places = {word: number for number, word in enumerate(distinct)}
-    own = np.array([places[word] for word in words] or [0], np.int32)[codes]
+def category(texts: Sequence[str], codes: np.ndarray) -> pd.Categorical:
+    """Make a categorical of codes into texts that may repeat; only those that occur stay."""
+    distinct = list(dict.fromkeys(texts))
+    code = {text: number for number, text in enumerate(distinct)}
+    own = np.array([code[text] for text in texts] or [0], np.int32)[codes]
     used, compact = np.unique(own, return_inverse=True)
     dtype = pd.CategoricalDtype(pd.Index([distinct[number] for number in used], dtype=event_table.TEXT))
     return pd.Categorical.from_codes(compact.astype(np.int32), dtype=dtype)
@@ -89,7 +89,7 @@ def masked(values: np.ndarray, known: np.ndarray) -> Any:
     return pd.arrays.IntegerArray(np.where(known, values, 0).astype(np.int64), ~known)
 
 
-def thread_lanes(bars: Bars, columns: Columns) -> list[str]:
+def thread_lanes(bars: Slices, columns: Columns) -> list[str]:
     """Name the lane of each thread of `columns`: its thread's name, with the tid where several share it."""
     names = [bars.names.get(thread, "").strip() for thread in columns.threads]
     count = Counter((pid, name) for (pid, _), name in zip(columns.threads, names, strict=True))

@@ -14,7 +14,7 @@ from tfvis_nb.core.clock_bounds import from_json
 from tfvis_nb.core.nested_columns import LINKING
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS
-from tfvis_nb.reading.chrome.slices import Bars, Columns
+from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.table import category, make_trace, masked
 from tfvis_nb.reading.chrome.values import integers, maybe_texts, text, texts
 from tfvis_nb.texts import Text, notes_from_json
@@ -44,7 +44,7 @@ class OwnReader:
     """Reads what `Trace.to_chrome_trace` wrote: every column of the event table is in the arguments."""
 
     def __init__(self) -> None:
-        self._bars = Bars(_KEPT)
+        self._bars = Slices(_KEPT)
 
     def add(self, events: Sequence[Any]) -> None:
         """Take some events."""
@@ -72,20 +72,20 @@ class OwnReader:
             **{name: texts(kept[name]) for name in _WORDS},
         }
         for what in ("task", "device", "lane"):
-            words = [text(self._bars.described.get(thread, {}).get(what)) for thread in columns.threads]
-            table[what] = category(words, columns.thread)
+            described = [text(self._bars.described.get(thread, {}).get(what)) for thread in columns.threads]
+            table[what] = category(described, columns.thread)
         trace = make_trace(columns, table, self._bars, exact=True, nested=_nested(kept))
-        told = keys.get("otherData")
-        if isinstance(told, dict):
-            trace.title = text(told.get("title"))
-            notes = told.get("notes")
-            words = [text(note) for note in (notes if isinstance(notes, list) else [])]
-            trace.notes = [*notes_from_json({**told, "notes": words}), *trace.notes]
-            labels = told.get("steps")
+        other = keys.get("otherData")
+        if isinstance(other, dict):
+            trace.title = text(other.get("title"))
+            notes = other.get("notes")
+            written = [text(note) for note in (notes if isinstance(notes, list) else [])]
+            trace.notes = [*notes_from_json({**other, "notes": written}), *trace.notes]
+            labels = other.get("steps")
             for number, label in (labels if isinstance(labels, dict) else {}).items():
                 if re.fullmatch(r"-?[0-9]{1,9}", number):
                     trace.step_labels[int(number)] = text(label)
-            trace.clock_bounds = from_json(told.get("clocks"))
+            trace.clock_bounds = from_json(other.get("clocks"))
         trace.notes = list(dict.fromkeys([*trace.notes, Text("not_in_chrome_traces")]))
         return trace
 
@@ -106,11 +106,10 @@ def _nested(kept: Mapping[str, list[Any]]) -> pa.Table | None:
 
 
 def _kinds(columns: Columns) -> pd.Categorical:
-    words = [word if word in event_table.KINDS else "host" for word in columns.category.to_pylist()]
-    return pd.Categorical(words)
+    known = event_table.KINDS
+    return pd.Categorical([kind if kind in known else "host" for kind in columns.category.to_pylist()])
 
 
 def _category(values: Sequence[Any]) -> pd.Categorical:
-    words = [text(value) for value in values]
-    distinct = {word: number for number, word in enumerate(dict.fromkeys(words))}
-    return category(list(distinct), np.array([distinct[word] for word in words], np.int64))
+    written = [text(value) for value in values]
+    return category(written, np.arange(len(written)))

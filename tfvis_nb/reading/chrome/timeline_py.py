@@ -259,5 +259,5 @@ def _name_and_label(bar: Bar, where: Place) -> tuple[str, str]:
     return _MEMORY.sub("", bar.name), f"{bar.name} = {bar.op}({', '.join(bar.inputs)})"
 
 
-def _encoded(words: str) -> bytes:
-    return words.encode("utf-8", "replace")
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome import gpu
-from tfvis_nb.reading.chrome.slices import Bars, Columns, select
+from tfvis_nb.reading.chrome.slices import Columns, Slices, select
 from tfvis_nb.reading.chrome.table import (
     category,
     make_trace,
@@ -41,7 +41,7 @@ class ViewerReader:
     """Reads the trace viewer's JSON: TensorFlow 2 since 2.1, JAX."""
 
     def __init__(self) -> None:
-        self._bars = Bars(
+        self._bars = Slices(
             ("long_name", "tf_op", "correlation_id", "group_id", "kernel_details", "memcpy_details")
         )
 
@@ -63,12 +63,12 @@ class ViewerReader:
         correlation, known = integers(columns.arguments["correlation_id"])
         launch = gpu.launches(correlation, known, ~on_gpu, on_gpu)
         own = pc.if_else(pc.equal(called.name, columns.name), pa.scalar("", pa.large_string()), columns.name)
-        said = pc.if_else(pa.array(on_gpu), _joined(columns.name, details), own)
+        details_shown = pc.if_else(pa.array(on_gpu), _joined(columns.name, details), own)
         table = {
             "device": category(devices, columns.thread),
             "kind": of_texts(pa.array(kinds.tolist(), pa.large_string())),
             "name": called.name,
-            "detail": _joined(said, columns.detail),
+            "detail": _joined(details_shown, columns.detail),
             "thread": thread_numbers(columns),
             "scheduled_ns": masked(columns.start[launch], launch >= 0),
             **self._places(columns, called, devices, details),
@@ -117,18 +117,20 @@ class ViewerReader:
         lanes = [_stream(lane) for lane in thread_lanes(self._bars, columns)]
         lane = np.array(lanes, object)[columns.thread]
         lane[kinds == "memset"] = "memset"
-        amount = np.full(len(kinds), -1, np.int64)
+        size_bytes = np.full(len(kinds), -1, np.int64)
         source, destination = (np.full(len(kinds), "", object) for _ in range(2))
         rows = np.flatnonzero(kinds == "memcpy")
         take = pa.array(rows)
         copies = gpu.copies(columns.name.take(take).to_pylist(), details.take(take).to_pylist())
         for row, copy in zip(rows.tolist(), copies, strict=True):
-            lane[row], ops[row], amount[row] = copy.lane, copy.op, copy.amount
+            lane[row], ops[row], size_bytes[row] = copy.lane, copy.op, copy.size_bytes
             device = devices[int(columns.thread[row])]
             source[row], destination[row] = gpu.ends(copy, device, "/device:CPU:0")
         made = {"lane": lane, "op": ops, "source": source, "destination": destination}
-        table = {what: of_texts(pa.array(words.tolist(), pa.large_string())) for what, words in made.items()}
-        return table | {"bytes": masked(amount, amount >= 0)}
+        table = {
+            what: of_texts(pa.array(column.tolist(), pa.large_string())) for what, column in made.items()
+        }
+        return table | {"bytes": masked(size_bytes, size_bytes >= 0)}
 
 
 class _Called(NamedTuple):
@@ -156,14 +158,14 @@ def _called(columns: Columns, on_gpu: np.ndarray) -> _Called:
         maybe_texts(columns.arguments["tf_op"]), maybe_texts(columns.arguments["long_name"]), shown
     ).cast(pa.large_string())
     coded = [texts.dictionary_encode() for texts in (full, shown)]
-    words = [one.dictionary.to_pylist() for one in coded]
+    texts_of = [one.dictionary.to_pylist() for one in coded]
     whole, short = (one.indices.to_numpy().astype(np.int64) for one in coded)
-    which, distinct = pd.factorize((whole * (len(words[1]) + 1) + short) * 2 + on_gpu)
+    which, distinct = pd.factorize((whole * (len(texts_of[1]) + 1) + short) * 2 + on_gpu)
     names = []
     for pair in distinct.tolist():
-        at, shown_at = divmod(pair // 2, len(words[1]) + 1)
+        at, shown_at = divmod(pair // 2, len(texts_of[1]) + 1)
         read = _of_gpu if pair % 2 else host_event
-        names.append(read(words[0][at], words[1][shown_at]))
+        names.append(read(texts_of[0][at], texts_of[1][shown_at]))
     name = pa.array([one.name for one in names], pa.large_string()).take(pa.array(which))
     ops, kinds = (
         np.array([getattr(one, part) for one in names] or [""], object)[which] for part in ("op", "kind")

@@ -126,7 +126,7 @@ def texts(values: Sequence[Any]) -> pa.Array:
         return pa.array([text(value) for value in values], pa.large_string())
 
 
-def told(arguments: dict[str, Any]) -> str:
+def key_values(arguments: dict[str, Any]) -> str:
     """Return the arguments of an event as ``key=value`` texts, separated by blanks."""
     return " ".join(
         [f"{key}={value if type(value) is str else text(value)}" for key, value in arguments.items()]

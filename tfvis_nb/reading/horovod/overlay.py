@@ -14,7 +14,7 @@ from tfvis_nb.core.devices import HOROVOD_OF_NO_TASK, horovod_device
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome.horovod_timeline import LANES, OPERATIONS
 from tfvis_nb.reading.chrome.table import EPOCH
-from tfvis_nb.reading.concat import laid_together
+from tfvis_nb.reading.concat import merge
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def is_horovod_timeline(trace: Trace) -> bool:
     )
 
 
-def lay_beside(trace: Trace, timelines: Sequence[Trace], *, ranked: bool) -> Trace:
+def overlay(trace: Trace, timelines: Sequence[Trace], *, ranked: bool) -> Trace:
     """Add the rows of Horovod timelines that are of traced steps to a trace, with a note on each timeline.
 
     A row belongs to the step during which its tensor began to be communicated: by then every rank
@@ -59,7 +59,7 @@ def lay_beside(trace: Trace, timelines: Sequence[Trace], *, ranked: bool) -> Tra
     if not added:
         trace.notes += notes
         return trace
-    whole = laid_together([trace, *added], trace.title)
+    whole = merge([trace, *added], trace.title)
     whole.graphs, whole.clock_bounds = trace.graphs, trace.clock_bounds
     whole.notes += notes
     return whole
@@ -156,9 +156,9 @@ def _rows(
     if like is not None:
         nested = pa.table({field.name: pa.nulls(count, field.type) for field in like.schema})
         if "raw_device" in nested.column_names:
-            place = nested.column_names.index("raw_device")
+            index = nested.column_names.index("raw_device")
             recorded = pa.array([device] * count, pa.string()).dictionary_encode()
-            nested = nested.set_column(place, "raw_device", recorded)
+            nested = nested.set_column(index, "raw_device", recorded)
     return Trace(event_table.build(columns), nested=nested)
 
 

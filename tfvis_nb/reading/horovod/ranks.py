@@ -14,7 +14,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.concat import laid_together
+from tfvis_nb.reading.concat import merge
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
@@ -34,19 +34,19 @@ def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> 
     else shows that there are ranks.
     """
     groups: dict[tuple[str, tuple[int, ...]], dict[int, int]] = {}
-    for place, (item, label) in enumerate(zip(read, labels, strict=True)):
+    for index, (item, label) in enumerate(zip(read, labels, strict=True)):
         match = _RANK.search(label)
         if match and _is_local(item):
             ranks = groups.setdefault((_RANK.sub("rank", label), _steps(item)), {})
-            ranks.setdefault(int(match[1]), place)
+            ranks.setdefault(int(match[1]), index)
     made: dict[int, Trace] = {}
     gone: set[int] = set()
     for ranks in groups.values():
         if len(ranks) >= fewest:
-            steps = {rank: read[place] for rank, place in sorted(ranks.items())}
+            steps = {rank: read[index] for rank, index in sorted(ranks.items())}
             made[min(ranks.values())] = _together(steps)
             gone |= set(ranks.values()) - {min(ranks.values())}
-    return [made.get(place, item) for place, item in enumerate(read) if place not in gone]
+    return [made.get(index, item) for index, item in enumerate(read) if index not in gone]
 
 
 def _is_local(item: Any) -> bool:
@@ -64,10 +64,10 @@ def _together(steps: dict[int, Any]) -> Trace:
     traces = []
     for rank, item in steps.items():
         trace = item if isinstance(item, Trace) else assemble([item])
-        traces.append(_as_task(laid_together([trace], ""), _TASK.format(rank)))
+        traces.append(_as_task(merge([trace], ""), _TASK.format(rank)))
         # Laying together does not.
         traces[-1].graphs = trace.graphs
-    trace = laid_together(traces, "")
+    trace = merge(traces, "")
     count = max(len(one.graphs) for one in traces)
     trace.graphs = [
         [graph for one in traces for graphs in one.graphs[step : step + 1] for graph in graphs]
@@ -84,9 +84,9 @@ def _as_task(trace: Trace, task: str) -> Trace:
     """Put what ran on the local machine under a task."""
     for name in ("task", "device", "source", "destination"):
         column = trace.events[name].cat
-        words = [
-            task + word.removeprefix(_LOCAL) if word.startswith(_LOCAL) else word
-            for word in column.categories
+        categories = [
+            task + category.removeprefix(_LOCAL) if category.startswith(_LOCAL) else category
+            for category in column.categories
         ]
-        trace.events[name] = column.rename_categories(pd.Index(words, dtype=event_table.TEXT).tolist())
+        trace.events[name] = column.rename_categories(pd.Index(categories, dtype=event_table.TEXT).tolist())
     return trace

@@ -101,13 +101,13 @@ class Machine:
 
     def marked(self) -> list[Any]:
         """Pop what lies above the last mark, and the mark."""
-        place = len(self.stack) - 1
-        while self.stack[place] is not MARK:
-            place -= 1
-            if place < 0:
+        mark = len(self.stack) - 1
+        while self.stack[mark] is not MARK:
+            mark -= 1
+            if mark < 0:
                 raise ValueError("no mark")
-        values = self.stack[place + 1 :]
-        del self.stack[place:]
+        values = self.stack[mark + 1 :]
+        del self.stack[mark:]
         return values
 
     def remember(self, number: int) -> None:

@@ -89,14 +89,14 @@ def _below(folder: Path) -> Found:
     if _devices([folder]) & system:
         raise TraceFormatError(Text("system_folder", folder=folder))
     left_out: list[str] = []
-    for place, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         seen += len(folders) + len(names)
         if seen > _MOST_SEEN:
             raise TraceFormatError(Text("folder_too_large", folder=folder, most=_MOST_SEEN))
         shown = [name for name in folders if not name.startswith(".")]
-        folders[:] = [name for name in shown if not _devices([Path(place, name)]) & system]
-        left_out += [str(Path(place, name)) for name in shown if name not in folders]
-        files += filter(_is_file, (Path(place, name) for name in names if not name.startswith(".")))
+        folders[:] = [name for name in shown if not _devices([Path(parent, name)]) & system]
+        left_out += [str(Path(parent, name)) for name in shown if name not in folders]
+        files += filter(_is_file, (Path(parent, name) for name in names if not name.startswith(".")))
     if not left_out:
         return Found(files, [])
     return Found(files, [Text("system_folders_left_out", folders=", ".join(sorted(left_out)[:8]))])

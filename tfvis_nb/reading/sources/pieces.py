@@ -52,13 +52,13 @@ class Skipped(NamedTuple):
     """What was found and cannot be read: only text, as an error would keep the bytes that it is about.
 
     - `label`, `found_in`: Its name, and where it was found.
-    - `said`, `briefly`: Why, as the error said it, and for a note that names the file.
+    - `reason`, `briefly`: Why, as the error said it, and for a note that names the file.
     - `foreign`: Whether it is plainly something else than a trace.
     """
 
     label: str
     found_in: str
-    said: str
+    reason: str
     briefly: str
     foreign: bool
 

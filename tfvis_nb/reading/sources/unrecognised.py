@@ -22,7 +22,7 @@ _MAGIC = (
 )
 
 
-def recognise(data: Data) -> str:
+def describe(data: Data) -> str:
     """Return what `data` is when it is plainly something else than a trace, or an empty text."""
     head = bytes(data[:4096])
     if head.startswith(_SQLITE) and head[_APPLICATION_AT:].startswith(_SESSION):
@@ -30,10 +30,10 @@ def recognise(data: Data) -> str:
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return what
-    words = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if re.match(rb"<(?:!doctype|html|svg|\?xml)", words, re.IGNORECASE):
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if re.match(rb"<(?:!doctype|html|svg|\?xml)", text, re.IGNORECASE):
         return "an HTML or XML page"
-    if words and re.fullmatch(rb"[\t\n\r\x20-\x7e]*", head):
-        first = words.split(None, 1)[0][:40].decode("ascii")
+    if text and re.fullmatch(rb"[\t\n\r\x20-\x7e]*", head):
+        first = text.split(None, 1)[0][:40].decode("ascii")
         return f"text that begins with {first!r}, which no RunMetadata or StepStats does"
     return ""

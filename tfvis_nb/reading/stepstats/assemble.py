@@ -13,7 +13,7 @@ from tfvis_nb.reading.columns import CODED, WORDED, Part, Vocabularies, nullable
 from tfvis_nb.reading.stepstats.executor_rows import executor_part
 from tfvis_nb.reading.stepstats.gpu_clock import align_gpu_clocks
 from tfvis_nb.reading.stepstats.gpu_rows import gpu_part
-from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
+from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.host_rows import host_part
 from tfvis_nb.reading.stepstats.nested import nested_table
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
@@ -29,25 +29,25 @@ def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
     _note_devices(source, notes)
     if repeated := sum(step.repeated for step in steps):
         notes.append(Text("aggregate_rows_left_out", rows=repeated))
-    blocks = Blocks(source, notes)
-    words = Vocabularies()
+    blocks = GpuTasks(source, notes)
+    vocabularies = Vocabularies()
     families = np.array([place.family for place in source.places])
     executors = executor_part(
-        source, source.rows_of((families == "executor") | (families == "unknown")), words, notes
+        source, source.rows_of((families == "executor") | (families == "unknown")), vocabularies, notes
     )
-    gpu = gpu_part(source, source.rows_of(families == "gpu"), blocks, words, executors)
-    host = host_part(source, source.rows_of(families == "host"), blocks, words, notes)
+    gpu = gpu_part(source, source.rows_of(families == "gpu"), blocks, vocabularies, executors)
+    host = host_part(source, source.rows_of(families == "host"), blocks, vocabularies, notes)
     ran = np.zeros(source.rows, bool)
-    ran[executors.rows[executors.kind != words.kind.code("transfer")]] = True
+    ran[executors.rows[executors.kind != vocabularies.kind.code("transfer")]] = True
     times = read_times(source, ran, notes)
-    align_gpu_clocks(source, blocks, executors, gpu, times, words, notes)
+    align_gpu_clocks(source, blocks, executors, gpu, times, vocabularies, notes)
     parts = [executors, gpu, host]
     rows = np.concatenate([part.rows for part in parts])
     usable = _usable(source, rows, times, notes)
     order = np.flatnonzero(usable)
     kept = rows[order]
     order = order[np.lexsort((kept, -times.duration[kept], times.start[kept]))]
-    table = _table(source, parts, order, rows[order], times, words)
+    table = _table(source, parts, order, rows[order], times, vocabularies)
     return Trace(
         table,
         nested=nested_table(source, rows[order]),
@@ -59,7 +59,12 @@ def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
 
 
 def _table(
-    source: Source, parts: list[Part], order: np.ndarray, rows: np.ndarray, times: Times, words: Vocabularies
+    source: Source,
+    parts: list[Part],
+    order: np.ndarray,
+    rows: np.ndarray,
+    times: Times,
+    vocabularies: Vocabularies,
 ) -> pd.DataFrame:
     """Build the event table: `order` are places in the parts laid end to end, `rows` source rows."""
     import pyarrow as pa
@@ -67,12 +72,12 @@ def _table(
     columns: dict[str, object] = {}
     for name in CODED:
         codes = np.concatenate([getattr(part, name) for part in parts])[order]
-        columns[name] = getattr(words, name).categorical(codes)
+        columns[name] = getattr(vocabularies, name).categorical(codes)
     take = pa.array(order)
     for name in WORDED:
         columns[name] = pa.chunked_array([getattr(part, name) for part in parts]).combine_chunks().take(take)
     columns["detail"] = source.details.take(pa.array(rows))
-    amount = np.concatenate([part.amount for part in parts])[order]
+    size_bytes = np.concatenate([part.size_bytes for part in parts])[order]
     thread = source.numbers("thread_id")[rows].astype(np.int64)
     columns |= {
         "step": source.step[source.entry[rows]].astype(np.int32),
@@ -82,7 +87,7 @@ def _table(
         "compute_start_ns": nullable(times.compute_start[rows], times.has_compute[rows]),
         "compute_end_ns": nullable(times.compute_end[rows], times.has_compute[rows]),
         "thread": nullable(thread, thread != 0),
-        "bytes": nullable(amount, amount >= 0),
+        "bytes": nullable(size_bytes, size_bytes >= 0),
     }
     return event_table.build(columns)
 

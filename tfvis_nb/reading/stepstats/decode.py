@@ -20,7 +20,7 @@ from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.aggregates import same_times, without_repeats
 from tfvis_nb.reading.stepstats.crowding import check_crowded
-from tfvis_nb.reading.stepstats.duplicates import doubled
+from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
 
@@ -64,7 +64,7 @@ def decode(data: Data, label: str, message: str = "") -> RecordedStep:
         if len(data) and not known:
             raise TraceFormatError(Text("no_known_field", label=label, message=message), foreign=True)
         raise EmptyTraceError(_what_is_there(data, label, message, graphs))
-    again = doubled(data, [(entry.start, entry.end) for entry in entries])
+    again = repeated_spans(data, [(entry.start, entry.end) for entry in entries])
     step.doubled = int(np.isin(step.entry, again).sum())
     return step
 

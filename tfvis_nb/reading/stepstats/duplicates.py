@@ -9,22 +9,22 @@ from collections.abc import Sequence
 from tfvis_nb.reading.protobuf.wire import Data
 
 
-def doubled(data: Data, spans: Sequence[tuple[int, int]]) -> list[int]:
+def repeated_spans(data: Data, spans: Sequence[tuple[int, int]]) -> list[int]:
     """Return the indexes in `spans` of those whose bytes an earlier one has too; empty ones are passed over.
 
-    >>> doubled(b"abcabd", [(0, 2), (2, 2), (3, 5), (4, 6)])
+    >>> repeated_spans(b"abcabd", [(0, 2), (2, 2), (3, 5), (4, 6)])
     [2]
     """
     view = memoryview(data)
     lengths = Counter(end - start for start, end in spans)
     seen: set[tuple[int, int]] = set()
     again = []
-    for place, (start, end) in enumerate(spans):
+    for index, (start, end) in enumerate(spans):
         # Few are equally long: of the others the bytes need not be looked at.
         if start == end or lengths[end - start] == 1:
             continue
         key = (end - start, zlib.crc32(view[start:end]))
         if key in seen:
-            again.append(place)
+            again.append(index)
         seen.add(key)
     return again

@@ -9,7 +9,7 @@ import numpy as np
 from tfvis_nb.core.devices import canonical
 from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
 from tfvis_nb.reading.stepstats import label_grammar
-from tfvis_nb.reading.stepstats.recorded_step import joined
+from tfvis_nb.reading.stepstats.recorded_step import concat_arrays
 from tfvis_nb.reading.stepstats.source_rows import Source
 from tfvis_nb.texts import Text
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def executor_part(source: Source, rows: np.ndarray, words: Vocabularies, notes: list[str]) -> Part:
+def executor_part(source: Source, rows: np.ndarray, vocabularies: Vocabularies, notes: list[str]) -> Part:
     """Read the rows of executors' devices, and of devices that are not known.
 
     RPC rows (RecvTensor, RecvBuf) go to the lane ``recv`` under the name of the node whose tensor
@@ -28,34 +28,34 @@ def executor_part(source: Source, rows: np.ndarray, words: Vocabularies, notes: 
     name = source.pick(source.names, rows)
     detail = source.pick(source.labels, rows)
     op_text = label_grammar.executor_ops(detail)
-    op = words.op.codes(op_text)
+    op = vocabularies.op.codes(op_text)
     places = source.places
     part = Part(
         rows=rows,
-        task=np.array([words.task.code(place.task) for place in places], np.int32)[entry],
-        device=np.array([words.device.code(place.device) for place in places], np.int32)[entry],
-        lane=np.array([words.lane.code(place.lane) for place in places], np.int32)[entry],
-        kind=np.full(count, words.kind.code("op"), np.int32),
+        task=np.array([vocabularies.task.code(place.task) for place in places], np.int32)[entry],
+        device=np.array([vocabularies.device.code(place.device) for place in places], np.int32)[entry],
+        lane=np.array([vocabularies.lane.code(place.lane) for place in places], np.int32)[entry],
+        kind=np.full(count, vocabularies.kind.code("op"), np.int32),
         op=op,
         source=blank_codes(count),
         destination=blank_codes(count),
         name=name,
         tensor=blank_texts(count),
         detail=detail,
-        amount=produced_bytes(source, rows),
+        size_bytes=produced_bytes(source, rows),
     )
-    collective = np.array([label_grammar.is_collective(text) for text in words.op.texts])[op]
+    collective = np.array([label_grammar.is_collective(text) for text in vocabularies.op.texts])[op]
     on_executor = np.array([place.family == "executor" for place in places])[entry]
-    part.kind[collective] = words.kind.code("collective")
-    part.lane[collective & on_executor] = words.lane.code("collective")
+    part.kind[collective] = vocabularies.kind.code("collective")
+    part.lane[collective & on_executor] = vocabularies.lane.code("collective")
     other = np.flatnonzero(op == 0)
     if len(other):
-        _read_transfers(part, other, on_executor, words, notes)
+        _read_transfers(part, other, on_executor, vocabularies, notes)
     return part
 
 
 def _read_transfers(
-    part: Part, other: np.ndarray, on_executor: np.ndarray, words: Vocabularies, notes: list[str]
+    part: Part, other: np.ndarray, on_executor: np.ndarray, vocabularies: Vocabularies, notes: list[str]
 ) -> None:
     """Fill in the rows of RPC form among `other`; what is left has no known label."""
     import pyarrow as pa
@@ -66,13 +66,13 @@ def _read_transfers(
     named = pc.is_in(part.name.take(other), pa.array(label_grammar.TRANSFER_NODES, pa.large_string()))
     known = received | named.to_numpy(zero_copy_only=False)
     rows, chosen = other[known], pa.array(known)
-    part.kind[rows] = words.kind.code("transfer")
+    part.kind[rows] = vocabularies.kind.code("transfer")
     lanes = part.lane[rows]
-    part.lane[rows] = np.where(on_executor[rows], words.lane.code("recv"), lanes)
-    part.op[rows] = words.op.codes(part.name.take(rows))
+    part.lane[rows] = np.where(on_executor[rows], vocabularies.lane.code("recv"), lanes)
+    part.op[rows] = vocabularies.op.codes(part.name.take(rows))
     for column, vocabulary, field in (
-        (part.source, words.source, "source"),
-        (part.destination, words.destination, "destination"),
+        (part.source, vocabularies.source, "source"),
+        (part.destination, vocabularies.destination, "destination"),
     ):
         encoded = fields[field].filter(chosen).dictionary_encode()
         texts = pa.array([canonical(text) for text in encoded.dictionary.to_pylist()], pa.large_string())
@@ -87,16 +87,16 @@ def _read_transfers(
         notes.append(Text("labels_unknown", rows=len(strange), example=example[:80]))
 
 
-def _fill_amounts(part: Part, rows: np.ndarray, amount: pa.Array, unit: pa.Array, notes: list[str]) -> None:
+def _fill_amounts(part: Part, rows: np.ndarray, numbers: pa.Array, unit: pa.Array, notes: list[str]) -> None:
     """Take the rounded size of the label where the source has no exact one."""
     import pyarrow.compute as pc
 
-    guess = pc.cast(amount, "float64", safe=False) if len(amount) else amount
+    guess = pc.cast(numbers, "float64", safe=False) if len(numbers) else numbers
     size = np.nan_to_num(guess.to_numpy(zero_copy_only=False).astype(np.float64), nan=-1.0)
     mega = pc.equal(unit, "MB").fill_null(False).to_numpy(zero_copy_only=False)
-    exact = part.amount[rows]
+    exact = part.size_bytes[rows]
     from_label = (exact < 0) & (size >= 0)
-    part.amount[rows] = np.where(from_label, np.rint(np.where(mega, size * 1048576, size)), exact).astype(
+    part.size_bytes[rows] = np.where(from_label, np.rint(np.where(mega, size * 1048576, size)), exact).astype(
         np.int64
     )
     rounded = int((from_label & mega).sum())
@@ -117,7 +117,7 @@ def produced_bytes(source: Source, rows: np.ndarray) -> np.ndarray:
         sums = np.concatenate([[0], np.cumsum(sizes)])
         made = sums[offsets[1:]] - sums[offsets[:-1]]
         totals.append(np.where(np.diff(offsets) > 0, made, -1))
-    total: np.ndarray = joined(totals)[rows].astype(np.int64)
+    total: np.ndarray = concat_arrays(totals)[rows].astype(np.int64)
     return total
 
 

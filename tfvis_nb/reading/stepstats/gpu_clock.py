@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfvis_nb.reading.columns import Part, Vocabularies
-from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
+from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.source_rows import Source
 from tfvis_nb.reading.stepstats.timestamps import FAR, Times
 from tfvis_nb.texts import Text
@@ -53,11 +53,11 @@ def densest_overlap(low: np.ndarray, high: np.ndarray) -> Offset:
 
 def align_gpu_clocks(
     source: Source,
-    blocks: Blocks,
+    blocks: GpuTasks,
     executors: Part,
     gpu: Part,
     times: Times,
-    words: Vocabularies,
+    vocabularies: Vocabularies,
     notes: list[str],
 ) -> None:
     """Move start and launch times of the GPU rows in `times` onto the executors' clock."""
@@ -65,17 +65,19 @@ def align_gpu_clocks(
         return
     entry = source.entry[gpu.rows]
     step_of_executors = source.step[source.entry[executors.rows]]
-    one_op = _ops_that_ran_once(source, executors, gpu, words)
+    one_op = _ops_that_ran_once(source, executors, gpu, vocabularies)
     outcomes: dict[tuple[str, str], list[Offset | None]] = {}
     for key, members in _members(source.step[entry] << 32 | (blocks.number[entry] + 1)).items():
         first, last = np.searchsorted(step_of_executors, [key >> 32, (key >> 32) + 1])
         task = int(gpu.task[members[0]])
-        mine = executors.rows[first:last][executors.task[first:last] == task]
-        mine = mine[times.has_compute[mine] & ~times.unusable[mine]]
+        ops = executors.rows[first:last][executors.task[first:last] == task]
+        ops = ops[times.has_compute[ops] & ~times.unusable[ops]]
         fit = members[~times.unusable[gpu.rows[members]]]
-        what, offset = _align(gpu.rows[fit], one_op[fit], mine, times)
+        what, offset = _align(gpu.rows[fit], one_op[fit], ops, times)
         if what:
-            outcomes.setdefault((words.task.texts[task] or Text("unknown_task"), what), []).append(offset)
+            outcomes.setdefault((vocabularies.task.texts[task] or Text("unknown_task"), what), []).append(
+                offset
+            )
     notes += [Text(what, task=task, **_certainty(found)) for (task, what), found in outcomes.items()]
 
 
@@ -158,7 +160,7 @@ def _place_roughly(rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, 
     return how
 
 
-def _ops_that_ran_once(source: Source, executors: Part, gpu: Part, words: Vocabularies) -> np.ndarray:
+def _ops_that_ran_once(source: Source, executors: Part, gpu: Part, vocabularies: Vocabularies) -> np.ndarray:
     """Return the source row of each kernel's op when that ran exactly once in its step and task, else -1."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -166,7 +168,7 @@ def _ops_that_ran_once(source: Source, executors: Part, gpu: Part, words: Vocabu
     names = executors.name.dictionary_encode()
     node = pc.index_in(gpu.name, names.dictionary).fill_null(-1).to_numpy().astype(np.int64)
     width = len(names.dictionary) + 1
-    tasks = len(words.task.texts)
+    tasks = len(vocabularies.task.texts)
 
     def key(part: Part, name: np.ndarray) -> np.ndarray:
         numbers: np.ndarray = (source.step[source.entry[part.rows]] * tasks + part.task) * width + name
@@ -178,8 +180,10 @@ def _ops_that_ran_once(source: Source, executors: Part, gpu: Part, words: Vocabu
     if not len(distinct):
         return np.full(len(gpu.rows), -1)
     wanted = key(gpu, node)
-    place = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
-    kernel = (gpu.kind == words.kind.code("kernel")) | (gpu.kind == words.kind.code("collective"))
-    found = (distinct[place] == wanted) & (node >= 0) & kernel
+    at = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
+    kernel = (gpu.kind == vocabularies.kind.code("kernel")) | (
+        gpu.kind == vocabularies.kind.code("collective")
+    )
+    found = (distinct[at] == wanted) & (node >= 0) & kernel
     assert isinstance(names, pa.DictionaryArray)
-    return np.where(found, executors.rows[first[place]], -1)
+    return np.where(found, executors.rows[first[at]], -1)

@@ -9,7 +9,7 @@ import numpy as np
 from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts, constant
 from tfvis_nb.reading.stepstats import label_grammar
 from tfvis_nb.reading.stepstats.executor_rows import scatter
-from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
+from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.logical_gpus import logical_devices
 from tfvis_nb.reading.stepstats.source_rows import Source
 
@@ -33,7 +33,7 @@ class _Special(NamedTuple):
 
 
 def gpu_part(
-    source: Source, rows: np.ndarray, blocks: Blocks, vocabularies: Vocabularies, executors: Part
+    source: Source, rows: np.ndarray, blocks: GpuTasks, vocabularies: Vocabularies, executors: Part
 ) -> Part:
     """Read the rows of GPU lanes; the op names of the executors' rows tell logical GPUs apart."""
     raw_names = source.pick(source.names, rows)
@@ -53,7 +53,7 @@ def gpu_part(
         name=name,
         tensor=blank_texts(len(rows)),
         detail=detail,
-        amount=_amounts(detail, special.memsets),
+        size_bytes=_amounts(detail, special.memsets),
     )
     _keep_telling_names(source, rows, raw_names, detail)
     # The device of a copy needs its lane, and the ends of a copy its device.
@@ -172,13 +172,13 @@ def _amounts(detail: pa.Array, memsets: np.ndarray) -> np.ndarray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    amount = np.full(len(detail), -1, np.int64)
+    size_bytes = np.full(len(detail), -1, np.int64)
     if memsets.any():
         parts = pc.extract_regex(
             detail.filter(pa.array(memsets)), r"\b(?:size|num_bytes|bytes): ?(?P<amount>\d{1,18})\b"
         )
-        amount[memsets] = pc.cast(pc.struct_field(parts, "amount"), "int64").fill_null(-1).to_numpy()
-    return amount
+        size_bytes[memsets] = pc.cast(pc.struct_field(parts, "amount"), "int64").fill_null(-1).to_numpy()
+    return size_bytes
 
 
 class _Copies(NamedTuple):
@@ -210,7 +210,7 @@ def _read_copies(
     which = which.reshape(-1)
     part.op[rows] = np.array([vocabularies.op.code(copy.op) for copy in copies], np.int32)[which]
     part.lane[rows] = np.array([vocabularies.lane.code(copy.lane) for copy in copies], np.int32)[which]
-    part.amount[rows] = np.array([copy.amount for copy in copies], np.int64)[which]
+    part.size_bytes[rows] = np.array([copy.size_bytes for copy in copies], np.int64)[which]
     nodes = pa.array([copy.node for copy in copies], pa.large_string())
     tensors = pa.array([copy.tensor for copy in copies], pa.large_string())
     part.name = scatter(part.name, rows, nodes.take(pa.array(which)))

@@ -19,7 +19,7 @@ from tfvis_nb.texts import Text
 _LABELLED_DEVICE = re.compile(r"device=(/job:[^,#]+)")
 
 
-class Blocks:
+class GpuTasks:
     """The block and task of each entry.
 
     - `number`: For each entry without a task of its own its block, -1 for the others (int64).
@@ -60,13 +60,13 @@ class Blocks:
                     self._settle(source, np.flatnonzero(self.number == block).tolist(), known, notes)
 
     def _settle(self, source: Source, block: list[int], known: dict[str, set[str]], notes: list[str]) -> None:
-        said = self._labelled_task(source, block)
+        task_named = self._labelled_task(source, block)
         names = self._names(source, block)
         scores = {task: len(names & theirs) for task, theirs in known.items()}
         best = max(scores, key=lambda task: scores[task])
         position = self.task[block[0]]
-        if said:
-            self._close(block, said)
+        if task_named:
+            self._close(block, task_named)
         elif scores[best] > scores.get(position, 0):
             self._close(block, best)
             notes.append(Text("lanes_given_to_task", other=position, task=best))

@@ -13,7 +13,7 @@ import numpy as np
 
 from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
 from tfvis_nb.reading.stepstats import label_grammar
-from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
+from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.source_rows import Source
 from tfvis_nb.texts import Text
 
@@ -24,7 +24,7 @@ _STEP = re.compile(r"id=(?P<id>\d+),device=(?P<device>[^,]*)")
 
 
 def host_part(
-    source: Source, rows: np.ndarray, blocks: Blocks, words: Vocabularies, notes: list[str]
+    source: Source, rows: np.ndarray, blocks: GpuTasks, vocabularies: Vocabularies, notes: list[str]
 ) -> Part:
     """Read the rows of host threads; a lane is a thread, named as recorded plus its id."""
     import pyarrow.compute as pc
@@ -44,21 +44,23 @@ def host_part(
         _warn_of_other_steps(detail, notes)
     return Part(
         rows=rows,
-        task=np.array([words.task.code(task) for task in blocks.task], np.int32)[entry],
-        device=np.array([words.device.code(name) for name in device], np.int32)[entry],
-        lane=_thread_lanes(source, entry, source.numbers("thread_id")[rows], words),
-        kind=np.full(count, words.kind.code("host"), np.int32),
-        op=words.op.codes(op.take(encoded.indices)),
+        task=np.array([vocabularies.task.code(task) for task in blocks.task], np.int32)[entry],
+        device=np.array([vocabularies.device.code(name) for name in device], np.int32)[entry],
+        lane=_thread_lanes(source, entry, source.numbers("thread_id")[rows], vocabularies),
+        kind=np.full(count, vocabularies.kind.code("host"), np.int32),
+        op=vocabularies.op.codes(op.take(encoded.indices)),
         source=blank_codes(count),
         destination=blank_codes(count),
         name=pc.coalesce(node, encoded.dictionary).take(encoded.indices),
         tensor=blank_texts(count),
         detail=detail,
-        amount=np.full(count, -1, np.int64),
+        size_bytes=np.full(count, -1, np.int64),
     )
 
 
-def _thread_lanes(source: Source, entry: np.ndarray, thread: np.ndarray, words: Vocabularies) -> np.ndarray:
+def _thread_lanes(
+    source: Source, entry: np.ndarray, thread: np.ndarray, vocabularies: Vocabularies
+) -> np.ndarray:
     """Return the lane of each row: several threads may have one name, so the id is part of it."""
     pairs = entry.astype(np.int64) << 32 | thread.astype(np.int64)
     distinct, which = np.unique(pairs, return_inverse=True)
@@ -66,7 +68,7 @@ def _thread_lanes(source: Source, entry: np.ndarray, thread: np.ndarray, words: 
     for pair in distinct.tolist():
         number = pair & 0xFFFFFFFF
         name = source.threads[pair >> 32].get(number, "thread")
-        codes.append(words.lane.code(f"{name}/{number}"))
+        codes.append(vocabularies.lane.code(f"{name}/{number}"))
     return np.array(codes, np.int32)[which]
 
 

@@ -77,7 +77,7 @@ def is_collective(op: str) -> bool:
 
 
 class Copy(NamedTuple):
-    """What a copy's name and label say. `origin` and `target` are H, D or empty; `amount` is bytes or -1.
+    """What a copy's name and label say. `origin` and `target` are H, D or empty; `size_bytes` is bytes or -1.
 
     `peer` is the number of the GPU copied to, -1 when not said.
     """
@@ -87,13 +87,13 @@ class Copy(NamedTuple):
     lane: str
     origin: str
     target: str
-    amount: int
+    size_bytes: int
     tensor: str
     peer: int
 
 
 _DIRECTION = re.compile(r"memcpy_?(?:([HDAUP?])(?:2|to)([HDAUP?])|(Other))", re.IGNORECASE)
-_AMOUNT = re.compile(r"\b(?:size|num_bytes|bytes): ?(\d{1,18})\b|\b(\d{1,18}) bytes\b")
+_SIZE = re.compile(r"\b(?:size|num_bytes|bytes): ?(\d{1,18})\b|\b(\d{1,18}) bytes\b")
 _PEER = re.compile(r"\b(?:dest|destination|to device): ?(\d+)")
 _NODE_AND_KIND = re.compile(r"([^:\s]+):([A-Za-z_]\w*)")
 _EDGE = re.compile(r"edge_\d+_(.+)")
@@ -128,7 +128,7 @@ def parse_copy(what: str, name: str, label: str) -> Copy:
     """Parse a GPU copy: `what` is the lane's word for it, `name` and `label` are the row's.
 
     >>> copy = parse_copy("MemcpyD2H", "Mean/_4:_Send", "MemcpyD2H kind_dst:pinned size:4 dest:0 async:1")
-    >>> copy.node, copy.op, copy.amount, copy.tensor
+    >>> copy.node, copy.op, copy.size_bytes, copy.tensor
     ('Mean/_4', 'MemcpyD2H', 4, 'Mean')
     """
     direction = _DIRECTION.search(what) or _DIRECTION.search(label) or _DIRECTION.search(name)
@@ -139,7 +139,7 @@ def parse_copy(what: str, name: str, label: str) -> Copy:
         kind = "P2P" if "P" in origin + target else f"{origin}2{target}"
     elif direction:
         kind = "Other"
-    amount = _AMOUNT.search(label)
+    size = _SIZE.search(label)
     peer = _PEER.search(label)
     node, tensor = _copied(name, label)
     return Copy(
@@ -148,7 +148,7 @@ def parse_copy(what: str, name: str, label: str) -> Copy:
         lane=f"memcpy {kind}".rstrip(),
         origin="H" if origin == "H" else "D" if origin else "",
         target="H" if target == "H" else "D" if target else "",
-        amount=int(amount[1] or amount[2]) if amount else -1,
+        size_bytes=int(size[1] or size[2]) if size else -1,
         tensor=tensor,
         peer=int(peer[1]) if peer else -1,
     )

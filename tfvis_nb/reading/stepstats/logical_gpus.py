@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfvis_nb.reading.columns import Part, Vocabularies
-from tfvis_nb.reading.stepstats.gpu_tasks import Blocks
+from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.label_grammar import unpartitioned
 from tfvis_nb.reading.stepstats.source_rows import Source
 
@@ -26,7 +26,7 @@ _INPUTS = re.compile(r" = [^ (]+\((.*)\)$", re.DOTALL)
 
 
 def logical_devices(
-    source: Source, part: Part, blocks: Blocks, words: Vocabularies, executors: Part
+    source: Source, part: Part, blocks: GpuTasks, vocabularies: Vocabularies, executors: Part
 ) -> np.ndarray:
     """Return the device code of each GPU row of `part`.
 
@@ -36,7 +36,7 @@ def logical_devices(
     claimed = [
         f"{task}/device:GPU:{place.ordinal}" for task, place in zip(blocks.task, source.places, strict=True)
     ]
-    device: np.ndarray = np.array([words.device.code(name) for name in claimed], np.int32)[entry]
+    device: np.ndarray = np.array([vocabularies.device.code(name) for name in claimed], np.int32)[entry]
     lanes: dict[tuple[int, str], set[str]] = {}
     ran: dict[tuple[int, str], set[str]] = {}
     for number in np.flatnonzero(np.diff(source.bounds)).tolist():
@@ -48,19 +48,23 @@ def logical_devices(
             ran.setdefault(group, set()).add(place.device)
     for (step, task), names in lanes.items():
         if ran.get((step, task), set()) - names and task:
-            owner = _owners(source, executors, words, step, task)
-            chosen = (source.step[entry] == step) & (part.task == words.task.code(task))
-            _give(source, part, np.flatnonzero(chosen), device, owner, words)
+            owner = _owners(source, executors, vocabularies, step, task)
+            chosen = (source.step[entry] == step) & (part.task == vocabularies.task.code(task))
+            _give(source, part, np.flatnonzero(chosen), device, owner, vocabularies)
     return device
 
 
-def _owners(source: Source, executors: Part, words: Vocabularies, step: int, task: str) -> dict[str, str]:
+def _owners(
+    source: Source, executors: Part, vocabularies: Vocabularies, step: int, task: str
+) -> dict[str, str]:
     """Return the GPU of each node, or of what consumes it, where there is exactly one."""
     import pyarrow as pa
 
     entry = source.entry[executors.rows]
-    rows = pa.array(np.flatnonzero((source.step[entry] == step) & (executors.task == words.task.code(task))))
-    devices = [words.device.texts[code] for code in executors.device[rows.to_numpy()].tolist()]
+    rows = pa.array(
+        np.flatnonzero((source.step[entry] == step) & (executors.task == vocabularies.task.code(task)))
+    )
+    devices = [vocabularies.device.texts[code] for code in executors.device[rows.to_numpy()].tolist()]
     ran: dict[str, set[str]] = {}
     consumed: dict[str, set[str]] = {}
     texts = zip(executors.name.take(rows).to_pylist(), executors.detail.take(rows).to_pylist(), strict=True)
@@ -83,7 +87,7 @@ def _give(
     rows: np.ndarray,
     device: np.ndarray,
     owner: dict[str, str],
-    words: Vocabularies,
+    vocabularies: Vocabularies,
 ) -> None:
     """Give rows to the GPU their node names; the others to the GPU most rows of their lane have."""
     import pyarrow as pa
@@ -98,4 +102,4 @@ def _give(
     elected = {lane: min(counted, key=lambda name: (-counted[name], name)) for lane, counted in votes.items()}
     for row, lane, name in zip(rows.tolist(), lanes, found, strict=True):
         if name or lane in elected:
-            device[row] = words.device.code(name or elected[lane])
+            device[row] = vocabularies.device.code(name or elected[lane])

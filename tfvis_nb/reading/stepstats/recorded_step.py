@@ -42,9 +42,9 @@ class RecordedStep:
 
     def numbers(self, name: str) -> np.ndarray:
         """Return an integer field of every row."""
-        return joined([chunk.field(name).to_numpy() for chunk in self.chunks])
+        return concat_arrays([chunk.field(name).to_numpy() for chunk in self.chunks])
 
 
-def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+def concat_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Concatenate arrays; a single one is not copied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

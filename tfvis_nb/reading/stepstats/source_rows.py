@@ -10,7 +10,7 @@ import numpy as np
 
 from tfvis_nb.core.devices import Place
 from tfvis_nb.reading.protobuf.wire import text
-from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, joined
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, concat_arrays
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,7 @@ class Source:
         self.places: list[Place] = [place for step in steps for place in step.places]
         self.chunks = [chunk for step in steps for chunk in step.chunks]
         firsts = np.cumsum([0, *(len(step.devices) for step in steps)])
-        self.entry = joined([step.entry + first for step, first in zip(steps, firsts, strict=False)])
+        self.entry = concat_arrays([step.entry + first for step, first in zip(steps, firsts, strict=False)])
         self.rows = len(self.entry)
         self.bounds = np.searchsorted(self.entry, np.arange(len(self.devices) + 1))
 
@@ -55,7 +55,7 @@ class Source:
 
     def numbers(self, field: str) -> np.ndarray:
         """Return an integer field of every row."""
-        return joined([chunk.field(field).to_numpy() for chunk in self.chunks])
+        return concat_arrays([chunk.field(field).to_numpy() for chunk in self.chunks])
 
     def column(self, field: str) -> pa.ChunkedArray:
         """Return a field of every row as Arrow, in pieces."""

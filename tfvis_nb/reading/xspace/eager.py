@@ -37,14 +37,14 @@ def eager_marks(texts: Sequence[str], meta: np.ndarray, ops: Coded, kind: np.nda
     `texts` are the names of events, `meta` is for each event the index of its name.
     """
     numbers = np.full(len(texts), -1, np.int64)
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         if text.startswith(_BEGINNING) and (op := eager_op(text)):
-            numbers[place] = _number(op)
+            numbers[index] = _number(op)
     number = numbers[meta]
     eager = np.flatnonzero(number >= 0)
     if not (numbers >= 0).any():
         return {}
-    own = np.array([_number(word) for word in ops.words], np.int64)[ops.codes]
+    own = np.array([_number(word) for word in ops.texts], np.int64)[ops.codes]
     ran = np.flatnonzero((kind != KINDS.index("host")) & np.isin(own, numbers[numbers >= 0]))
     return {"eager": Sparse(eager, number[eager]), "ran": Sparse(ran, own[ran])}
 
@@ -55,9 +55,9 @@ def name_eager_ops(parts: Sequence[Rows], links: Links, threads: Threads) -> Non
     if not len(eager.rows):
         return
     chosen = ~(_called(eager, links, threads) | _ran_inside(eager, links, threads))
-    place = np.searchsorted(links.firsts, eager.rows, "right") - 1
-    for part in np.unique(place[chosen]).tolist():
-        _rename(parts[part], eager.rows[chosen & (place == part)] - int(links.firsts[part]))
+    index = np.searchsorted(links.firsts, eager.rows, "right") - 1
+    for part in np.unique(index[chosen]).tolist():
+        _rename(parts[part], eager.rows[chosen & (index == part)] - int(links.firsts[part]))
 
 
 def _number(op: str) -> int:
@@ -66,17 +66,17 @@ def _number(op: str) -> int:
 
 def _called(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
     """Return a mask of the rows that run a function, as the ``EagerExecute`` around them says."""
-    said = links.mark("is_func")
-    on_threads = threads.place[said.rows] >= 0
-    rows, is_func = said.rows[on_threads], said.numbers[on_threads]
+    functions = links.mark("is_func")
+    on_threads = threads.position[functions.rows] >= 0
+    rows, is_func = functions.rows[on_threads], functions.numbers[on_threads]
     if not len(rows):
         return np.zeros(len(eager.rows), bool)
-    order = np.argsort(threads.place[rows])
+    order = np.argsort(threads.position[rows])
     rows, is_func = rows[order], is_func[order]
     first, last = threads.inside(rows)
-    place = threads.place[eager.rows]
-    around = np.maximum(np.searchsorted(first, place, "right") - 1, 0)
-    within = (first[around] <= place) & (place < last[around])
+    index = threads.position[eager.rows]
+    around = np.maximum(np.searchsorted(first, index, "right") - 1, 0)
+    within = (first[around] <= index) & (index < last[around])
     called: np.ndarray = within & (is_func[around] == 1)
     return called
 
@@ -85,7 +85,7 @@ def _ran_inside(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
     """Return a mask of the rows inside which, on their thread, a row of the same op lies."""
     ran = links.mark("ran")
     width = np.int64(len(threads.rows) + 1)
-    known = np.sort(ran.numbers * width + threads.place[ran.rows])
+    known = np.sort(ran.numbers * width + threads.position[ran.rows])
     first, last = threads.inside(eager.rows)
     inside: np.ndarray = np.searchsorted(known, eager.numbers * width + last) > np.searchsorted(
         known, eager.numbers * width + first
@@ -97,13 +97,13 @@ def _rename(rows: Rows, chosen: np.ndarray) -> None:
     """Give rows the name, type and kind of their op; their detail says what they were called."""
     mask = np.zeros(len(rows), bool)
     mask[chosen] = True
-    said = rows.name
-    ops = ["" for _ in said.words]
+    names = rows.name
+    ops = ["" for _ in names.texts]
     kinds = np.zeros(len(ops), np.uint8)
-    for code in np.unique(said.codes[chosen]).tolist():
-        ops[code] = eager_op(said.words[code])
+    for code in np.unique(names.codes[chosen]).tolist():
+        ops[code] = eager_op(names.texts[code])
         kinds[code] = KINDS.index("collective" if is_collective(ops[code]) else "op")
-    op = Coded(said.codes, ops)
-    rows.kind[chosen] = kinds[said.codes[chosen]]
-    rows.detail = rows.detail.where(mask, paired(said, rows.detail))
-    rows.name, rows.op = said.where(mask, op), rows.op.where(mask, op)
+    op = Coded(names.codes, ops)
+    rows.kind[chosen] = kinds[names.codes[chosen]]
+    rows.detail = rows.detail.where(mask, paired(names, rows.detail))
+    rows.name, rows.op = names.where(mask, op), rows.op.where(mask, op)

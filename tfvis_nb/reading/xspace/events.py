@@ -123,7 +123,7 @@ def _piece(
         plane=plane,
         lines=lines,
         line=line,
-        meta=plane.events.places(events.field("metadata_id").to_numpy()),
+        meta=plane.events.indexes(events.field("metadata_id").to_numpy()),
         start=start,
         duration=np.maximum(base + (offset + length) // 1000 - start, 0),
         stats=Stats(events.field("stats"), plane.stats),

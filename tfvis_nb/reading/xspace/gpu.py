@@ -55,7 +55,7 @@ def gpu_rows(events: Events, device: str) -> Rows:
         tensor=blank,
         source=blank,
         destination=blank,
-        amount=np.full(count, -1, np.int64),
+        size_bytes=np.full(count, -1, np.int64),
         marks={
             "launched": Sparse(*values.integers("correlation_id")),
             "group_id": Sparse(*values.integers("group_id")),
@@ -65,10 +65,10 @@ def gpu_rows(events: Events, device: str) -> Rows:
     if memset.any():
         rows.lane = lane.where(memset, Coded.of("memset", count))
         rows.op = rows.op.where(memset, Coded.of("Memset", count))
-        rows.amount[memset] = np.array([_size(text) for text in details.words])[details.codes[memset]]
+        rows.size_bytes[memset] = np.array([_size(text) for text in details.texts])[details.codes[memset]]
     copies = np.flatnonzero(kind == KINDS.index("memcpy"))
     if len(copies):
-        edge = renamed(values.spread("edge_name", count), values.words)
+        edge = renamed(values.spread("edge_name", count), values.vocabulary)
         _read_copies(rows, copies, events, annotation, edge, details, device)
     return rows
 
@@ -76,9 +76,9 @@ def gpu_rows(events: Events, device: str) -> Rows:
 def _kinds(events: Events) -> np.ndarray:
     texts = events.plane.events.texts
     numbers = np.full(len(texts), KINDS.index("kernel"), np.uint8)
-    for place in np.unique(events.meta).tolist():
-        if match := _KIND.match(texts[place]):
-            numbers[place] = KINDS.index(str(match.lastgroup))
+    for index in np.unique(events.meta).tolist():
+        if match := _KIND.match(texts[index]):
+            numbers[index] = KINDS.index(str(match.lastgroup))
     kinds: np.ndarray = numbers[events.meta]
     return kinds
 
@@ -97,29 +97,29 @@ def _first_of(values: Values, names: tuple[str, ...], count: int) -> Coded:
     for name in names:
         other = values.spread(name, count)
         found = np.where(found < 0, other, found)
-    return renamed(found, values.words)
+    return renamed(found, values.vocabulary)
 
 
 def _nodes(events: Events, values: Values, annotation: Coded) -> tuple[Coded, Coded]:
     """Return the node that launched each kernel, or what else names it, and its op type."""
     hlo = values.spread("hlo_op", len(events))
-    width = len(values.words) + 2
+    vocabulary = [*values.vocabulary, ""]
+    width = len(vocabulary) + 1
     texts = events.plane.events.texts
     mixed = (annotation.codes.astype(np.int64) * width + hlo + 1) * len(texts) + events.meta
     codes, distinct = pd.factorize(mixed)
     names, ops = [], []
-    words = [*values.words, ""]
     for one in distinct.tolist():
-        rest, place = divmod(one, len(texts))
+        rest, index = divmod(one, len(texts))
         note, module_op = divmod(rest, width)
-        match = _NODE.fullmatch(annotation.words[note])
+        match = _NODE.fullmatch(annotation.texts[note])
         if match:
             names.append(match["node"])
             ops.append(match["op"])
             continue
-        name = words[module_op - 1] if module_op else ""
+        name = vocabulary[module_op - 1] if module_op else ""
         if not name or name.startswith("command_buffer"):
-            name = kernel_name(texts[place])
+            name = kernel_name(texts[index])
         names.append(name)
         ops.append(class_of(name))
     codes = codes.astype(np.int32)
@@ -142,14 +142,14 @@ def _read_copies(
 ) -> None:
     """Fill in the columns of copies, each distinct one read once."""
     columns = [events.meta, annotation.codes, edge.codes, details.codes]
-    told = np.stack([column[copies].astype(np.int64) for column in columns], axis=1)
-    distinct, which = np.unique(told, axis=0, return_inverse=True)
+    keys = np.stack([column[copies].astype(np.int64) for column in columns], axis=1)
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
     which = which.reshape(-1)
     read = []
     for name, note, named, size in distinct.tolist():
         what = events.plane.events.texts[name]
-        copy = label_grammar.parse_copy(what, annotation.words[note] or what, details.words[size])
-        tensor = edge.words[named]
+        copy = label_grammar.parse_copy(what, annotation.texts[note] or what, details.texts[size])
+        tensor = edge.texts[named]
         read.append(copy._replace(tensor=tensor or copy.tensor, node=copy.node or what))
     ends = {"H": "/device:CPU:0", "D": device, "": ""}
     targets = [
@@ -160,7 +160,7 @@ def _read_copies(
     mask[copies] = True
     spread = np.zeros(len(rows), np.int32)
     spread[copies] = which
-    for column, words in (
+    for column, texts in (
         ("name", [copy.node for copy in read]),
         ("op", [copy.op for copy in read]),
         ("lane", [copy.lane for copy in read]),
@@ -168,5 +168,5 @@ def _read_copies(
         ("source", [ends[copy.origin] for copy in read]),
         ("destination", targets),
     ):
-        setattr(rows, column, getattr(rows, column).where(mask, Coded(spread, words)))
-    rows.amount[copies] = np.array([copy.amount for copy in read], np.int64)[which]
+        setattr(rows, column, getattr(rows, column).where(mask, Coded(spread, texts)))
+    rows.size_bytes[copies] = np.array([copy.size_bytes for copy in read], np.int64)[which]

@@ -77,7 +77,7 @@ def host_rows(events: Events) -> Rows:
         tensor=blank,
         source=blank,
         destination=blank,
-        amount=_allocated(events, values),
+        size_bytes=_allocated(events, values),
         marks={
             "launch": Sparse(launched, correlation),
             **_marks(events, values),
@@ -90,16 +90,16 @@ def _called(events: Events) -> list[Called]:
     """Read the names that occur; those that do not are left as they are."""
     texts = events.plane.events.texts
     called = [Called("", "", "host")] * len(texts)
-    for place in np.unique(events.meta).tolist():
-        called[place] = host_event(texts[place], events.plane.shown[place])
+    for index in np.unique(events.meta).tolist():
+        called[index] = host_event(texts[index], events.plane.shown[index])
     return called
 
 
 def _each(events: Events, read: Callable[[str], str]) -> list[str]:
     """Apply a function to the names that occur."""
     texts = [""] * len(events.plane.events.texts)
-    for place in np.unique(events.meta).tolist():
-        texts[place] = read(events.plane.events.texts[place])
+    for index in np.unique(events.meta).tolist():
+        texts[index] = read(events.plane.events.texts[index])
     return texts
 
 
@@ -111,12 +111,12 @@ def _named(events: Events, *beginnings: str) -> np.ndarray:
 
 
 def _allocated(events: Events, values: Values) -> np.ndarray:
-    amount = np.full(len(events), -1, np.int64)
+    size_bytes = np.full(len(events), -1, np.int64)
     owner, size = values.integers("allocation_bytes")
-    amount[owner] = size
+    size_bytes[owner] = size
     # What is freed is not produced.
-    amount[~_named(events, "MemoryAllocation")] = -1
-    return amount
+    size_bytes[~_named(events, "MemoryAllocation")] = -1
+    return size_bytes
 
 
 def _marks(events: Events, values: Values) -> dict[str, Sparse]:
@@ -140,7 +140,7 @@ def _marks(events: Events, values: Values) -> dict[str, Sparse]:
         "in_use": Sparse(*values.integers("bytes_allocated")),
         "address": Sparse(*values.integers("addr")),
     }
-    starts, stops = (_named(events, f"ThreadpoolListener::{word}Region") for word in ("Start", "Stop"))
+    starts, stops = (_named(events, f"ThreadpoolListener::{edge}Region") for edge in ("Start", "Stop"))
     rows = np.flatnonzero(starts | stops)
     marks["region"] = Sparse(rows, starts[rows].astype(np.int64))
     return marks

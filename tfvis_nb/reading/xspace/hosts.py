@@ -10,7 +10,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.concat import laid_together
+from tfvis_nb.reading.concat import merge
 from tfvis_nb.reading.sources.files import natural
 from tfvis_nb.reading.xspace.reader import RecordedHost
 from tfvis_nb.texts import Text
@@ -54,7 +54,7 @@ def merged(hosts: Sequence[RecordedHost]) -> Trace:
     hosts = sorted(hosts, key=lambda host: (host.hostname, natural(host.label)))
     tasks = [_TASK.format(number) for number in range(len(hosts))]
     traces = [_as_task(host.trace, task) for host, task in zip(hosts, tasks, strict=True)]
-    trace = aligned(laid_together(_same_steps(traces), ""), always_say=True)
+    trace = aligned(merge(_same_steps(traces), ""), always_say=True)
     trace.notes.insert(
         0,
         Text(
@@ -68,18 +68,21 @@ def merged(hosts: Sequence[RecordedHost]) -> Trace:
 def _as_task(trace: Trace, task: str) -> Trace:
     """Put the events of a host under a task."""
     table = trace.events.copy(deep=False)
-    table["task"] = pd.Categorical.from_codes(np.zeros(len(table), np.int8), categories=_words([task]))
+    table["task"] = pd.Categorical.from_codes(np.zeros(len(table), np.int8), categories=_categories([task]))
     for name in ("device", "source", "destination"):
         column = table[name].cat
-        words = [f"{task}{word}" if word.startswith("/device:") else word for word in column.categories]
-        table[name] = column.rename_categories(list(_words(words)))
+        categories = [
+            f"{task}{category}" if category.startswith("/device:") else category
+            for category in column.categories
+        ]
+        table[name] = column.rename_categories(list(_categories(categories)))
     return Trace(
         table, nested=trace.nested, notes=trace.notes, title=trace.title, step_labels=trace.step_labels
     )
 
 
-def _words(words: list[str]) -> pd.Index:
-    index: pd.Index = pd.Index(words, dtype=event_table.TEXT)
+def _categories(categories: list[str]) -> pd.Index:
+    index: pd.Index = pd.Index(categories, dtype=event_table.TEXT)
     return index
 
 

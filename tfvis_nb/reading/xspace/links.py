@@ -43,6 +43,6 @@ def matched(sources: Sparse, targets: Sparse) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order = np.argsort(sources.numbers, kind="stable")
     known = sources.numbers[order]
-    place = np.minimum(np.searchsorted(known, targets.numbers), len(known) - 1)
-    found = known[place] == targets.numbers
-    return sources.rows[order[place[found]]], targets.rows[found]
+    index = np.minimum(np.searchsorted(known, targets.numbers), len(known) - 1)
+    found = known[index] == targets.numbers
+    return sources.rows[order[index[found]]], targets.rows[found]

@@ -75,14 +75,14 @@ def kernel_name(name: str) -> str:
 
 def paired(first: Coded, second: Coded) -> Coded:
     """Join two columns of texts row by row, with a space between two that are not empty."""
-    width = len(second.words) + 1
+    width = len(second.texts) + 1
     codes, distinct = pd.factorize(first.codes.astype(np.int64) * width + second.codes)
-    words = [
-        f"{first.words[pair // width]} {second.words[pair % width]}".strip() for pair in distinct.tolist()
+    texts = [
+        f"{first.texts[pair // width]} {second.texts[pair % width]}".strip() for pair in distinct.tolist()
     ]
-    return Coded(codes.astype(np.int32), words)
+    return Coded(codes.astype(np.int32), texts)
 
 
-def renamed(codes: np.ndarray, words: Sequence[str], unknown: str = "") -> Coded:
+def renamed(codes: np.ndarray, texts: Sequence[str], unknown: str = "") -> Coded:
     """Make a column of codes that may be -1, which stands for `unknown`."""
-    return Coded(np.where(codes < 0, len(words), codes).astype(np.int32), [*words, unknown])
+    return Coded(np.where(codes < 0, len(texts), codes).astype(np.int32), [*texts, unknown])

@@ -12,7 +12,7 @@ import numpy as np
 
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data, text
-from tfvis_nb.reading.stepstats.duplicates import doubled
+from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.reading.xspace import schema
 from tfvis_nb.texts import Text
 
@@ -61,14 +61,14 @@ class Names:
     def __init__(self, ids: np.ndarray, texts: list[str]) -> None:
         order = np.argsort(ids, kind="stable")
         self._ids = ids[order]
-        self.texts = [*(texts[place] for place in order.tolist()), ""]
+        self.texts = [*(texts[index] for index in order.tolist()), ""]
         self._direct: np.ndarray | None = None
         highest = int(self._ids[-1]) if len(ids) else 0
         if len(ids) and self._ids[0] >= 0 and highest < 4 * len(ids) + 65536:
             self._direct = np.full(highest + 2, len(ids), np.int32)
             self._direct[self._ids] = np.arange(len(ids))
 
-    def places(self, ids: np.ndarray) -> np.ndarray:
+    def indexes(self, ids: np.ndarray) -> np.ndarray:
         """Return the place in `texts` of each id (int32)."""
         if self._direct is not None:
             last = len(self._direct) - 1
@@ -76,8 +76,8 @@ class Names:
             return known
         if not len(self._ids):
             return np.zeros(len(ids), np.int32)
-        place = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-        return np.where(self._ids[place] == ids, place, len(self._ids)).astype(np.int32)
+        index = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        return np.where(self._ids[index] == ids, index, len(self._ids)).astype(np.int32)
 
 
 @dataclass
@@ -150,7 +150,7 @@ def _plane(data: Data, where: wire.WireField, name: str) -> Plane:
         name=name,
         lines=lines,
         events=Names(ids, _texts(described.field("name"))),
-        shown=[*(shown[place] for place in order.tolist()), ""],
+        shown=[*(shown[index] for index in order.tolist()), ""],
         stats=Names(stats.field("key").to_numpy(), _texts(stats.field("value").field("name"))),
         event_stats=described.field("stats").take(order),
         own_stats=batch.column("stats").values,
@@ -179,7 +179,7 @@ def doubled_planes(data: Data, planes: Sequence[Plane]) -> list[str]:
     if not names:
         return []
     lines = [(plane.name, line) for plane in filled if count[plane.name] > 1 for line in plane.lines]
-    same = sorted({lines[place][0] for place in doubled(data, [line for _, line in lines])})
+    same = sorted({lines[index][0] for index in repeated_spans(data, [line for _, line in lines])})
     if same:
         return [Text("planes_given_again", planes=_listed(names), same=_listed(same))]
     return [Text("planes_named_alike", planes=_listed(names))]

@@ -12,10 +12,10 @@ from tfvis_nb.events import KINDS
 
 @dataclass
 class Coded:
-    """A column of texts: for each row the place of its text in `words` (int32)."""
+    """A column of texts: for each row the place of its text in `texts` (int32)."""
 
     codes: np.ndarray
-    words: Sequence[str]
+    texts: Sequence[str]
 
     @classmethod
     def of(cls, text: str, rows: int) -> Coded:
@@ -24,12 +24,12 @@ class Coded:
 
     def where(self, mask: np.ndarray, other: Coded) -> Coded:
         """Return this column with the rows of `mask` taken from `other`, which is as long."""
-        codes = np.where(mask, other.codes + len(self.words), self.codes).astype(np.int32)
-        return Coded(codes, [*self.words, *other.words])
+        codes = np.where(mask, other.codes + len(self.texts), self.codes).astype(np.int32)
+        return Coded(codes, [*self.texts, *other.texts])
 
     def take(self, rows: np.ndarray) -> Coded:
         """Return some rows."""
-        return Coded(self.codes[rows], self.words)
+        return Coded(self.codes[rows], self.texts)
 
 
 def kinds(name: str, rows: int) -> np.ndarray:
@@ -55,7 +55,7 @@ class Rows:
     - `kind`: The number of its kind in `tfvis_nb.events.KINDS`.
     - `name`, `op`, `detail`, `lane`, `tensor`, `source`, `destination`: Texts. A source or destination is
       ``CPU:0`` and the like, within the task.
-    - `amount`: Bytes, -1 where not known.
+    - `size_bytes`: Bytes, -1 where not known.
     - `marks`: What links events with one another: see `MARKS`.
 
     `lane` is None where each line is a lane of its own.
@@ -72,7 +72,7 @@ class Rows:
     tensor: Coded
     source: Coded
     destination: Coded
-    amount: np.ndarray
+    size_bytes: np.ndarray
     marks: Mapping[str, Sparse] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -36,7 +36,7 @@ class Values:
     - `key`: The place of its name in the plane's stat names (int32).
     - `integer`, `real`: Its number (int64, unsigned ones as they lie; float64), 0 where it is none.
     - `unsigned`: Whether it was written as an unsigned number.
-    - `word`: The place of its text in `words`, -1 where it is none (int64).
+    - `code`: The place of its text in `vocabulary`, -1 where it is none (int64).
     """
 
     owner: np.ndarray
@@ -44,8 +44,8 @@ class Values:
     integer: np.ndarray
     unsigned: np.ndarray
     real: np.ndarray
-    word: np.ndarray
-    words: list[str]
+    code: np.ndarray
+    vocabulary: list[str]
     names: list[str]
 
     def integers(self, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -54,15 +54,15 @@ class Values:
         return self.owner[mask], self.integer[mask]
 
     def texts(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the events that have a text of this name, and its place in `words` for each."""
-        mask = self._mask(name) & (self.word >= 0)
-        return self.owner[mask], self.word[mask]
+        """Return the events that have a text of this name, and its place in `vocabulary` for each."""
+        mask = self._mask(name) & (self.code >= 0)
+        return self.owner[mask], self.code[mask]
 
     def spread(self, name: str, rows: int) -> np.ndarray:
-        """Return for each of `rows` events the place in `words` of the text of this name, -1 without."""
+        """Return for each of `rows` events the place in `vocabulary` of the text of this name, -1 without."""
         found = np.full(rows, -1, np.int64)
-        owner, word = self.texts(name)
-        found[owner] = word
+        owner, code = self.texts(name)
+        found[owner] = code
         return found
 
     def numbers(self, name: str, rows: int) -> np.ndarray:
@@ -88,7 +88,7 @@ class Stats:
         self._offsets = (offsets - offsets[0]).astype(np.int64)
         self._raw = pc.list_flatten(lists)
         self._names = names
-        self.key = names.places(_ids(self._raw))
+        self.key = names.indexes(_ids(self._raw))
 
     @cached_property
     def owner(self) -> np.ndarray:
@@ -111,29 +111,29 @@ class Stats:
         mask: np.ndarray = listed[self.key]
         return mask
 
-    def _decode(self, places: np.ndarray) -> Values:
+    def _decode(self, chosen: np.ndarray) -> Values:
         import pyarrow as pa
 
-        batch = schema.handler("Stat").array_to_record_batch(self._raw.take(pa.array(places)))
+        batch = schema.handler("Stat").array_to_record_batch(self._raw.take(pa.array(chosen)))
         unsigned = batch.column("uint64_value").to_numpy().view(np.int64)
         reference = batch.column("ref_value").to_numpy().view(np.int64)
-        words = self._names.texts
-        word = np.where(reference != 0, self._names.places(reference), -1).astype(np.int64)
+        vocabulary = self._names.texts
+        code = np.where(reference != 0, self._names.indexes(reference), -1).astype(np.int64)
         written = batch.column("str_value").dictionary_encode()
         if len(written.dictionary) > 1 or (len(written) and written.dictionary[0].as_py()):
-            local = np.array([len(words) + at for at in range(len(written.dictionary))], np.int64)
+            local = np.array([len(vocabulary) + at for at in range(len(written.dictionary))], np.int64)
             filled = np.array([bool(value) for value in written.dictionary.to_pylist()])
             number = written.indices.to_numpy()
-            word = np.where(filled[number], local[number], word)
-            words = [*words, *(text(value) for value in written.dictionary.to_pylist())]
+            code = np.where(filled[number], local[number], code)
+            vocabulary = [*vocabulary, *(text(value) for value in written.dictionary.to_pylist())]
         return Values(
-            owner=self.owner[places].astype(np.int64),
-            key=self.key[places],
+            owner=self.owner[chosen].astype(np.int64),
+            key=self.key[chosen],
             integer=batch.column("int64_value").to_numpy() | unsigned,
             unsigned=unsigned != 0,
             real=batch.column("double_value").to_numpy(),
-            word=word,
-            words=words,
+            code=code,
+            vocabulary=vocabulary,
             names=self._names.texts,
         )
 
@@ -144,14 +144,14 @@ class Stats:
         """
         import pyarrow as pa
 
-        places = np.flatnonzero(~self._of(hidden))
+        chosen = np.flatnonzero(~self._of(hidden))
         events = len(self._offsets) - 1
-        if not len(places):
+        if not len(chosen):
             return np.zeros(events, np.int32), [""]
-        alike = self._raw.take(pa.array(places)).dictionary_encode().indices.to_numpy()
-        owner = self.owner[places]
+        alike = self._raw.take(pa.array(chosen)).dictionary_encode().indices.to_numpy()
+        owner = self.owner[chosen]
         # Equal stats at equal places in the list give equal sums; a sum of 64 bits tells them apart.
-        turn = (places - self._offsets[owner]).astype(np.uint64)
+        turn = (chosen - self._offsets[owner]).astype(np.uint64)
         mixed = (alike.astype(np.uint64) + np.uint64(1)) * _MIX
         mixed = (mixed ^ (mixed >> np.uint64(29))) * (turn + turn + np.uint64(0xBF58476D1CE4E5B9))
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed)])
@@ -159,27 +159,29 @@ class Stats:
         numbers, distinct = pd.factorize(sums[first[1:]] - sums[first[:-1]])
         example = np.empty(len(distinct), np.int64)
         example[numbers[::-1]] = np.arange(events)[::-1]
-        return numbers.astype(np.int32) + 1, ["", *self._written(places, first, example)]
+        return numbers.astype(np.int32) + 1, ["", *self._written(chosen, first, example)]
 
-    def _written(self, places: np.ndarray, first: np.ndarray, examples: np.ndarray) -> list[str]:
-        """Write the stats of some events; those of event e are ``places[first[e]:first[e + 1]]``."""
+    def _written(self, rows: np.ndarray, first: np.ndarray, examples: np.ndarray) -> list[str]:
+        """Write the stats of some events; those of event e are ``rows[first[e]:first[e + 1]]``."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         counts = first[examples + 1] - first[examples]
         ends = np.cumsum(counts)
         within = np.arange(int(ends[-1])) - np.repeat(ends - counts, counts)
-        chosen = places[np.repeat(first[examples], counts) + within]
+        chosen = rows[np.repeat(first[examples], counts) + within]
         values = self._decode(chosen)
         shown = pa.array(values.integer).cast(pa.string())
         high = pa.array(values.unsigned & (values.integer < 0))
         shown = pc.if_else(high, pa.array(values.integer.view(np.uint64)).cast(pa.string()), shown)
         shown = pc.if_else(pa.array(values.real != 0), pa.array(values.real).cast(pa.string()), shown)
-        words = pa.array(values.words, pa.string())
-        told = values.word >= 0
-        shown = pc.if_else(pa.array(told), words.take(pa.array(np.maximum(values.word, 0))), shown)
+        vocabulary = pa.array(values.vocabulary, pa.string())
+        is_text = values.code >= 0
+        shown = pc.if_else(pa.array(is_text), vocabulary.take(pa.array(np.maximum(values.code, 0))), shown)
         # An empty text is written as no value at all; other stats of its name tell that it is one.
-        blank = ~told & (values.integer == 0) & (values.real == 0) & np.isin(values.key, values.key[told])
+        blank = (
+            ~is_text & (values.integer == 0) & (values.real == 0) & np.isin(values.key, values.key[is_text])
+        )
         shown = pc.if_else(pa.array(blank), "", shown)
         keys = pa.array([f"{name}=" for name in values.names], pa.string()).take(pa.array(values.key))
         pairs = pc.binary_join_element_wise(keys, shown, "")

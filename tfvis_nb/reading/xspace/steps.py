@@ -27,12 +27,12 @@ class Threads:
         order = in_order(self.at, duration[self.rows])
         self.rows, self.at, self.until = self.rows[order], self.at[order], self.until[order]
         self.thread = thread[self.rows]
-        self.place = np.full(len(thread), -1, np.int64)
-        self.place[self.rows] = np.arange(len(self.rows))
+        self.position = np.full(len(thread), -1, np.int64)
+        self.position[self.rows] = np.arange(len(self.rows))
 
     def inside(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the range of places that lie within each of some rows, itself included."""
-        first = self.place[rows]
+        first = self.position[rows]
         return first, np.maximum(np.searchsorted(self.at, self.until[first], "left"), first + 1)
 
 
@@ -99,7 +99,7 @@ def roots(links: Links, threads: Threads) -> np.ndarray:
         return calls
     calls = calls[outermost(*threads.inside(calls))]
     first, last = threads.inside(calls)
-    ran = np.sort(threads.place[run.rows[run.numbers == 1]])
+    ran = np.sort(threads.position[run.rows[run.numbers == 1]])
     running: np.ndarray = calls[np.searchsorted(ran, last) > np.searchsorted(ran, first)]
     return running
 
@@ -112,8 +112,8 @@ def _or_sessions(rows: np.ndarray, links: Links, threads: Threads) -> np.ndarray
 
 
 def _on_threads(rows: np.ndarray, threads: Threads) -> np.ndarray:
-    place = np.sort(threads.place[rows])
-    ordered: np.ndarray = threads.rows[place[place >= 0]]
+    position = np.sort(threads.position[rows])
+    ordered: np.ndarray = threads.rows[position[position >= 0]]
     return ordered
 
 
@@ -138,7 +138,7 @@ def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray
         last = np.maximum(last, ends[seeds])
         order = np.lexsort((-last, first))
         _fill(step, threads, first[order], last[order], numbers[order])
-        reached = (step[source] >= 0) & (step[target] < 0) & (threads.place[target] >= 0)
+        reached = (step[source] >= 0) & (step[target] < 0) & (threads.position[target] >= 0)
         seeds, kept = np.unique(target[reached], return_index=True)
         numbers = step[source[reached][kept]]
 
@@ -161,12 +161,12 @@ def _fill(
 
 def _region_ends(region: Sparse, threads: Threads) -> np.ndarray:
     """Return for each row that takes up work the place where its thread lays it down, else 0."""
-    ends = np.zeros(len(threads.place), np.int64)
-    place = threads.place[region.rows]
-    order = np.argsort(place)
-    place, begins = place[order], region.numbers[order] == 1
-    stops = place[~begins]
-    begins_at = place[begins]
+    ends = np.zeros(len(threads.position), np.int64)
+    position = threads.position[region.rows]
+    order = np.argsort(position)
+    position, begins = position[order], region.numbers[order] == 1
+    stops = position[~begins]
+    begins_at = position[begins]
     thread = threads.thread[begins_at]
     at = np.searchsorted(stops, begins_at)
     stop = np.append(stops, len(threads.rows))[at]

@@ -138,14 +138,14 @@ def _threads(parts: Sequence[Part]) -> np.ndarray:
     found = [np.zeros(0, np.int64)]
     for part in parts:
         if part.is_host:
-            places = np.array(
+            numbers_of_line = np.array(
                 [
                     numbers.setdefault((part.plane.name, n), len(numbers)) if n in part.lines else 0
                     for n in range(len(part.plane.lines))
                 ],
                 np.int64,
             )
-            found.append(places[part.rows.line])
+            found.append(numbers_of_line[part.rows.line])
         else:
             found.append(np.full(len(part.rows), -1))
     return np.concatenate(found)
@@ -157,7 +157,7 @@ def _texts(parts: Sequence[Part], order: np.ndarray) -> dict[str, Any]:
     kinds = Vocabulary()
     numbers = np.array([kinds.code(kind) for kind in event_table.KINDS], np.int32)
     kind = numbers[np.concatenate([part.rows.kind for part in parts])[order]]
-    amount = np.concatenate([part.rows.amount for part in parts])[order]
+    size_bytes = np.concatenate([part.rows.size_bytes for part in parts])[order]
     thread, known = _thread_ids(parts, order)
     columns: dict[str, Any] = {
         name: _text([getattr(part.rows, name) for part in parts], order)
@@ -167,7 +167,7 @@ def _texts(parts: Sequence[Part], order: np.ndarray) -> dict[str, Any]:
         "kind": kinds.categorical(kind),
         "device": _category([Coded.of(part.device, len(part.rows)) for part in parts], order),
         "lane": _category([_lane(part, names) for part, names in zip(parts, lanes, strict=True)], order),
-        "bytes": nullable(amount, amount >= 0),
+        "bytes": nullable(size_bytes, size_bytes >= 0),
         "thread": nullable(thread, known),
     }
     for name in ("op", "source", "destination"):
@@ -182,45 +182,46 @@ def _lane(part: Part, names: list[str]) -> Coded:
 def _thread_ids(parts: Sequence[Part], order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ids, known = [np.zeros(0, np.int64)], [np.zeros(0, bool)]
     for part in parts:
-        places = np.array(
+        numbers_of_line = np.array(
             [part.lines[n].id if n in part.lines else 0 for n in range(len(part.plane.lines))], np.int64
         )
-        ids.append(places[part.rows.line])
+        ids.append(numbers_of_line[part.rows.line])
         known.append(np.full(len(part.rows), part.is_host))
     return np.concatenate(ids)[order], np.concatenate(known)[order]
 
 
 def _category(columns: Sequence[Coded], order: np.ndarray) -> pd.Categorical:
-    words = Vocabulary()
+    vocabulary = Vocabulary()
     codes = [
-        np.array([words.code(word) for word in _used(column)], np.int32)[_renumbered(column)]
+        np.array([vocabulary.code(text) for text in _used(column)], np.int32)[_renumbered(column)]
         for column in columns
     ]
-    return words.categorical(np.concatenate(codes)[order])
+    return vocabulary.categorical(np.concatenate(codes)[order])
 
 
 def _used(column: Coded) -> list[str]:
-    return [column.words[place] for place in np.unique(column.codes).tolist()]
+    return [column.texts[code] for code in np.unique(column.codes).tolist()]
 
 
 def _renumbered(column: Coded) -> np.ndarray:
-    used = np.zeros(len(column.words), bool)
+    used = np.zeros(len(column.texts), bool)
     used[column.codes] = True
-    places: np.ndarray = (np.cumsum(used) - 1)[column.codes]
-    return places
+    codes: np.ndarray = (np.cumsum(used) - 1)[column.codes]
+    return codes
 
 
 def _text(columns: Sequence[Coded], order: np.ndarray) -> pa.ChunkedArray:
     import pyarrow as pa
 
-    firsts = np.cumsum([0, *(len(column.words) for column in columns)])
-    words = pa.array([word for column in columns for word in column.words], pa.large_string())
+    firsts = np.cumsum([0, *(len(column.texts) for column in columns)])
+    vocabulary = pa.array([text for column in columns for text in column.texts], pa.large_string())
     codes = np.concatenate(
         [column.codes + int(first) for column, first in zip(columns, firsts, strict=False)]
     )
     # In pieces, because a column that grows to its size takes twice the memory while it does.
     pieces = [
-        words.take(pa.array(codes[order[first : first + _PIECE]])) for first in range(0, len(order), _PIECE)
+        vocabulary.take(pa.array(codes[order[first : first + _PIECE]]))
+        for first in range(0, len(order), _PIECE)
     ]
     return pa.chunked_array(pieces, pa.large_string())
 
@@ -275,6 +276,6 @@ def _labels(parts: Sequence[Part], links: Links, chosen: np.ndarray) -> dict[int
     for step, row in enumerate(chosen.tolist()):
         part = int(np.searchsorted(links.firsts, row, "right")) - 1
         rows = parts[part].rows
-        name = rows.name.words[rows.name.codes[row - int(links.firsts[part])]]
+        name = rows.name.texts[rows.name.codes[row - int(links.firsts[part])]]
         labels[step] = f"{name} {numbers[row]}" if row in numbers else name
     return labels

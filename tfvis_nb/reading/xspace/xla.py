@@ -72,7 +72,7 @@ def device_rows(events: Events) -> Rows:
         tensor=blank,
         source=blank,
         destination=blank,
-        amount=np.where(copies, known.accessed[events.meta], -1),
+        size_bytes=np.where(copies, known.accessed[events.meta], -1),
         marks={"group_id": Sparse(*events.stats.values(("group_id",)).integers("group_id"))},
     )
 
@@ -81,8 +81,8 @@ def _metadata(plane: Plane) -> _Metadata:
     stats = Stats(plane.event_stats, plane.stats).values(("hlo_category", "bytes_accessed"))
     count = len(plane.event_stats)
     # The last one stands for events without metadata.
-    category = renamed(np.append(stats.spread("hlo_category", count), -1), stats.words)
-    categories = [category.words[code] for code in category.codes.tolist()]
+    category = renamed(np.append(stats.spread("hlo_category", count), -1), stats.vocabulary)
+    categories = [category.texts[code] for code in category.codes.tolist()]
     names = [
         shown or name.split(" = ", 1)[0].lstrip("%")
         for name, shown in zip(plane.events.texts, plane.shown, strict=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from tfvis_nb.recording.live.requests import Book, Counted, Order
+from tfvis_nb.recording.live.requests import RunRegistry, SignatureStats, TraceRequest
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler import keras_phases, lock
 from tfvis_nb.recording.profiler.capture import Profile
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 class _Batch:
     """A batch under way, with its profile if it is traced."""
 
-    counted: Counted
+    counted: SignatureStats
     number: int
     started_ns: int
     began_ns: int
-    order: Order | None
+    order: TraceRequest | None
     profile: Profile | None = None
     mark: Any = None
 
@@ -37,7 +37,7 @@ class _Batch:
 class BatchObserver:
     """Counts the batches of ``fit``, ``evaluate`` and ``predict`` of one model."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: RunRegistry) -> None:
         self._book = book
         self._under_way: dict[str, _Batch] = {}
 

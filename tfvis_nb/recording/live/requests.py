@@ -42,7 +42,7 @@ _log = logging.getLogger("tfvis_nb")
 
 
 @dataclass(slots=True)
-class Counted:
+class SignatureStats:
     """A signature, and what this process knows of it."""
 
     number: int
@@ -55,14 +55,14 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Order:
+class TraceRequest:
     """That a run is to be traced: for a request, or to be kept only if it is slow."""
 
     request: int | None = None
     slower_than: float = 0.0
 
 
-class Book:
+class RunRegistry:
     """What one process writes into a session. An error of the file ends the recording, never the run."""
 
     def __init__(self, writer: Writer) -> None:
@@ -70,8 +70,8 @@ class Book:
         self.problem = ""
         self._writer = writer
         self._lock = threading.RLock()
-        self._signatures: dict[tuple[str, ...], Counted] = {}
-        self._numbers: dict[int, Counted] = {}
+        self._signatures: dict[tuple[str, ...], SignatureStats] = {}
+        self._numbers: dict[int, SignatureStats] = {}
         self._orders = Orders()
         self.look_at = 0
         self._save_at = 0
@@ -82,7 +82,7 @@ class Book:
         self._patient = True
         self._dropped = False
 
-    def counted(self, signature: Signature) -> Counted | None:
+    def counted(self, signature: Signature) -> SignatureStats | None:
         """Return the entry of a signature; None when recording has stopped."""
         key = (signature.kind, *signature[2:])
         with self._lock:
@@ -92,12 +92,12 @@ class Book:
                     found = self._begun(signature)
             return found if self.open else None
 
-    def _begun(self, signature: Signature) -> Counted:
+    def _begun(self, signature: Signature) -> SignatureStats:
         signature, slot = self._writer.take_slot(signature)
         key = (signature.kind, *signature[2:])
         found = self._signatures.get(key)
         if found is None:
-            entered = Counted(UNNUMBERED, signature, self._writer.counting(slot))
+            entered = SignatureStats(UNNUMBERED, signature, self._writer.counting(slot))
             found = self._signatures[key] = entered
 
             def enter() -> None:
@@ -176,18 +176,18 @@ class Book:
         """Look for orders before the next run."""
         self.look_at = 0
 
-    def begin(self, counted: Counted) -> int:
+    def begin(self, counted: SignatureStats) -> int:
         """Return the number of a run that begins now, from 1; every run has its own, in whatever thread."""
         with self._lock:
             counted.begun += 1
             return counted.begun
 
-    def not_begun(self, counted: Counted) -> None:
+    def not_begun(self, counted: SignatureStats) -> None:
         """Take back the last number that was given: there was no such run."""
         with self._lock:
             counted.begun -= 1
 
-    def order(self, counted: Counted, run: int) -> Order | None:
+    def order(self, counted: SignatureStats, run: int) -> TraceRequest | None:
         """Return how a run that begins now is to be traced, or None; to be asked only if it is wanted."""
         with self._lock:
             if not self.open:
@@ -196,13 +196,13 @@ class Book:
                 for request, own in self._orders.requests.get(number, []):
                     if request not in self._held and (own or self._claimed(request)):
                         self._held.add(request)
-                        return Order(request=request)
+                        return TraceRequest(request=request)
             kind, value = self._orders.rules.get(counted.number) or self._orders.rules.get(EVERY) or ("", 0.0)
             if kind == "all" or (kind == "every" and run % max(value, 1.0) == 0):
-                return Order()
-            return Order(slower_than=value) if kind == "slower" else None
+                return TraceRequest()
+            return TraceRequest(slower_than=value) if kind == "slower" else None
 
-    def ran(self, counted: Counted, began_ns: int, duration_ns: int) -> None:
+    def ran(self, counted: SignatureStats, began_ns: int, duration_ns: int) -> None:
         """Count a run that began at an epoch time.
 
         Every run waits for this, with caches full of what it computed: instructions here, not calls.
@@ -222,7 +222,7 @@ class Book:
                 except OSError as error:
                     self.stop(error)
 
-    def failed(self, counted: Counted, order: Order | None) -> None:
+    def failed(self, counted: SignatureStats, order: TraceRequest | None) -> None:
         """Count a run that raised; a request is then for the next one."""
         with self._lock:
             if self.open:
@@ -232,13 +232,13 @@ class Book:
                     counted.put(*counted.counts)
         self.not_traced(order)
 
-    def not_traced(self, order: Order | None) -> None:
+    def not_traced(self, order: TraceRequest | None) -> None:
         """Leave the request of a run that gave no trace to the next one."""
         if order is not None and order.request is not None:
             with self._lock:
                 self._held.discard(order.request)
 
-    def traced(self, counted: Counted, order: Order, recording: Recording) -> None:
+    def traced(self, counted: SignatureStats, order: TraceRequest, recording: Recording) -> None:
         """Keep a trace, in the file before this returns unless another process keeps that locked."""
         with self._lock:
             if not self.open or not self._is_kept(counted, order, recording.duration_ns):
@@ -309,7 +309,7 @@ class Book:
             for each in (number, EVERY)
         )
 
-    def _is_kept(self, counted: Counted, order: Order, duration_ns: int) -> bool:
+    def _is_kept(self, counted: SignatureStats, order: TraceRequest, duration_ns: int) -> bool:
         if not order.slower_than:
             return True
         if len(counted.recent) < ENOUGH:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tfvis_nb.recording.live.requests import Book, Counted, Order, epoch_of
+from tfvis_nb.recording.live.requests import RunRegistry, SignatureStats, TraceRequest, epoch_of
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.sessions.callables import CallableTracer
@@ -21,14 +21,14 @@ REMEMBERED = 10_000
 class RunObserver:
     """Counts the session runs between `install` and `remove`, in every thread."""
 
-    def __init__(self, book: Book, options: TraceOptions) -> None:
+    def __init__(self, book: RunRegistry, options: TraceOptions) -> None:
         self._book = book
         self._tracer = SessionTracer(options, lambda: False)
         self._level = options.trace_level
         self._callables = CallableTracer(self._tracer)
         self._module = session_module()
         self._client = self._module.tf_session
-        self._known: dict[Any, Counted] = {}
+        self._known: dict[Any, SignatureStats] = {}
         self._replacements = Replacements()
 
     def install(self) -> None:
@@ -54,9 +54,9 @@ class RunObserver:
         ) -> Any:
             if not book.open or session._session is None:  # noqa: SLF001
                 return original(session, options, feeds, fetches, targets, metadata)
-            asked = b"" if options is None else bytes(client.TF_GetBuffer(options))
+            options_bytes = b"" if options is None else bytes(client.TF_GetBuffer(options))
             # The tensors themselves, of which TensorFlow has one object each: names would take longer.
-            key = (tuple(fetches), tuple(targets), tuple(feeds), asked)
+            key = (tuple(fetches), tuple(targets), tuple(feeds), options_bytes)
             counted = known.get(key) or self._new(key)
             if counted is None:
                 return original(session, options, feeds, fetches, targets, metadata)
@@ -70,7 +70,7 @@ class RunObserver:
                 if order is not None:
                     arguments = (session, options, feeds, fetches, targets, metadata)
                     return self._traced(
-                        counted, number, order, lambda: self._run(original, asked, *arguments)
+                        counted, number, order, lambda: self._run(original, options_bytes, *arguments)
                     )
                 began = clock()
             try:
@@ -84,9 +84,9 @@ class RunObserver:
 
         return call_tf_sessionrun
 
-    def _run(self, original: Any, asked: bytes, *arguments: Any) -> tuple[Any, bytes]:
+    def _run(self, original: Any, options_bytes: bytes, *arguments: Any) -> tuple[Any, bytes]:
         metadata = arguments[-1]
-        if metadata is not None and self._module.config_pb2.RunOptions.FromString(asked).trace_level:
+        if metadata is not None and self._module.config_pb2.RunOptions.FromString(options_bytes).trace_level:
             # Traced already, by the program or a recording around it: one at a time can have the profiler.
             result = original(*arguments)
             return result, bytes(self._client.TF_GetBuffer(metadata))
@@ -121,7 +121,7 @@ class RunObserver:
         return call
 
     def _traced(
-        self, counted: Counted, number: int, order: Order, run: Callable[[], tuple[Any, bytes]]
+        self, counted: SignatureStats, number: int, order: TraceRequest, run: Callable[[], tuple[Any, bytes]]
     ) -> Any:
         lowered = self._tracer.slot.lowered
         before = dict(lowered)
@@ -144,15 +144,15 @@ class RunObserver:
         self._book.ran(counted, started, duration)
         return result
 
-    def _new(self, key: Any) -> Counted | None:
-        fetches, targets, feeds, asked = key
+    def _new(self, key: Any) -> SignatureStats | None:
+        fetches, targets, feeds, options_bytes = key
         operation = self._client.TF_OperationName
         counted = self._book.counted(
             self._signature(
                 (f"{operation(tensor.oper)}:{tensor.index}" for tensor in fetches),
                 map(operation, targets),
                 (f"{operation(tensor.oper)}:{tensor.index}" for tensor in feeds),
-                asked,
+                options_bytes,
             )
         )
         if counted is not None:
@@ -162,10 +162,10 @@ class RunObserver:
         return counted
 
     def _signature(
-        self, fetches: Iterable[str], targets: Iterable[str], feeds: Iterable[str], asked: bytes
+        self, fetches: Iterable[str], targets: Iterable[str], feeds: Iterable[str], options_bytes: bytes
     ) -> Signature:
         fetched, ran = list(fetches), list(targets)
-        options = str(self._module.config_pb2.RunOptions.FromString(asked)).strip()
+        options = str(self._module.config_pb2.RunOptions.FromString(options_bytes)).strip()
         return Signature(
             "session",
             label_of(fetched, ran),

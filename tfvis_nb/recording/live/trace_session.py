@@ -16,7 +16,7 @@ import pandas as pd
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.options import only_known_options
-from tfvis_nb.recording.live.requests import Book, warn_stopped
+from tfvis_nb.recording.live.requests import RunRegistry, warn_stopped
 from tfvis_nb.recording.live.session_runs import RunObserver
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
@@ -99,7 +99,7 @@ class TraceSession(SavedSession):
         self._options = TraceOptions(level=level, partition_graphs=partition_graphs, mode="session")
         self._switching = threading.RLock()
         self._users: list[object] = []
-        self._book: Book | None = None
+        self._book: RunRegistry | None = None
         self._observer: RunObserver | None = None
         self._problem = ""
         self._injected = Replacements()
@@ -134,7 +134,7 @@ class TraceSession(SavedSession):
 
         return keras_callback(self)
 
-    def start(self, user: object = None) -> Book | None:
+    def start(self, user: object = None) -> RunRegistry | None:
         """Begin to record, until `stop` was called for every user that began; None if it cannot.
 
         Parameters
@@ -186,7 +186,7 @@ class TraceSession(SavedSession):
         except FILE_ERRORS as error:
             self._stop_for(error)
             return
-        book = Book(writer)
+        book = RunRegistry(writer)
         try:
             observer = RunObserver(book, self._options)
             observer.install()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfvis_nb.core.progress import said_if_long
+from tfvis_nb.core.progress import progress_after
 from tfvis_nb.texts import Text
 
 
@@ -50,7 +50,7 @@ class Profile:
         session, self._session = self._session, None
         try:
             # It takes about as long as what it profiled, when that was many thousands of ops a second.
-            with said_if_long("TensorFlow is writing its profile"):
+            with progress_after("TensorFlow is writing its profile"):
                 session.export_to_tb()
             return written(Path(self._folder.name), self._epoch_ns)
         except errors.OpError as error:

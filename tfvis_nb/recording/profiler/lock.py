@@ -58,23 +58,23 @@ class ProfilerSlot:
         for other runs while it is full. With `exact`, the program keeps the trace itself, and so must get its
         level.
         """
-        asked = user_level if exact else max(self._level, user_level)
+        granted = user_level if exact else max(self._level, user_level)
         if session._target:  # noqa: SLF001
             # A cluster's workers answer to FULL_TRACE only, and pass over a profiler that is taken.
             held = hold_profiler(0)
-            asked = asked if exact else FULL
-        elif asked <= SOFTWARE or not self._has_accelerator(session):
-            if exact and self._level > asked and self._has_accelerator(session):
+            granted = granted if exact else FULL
+        elif granted <= SOFTWARE or not self._has_accelerator(session):
+            if exact and self._level > granted and self._has_accelerator(session):
                 self.lowered["run_traced_by_program"] += 1
-            held, asked = False, SOFTWARE  # without a GPU every level records the same
+            held, granted = False, SOFTWARE  # without a GPU every level records the same
         elif self._profiled():
-            held, asked = False, SOFTWARE
+            held, granted = False, SOFTWARE
             self.beside += 1
         else:
             held = self._acquired(blocking=blocking)
-            asked = asked if held else SOFTWARE
+            granted = granted if held else SOFTWARE
         try:
-            yield asked
+            yield granted
         finally:
             if held:
                 _PROFILER.release()

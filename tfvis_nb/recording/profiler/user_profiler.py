@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from tfvis_nb.recording.profiler.capture import XSpace, written
 
 
-class Lender(Protocol):
+class ProfilerHandover(Protocol):
     """Who has the profiler, and lends it."""
 
     def lend(self) -> None:
@@ -27,7 +27,7 @@ class Lender(Protocol):
 class Bindings:
     """Stands in for TensorFlow's ``_pywrap_profiler`` where the user's code gets its profiler."""
 
-    def __init__(self, original: Any, lender: Lender) -> None:
+    def __init__(self, original: Any, lender: ProfilerHandover) -> None:
         self._original = original
         self._lender = lender
 
@@ -42,7 +42,7 @@ class Bindings:
 class _UsersProfile:
     """A profiler of the user's code, which says when it starts and ends."""
 
-    def __init__(self, session: Any, lender: Lender) -> None:
+    def __init__(self, session: Any, lender: ProfilerHandover) -> None:
         self._session = session
         self._lender = lender
         self._borrowed = False

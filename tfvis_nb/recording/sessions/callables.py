@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from tfvis_nb.recording.sessions.user_run_metadata import as_asked
+from tfvis_nb.recording.sessions.user_run_metadata import as_requested
 
 if TYPE_CHECKING:
     from tfvis_nb.recording.sessions.runs import SessionTracer
@@ -68,16 +68,16 @@ class CallableTracer:
         self, original: Any, made: Any, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, bytes]:
         """Call the twin of a callable that was made with `options`; return its result and RunMetadata."""
-        session, asked = made._session, options.run_options  # noqa: SLF001
+        session, requested = made._session, options.run_options  # noqa: SLF001
         users: Any = kwargs.get("run_metadata")
-        exact = users is not None and bool(asked.trace_level)
-        with self._tracer.slot.level(session, asked.trace_level, blocking=False, exact=exact) as level:
+        exact = users is not None and bool(requested.trace_level)
+        with self._tracer.slot.level(session, requested.trace_level, blocking=False, exact=exact) as level:
             twin = self._twin(made, options, level, exact=exact)
             metadata = users if exact else self._tracer.new_metadata()
             result = original(twin, *args, **{**kwargs, "run_metadata": metadata})
         recorded = metadata.SerializeToString()
         if users is not None and not exact:
-            users.CopyFrom(as_asked(metadata, asked))
+            users.CopyFrom(as_requested(metadata, requested))
         return result, recorded
 
     def _twin(self, made: Any, options: Any, level: int, *, exact: bool) -> Any:

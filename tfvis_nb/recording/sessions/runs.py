@@ -19,7 +19,7 @@ from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler.lock import SOFTWARE, ProfilerSlot
 from tfvis_nb.recording.sessions.callables import CallableTracer
-from tfvis_nb.recording.sessions.user_run_metadata import UsersMetadata, as_asked
+from tfvis_nb.recording.sessions.user_run_metadata import UsersMetadata, as_requested
 from tfvis_nb.texts import Text
 
 LABEL_NAMES = 3
@@ -93,13 +93,13 @@ class SessionTracer:
         with self._lock:
             return sorted(self._runs, key=lambda run: run.number)
 
-    def raised_options(self, asked: Any, level: int, *, exact: bool = False) -> Any:
+    def raised_options(self, requested: Any, level: int, *, exact: bool = False) -> Any:
         """Return a copy of the program's ``RunOptions`` that asks for a trace at `level`.
 
         With `exact`, the program traces the run itself: it gets what it asks for, and so do we.
         """
-        raised = type(asked)()
-        raised.CopyFrom(asked)
+        raised = type(requested)()
+        raised.CopyFrom(requested)
         raised.trace_level = level
         if not exact:
             raised.output_partition_graphs |= self._options.partition_graphs and self._records
@@ -156,8 +156,8 @@ class SessionTracer:
     ) -> Any:
         """Run as the user asked, but at a level that goes with the profile; a higher one would fail."""
         if options is not None:
-            asked = self._module.config_pb2.RunOptions.FromString(self._client.TF_GetBuffer(options))
-            if asked.trace_level > SOFTWARE:
+            requested = self._module.config_pb2.RunOptions.FromString(self._client.TF_GetBuffer(options))
+            if requested.trace_level > SOFTWARE:
                 return self.run(original, session, options, feeds, fetches, targets, metadata)[0]
         return original(session, options, feeds, fetches, targets, metadata)
 
@@ -166,13 +166,13 @@ class SessionTracer:
     ) -> tuple[Any, bytes]:
         """Run with raised options. `options` and `metadata` are C buffers, or None; so are ours."""
         client = self._client
-        asked = self._module.config_pb2.RunOptions()
+        requested = self._module.config_pb2.RunOptions()
         if options is not None:
-            asked.ParseFromString(client.TF_GetBuffer(options))
+            requested.ParseFromString(client.TF_GetBuffer(options))
         blocking = not fetches and all("Enqueue" in client.TF_OperationOpType(target) for target in targets)
-        exact = metadata is not None and bool(asked.trace_level)
-        with self.slot.level(session, asked.trace_level, blocking=blocking, exact=exact) as level:
-            raised = self.raised_options(asked, level, exact=exact)
+        exact = metadata is not None and bool(requested.trace_level)
+        with self.slot.level(session, requested.trace_level, blocking=blocking, exact=exact) as level:
+            raised = self.raised_options(requested, level, exact=exact)
             sent = client.TF_NewBufferFromString(raised.SerializeToString())
             filled = metadata if exact else client.TF_NewBuffer()
             try:
@@ -183,7 +183,7 @@ class SessionTracer:
                 if filled is not metadata:
                     client.TF_DeleteBuffer(filled)
         if metadata is not None and not exact:
-            message = as_asked(self._module.config_pb2.RunMetadata.FromString(recorded), asked)
+            message = as_requested(self._module.config_pb2.RunMetadata.FromString(recorded), requested)
             self.users.put(metadata, message.SerializeToString())
         return result, recorded
 

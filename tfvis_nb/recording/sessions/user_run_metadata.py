@@ -11,7 +11,7 @@ from typing import Any
 from tfvis_nb.recording.patches import Replacements
 
 
-def as_asked(recorded: Any, options: Any) -> Any:
+def as_requested(recorded: Any, options: Any) -> Any:
     """Take out of a ``RunMetadata`` what the program's ``RunOptions`` do not ask for, and return it."""
     if not options.trace_level:
         recorded.ClearField("step_stats")

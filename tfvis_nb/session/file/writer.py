@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tfvis_nb.session.compression import packed
+from tfvis_nb.session.compression import compress
 from tfvis_nb.session.file.companions import file_at
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import SLOTS, Counts, Ledger, ledger_path
@@ -179,7 +179,7 @@ class Writer:
 
         Where one follows the other, they are deleted together a little later.
         """
-        data = packed(recording.data)
+        data = compress(recording.data)
         with self._lock, self._transaction() as connection:
             connection.execute(
                 "INSERT INTO traces"
