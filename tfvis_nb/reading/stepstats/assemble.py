@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.columns import CODED, WORDED, Part, Vocabularies, nullable
 from tfvis_nb.reading.stepstats.executor_rows import executor_part
 from tfvis_nb.reading.stepstats.gpu_clock import align_gpu_clocks
-from tfvis_nb.reading.stepstats.gpu_rows import gpu_part
+from tfvis_nb.reading.stepstats.gpu_rows import gpu_part, gpu_texts
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.host_rows import host_part
 from tfvis_nb.reading.stepstats.nested import nested_table
@@ -24,6 +25,7 @@ from tfvis_nb.texts import Text
 
 def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
     """Make a `Trace` of recorded steps, numbered from 0 in their order."""
+    # Arrow lets other threads run: what does not need one another is done side by side.
     notes = list(dict.fromkeys(note for step in steps for note in step.notes))
     source = Source(steps)
     _note_devices(source, notes)
@@ -32,10 +34,12 @@ def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
     blocks = GpuTasks(source, notes)
     vocabularies = Vocabularies()
     families = np.array([place.family for place in source.places])
-    executors = executor_part(
-        source, source.rows_of((families == "executor") | (families == "unknown")), vocabularies, notes
-    )
-    gpu = gpu_part(source, source.rows_of(families == "gpu"), blocks, vocabularies, executors)
+    with ThreadPoolExecutor(1) as other:
+        texts = other.submit(gpu_texts, source, source.rows_of(families == "gpu"))
+        executors = executor_part(
+            source, source.rows_of((families == "executor") | (families == "unknown")), vocabularies, notes
+        )
+    gpu = gpu_part(source, texts.result(), blocks, vocabularies, executors)
     host = host_part(source, source.rows_of(families == "host"), blocks, vocabularies, notes)
     ran = np.zeros(source.rows, bool)
     ran[executors.rows[executors.kind != vocabularies.kind.code("transfer")]] = True
@@ -47,10 +51,12 @@ def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
     order = np.flatnonzero(usable)
     kept = rows[order]
     order = order[np.lexsort((kept, -times.duration[kept], times.start[kept]))]
-    table = _table(source, parts, order, rows[order], times, vocabularies)
+    with ThreadPoolExecutor(1) as other:
+        nested = other.submit(nested_table, source, rows[order])
+        table = _table(source, parts, order, rows[order], times, vocabularies)
     return Trace(
         table,
-        nested=nested_table(source, rows[order]),
+        nested=nested.result(),
         graphs=[step.graphs for step in steps] if any(step.graphs for step in steps) else (),
         notes=notes,
         title=title,

@@ -32,15 +32,31 @@ class _Special(NamedTuple):
     collectives: np.ndarray
 
 
-def gpu_part(
-    source: Source, rows: np.ndarray, blocks: GpuTasks, vocabularies: Vocabularies, executors: Part
-) -> Part:
-    """Read the rows of GPU lanes; the op names of the executors' rows tell logical GPUs apart."""
+class GpuTexts(NamedTuple):
+    """What the names and labels of the rows of GPU lanes say; all but `special` are Arrow texts."""
+
+    rows: np.ndarray
+    raw_names: pa.Array
+    detail: pa.Array
+    special: _Special
+    nodes: pa.Array
+    op_types: pa.Array
+
+
+def gpu_texts(source: Source, rows: np.ndarray) -> GpuTexts:
+    """Read the names and labels of the rows of GPU lanes."""
     raw_names = source.pick(source.names, rows)
     detail = source.pick(source.labels, rows)
     names = raw_names.dictionary_encode()
     special = _special_rows(source, source.entry[rows], names, detail)
-    name, op_types = _nodes(names, raw_names, detail)
+    return GpuTexts(rows, raw_names, detail, special, *_nodes(names, raw_names, detail))
+
+
+def gpu_part(
+    source: Source, texts: GpuTexts, blocks: GpuTasks, vocabularies: Vocabularies, executors: Part
+) -> Part:
+    """Make the rows of GPU lanes; the op names of the executors' rows tell logical GPUs apart."""
+    rows, raw_names, detail, special, nodes, op_types = texts
     part = Part(
         rows=rows,
         task=np.array([vocabularies.task.code(task) for task in blocks.task], np.int32)[source.entry[rows]],
@@ -50,7 +66,7 @@ def gpu_part(
         op=_ops(op_types, raw_names, special, vocabularies),
         source=blank_codes(len(rows)),
         destination=blank_codes(len(rows)),
-        name=name,
+        name=nodes,
         tensor=blank_texts(len(rows)),
         detail=detail,
         size_bytes=_amounts(detail, special.memsets),

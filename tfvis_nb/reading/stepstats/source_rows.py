@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +23,8 @@ class Source:
     - `step`: For each entry, its step (int64).
     - `devices`, `threads`, `places`: For each entry, its device string, thread names and parsed place.
     - `bounds`: Row numbers where entries begin, and the number of rows (int64).
+    - `names`, `labels`: For each row, its node name and its label.
+    - `details`: The labels as they will be shown; a reader may replace some.
     """
 
     def __init__(self, steps: Sequence[RecordedStep]) -> None:
@@ -37,21 +38,8 @@ class Source:
         self.entry = concat_arrays([step.entry + first for step, first in zip(steps, firsts, strict=False)])
         self.rows = len(self.entry)
         self.bounds = np.searchsorted(self.entry, np.arange(len(self.devices) + 1))
-
-    @cached_property
-    def names(self) -> pa.Array:
-        """The node name of every row."""
-        return self.texts("node_name")
-
-    @cached_property
-    def details(self) -> pa.Array:
-        """The label of every row as it will be shown; a reader may replace some."""
-        return self.labels
-
-    @cached_property
-    def labels(self) -> pa.Array:
-        """The label of every row."""
-        return self.texts("timeline_label")
+        self.names = self.texts("node_name")
+        self.labels = self.details = self.texts("timeline_label")
 
     def numbers(self, field: str) -> np.ndarray:
         """Return an integer field of every row."""
