@@ -26,10 +26,9 @@ Read = RecordedStep | RecordedHost | Trace
 
 
 class Format(NamedTuple):
-    """A format: its name in messages, how its bytes are told, and what reads them.
+    """A format: its name in messages, how its bytes are recognised, and what reads them.
 
-    - `options`: Which of ``threadpool`` and ``allowance`` `read` takes beside the bytes and their name.
-    - `titled`: Whether it has titles.
+    `options` are what `read` takes of ``threadpool`` and ``allowance``, beside the bytes and their name.
     """
 
     name: str

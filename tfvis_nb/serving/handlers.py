@@ -47,14 +47,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Site:
-    """What the handlers share.
-
-    - `service`: Answers about the session.
-    - `access`: Who may ask.
-    - `script`: The front end.
-    - `quick`, `slow`, `copying`: Where the answers are made: the state and commands, traces, copies of the
-      session.
-    """
+    """What the handlers share; `quick` is for state and commands, `slow` for traces, `copying` for copies."""
 
     service: MonitorService
     access: Access

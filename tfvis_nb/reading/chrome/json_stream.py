@@ -42,8 +42,7 @@ def is_json(data: Data) -> bool:
 class Document:
     """One JSON document of trace events: iterate over it for its events, a list at a time.
 
-    - `keys`: What an object holds beside its ``traceEvents``; what stands behind them, once they are read.
-    - `notes`: What had to be left out.
+    `keys` are what an object holds beside its ``traceEvents``, complete once these are read.
     """
 
     def __init__(self, data: bytes, start: int, label: str) -> None:

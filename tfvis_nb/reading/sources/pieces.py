@@ -32,13 +32,10 @@ _TABLES = (dict, pd.DataFrame, pd.Series, np.ndarray, np.generic)
 
 
 class Piece(NamedTuple):
-    """Bytes to read.
+    """Bytes to read, under the name that errors and the one that the picture calls them by.
 
-    - `label`, `title`: The name they go by in errors, and a short one for the picture.
-    - `message`: Their message type, where it is known.
-    - `found_in`: The folder, pattern or archive that they were found in. Nobody named them: one that is no
-      trace does not keep the others from being read.
-    - `allowance`: What it may unpack to.
+    `message` is their message type, where it is known. `found_in` is the folder, pattern or archive that they
+    were found in: nobody named them, so one that is no trace does not keep the others from being read.
     """
 
     label: str
@@ -52,9 +49,7 @@ class Piece(NamedTuple):
 class Skipped(NamedTuple):
     """What was found and cannot be read: only text, as an error would keep the bytes that it is about.
 
-    - `label`, `found_in`: Its name, and where it was found.
-    - `reason`, `briefly`: Why, as the error said it, and for a note that names the file.
-    - `foreign`: Whether it is plainly something else than a trace.
+    `foreign` is something else than a trace, plainly.
     """
 
     label: str

@@ -20,11 +20,7 @@ _LABELLED_DEVICE = re.compile(r"device=(/job:[^,#]+)")
 
 
 class GpuTasks:
-    """The block and task of each entry.
-
-    - `number`: For each entry without a task of its own its block, -1 for the others (int64).
-    - `task`: For each entry its task, found or its own; empty where it cannot be told.
-    """
+    """The block of each entry without a task of its own, -1 for others; the task of each, own or found."""
 
     def __init__(self, source: Source, notes: list[str]) -> None:
         self.task = [place.task for place in source.places]

@@ -53,10 +53,7 @@ def is_xspace(data: Data) -> bool:
 
 
 class Names:
-    """A table of metadata: texts by id, which an event or a stat refers to.
-
-    - `texts`: The texts; the last one, empty, stands for ids that are not in the table.
-    """
+    """Texts of metadata by id; the last one, empty, stands for ids that are not in the table."""
 
     def __init__(self, ids: np.ndarray, texts: list[str]) -> None:
         order = np.argsort(ids, kind="stable")

@@ -28,12 +28,7 @@ LABEL_NAMES = 3
 
 @dataclass(frozen=True)
 class Run:
-    """One traced run: what was asked for, and what TensorFlow recorded.
-
-    - `number`: Its place in the order in which the runs began.
-    - `label`: The names of what was fetched and run.
-    - `metadata`: The serialised ``RunMetadata``.
-    """
+    """One traced run: its place in their order, the names of what it ran, its serialised ``RunMetadata``."""
 
     number: int
     label: str
