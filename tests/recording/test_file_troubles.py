@@ -40,7 +40,9 @@ def check_stopped(recorded: tv.TraceSession, caplog: pytest.LogCaptureFixture, *
     shown = tables(recorded)
     assert [len(table) for table in shown] == [0, 0, 0]
     assert not recorded.recording
-    (warning,) = (record for record in caplog.records if record.levelno >= logging.WARNING)
+    (warning,) = (
+        record for record in caplog.records if record.name == "tfvis_nb" and record.levelno >= logging.WARNING
+    )
     for word in words:
         assert word in recorded.problem
         assert word in warning.getMessage()
@@ -281,7 +283,9 @@ def test_nothing_wrong_in_the_file_reaches_a_run(
         for _ in range(3):
             assert session.run("loss:0") == pytest.approx(32)
         assert not recorded.recording
-    (warning,) = (record for record in caplog.records if record.levelno >= logging.WARNING)
+    (warning,) = (
+        record for record in caplog.records if record.name == "tfvis_nb" and record.levelno >= logging.WARNING
+    )
     assert "damaged" in warning.getMessage()
     recorded.close()
 
