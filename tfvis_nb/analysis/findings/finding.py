@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.core.categories import spread
+from tfvis_nb.core.categories import map_categories
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

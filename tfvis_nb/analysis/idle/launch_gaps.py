@@ -12,7 +12,7 @@ from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import NONE, Reason, cannot_say
-from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.intervals import Segments, union
 
 if TYPE_CHECKING:

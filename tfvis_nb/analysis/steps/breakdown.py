@@ -11,7 +11,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.unavailable import Reason, cannot_say
-from tfvis_nb.core.intervals import Segments, highest, lengths, tiled
+from tfvis_nb.core.intervals import Segments, fill_gaps, lengths, priority_union
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace

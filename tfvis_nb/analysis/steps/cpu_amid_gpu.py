@@ -15,8 +15,8 @@ from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import CALLS
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import Reason, cannot_say
-from tfvis_nb.core.categories import beginning, is_kind, spread
-from tfvis_nb.core.coverage import covered
+from tfvis_nb.core.categories import beginning, is_kind, map_categories
+from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.data_types import DATA_TYPES
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.nested_lists import categories, exploded, numbers

@@ -13,7 +13,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.unavailable import Reason, cannot_say
-from tfvis_nb.core.categories import spread
+from tfvis_nb.core.categories import map_categories
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import Reason, cannot_say
-from tfvis_nb.core.categories import is_kind, spread
+from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.intervals import lengths, union
 
 if TYPE_CHECKING:
