@@ -1,16 +1,18 @@
 """A process that keeps traces: ``python -m tests.support.stored_writer PATH SECONDS``; it prints how many."""
 
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from tests.real_traces import DATA
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.schema import EVERY
-from tfvis_nb.session.file.write_ahead_log import HeldError
+from tfvis_nb.session.file.write_ahead_log import is_held
 from tfvis_nb.session.file.writer import Writer
 
 METADATA = (DATA / "local_mlp_step1.pb").read_bytes()
@@ -18,6 +20,8 @@ MESSAGES = (METADATA, (DATA / "dist_inproc_ps_2workers_step0.pb").read_bytes())
 """Of runs with even and odd numbers: who reads a trace knows what must be in it."""
 
 RUN_NS = 5
+
+Result = TypeVar("Result")
 
 
 def write(path: Path, going: Callable[[], bool]) -> tuple[int, int]:
@@ -34,9 +38,10 @@ def write(path: Path, going: Callable[[], bool]) -> tuple[int, int]:
         How many traces, and how many of them were asked for.
     """
     writer = Writer(path, keep=None)
-    signatures = [
-        writer.add_signature(Signature("session", f"run {which}", str(which))) for which in range(3)
-    ]
+    signatures = []
+    for which in range(3):
+        taken = writer.take_slot(Signature("session", f"run {which}", str(which)))
+        signatures.append(patiently(partial(writer.add_signature, *taken)))
     runs, met = 0, 0
     counts = {}
     asked: list[tuple[int, bool]] = []
@@ -55,14 +60,20 @@ def write(path: Path, going: Callable[[], bool]) -> tuple[int, int]:
         met += len(asked[:1])
         recording = Recording("run_metadata", MESSAGES[done % 2], done, runs, RUN_NS)
         request = asked.pop(0)[0] if asked else None
-        # As the recorder does: what another process keeps from being written is written later.
-        while True:
-            with suppress(HeldError):
-                writer.add_trace(number, recording, request)
-                break
+        patiently(partial(writer.add_trace, number, recording, request))
         writer.save_counts(counts)
     writer.close(counts)
     return runs, met
+
+
+def patiently(write: Callable[[], Result]) -> Result:
+    """Write as the recorder does: what another process keeps from being written is written later."""
+    while True:
+        try:
+            return write()
+        except (sqlite3.Error, OSError) as error:
+            if not is_held(error):
+                raise
 
 
 if __name__ == "__main__":
