@@ -1,4 +1,4 @@
-/** What a chart is made of, as display/panels writes it, and what it needs of its host. */
+/** What a chart is made of, as display/tabs writes it, and what it needs of its host. */
 
 export interface ChartBlock {
   kind: "chart";

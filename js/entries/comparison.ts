@@ -14,7 +14,7 @@ const LINK = "page";
 const TIMELINE = 0.34;
 const NAMES = ["upper", "lower"];
 
-/** What display/comparison_page.py has written. */
+/** What display/pages/comparison.py has written. */
 interface Written {
   extent: number;
   memory: Record<string, number>;

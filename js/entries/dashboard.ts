@@ -14,7 +14,7 @@ const LINK = "page";
 /** The part of the window that the timeline has at first. */
 const TIMELINE = 0.56;
 
-/** What display/dashboard_page.py has packed. */
+/** What display/pages/dashboard.py has packed. */
 interface Tabs {
   bokeh: string;
   tabs: TabContents[];

@@ -18,7 +18,7 @@ export type LinkMessage =
       /** Of the one selected event: its node and its op type. */
       name?: string;
       op?: string;
-      /** And its category, for a timeline whose events have other numbers: see pairing.ts. */
+      /** And its category, for a timeline whose events have other numbers: see comparison_link.ts. */
       category?: string;
       /** The lanes by what they are called, for one that has others. */
       places?: readonly string[];

@@ -47,7 +47,7 @@ export interface Answer {
   buffers: Uint8Array[];
 }
 
-/** Of a timeline that stands above or below another one, at the same times: see view/pairing.ts. */
+/** Of a timeline that stands above or below another one, at the same times: see state/comparison_link.ts. */
 export interface Pair {
   /** 0 of the upper one, 1 of the lower one. */
   side: number;
@@ -58,7 +58,7 @@ export interface Pair {
 }
 
 export interface Host {
-  /** Which link this timeline shares with panels beside it (see link.ts); empty or absent where it stands alone. */
+  /** Which link this timeline shares with panels beside it (see channel.ts); empty or absent where it stands alone. */
   readonly link?: string;
   /** Empty or absent where it is not compared. */
   readonly pair?: Partial<Pair>;

@@ -1,4 +1,4 @@
-/** What a tab holds, as display/panels writes it. All texts are of traces or about them, and only text. */
+/** What a tab holds, as display/tabs writes it. All texts are of traces or about them, and only text. */
 
 import type { ChartBlock } from "../charts/block";
 import type { ColumnUnit } from "../model/format/column_units";

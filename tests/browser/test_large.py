@@ -59,7 +59,7 @@ def opened(notebook: OpenNotebook, limits: str, *more: str) -> tuple[Notebook, T
 
 def exact(number: int) -> str:
     """As the details say a number of bytes."""
-    return f"({number:_} bytes)".replace("_", "\u202f")
+    return f"({number:,} bytes)"
 
 
 def notice(timeline: Timeline) -> Locator:
@@ -91,7 +91,7 @@ def test_all_events_are_counted_though_few_are_sent(notebook: OpenNotebook) -> N
     assert book.ask(TOLD) == "True 0"
     # A drag over everything: the totals of the selected range are the table's.
     book.ask("widget.selection = (1_000_000 + 6000_000, 1_000_000 + 7000_000)")
-    inside = book.ask("print(f'{len(widget.selection):_}'.replace('_', chr(0x202f)))")
+    inside = book.ask("print(f'{len(widget.selection):,}')")
     expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text(inside)
 
 

@@ -20,7 +20,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.texts import raises_id
 from tfvis_nb.display import bokehjs
-from tfvis_nb.display import tabs as panels
+from tfvis_nb.display import tabs
 from tfvis_nb.display.dashboard import tabs_widget
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.page import PageTooLargeError

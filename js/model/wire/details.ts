@@ -205,7 +205,7 @@ export class Details {
   }
 }
 
-/** The header as display/wire.py writes it. */
+/** The header as display/wire/details.py writes it. */
 interface Header {
   count: number;
   devices: string[];

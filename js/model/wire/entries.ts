@@ -1,4 +1,4 @@
-/** Reads merged entries as display/wire_entries.py writes them: the outline of a large trace, and parts of it. */
+/** Reads merged entries as display/large/entries.py writes them: the outline of a large trace, and parts of it. */
 import { type Container, oneOf, openContainer, type Strings, wide } from "./container";
 import { type LaneClock, wireTimes } from "./row_order";
 import { readNames } from "./scoped_names";

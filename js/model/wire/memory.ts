@@ -34,12 +34,12 @@ export interface Moment {
   time: number;
 }
 
-/** What display/compared.py calls an allocator of a task. */
+/** What display/shaping/side.py calls an allocator of a task. */
 export function memoryKey({ task, allocator }: Pick<Track, "task" | "allocator">): string {
   return `${task}\t${allocator}`;
 }
 
-/** The tracks that display/wire_memory.py wrote; none where nothing is known of memory. */
+/** The tracks that display/wire/memory.py wrote; none where nothing is known of memory. */
 export function readTracks(container: Container, strings: Strings): Track[] {
   const tracks = (container.header.tracks ?? []) as (Track & { first: number })[];
   return tracks.map((track, number) => {

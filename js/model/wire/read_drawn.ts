@@ -62,7 +62,7 @@ export function drawnIn(container: Container): Drawn {
   return drawn;
 }
 
-/** The header as display/wire.py writes it; container.ts has checked the version. */
+/** The header as display/wire/drawn.py writes it; container.ts has checked the version. */
 interface Header {
   title: string;
   count: number;
