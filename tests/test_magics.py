@@ -14,7 +14,7 @@ from nbclient.exceptions import CellExecutionError
 
 import tfvis_nb as tv
 from tfvis_nb import magics
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, text_of
 
 pytestmark = pytest.mark.tensorflow
 
@@ -247,7 +247,7 @@ def test_a_traced_cell_inside_a_trace_is_refused(shell: Any) -> None:
         shell, "import tfvis_nb\nwith tfvis_nb.trace():\n    get_ipython().run_cell_magic('trace', '', '1')"
     )
     assert isinstance(ran.error, RuntimeError)
-    assert "already being recorded" in str(ran.error)
+    assert text_of(ran.error).id == "already_tracing"
 
 
 def test_running_a_cell_again_closes_the_widget_it_replaces(

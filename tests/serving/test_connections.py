@@ -67,12 +67,12 @@ def answered(connection: socket.socket, server: MonitorServer) -> bytes:
 
 def test_the_number_is_a_part_of_the_files_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     for files, most in (
-        (1024, 200),
+        (1024, 96),
         (256, 64),
         (40, 10),
         (8, 4),
-        (1 << 20, 200),
-        (resource.RLIM_INFINITY, 200),
+        (1 << 20, 96),
+        (resource.RLIM_INFINITY, 96),
     ):
         monkeypatch.setattr(resource, "getrlimit", lambda _, files=files: (files, files))
         assert connections.most_connections() == most

@@ -15,8 +15,14 @@ from tornado.iostream import IOStream, SSLIOStream
 from tornado.netutil import ssl_wrap_socket
 from tornado.web import Application
 
-_MOST = 200
-"""Connections at a time; a browser has up to six."""
+_MOST = 96
+"""Connections at a time; a browser has up to six.
+
+While another thread of the job computes, each one that sends may cost 5 ms, Python's switch interval.
+"""
+
+_AT_ONCE = 8
+"""One in so many of all connections is accepted before what has come on the others is read."""
 
 _SHARE = 4
 """Connections take at most one in so many of the files that this process may open: it may be the job."""
@@ -106,18 +112,27 @@ class LimitedServer(HTTPServer):
             IOLoop.current().remove_handler(listening)
 
     def _accept(self, listening: socket.socket, _: int) -> None:
-        # One at a time: what has come on others is read before they have to go for the next one.
+        """Accept some of those who wait: they must not wait for their turn behind all that strangers send.
+
+        Not all of them: what has come on a connection is read before that has to go for another one.
+        """
+        for _ in range(max(1, self._most // _AT_ONCE)):
+            if not self._accept_one(listening):
+                return
+
+    def _accept_one(self, listening: socket.socket) -> bool:
+        """Accept a connection, if one waits; False where there is none, or none can be accepted."""
         try:
             connection, address = listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return
+            return False
         except OSError as error:
             # Out of files, mostly.
             self._warn(f"the monitor can accept no connection now: {error.strerror or error}")
             if not self._drop_a_stranger():
                 self._pause()
                 IOLoop.current().call_later(_PAUSE_S, self._resume)
-            return
+            return False
         if len(self._strangers) + len(self._trusted) >= self._most:
             self._warn(
                 f"the monitor has {self._most} connections, and no more at a time:"
@@ -125,14 +140,15 @@ class LimitedServer(HTTPServer):
             )
             if not self._drop_a_stranger():
                 connection.close()
-                return
+                return True
         try:
             stream = self._stream_of(connection)
         except OSError:  # it has gone already
             connection.close()
-            return
+            return True
         self._strangers[stream] = None
         self.handle_stream(stream, address)
+        return True
 
     def _stream_of(self, connection: socket.socket) -> IOStream:
         connection.setblocking(False)
