@@ -19,8 +19,7 @@ from traitlets import TraitError
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.texts import raises_id
-from tfvis_nb.display import bokehjs
-from tfvis_nb.display import tabs
+from tfvis_nb.display import bokehjs, tabs
 from tfvis_nb.display.dashboard import tabs_widget
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.page import PageTooLargeError
@@ -132,7 +131,7 @@ def test_details_that_are_pushed_and_asked_for_at_once_are_found_once(
 
 
 def test_the_first_tab_comes_before_the_details(trace: tv.Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    compute = panels.tab
+    compute = tabs.tab
     order = []
 
     def slowly(trace_: tv.Trace, name: str, against: tv.Trace | None) -> dict[str, Any]:
@@ -177,7 +176,7 @@ def test_closing_ends_waiting_for_a_view(trace: tv.Trace) -> None:
 def test_a_tab_that_fails_says_so_and_the_others_are_there(
     trace: tv.Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compute = panels.tab
+    compute = tabs.tab
 
     def breaking(trace_: tv.Trace, name: str, against: tv.Trace | None) -> dict[str, Any]:
         if name == tab_names()[1]:
