@@ -1,7 +1,7 @@
 # Everything here works on a fresh machine with Python >= 3.11, Node and Debian's chromium.
 #
 #   make demo    trace a training step and write demo.html, which opens offline
-#   make check   in a minute: linters, types, and the tests without a browser, a notebook or TensorFlow
+#   make check   in two minutes: linters, types, and the tests without a browser, a notebook or TensorFlow
 #   make test    all of it, with a sample of ../shared/traces, where that is
 #   make test-all  the same with every trace, and the tests that take minutes
 #   make bench   the figures, each beside what it is measured against
