@@ -79,7 +79,7 @@ def test_nothing_is_found_in_them(trace: tv.Trace) -> None:
 @given(trace=SOME)
 @settings(max_examples=examples(5), deadline=None)
 def test_every_tab_is_made(name: str, trace: tv.Trace) -> None:
-    json.dumps(tab(trace, name), allow_nan=False)
+    assert json.loads(json.dumps(tab(trace, name), allow_nan=False))["title"] == name
 
 
 def test_one_event_of_no_duration_is_a_trace() -> None:

@@ -14,7 +14,7 @@ _R = TypeVar("_R")
 
 
 def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make an analysis reject what is not a trace, such as the path of one.
+    """Make an analysis reject any other argument than a trace, such as a path.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class HtmlExport:
         path
             Where to write; None to get the text instead.
         title
-            Of the page; the trace's or the widget's own unless given.
+            The title of the page, by default that of the trace or widget.
         **options
             ``max_bytes`` is the size that the page may have, 50 MB unless given; None for any size.
             A trace and a timeline take ``time_range=(start_ns, end_ns)``, in epoch nanoseconds: the page

@@ -142,7 +142,7 @@ class Trace(HtmlExport):
 
     @cached_property
     def memory(self) -> pd.DataFrame:
-        """What each allocator had given out over time; see `tfvis_nb.analysis.memory_curve`."""
+        """Bytes allocated by each allocator over time; see `tfvis_nb.analysis.memory_curve`."""
         from tfvis_nb.analysis.memory.memory_curve import memory_curve
 
         return memory_curve(self)

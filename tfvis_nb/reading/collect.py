@@ -121,7 +121,7 @@ class _Collector:
         )
 
     def _omissions(self) -> list[str]:
-        """Name what was left out: steps without events, what is no trace, and what is one and damaged."""
+        """Name what was left out: steps without events, files that are no traces, and damaged traces."""
         notes: list[str] = []
         if self.empty:
             count = len(self.empty) + len(self.items)

@@ -1,4 +1,4 @@
-/** How much memory each allocator had given out over time, and what lay in it. */
+/** How much memory each allocator had allocated over time, and what lay in it. */
 import { firstAbove } from "../lod/bisect";
 import { type Container, oneOf, type Strings } from "./container";
 
@@ -10,10 +10,10 @@ export interface Track {
   /** Whose memory it is; "" when that has no lanes. */
   device: string;
   allocator: string;
-  /** The most bytes given out, and when first. */
+  /** The most bytes allocated, and when first. */
   peak: number;
   at: number;
-  /** When what is given out changes, and how much it is from then on. */
+  /** When the allocated bytes change, and to how many. */
   times: Float64Array;
   levels: Numbers;
   /** Buffer by buffer, in the order of `starts`. */
@@ -62,7 +62,7 @@ export function readTracks(container: Container, strings: Strings): Track[] {
   });
 }
 
-/** Bytes given out at a time. */
+/** Bytes allocated at a time. */
 export function levelAt({ times, levels }: Track, time: number): number {
   return levels[firstAbove(times, time) - 1] ?? 0;
 }

@@ -29,7 +29,7 @@ export function fullScale(track: Track, shared: Readonly<Record<string, number>>
   return Math.max(track.peak, shared?.[memoryKey(track)] ?? 0);
 }
 
-/** Of each pixel the most that was given out in it. */
+/** The most bytes allocated within each pixel. */
 export function drawMemory({ context, width }: Surface, store: Store, tokens: Tokens): void {
   const { start, end } = store.viewport;
   eachTrack(store, ({ track }, y) => {
@@ -56,7 +56,7 @@ export function drawMemory({ context, width }: Surface, store: Store, tokens: To
   });
 }
 
-/** What was given out at the cursor, and the time whose buffers are listed. */
+/** The bytes allocated at the cursor, and the time whose buffers are listed. */
 export function drawLevels(surface: Surface, store: Store, tokens: Tokens): void {
   const { context, width } = surface;
   const { cursor, moment, viewport } = store;

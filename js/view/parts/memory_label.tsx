@@ -1,4 +1,4 @@
-/** The label of an allocator's memory: how much it had given out at the cursor, and at most. */
+/** The label of an allocator's memory: how much was allocated at the cursor, and at most. */
 
 import { isolated } from "../../model/format/bidi";
 import { formatBytes } from "../../model/format/units";
@@ -17,7 +17,7 @@ export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem })
       <button
         type="button"
         class="text"
-        title={`Memory given out by ${isolated(track.allocator)}\nClick for what it was at the peak`}
+        title={`Memory allocated by ${isolated(track.allocator)}\nClick for what it held at the peak`}
         onClick={() => store.showMemory({ track, time: track.at })}
       >
         {context && <span class="context">{context}</span>}

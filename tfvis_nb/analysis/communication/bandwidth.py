@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.texts import Text
 
@@ -82,7 +82,7 @@ def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
     """
     moved = _moved(trace, by)
     if not len(moved.start):
-        return _left_out(cannot_say(_STEPS, Reason("no_transfer_rates")), trace, moved)
+        return _left_out(cannot_say(_STEPS, Text("no_transfer_rates")), trace, moved)
     found = _rates(moved)
     table = pd.DataFrame({"channel": _channel(moved.channels, found.channel)})
     table["start_ns"] = found.start
@@ -130,7 +130,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
         raise ValueError(Text("bin_not_positive", bin_ns=bin_ns))
     moved = _moved(trace, by)
     if not len(moved.start):
-        return _left_out(cannot_say(_BINS, Reason("no_transfer_rates")), trace, moved)
+        return _left_out(cannot_say(_BINS, Text("no_transfer_rates")), trace, moved)
     origin = int(trace.events["start_ns"].iloc[0])
     bins = int(moved.end.max() - origin - 1) // bin_ns + 1
     if bins * len(moved.channels) > MOST_BINS:

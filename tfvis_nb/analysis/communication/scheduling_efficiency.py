@@ -9,7 +9,8 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.communication_overlap import communicates, communication_overlap
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -76,12 +77,12 @@ def scheduling_efficiency(trace: Trace) -> pd.DataFrame:
     [[60.0, 110.0, 0.4]]
     """
     if not communicates(trace.events).any():
-        return cannot_say(_COLUMNS, Reason("no_communication"))
+        return cannot_say(_COLUMNS, Text("no_communication"))
     found = communication_overlap(trace)
     both = (found["communication_ns"] > 0) & (found["computation_ns"] > 0)
     found = found[both & (found["step"] >= 0)]
     if found.empty:
-        return cannot_say(_COLUMNS, Reason("no_overlap"))
+        return cannot_say(_COLUMNS, Text("no_overlap"))
     table = found[["step", "task"]].astype({"step": "int64"}).reset_index(drop=True)
     moved, worked, span = (
         found[name].to_numpy(np.int64) for name in ("communication_ns", "computation_ns", "step_ns")

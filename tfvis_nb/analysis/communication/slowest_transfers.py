@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ FIGURES: dict[str, str] = {
     "launcher": "The event that launched the copy, where that was not for a tensor between two devices.",
     "kept_ns": "Start of the transfer minus end of its producer, in ns: until the tensor was asked for and "
     "sent. Negative where the producer is a GPU's op, which ends before its kernels do, or clocks disagree.",
-    "consumer": "Of the events that used it, the one that started first.",
+    "consumer": "The event that used it first.",
     "consumers": "How many events used it.",
     "unused_ns": "Start of the consumer minus end of the transfer, in ns: until all else that the consumer "
     "needs was there and it ran.",
@@ -110,7 +110,7 @@ def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
         raise ValueError(Text("most_negative", most=most))
     moved = trace.transfers
     if moved.empty:
-        return cannot_say(_COLUMNS, Reason("no_transfers"))
+        return cannot_say(_COLUMNS, Text("no_transfers"))
     duration = moved["duration_ns"].to_numpy(np.int64)
     start = moved["start_ns"].to_numpy(np.int64)
     waited, took = (moved[name].to_numpy(np.int64, na_value=-1) for name in ("wait_ns", "transfer_ns"))

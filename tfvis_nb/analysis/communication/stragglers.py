@@ -11,8 +11,9 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.barriers import COLUMNS, certain, met
 from tfvis_nb.analysis.steps.op_statistics import of_steps
-from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
+from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -152,7 +153,7 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
         of_steps(trace, steps)
         table, durations = table[table["step"].isin(steps)], durations[durations.index.isin(steps)]
     if table.empty:
-        return cannot_say(_TASKS, why_not(table) or Reason("no_barriers"))
+        return cannot_say(_TASKS, why_not(table) or Text("no_barriers"))
     keys = table.groupby(["kind", "task"], observed=True, sort=True)
     group = keys.ngroup().to_numpy()
     found = keys.agg(
@@ -176,9 +177,9 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     return found.loc[order, list(_TASKS)].reset_index(drop=True)
 
 
-def _reason(trace: Trace) -> Reason:
+def _reason(trace: Trace) -> Text:
     if not (trace.steps["step"] >= 0).any():
-        return Reason("no_steps")
+        return Text("no_steps")
     if trace.arrivals["wait_ns"].isna().any():
-        return Reason("clocks_disagree")
-    return Reason("one_task")
+        return Text("clocks_disagree")
+    return Text("one_task")

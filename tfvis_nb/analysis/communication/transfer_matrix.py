@@ -11,7 +11,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.steps.op_statistics import of_steps
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.texts import Text
@@ -106,7 +106,7 @@ def transfer_matrix(
     if steps is not None:
         moved = moved[np.isin(moved["event"], of_steps(trace, steps))]
     if moved.empty:
-        return cannot_say(_COLUMNS, Reason("no_transfers"))
+        return cannot_say(_COLUMNS, Text("no_transfers"))
     cells, cell = _cells(moved, between)
     count = len(cells)
     wait, waited = _known(moved["wait_ns"])

@@ -11,7 +11,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.critical_path.backtrack import WAITS, PathSegments, backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KINDS
 from tfvis_nb.analysis.events.activity import ACTIVITIES
-from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
+from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
         if steps.empty:
             raise ValueError(Text("no_step", step=step))
     if steps.empty:
-        return cannot_say(_COLUMNS, Reason("no_steps"))
+        return cannot_say(_COLUMNS, Text("no_steps"))
     number, first, last = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
     paths = backtracker(trace)
     pieces = paths.trace_back(final_events(trace, number), last, first)

@@ -10,7 +10,8 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import Dependencies
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -58,7 +59,7 @@ def slack(trace: Trace) -> pd.DataFrame:
     [0, 30, 0]
     """
     if not (trace.edges["kind"] == "data").any():
-        return cannot_say(_COLUMNS, Reason("no_op_inputs"))
+        return cannot_say(_COLUMNS, Text("no_op_inputs"))
     times, table = backtracker(trace).times, backtracker(trace).dependencies
     rows = np.flatnonzero(times.counts & (times.step >= 0))
     limit = times.end.copy()

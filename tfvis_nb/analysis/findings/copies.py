@@ -19,8 +19,8 @@ from tfvis_nb.analysis.findings.rule import (
     beyond,
     step_time,
 )
-from tfvis_nb.analysis.unavailable import Reason
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -89,7 +89,7 @@ def _word(_key: str, figures: Figures) -> Texts:
 def _measure(trace: Trace) -> Measurement:
     sums = _exposed(trace)
     if sums.empty:
-        return Measurement(NOT_KNOWN, SHARE.value, {"reason": Reason("no_gpu_events")})
+        return Measurement(NOT_KNOWN, SHARE.value, {"reason": Text("no_gpu_events")})
     share = float(sums["share"].iloc[0])
     return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value})
 

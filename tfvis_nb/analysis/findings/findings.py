@@ -11,7 +11,8 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.analysis.findings.rule import Rule
 from tfvis_nb.analysis.findings.rules import RULES
-from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
+from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -76,7 +77,7 @@ def findings(trace: Trace) -> pd.DataFrame:
         return cannot_say(_COLUMNS, reason)
     total = int(trace.breakdown.drop_duplicates("step")["step_ns"].sum())
     if not total:
-        return cannot_say(_COLUMNS, Reason("no_step_length"))
+        return cannot_say(_COLUMNS, Text("no_step_length"))
     found = [(rule, one) for rule in RULES.values() for one in rule.find(trace)]
     largest: dict[str, float] = {}
     for rule, one in found:

@@ -10,7 +10,8 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.rules import RULES
-from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
+from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -62,7 +63,7 @@ def measurements(trace: Trace) -> pd.DataFrame:
     if why_not(whole):
         return cannot_say(_COLUMNS, why_not(whole))
     if not int(whole["step_ns"].max()):
-        return cannot_say(_COLUMNS, Reason("no_step_length"))
+        return cannot_say(_COLUMNS, Text("no_step_length"))
     rows = []
     for name, rule in sorted(RULES.items(), key=lambda item: not item[1].leads):
         share, limit, figures = rule.measure(trace)

@@ -21,9 +21,10 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.steps.slow_steps import slow_steps
-from tfvis_nb.analysis.unavailable import Reason, why_not
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -40,7 +41,7 @@ _HOST_KINDS = ("op", "host")
 _MAX_NAMED = 6
 
 
-def _compared(trace: Trace) -> tuple[pd.DataFrame, np.ndarray, np.ndarray] | Reason:
+def _compared(trace: Trace) -> tuple[pd.DataFrame, np.ndarray, np.ndarray] | Text:
     """Return the steps against the median, which have more to do, and which just take longer; or why not.
 
     The first step is left out of the latter, because it includes one-time work.
@@ -49,7 +50,7 @@ def _compared(trace: Trace) -> tuple[pd.DataFrame, np.ndarray, np.ndarray] | Rea
     if why_not(table):
         return why_not(table)
     if len(table) < MIN_STEPS.value:
-        return Reason("few_steps", steps=len(table), least=int(MIN_STEPS.value))
+        return Text("few_steps", steps=len(table), least=int(MIN_STEPS.value))
     more = table["more_work"].fillna(value=False).to_numpy(bool)
     longer = table["slow"].to_numpy(bool) & ~more
     longer[0] = False
@@ -58,7 +59,7 @@ def _compared(trace: Trace) -> tuple[pd.DataFrame, np.ndarray, np.ndarray] | Rea
 
 def _find(trace: Trace) -> list[Finding]:
     compared = _compared(trace)
-    if isinstance(compared, Reason):
+    if isinstance(compared, Text):
         return []
     table, more, longer = compared
     found = [_more_work(trace, table, more), _longer(trace, table, longer)]
@@ -225,7 +226,7 @@ def _named(steps: list[int]) -> str:
 
 def _measure(trace: Trace) -> Measurement:
     compared = _compared(trace)
-    if isinstance(compared, Reason):
+    if isinstance(compared, Text):
         return Measurement(NOT_KNOWN, SHARE.value, {"reason": compared})
     table, more, longer = compared
     slow = more | longer

@@ -29,10 +29,11 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.steps.breakdown import activity_times
-from tfvis_nb.analysis.unavailable import Reason, why_not
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.format import format_bytes, format_duration
 from tfvis_nb.core.labels import task_label
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -215,7 +216,7 @@ def _measure(trace: Trace) -> Measurement:
         if not pd.isna(share):
             shares[kind] = float(share)
     if not shares:
-        reason = Reason("no_barriers")
+        reason = Text("no_barriers")
         return Measurement(NOT_KNOWN, COLLECTIVE_SHARE.value, {"reason": reason})
     nearest = max(shares, key=lambda kind: shares[kind] / _BARRIERS[kind].value)
     share, threshold = shares[nearest], _BARRIERS[nearest].value

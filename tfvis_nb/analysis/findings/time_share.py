@@ -16,8 +16,8 @@ from tfvis_nb.analysis.findings.finding import (
     whole_tasks,
 )
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement
-from tfvis_nb.analysis.unavailable import Reason
 from tfvis_nb.core.format import format_percent
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -86,7 +86,7 @@ def finding(trace: Trace, key: str, active: str, spent: TimeShare, figures: dict
 def measurement(spent: TimeShare | None, threshold: float) -> Measurement:
     """Return the largest share as it is, reported or not."""
     if spent is None:
-        return Measurement(NOT_KNOWN, threshold, {"reason": Reason("no_step_length")})
+        return Measurement(NOT_KNOWN, threshold, {"reason": Text("no_step_length")})
     figures = {"share": spent.share, "threshold": threshold, "mean_ns": spent.mean_ns}
     return Measurement(spent.share, threshold, figures)
 

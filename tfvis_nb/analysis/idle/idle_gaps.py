@@ -14,11 +14,12 @@ from tfvis_nb.analysis.critical_path.dependencies import LONG_SLEEP
 from tfvis_nb.analysis.events.activity import ACTIVITIES, COPY_DONE, NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.steps.utilisation import ran_on_device
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, containing
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.intervals import union
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -139,7 +140,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     here = step_devices(trace)
     shown = np.zeros(0, bool) if here is None else _shown(trace, here)
     if here is None or not shown.any():
-        return cannot_say(_COLUMNS, Reason("no_device_activity"))
+        return cannot_say(_COLUMNS, Text("no_device_activity"))
     idle = _idle(trace, here, shown)
     pieces = backtracker(trace).trace_back(idle.event, idle.end, idle.start)
     pieces, cause = _with_waits(trace, here, idle, pieces, _causes(trace, here, idle, pieces))

@@ -11,9 +11,10 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
-from tfvis_nb.analysis.unavailable import NONE, Reason, cannot_say
+from tfvis_nb.analysis.unavailable import NONE, cannot_say
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.intervals import Segments, union
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -86,11 +87,11 @@ def launch_gaps(trace: Trace) -> pd.DataFrame:
     return pd.concat([where, gaps], axis=1)
 
 
-def why_unknown(ran: OnDevices | None) -> Reason:
+def why_unknown(ran: OnDevices | None) -> Text:
     """Say why nothing is known of late launches; empty when something is."""
     if ran is None:
-        return Reason("no_gpu_events")
-    return NONE if ran.launched.any() else Reason("no_launches")
+        return Text("no_gpu_events")
+    return NONE if ran.launched.any() else Text("no_launches")
 
 
 @validate_input

@@ -16,7 +16,8 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.from_profile import memory_events
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, bytes_in_use
 from tfvis_nb.analysis.memory.tensor_lifetimes import joined
-from tfvis_nb.analysis.unavailable import Reason, cannot_say, why_not
+from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -87,7 +88,7 @@ def memory_curve(trace: Trace) -> pd.DataFrame:
     if reported is not None and reported["in_use"].notna().any():
         tables.append(_reported(reported))
     if not tables:
-        reason = Reason("no_amounts")
+        reason = Text("no_amounts")
         return cannot_say(_CURVE, why_not(buffers) if reported is None else reason)
     return tables[0] if len(tables) == 1 else joined(tables[::-1])
 

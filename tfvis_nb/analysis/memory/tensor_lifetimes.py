@@ -14,8 +14,9 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.from_profile import memory_events, profiled_allocations
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, recorded_allocations
 from tfvis_nb.analysis.memory.output_buffers import output_buffers
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.nested_lists import coded
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -90,7 +91,7 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     tables = [table for table in (_recorded(trace), _profiled(trace)) if table is not None]
     if not tables:
         return cannot_say(
-            _COLUMNS, Reason("no_addresses") if memory_events(trace) is not None else Reason("no_allocations")
+            _COLUMNS, Text("no_addresses") if memory_events(trace) is not None else Text("no_allocations")
         )
     if len(tables) == 1:
         return tables[0]

@@ -10,8 +10,9 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import step_devices
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.intervals import Segments, fill_gaps, lengths, priority_union
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -95,7 +96,7 @@ def breakdown(trace: Trace) -> pd.DataFrame:
     """
     swept = _sweep(trace)
     if swept is None:
-        return cannot_say(_COLUMNS, Reason("no_steps"))
+        return cannot_say(_COLUMNS, Text("no_steps"))
     table = swept.rows
     shares = lengths(swept.active, len(table), len(ACTIVITIES))
     unknown = swept.untraced
@@ -142,7 +143,7 @@ def activity_times(trace: Trace) -> pd.DataFrame:
     times = ("step", "task", "device")
     if swept is None:
         columns = {"start_ns": "int64", "duration_ns": "int64", "activity": "category"}
-        return cannot_say({name: _COLUMNS[name] for name in times} | columns, Reason("no_steps"))
+        return cannot_say({name: _COLUMNS[name] for name in times} | columns, Text("no_steps"))
     active = swept.active.take(np.argsort(swept.active.group, kind="stable"))
     found = fill_gaps(active, swept.first, swept.last)
     table = swept.rows.take(found.group)[list(times)].reset_index(drop=True)

@@ -13,7 +13,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.location import LOCATIONS
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, of_steps, op_statistics
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (No
     chosen = [_numbers(trace, numbers) for trace, numbers in zip((a, b), steps, strict=True)]
     found = [op_statistics(trace, by, numbers) for trace, numbers in zip((a, b), chosen, strict=True)]
     if all(table.empty for table in found):
-        return cannot_say({by: "str"} | _COLUMNS, Reason("no_events_in_both"))
+        return cannot_say({by: "str"} | _COLUMNS, Text("no_events_in_both"))
     table = _beside(by, found)
     for side, trace, numbers in zip(_SIDES, (a, b), chosen, strict=True):
         own = table[f"self_{side}_ns"].to_numpy(np.float64, na_value=np.nan)
@@ -187,7 +187,7 @@ def compare_activities(a: Trace, b: Trace, steps: tuple[Steps, Steps] = (None, N
         _activities(trace, _numbers(trace, numbers)) for trace, numbers in zip((a, b), steps, strict=True)
     ]
     if all(part.empty for part in sums):
-        return cannot_say(_ACTIVITIES, Reason("no_steps"))
+        return cannot_say(_ACTIVITIES, Text("no_steps"))
     tasks = [part.index.unique("task") for part in sums]
     if len(tasks[0]) == len(tasks[1]) == 1:
         sums[1].index = sums[0].index

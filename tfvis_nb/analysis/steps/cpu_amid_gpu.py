@@ -14,12 +14,13 @@ from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import CALLS
 from tfvis_nb.analysis.steps.op_statistics import of_steps
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, is_kind, map_categories
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.data_types import DATA_TYPES
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.nested_lists import categories, exploded, numbers
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -120,11 +121,11 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
     on_device = is_kind(events, "kernel") & accelerators(events)
     kernels = np.flatnonzero(on_device & (events["step"] >= 0).to_numpy())
     if not len(kernels):
-        return cannot_say(_COLUMNS, Reason("no_gpu_kernels"))
+        return cannot_say(_COLUMNS, Text("no_gpu_kernels"))
     group, groups = _step_and_task(events)
     executed = is_kind(events, "op") & map_categories(events["lane"], lambda lane: lane == "ops")
     if not np.isin(group[kernels], group[executed]).any():
-        return cannot_say(_COLUMNS, Reason("no_op_devices"))
+        return cannot_say(_COLUMNS, Text("no_op_devices"))
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     first = np.full(groups, np.iinfo(np.int64).max)
@@ -178,9 +179,9 @@ def _copies(trace: Trace) -> _Copies:
 
 
 def _where(trace: Trace, between: np.ndarray, copies: _Copies) -> np.ndarray:
-    """Return for each event its index in `WHERE`, or -1 for what is not in the table.
+    """Return the index in `WHERE` of each event, or -1 if it is not in the table.
 
-    Of the events between the kernels of a step and task these are in it:
+    The table has these events between the kernels of a step and task:
 
     * ops placed on a CPU that compute;
     * ops placed on a GPU that launched nothing and have their outputs in host memory, or where that is

@@ -12,7 +12,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.texts import Text
 
@@ -104,7 +104,7 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
     columns = {by: "str"} | _COLUMNS
     rows = of_steps(trace, steps)
     if not len(rows):
-        return cannot_say(columns, Reason("no_events"))
+        return cannot_say(columns, Text("no_events"))
     events = trace.events
     own, known = self_times_of(trace)
     labelled = events["name" if by == "scope" else by]

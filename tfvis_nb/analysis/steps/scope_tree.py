@@ -14,8 +14,9 @@ from tfvis_nb.analysis.dataflow.label_inputs import PARTITIONED
 from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times
 from tfvis_nb.analysis.steps.op_statistics import of_steps
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -97,7 +98,7 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     rows = of_steps(trace, steps)
     rows = rows[of_graph[rows]]
     if not len(rows):
-        return cannot_say(_COLUMNS, Reason("no_nodes"))
+        return cannot_say(_COLUMNS, Text("no_nodes"))
     own, known = self_times(events, of_graph)
     names, of_event = _nodes(events, rows)
     tree, row = _Tree.of(names)

@@ -15,9 +15,10 @@ from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.breakdown import PARTS
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -117,9 +118,9 @@ def slow_steps(trace: Trace) -> pd.DataFrame:
     table = trace.steps[trace.steps["step"] >= 0].reset_index(drop=True)
     middle = median_step(trace)
     if middle is None:
-        return cannot_say(_COLUMNS, Reason("no_steps"))
+        return cannot_say(_COLUMNS, Text("no_steps"))
     if len(table) < 2:
-        return cannot_say(_COLUMNS, Reason("one_step"))
+        return cannot_say(_COLUMNS, Text("one_step"))
     table = table[["step", "label", "duration_ns"]].astype({"step": "int64"})
     base = int(np.flatnonzero(table["step"] == middle)[0])
     took = table["duration_ns"].to_numpy(np.int64)

@@ -10,9 +10,10 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
-from tfvis_nb.analysis.unavailable import Reason, cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -91,7 +92,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     here = step_devices(trace)
     rows = np.flatnonzero(here.table["device"] != "") if here is not None else np.zeros(0, np.int64)
     if here is None or not len(rows):
-        return cannot_say(_COLUMNS, Reason("no_devices"))
+        return cannot_say(_COLUMNS, Text("no_devices"))
     places = len(here.table)
     ran = ran_on_device(trace, here)
     busy = _union(here, ran, places)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfvis_nb.analysis.unavailable import NONE, Reason, why_not
+from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Charts:
         self._check("steps")
         return steps_chart(self._trace)
 
-    def why_not(self, name: str) -> Reason:
+    def why_not(self, name: str) -> Text:
         """Return why there is no chart of that name for this trace; empty when there is one.
 
         Raises
@@ -106,20 +106,20 @@ class Charts:
             raise ValueError(Text("no_such_chart", name=name, charts=", ".join(self.NAMES)))
         trace = self._trace
         if trace.events.empty:
-            return Reason("no_events")
+            return Text("no_events")
         if name in ("breakdown", "utilisation", "memory"):
             table = getattr(trace, name)
             if name != "memory" and not why_not(table) and not (table["step_ns"] > 0).any():
-                return Reason("no_step_length")
+                return Text("no_step_length")
             return why_not(table)
         if name in ("transfers", "bandwidth") and trace.transfers.empty:
-            return Reason("no_transfers")
+            return Text("no_transfers")
         if name == "bandwidth":
             from tfvis_nb.analysis.communication.bandwidth import bandwidth
 
             return why_not(bandwidth(trace))
         if name == "steps" and int((trace.steps["step"] >= 0).sum()) < 2:
-            return Reason("one_step") if (trace.steps["step"] >= 0).any() else Reason("no_steps")
+            return Text("one_step") if (trace.steps["step"] >= 0).any() else Text("no_steps")
         return NONE
 
     def _check(self, name: str) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.analysis.steps import cpu_amid_gpu, op_statistics, scope_tree
-from tfvis_nb.analysis.unavailable import NONE, Reason, why_not
+from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, key, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -77,7 +78,7 @@ def _scopes(trace: Trace) -> dict[str, Any]:
     # The whole is no scope, and single nodes have a table of their own.
     inner = found.index.isin(found["parent"]) & (found["parent"] >= 0)
     rows = found[inner].sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
-    reason = why_not(found) or (NONE if len(rows) else Reason("no_scopes"))
+    reason = why_not(found) or (NONE if len(rows) else Text("no_scopes"))
     return table("By name scope", rows, columns, light="scope", reason=reason, order="largest")
 
 

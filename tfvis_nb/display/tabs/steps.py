@@ -8,10 +8,11 @@ import numpy as np
 
 from tfvis_nb.analysis.communication import stragglers
 from tfvis_nb.analysis.steps import slow_steps
-from tfvis_nb.analysis.unavailable import NONE, Reason, why_not
+from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -48,7 +49,7 @@ def _table(trace: Trace) -> dict[str, Any]:
     if not rows["label"].astype(bool).any():
         columns = [column for column in columns if column.name != "label"]
     zoom = places.of_steps(rows["step"].head(MOST_ROWS)) if places else []
-    reason = NONE if len(steps) else Reason("no_steps")
+    reason = NONE if len(steps) else Text("no_steps")
     return table("Step by step", rows, columns, zoom=zoom, reason=reason, order=order)
 
 

@@ -33,7 +33,7 @@ def launches(
 ) -> np.ndarray:
     """Find what launched each row: int64 row numbers, -1 for rows that nothing known launched.
 
-    `known` tells which rows have a `correlation`; `launching` and `launched` are the rows on the host and on
+    `known` is True for rows with a `correlation`; `launching` and `launched` are the rows on the host and on
     the GPU.
     """
     found = np.full(len(correlation), -1, np.int64)

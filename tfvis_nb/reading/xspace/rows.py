@@ -94,7 +94,7 @@ MARKS = {
     "group_id": "the step that the profiler found, in files of TF 2.2 to 2.4",
     "region": "1 where a thread takes up work, 0 where it lays it down",
     "noise": "1 for what the thread pools record of themselves",
-    "in_use": "bytes that an allocator has given out after this event",
+    "in_use": "bytes allocated by an allocator after this event",
     "instance": "what the same collective has in common on all its devices",
 }
 """The marks of events, and what they say."""
