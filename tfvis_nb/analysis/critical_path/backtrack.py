@@ -149,7 +149,7 @@ class Backtracker:
                  |  not ready   |   waiting    |    running     |   unknown    |
             time ------------------------------------------------------------------>
 
-        An event may be ready before it starts, and may end before the path leaves it, if its row has the times.
+        An event may be ready before it starts and end before the path leaves it, if its row has the times.
         Segments without length, and all before the start of the path, are dropped.
         """
         times, event = self.times, visits.event
