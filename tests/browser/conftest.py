@@ -85,12 +85,16 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterServer]
 
 
 class Lab:
-    """JupyterLab in one context of the browser; its page is kept: loading it takes longer than most tests."""
+    """JupyterLab in one context of the browser.
+
+    Its page is kept, and a kernel that has our package and forgot the rest: both take longer than most tests.
+    """
 
     def __init__(self, context: BrowserContext, url: str) -> None:
         self._context = context
         self._url = url
         self._kept: tuple[Page, Watched] | None = None
+        self.kernel: str | None = None
 
     def pages(self) -> Iterator[tuple[Page, Watched]]:
         """The page that is kept, then as many new ones as are wanted."""
@@ -107,9 +111,11 @@ class Lab:
         return page, Watched(page, own=self._url)
 
     def tidy(self, *, keep: bool) -> None:
-        """Leave nothing of a test but JupyterLab itself, if that is wanted and nothing runs in it."""
-        if self._kept is not None and not (keep and put_away(self._kept[0])):
+        """Leave nothing of a test but JupyterLab itself and a kernel, if that is wanted and they can be."""
+        kernels = put_away(self._kept[0]) if self._kept and keep else None
+        if kernels is None:
             self._kept = None
+        self.kernel = kernels[0] if kernels else None
         for page in self._context.pages:
             if self._kept is None or page is not self._kept[0]:
                 page.close()
@@ -132,7 +138,8 @@ def notebook(lab: Lab, jupyter: JupyterServer, request: pytest.FixtureRequest) -
         page, watch = next(pages)
         watched.append(watch)
         name = re.sub(r"\W+", "_", request.node.name)
-        return Notebook(page, jupyter, f"{name}{len(watched)}.ipynb", cells)
+        kernel = lab.kernel if len(watched) == 1 else None
+        return Notebook(page, jupyter, f"{name}{len(watched)}.ipynb", cells, kernel)
 
     yield open_notebook
     try:
@@ -144,4 +151,4 @@ def notebook(lab: Lab, jupyter: JupyterServer, request: pytest.FixtureRequest) -
     else:
         lab.tidy(keep=bool(watched))
     finally:
-        jupyter.end_kernels()
+        jupyter.end_kernels(but=lab.kernel)

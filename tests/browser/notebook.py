@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import nbformat
 from playwright.sync_api import Locator, Page
+from playwright.sync_api import TimeoutError as Late
 
 from tests.browser.dashboard import Dashboard
 from tests.browser.monitor import Monitor
@@ -24,20 +25,57 @@ _READY = """(path) => {
     return shown && kernel?.status === 'idle';
 }"""
 
-_SHOW = """async (path) => {
-    await window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook' });
+_SHOW = """async ([path, id]) => {
+    const kernel = id === null ? undefined : { id };
+    await window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook', kernel });
 }"""
 
-_PUT_AWAY = """async () => {
-    const panels = [...window.jupyterapp.shell.widgets('main')];
-    if (!panels.every((panel) => panel.sessionContext?.session?.kernel?.status === 'idle')) {
-        return false;
-    }
-    for (const panel of panels) {
-        await panel.sessionContext?.shutdown();
+# What a kernel says of itself is not enough: it answers a view, and is idle then, while it runs a cell.
+_RUNNING = """(panel) =>
+    [...panel.node.querySelectorAll('.jp-InputPrompt')].some((prompt) => prompt.textContent.includes('*'))
+"""
+
+_INTERRUPT = f"""async () => {{
+    const running = {_RUNNING};
+    for (const panel of [...window.jupyterapp.shell.widgets('main')].filter(running)) {{
+        await panel.sessionContext.session?.kernel?.interrupt();
+    }}
+}}"""
+
+_AT_REST = f"""() => {{
+    const running = {_RUNNING};
+    return [...window.jupyterapp.shell.widgets('main')].every((panel) => {{
+        const kernel = panel.sessionContext?.session?.kernel;
+        return !kernel || (kernel.status === 'idle' && !running(panel));
+    }});
+}}"""
+
+# What tests set in the package goes with its modules; numpy, pandas and pyarrow stay.
+_FORGET = """
+import sys
+if "ipywidgets" in sys.modules:
+    sys.modules["ipywidgets"].Widget.close_all()
+for name in [name for name in sys.modules if name.partition(".")[0] == "tfvis_nb"]:
+    del sys.modules[name]
+get_ipython().reset()
+"""
+
+_PUT_AWAY = """async (code) => {
+    const kept = [];
+    // TensorFlow keeps memory, and what it was told; an extension keeps the module that it was loaded from.
+    const usable =
+        "'tensorflow' not in __import__('sys').modules and " +
+        "'tfvis_nb' not in get_ipython().extension_manager.loaded";
+    for (const panel of [...window.jupyterapp.shell.widgets('main')]) {
+        const kernel = panel.sessionContext?.session?.kernel; // a launcher has none
+        const asked = kernel?.requestExecute({ code, silent: true, user_expressions: { usable } });
+        const answer = await asked?.done;
+        if (answer?.content.user_expressions?.usable?.data?.['text/plain'] === 'True') {
+            kept.push(kernel.id);
+        }
         panel.dispose();
     }
-    return true;
+    return kept;
 }"""
 
 _RUN = """async ([name, args]) => await window.jupyterapp.commands.execute(name, args)"""
@@ -70,7 +108,9 @@ _RERUN = """async (index) => {
 class Notebook:
     """A notebook of the given cells, open and with its kernel idle."""
 
-    def __init__(self, page: Page, server: JupyterServer, name: str, cells: Sequence[str]) -> None:
+    def __init__(
+        self, page: Page, server: JupyterServer, name: str, cells: Sequence[str], kernel: str | None = None
+    ) -> None:
         self.page = page
         self._server = server
         self._name = name
@@ -81,7 +121,7 @@ class Notebook:
         self.path = server.root / name
         nbformat.write(document, self.path)
         if page.url.startswith(server.url):
-            page.evaluate(_SHOW, name)
+            page.evaluate(_SHOW, [name, kernel])
             self._wait()
         else:
             self.open()
@@ -158,9 +198,18 @@ class Notebook:
         return int(self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.length"))
 
 
-def put_away(page: Page) -> bool:
-    """Close what JupyterLab shows on a page, and end its kernels; return False where one is still at work."""
-    return bool(page.evaluate(_PUT_AWAY))
+def put_away(page: Page) -> list[str] | None:
+    """Close what JupyterLab shows on a page, and return the kernels that another notebook can have.
+
+    None where a kernel cannot be interrupted.
+    """
+    page.evaluate(_INTERRUPT)
+    try:
+        page.wait_for_function(_AT_REST, timeout=5_000)
+    except Late:
+        return None
+    kernels: list[str] = page.evaluate(_PUT_AWAY, _FORGET)
+    return kernels
 
 
 OpenNotebook = Callable[[Sequence[str]], Notebook]
