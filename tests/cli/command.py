@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+
+from tfvis_nb.cli import main
 
 
 def tfvis_nb(
@@ -23,6 +27,14 @@ def tfvis_nb(
         cwd=cwd,
         env={**variables, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
     )
+
+
+def tfvis_nb_here(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Do what `tfvis_nb` does in this process, which is quicker."""
+    command = [*map(str, words)]
+    with chdir(cwd), redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        code = main(command)
+    return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
 
 
 def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:

@@ -50,11 +50,19 @@ def test_this_machine() -> None:
     assert found["TensorFlow"]["found"].startswith(version(installed_tensorflow()))
     assert found["tfvis_nb"]["found"].startswith(version("tfvis-nb"))
     assert done.returncode == int(not all(one["ok"] for one in found.values()))
-    shown = tfvis_nb("doctor")
-    assert shown.returncode == done.returncode
-    assert len([line for line in shown.stdout.splitlines() if line.startswith(("ok   ", "MEND "))]) == len(
-        found
-    )
+
+
+def test_text_has_a_line_for_each_finding(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "probe", lambda: GPU)
+    code = main(["doctor", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert main(["doctor"]) == code
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:5] for line in lines if line.startswith(("ok   ", "MEND "))] == [
+        "ok   " if one["ok"] else "MEND " for one in found
+    ]
 
 
 def installed_tensorflow() -> str:

@@ -14,7 +14,7 @@ import click
 import pytest
 
 import tfvis_nb as tv
-from tests.cli.command import complaint, tfvis_nb
+from tests.cli.command import complaint, tfvis_nb, tfvis_nb_here
 from tests.reading.test_sources import one_op
 from tfvis_nb.cli import main
 from tfvis_nb.cli.traces import time_range
@@ -102,8 +102,8 @@ def test_a_lane_filter_that_leaves_lanes(
 @pytest.mark.parametrize("words", ["zzzz", "worker gpu", "worker 7"])
 def test_a_lane_filter_that_leaves_none(words: str, data: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.html"
-    done = tfvis_nb("export", data / "cpu_tf18_dist.pb.xz", "-o", target, "--lane-filter", words)
-    said = complaint(done, 1)
+    source = data / "cpu_tf18_dist.pb.xz"
+    said = complaint(tfvis_nb_here("export", source, "-o", target, "--lane-filter", words, cwd=tmp_path), 1)
     assert f"--lane-filter {words!r} matches none of the lanes; they are " in said
     assert "worker 1 \u00b7 CPU:0 \u00b7 ops" in said
     assert not target.exists()
@@ -141,7 +141,7 @@ def test_what_cannot_be_read(data: Path, tmp_path: Path) -> None:
         ("/dev/zero", "/dev/zero: this is a device; name a file, a folder or a pattern"),
         (data / "cpu_tf221_partition_graphs_only.pb.xz", "but no step_stats"),
     ):
-        assert said in complaint(tfvis_nb("export", source, "-o", target), 1)
+        assert said in complaint(tfvis_nb_here("export", source, "-o", target, cwd=tmp_path), 1)
     assert not target.exists()
 
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 import trustme
 
-from tests.cli.command import complaint, tfvis_nb
+from tests.cli.command import complaint, tfvis_nb_here
 from tests.serving.conftest import write_session
 from tfvis_nb.cli import main
 from tfvis_nb.display import bundles
@@ -241,7 +241,7 @@ def test_with_encryption_nobody_is_warned(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_arguments(words: list[str], said: str, tmp_path: Path) -> None:
-    assert said in complaint(tfvis_nb("serve", *words, cwd=tmp_path), 2)
+    assert said in complaint(tfvis_nb_here("serve", *words, cwd=tmp_path), 2)
 
 
 def test_what_cannot_be_served(tmp_path: Path, data: Path) -> None:
@@ -260,17 +260,17 @@ def test_what_cannot_be_served(tmp_path: Path, data: Path) -> None:
         ),
         (["r.tfvis", "--host", "192.0.2.1"], "cannot assign requested address; --host takes a name or an "),
     ):
-        assert said in complaint(tfvis_nb("serve", *words, "--no-browser", cwd=tmp_path), 1)
+        assert said in complaint(tfvis_nb_here("serve", *words, "--no-browser", cwd=tmp_path), 1)
     (tmp_path / "token").write_text("short")
     (tmp_path / "token").chmod(0o600)
-    done = tfvis_nb("serve", "r.tfvis", "--token-file", "token", cwd=tmp_path)
+    done = tfvis_nb_here("serve", "r.tfvis", "--token-file", "token", cwd=tmp_path)
     assert complaint(done, 1).startswith("token: a token has at least 16 characters")
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with serving(tmp_path / "run.tfvis", "--no-browser") as (_, url):
         port = str(urlsplit(url).port)
-        said = complaint(tfvis_nb("serve", tmp_path / "run.tfvis", "--port", port), 1)
+        said = complaint(tfvis_nb_here("serve", "run.tfvis", "--port", port, cwd=tmp_path), 1)
     assert said.startswith(f"cannot serve at 127.0.0.1, port {port}: address already in use; --port 0 ")
 
 
