@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.real_traces import DATA, SHARED, in_collection, name_of, outside_sample, step_stats_files
+from tests.real_traces import DATA, SHARED, each, in_collection, outside_sample, step_stats_files
 from tests.support.examples import try_examples
 
 LEFT_OUT = pytest.StashKey[dict[str, int]]()
@@ -101,8 +101,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "step_stats_path" in metafunc.fixturenames:
-        paths = step_stats_files()
-        metafunc.parametrize("step_stats_path", paths, ids=[name_of(path) for path in paths])
+        metafunc.parametrize("step_stats_path", each(step_stats_files()))
 
 
 @pytest.fixture

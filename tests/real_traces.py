@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import zlib
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
 
 DATA = Path(__file__).parent / "data"
 SHARED = Path(__file__).parents[2] / "shared" / "traces"
@@ -12,13 +18,35 @@ SAMPLES = sorted(path for path in DATA.iterdir() if path.is_file() and path.suff
 """The small traces."""
 
 _SUFFIXES = (".pb", ".pb.xz", ".pbtxt", ".v0", ".v1", ".v2", ".v3")
-_ALWAYS = {
-    "inception_step1.pb.xz",
-    "dist_ps_2gpuworkers_step1.pb",
-    "keras_fit_gpu.xplane.pb",
-    "inception_tf2_60steps_gpu.xplane.pb.xz",
+_SAMPLE = {
+    # RunMetadata by age, and what its rows are of: one task or several, CPU or GPU, loops, copies, ranks.
+    "run_metadata_run_step99_tag_train.pbtxt",
+    "run_meta.v1",
+    "run_meta.v3",
+    "cpu_tf115_dist.pb.xz",
+    "cpu_tf221_collective.pb.xz",
+    "cpu_tf221_dist_while.pb.xz",
+    "gpu_tf218_two_logical.pb.xz",
+    "gpu_tf221_dist.pb.xz",
+    "gpu_tf221_mixed.pb.xz",
+    "horovod_rank1_step3.pb.xz",
+    "local_mlp_step1.pb",
+    # An XSpace of each profiler, and of a worker.
+    "cpu_jax.xplane.pb",
+    "cpu_tf221_keras_fit.xplane.pb.xz",
+    "gpu_tf218_function.xplane.pb.xz",
+    "gpu_tf221_worker0.xplane.pb.xz",
+    # Each other form.
+    "horovod_timeline.json.xz",
+    "kineto_rank0.json.xz",
+    "pickle_tf115_python2_protocol1.pickle",
+    "tf2_host.trace.json",
+    "tftracer_session.pickle.gz",
+    "timeline_tf115_distributed.json",
 }
-"""Traces of the collection that are in every sample."""
+"""The small traces with which a test of every trace runs by default: one of each form and age."""
+_LARGE_SAMPLE = {"dist_ps_2gpuworkers_step1.pb", "inception_step1.pb.xz", "keras_fit_gpu.xplane.pb"}
+"""Likewise of the large collection: several tasks, many rows, a profile."""
 _WITHOUT_STEPS = ("graph.pbtxt", "partition_graphs_only", "hvd_rank0_init2.pb")
 
 
@@ -56,7 +84,17 @@ def in_collection(value: object) -> bool:
 
 
 def outside_sample(value: object) -> bool:
-    """Tell whether `value` is one of the five sixths of the collection that only ``--extent=all`` tests."""
-    if not isinstance(value, Path) or not in_collection(value) or value.name in _ALWAYS:
-        return False
-    return zlib.crc32(name_of(value).encode()) % 6 != 0
+    """Tell whether `value` is one of the many files of the collection that only ``--extent=all`` tests."""
+    return isinstance(value, Path) and in_collection(value) and value.name not in _LARGE_SAMPLE
+
+
+def each(paths: Iterable[Path]) -> list[ParameterSet]:
+    """Return parameters for a test of what holds of every trace; those outside of the sample are thorough."""
+    return [
+        pytest.param(
+            path,
+            id=name_of(path),
+            marks=[pytest.mark.thorough] if path.parent == DATA and path.name not in _SAMPLE else [],
+        )
+        for path in paths
+    ]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, SHARED, name_of
+from tests.real_traces import DATA, SHARED, each
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import cpu_amid_gpu, why_not
@@ -259,7 +259,7 @@ def by_label(trace: Trace) -> dict[str, list[int]]:
 MIXED = [DATA / "gpu_tf221_mixed.pb.xz", *sorted(SHARED.glob("h200*/mixed_sparse_embedding_*.pb"))]
 
 
-@pytest.mark.parametrize("path", MIXED, ids=[name_of(path) for path in MIXED])
+@pytest.mark.parametrize("path", each(MIXED))
 def test_every_small_copy_of_a_sparse_model(path: Path) -> None:
     trace = tv.read_trace(path)
     rows = found(trace)

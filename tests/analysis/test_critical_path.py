@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
+from tests.real_traces import DATA, each, step_stats_files, xspace_files
 from tests.support.examples import examples
 from tests.support.made_steps import ROW, TASK, any_trace, built, op
 from tests.support.texts import raises_id
@@ -172,7 +172,7 @@ def test_what_happens_at_the_same_moment_is_in_order() -> None:
     check_slack(trace)
 
 
-@pytest.mark.parametrize("path", [*step_stats_files(), *xspace_files()], ids=name_of)
+@pytest.mark.parametrize("path", each([*step_stats_files(), *xspace_files()]))
 def test_paths_of_real_traces_cover_their_steps(path: Path) -> None:
     trace = tv.read_trace(path)
     check_tiles(trace)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import all_files, name_of, step_stats_files, xspace_files
+from tests.real_traces import all_files, each, step_stats_files, xspace_files
 from tfvis_nb import Trace
 from tfvis_nb.analysis import (
     bandwidth,
@@ -45,7 +45,7 @@ def files() -> list[Path]:
     return step_stats_files() + xspace_files() + others
 
 
-@pytest.fixture(scope="module", params=files(), ids=name_of)
+@pytest.fixture(scope="module", params=each(files()))
 def trace(request: pytest.FixtureRequest) -> Trace:
     """Return each trace; what is asked of one is asked before the next is read."""
     path: Path = request.param

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.real_traces import name_of, step_stats_files, xspace_files
+from tests.real_traces import each, step_stats_files, xspace_files
 from tests.support.examples import examples
 from tests.support.made_steps import CPU, GPU, ROW, TASK, any_trace, built, kernel, op
 from tfvis_nb import Trace
@@ -48,7 +48,7 @@ def test_gaps_of_anything_add_up(rows: list[dict[str, Any]]) -> None:
     check_sums(any_trace(rows))
 
 
-@pytest.mark.parametrize("path", [*step_stats_files(), *xspace_files()], ids=name_of)
+@pytest.mark.parametrize("path", each([*step_stats_files(), *xspace_files()]))
 def test_gaps_of_real_traces_add_up(path: Path) -> None:
     check_sums(tv.read_trace(path))
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, name_of, xspace_files
+from tests.real_traces import DATA, each, xspace_files
 from tests.support import memory_oracle, oracle, xspace_oracle
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
@@ -76,7 +76,7 @@ def test_curves_of_every_step(step_stats_path: Path) -> None:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("path", XSPACES, ids=[name_of(path) for path in XSPACES])
+@pytest.mark.parametrize("path", each(XSPACES))
 def test_curves_of_every_profile(path: Path) -> None:
     trace = tv.read_trace(path)
     got = {(where[0], "", where[2]): curve for where, curve in curves(trace).items()}

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, name_of, step_stats_files
+from tests.real_traces import DATA, each, step_stats_files
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import slowest_transfers, why_not
@@ -52,7 +52,7 @@ def followed(trace: Trace) -> dict[int, dict[str, Any]]:
 SMALL = [path for path in step_stats_files() if path.stat().st_size < 100_000]
 
 
-@pytest.mark.parametrize("path", SMALL, ids=name_of)
+@pytest.mark.parametrize("path", each(SMALL))
 def test_both_ends_of_real_transfers(path: Path) -> None:
     trace = tv.read_trace(path)
     table = slowest_transfers(trace)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, name_of, step_stats_files
+from tests.real_traces import DATA, each, step_stats_files
 from tests.support.examples import examples
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
@@ -147,9 +147,7 @@ def test_every_arrival(rows: list[dict[str, Any]]) -> None:
     compare(trace_of(rows))
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in step_stats_files() if "dist" in p.name or "coll" in p.name], ids=name_of
-)
+@pytest.mark.parametrize("path", each(p for p in step_stats_files() if "dist" in p.name or "coll" in p.name))
 def test_real_arrivals(path: Path) -> None:
     compare(tv.read_trace(path))
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, name_of, step_stats_files
+from tests.real_traces import DATA, each, step_stats_files
 from tests.support.moved_rows import ROWS, Row, moves, trace_of
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
@@ -90,7 +90,7 @@ def test_steps_add_up_to_the_whole(rows: list[Row]) -> None:
 MOVING = [path for path in step_stats_files() if any(part in path.name for part in ("dist", "coll", "mixed"))]
 
 
-@pytest.mark.parametrize("path", MOVING, ids=name_of)
+@pytest.mark.parametrize("path", each(MOVING))
 def test_real_transfers_add_up(path: Path) -> None:
     trace = tv.read_trace(path)
     moved = trace.transfers

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import name_of, step_stats_files
+from tests.real_traces import each, step_stats_files
 from tfvis_nb import events
 from tfvis_nb.core.devices import task_of
 
@@ -34,9 +34,7 @@ def by_hand(table: pd.DataFrame) -> dict[int, tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in step_stats_files() if "dist" in p.name or "coll" in p.name], ids=name_of
-)
+@pytest.mark.parametrize("path", each(p for p in step_stats_files() if "dist" in p.name or "coll" in p.name))
 def test_waiting_and_moving_on_real_traces(path: Path) -> None:
     trace = tv.read_trace(path)
     received = trace.transfers[trace.transfers["kind"] == "transfer"]

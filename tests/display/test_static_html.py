@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.hostile_names import HOSTILE, hostile_trace
-from tests.real_traces import name_of, step_stats_files
+from tests.real_traces import each, step_stats_files
 from tfvis_nb import Trace, events, read_trace, show_dashboard
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.display.pages.findings_html import findings_html
@@ -45,7 +45,7 @@ def svg_of(text: str) -> ET.Element:
     return ET.fromstring(base64.b64decode(data))
 
 
-@pytest.mark.parametrize("path", step_stats_files(), ids=name_of)
+@pytest.mark.parametrize("path", each(step_stats_files()))
 def test_it_is_small_and_plain(path: Path) -> None:
     trace = read_trace(path)
     text = static_html(trace)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, SHARED, name_of, step_stats_files, xspace_files
+from tests.real_traces import DATA, SHARED, each, step_stats_files, xspace_files
 from tests.wire_reader import read_container
 from tfvis_nb import events
 from tfvis_nb.display.pages.page import in_time_range
@@ -42,7 +42,7 @@ def check_ranges(path: Path, count: int, pages: int) -> None:
             assert part.to_html(max_bytes=None).startswith("<!doctype html>")
 
 
-@pytest.mark.parametrize("path", CHOSEN, ids=name_of)
+@pytest.mark.parametrize("path", each(CHOSEN))
 def test_any_range_of_a_trace_can_be_written(path: Path) -> None:
     check_ranges(path, RANGES, WITH_PAGE)
 

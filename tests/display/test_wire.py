@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.real_traces import DATA, name_of, step_stats_files
+from tests.real_traces import DATA, each, step_stats_files
 from tests.wire_reader import optional, read_container, read_drawn, signed, texts, wire_rows
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.analysis.events.lane_order import order_lanes
@@ -128,14 +128,14 @@ def test_ranks_come_back() -> None:
     assert read_container(details(trace))[0]["tasks"] == [TASK.replace("task:1", "task:0"), TASK]
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=name_of)
+@pytest.mark.parametrize("path", each(RECORDED))
 def test_recorded_traces_come_back(path: Path) -> None:
     trace = read_trace(path)
     check_drawn(trace)
     check_details(trace)
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=name_of)
+@pytest.mark.parametrize("path", each(RECORDED))
 def test_recorded_outputs_and_memory_come_back(path: Path) -> None:
     trace = read_trace(path)
     header, columns = read_container(details(trace))

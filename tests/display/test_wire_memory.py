@@ -10,7 +10,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.large_traces import layout_of
-from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
+from tests.real_traces import DATA, each, step_stats_files, xspace_files
 from tests.wire_reader import read_container, texts
 from tfvis_nb.analysis import memory_peaks
 from tfvis_nb.display.large.queries import Windows
@@ -53,7 +53,7 @@ def read(data: bytes, origin: int) -> list[dict[str, Any]]:
     return tracks
 
 
-@pytest.mark.parametrize("path", SMALL, ids=name_of)
+@pytest.mark.parametrize("path", each(SMALL))
 def test_curves_and_buffers_come_back(path: Path) -> None:
     trace = tv.read_trace(path)
     origin = origin_ns(trace.events)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, name_of, step_stats_files
+from tests.real_traces import DATA, each, step_stats_files
 from tests.support.texts import raises_id
 from tfvis_nb import events as event_table
 from tfvis_nb.texts import Text, id_of
@@ -66,7 +66,7 @@ def as_timeline_py_tells(trace: tv.Trace) -> pd.DataFrame:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("path", SMALL, ids=name_of)
+@pytest.mark.parametrize("path", each(SMALL))
 def test_what_timeline_py_wrote_gives_the_rows_of_its_source(path: Path) -> None:
     expected, made = tv.read_trace(path), tv.read_trace(by_timeline_py(path))
     tables = [as_timeline_py_tells(trace) for trace in (expected, made)]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import name_of, xspace_files
+from tests.real_traces import each, xspace_files
 from tests.support import xspace_oracle
 
 pytestmark = pytest.mark.tensorflow
@@ -35,7 +35,7 @@ def told(row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in (*COLUMNS, "raw_device"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=[name_of(path) for path in FILES])
+@pytest.mark.parametrize("path", each(FILES))
 def test_each_line_of_each_plane(path: Path) -> None:
     space = xspace_oracle.load(path)
     trace = tv.read_trace(path, threadpool=True)
@@ -51,7 +51,7 @@ def test_each_line_of_each_plane(path: Path) -> None:
 
 
 @pytest.mark.parametrize("threadpool", [False, True])
-@pytest.mark.parametrize("path", SMALL, ids=[name_of(path) for path in SMALL])
+@pytest.mark.parametrize("path", each(SMALL))
 def test_each_event(path: Path, threadpool: bool) -> None:
     expected = xspace_oracle.read(xspace_oracle.load(path), threadpool=threadpool)
     got = plain(tv.read_trace(path, threadpool=threadpool))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tests.hostile_names import hostile_trace
-from tests.real_traces import DATA, name_of, step_stats_files, xspace_files
+from tests.real_traces import DATA, each, step_stats_files, xspace_files
 from tests.support.examples import examples
 from tfvis_nb import Trace
 from tfvis_nb import events as event_table
@@ -41,7 +41,7 @@ def assert_same_rows(one: Trace, other: Trace) -> None:
     assert other.clock_bounds == one.clock_bounds
 
 
-@pytest.mark.parametrize("path", SMALL, ids=name_of)
+@pytest.mark.parametrize("path", each(SMALL))
 def test_real_traces(path: Path) -> None:
     trace = tv.read_trace(path)
     read = again(trace)
@@ -70,7 +70,7 @@ def test_other_formats() -> None:
         assert_same_rows(trace, again(trace))
 
 
-@pytest.mark.parametrize("path", [*PROFILES, STREAMS], ids=name_of)
+@pytest.mark.parametrize("path", each([*PROFILES, STREAMS]))
 def test_what_waited_for_what(path: Path) -> None:
     trace = tv.read_trace(path)
     read = again(trace)

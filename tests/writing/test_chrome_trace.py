@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hostile_names import HOSTILE, hostile_trace
-from tests.real_traces import DATA, name_of, step_stats_files
+from tests.real_traces import DATA, each, step_stats_files
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.writing.chrome_rows import pack_rows
 from tfvis_nb.writing.chrome_trace import input_names
@@ -56,7 +56,7 @@ def by_tensorflow(path: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("path", COMPARED, ids=name_of)
+@pytest.mark.parametrize("path", each(COMPARED))
 def test_it_says_what_timeline_py_says(path: Path) -> None:
     theirs = by_tensorflow(path)
     trace = read_trace(path)
@@ -81,7 +81,7 @@ def test_it_says_what_timeline_py_says(path: Path) -> None:
     assert full[0]
 
 
-@pytest.mark.parametrize("path", COMPARED, ids=name_of)
+@pytest.mark.parametrize("path", each(COMPARED))
 def test_lanes_are_threads_whose_bars_do_not_overlap(path: Path) -> None:
     trace = read_trace(path)
     made = json.loads(trace.to_chrome_trace())["traceEvents"]
