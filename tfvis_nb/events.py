@@ -6,8 +6,6 @@ kernel, a copy, a tensor received from another task. Rows are ordered by
 timeline, the selection and the dataflow edges use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``%%trace``: its arguments. The work is recording's and display's."""
 
-from __future__ import annotations
-
 import argparse
 import keyword
 import shlex

@@ -4,8 +4,6 @@ The catalogue has a template for each id, in the syntax of `str.format`. A field
 another id of the catalogue, whose text stands there. ``{rows:row|rows}`` is a count with its noun.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache

@@ -9,8 +9,6 @@
 A trace keeps the tables of the most important ones: ``trace.findings``, ``trace.breakdown`` and the like.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

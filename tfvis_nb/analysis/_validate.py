@@ -1,12 +1,11 @@
 """Analyses take a `Trace`; everything else is rejected with a TypeError."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 _P = ParamSpec("_P")
@@ -23,13 +22,11 @@ def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
     Traceback (most recent call last):
     TypeError: breakdown takes a Trace, such as read_trace returns, not a str
     """
-    parameters = inspect.signature(analysis).parameters
-    traces = [name for name, one in parameters.items() if one.annotation == "Trace"]
+    parameters = inspect.signature(analysis, eval_str=True).parameters
+    traces = [name for name, one in parameters.items() if one.annotation is Trace]
 
     @functools.wraps(analysis)
     def validated(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        from tfvis_nb.core.trace import Trace
-
         for name, given in (dict(zip(parameters, args, strict=False)) | kwargs).items():
             if name in traces and not isinstance(given, Trace):
                 raise TypeError(Text("no_trace", function=analysis.__name__, given=type(given).__name__))

@@ -1,7 +1,5 @@
 """What each figure of the analyses is: formula, unit and source, as tooltips and docs/metrics.md say it."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ A metric that is not known is not 0. A table without rows has its reason in ``ta
 a table with rows, or without any because there is nothing to report, has none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

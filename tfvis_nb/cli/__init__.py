@@ -1,7 +1,5 @@
 """``tfvis-nb``: the same verbs from a shell. TensorFlow is imported only to run a script and to diagnose."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import os

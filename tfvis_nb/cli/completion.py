@@ -1,7 +1,5 @@
 """``tfvis-nb completion``: click's script for a shell."""
 
-from __future__ import annotations
-
 import click
 from click.shell_completion import get_completion_class
 

@@ -1,7 +1,5 @@
 """``tfvis-nb doctor``: what recording and showing lack here, each with the command that mends it."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """Why a command failed, and how that is written on the error output."""
 
-from __future__ import annotations
-
 import sys
 
 import click

@@ -1,10 +1,8 @@
 """``tfvis-nb export``: traces as a page, a Chrome trace or a table."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,11 +13,9 @@ from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, read_part
 from tfvis_nb.core.format import format_file_size
 from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.options import near
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.options import COLOR_BY, GROUP_BY
 from tfvis_nb.texts import Text, text_of
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 EXPORTS = (".html", ".json", ".json.gz", ".parquet")
 """What a trace that was read can be written as."""

@@ -1,25 +1,20 @@
 """``tfvis-nb info``: what a trace holds, for people and for machines."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import pandas as pd
 
 from tfvis_nb.analysis.communication.collective_arrivals import late_ranks
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, read
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import lane_label, one_line, printable
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 _Cell = Callable[[dict[str, Any]], str]
 _Columns = Mapping[str, _Cell]

@@ -1,15 +1,9 @@
 """``--lane-filter`` where it would leave a page without lanes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.core.labels import lane_label, matches_lane, printable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _NAMED = 12
 _LETTERS = 80

@@ -1,7 +1,5 @@
 """``tfvis-nb open``: traces as a page in a browser."""
 
-from __future__ import annotations
-
 import os
 import sys
 import webbrowser

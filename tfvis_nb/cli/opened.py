@@ -1,7 +1,5 @@
 """Where the pages of ``tfvis-nb open`` lie: a folder of this user alone, from which old ones are removed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat

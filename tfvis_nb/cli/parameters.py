@@ -1,7 +1,5 @@
 """The kinds of values that the options of several verbs take."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """``tfvis-nb serve``: the monitor of a job for a browser, where there is no notebook."""
 
-from __future__ import annotations
-
 import errno
 import html
 import logging

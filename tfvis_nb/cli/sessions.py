@@ -6,14 +6,14 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from tfvis_nb.core.trace import Trace
     from tfvis_nb.session import SavedSession
 
 SUFFIX = ".tfvis"

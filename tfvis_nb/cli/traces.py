@@ -1,21 +1,16 @@
 """The parameters of the verbs that read traces: which traces, sessions among them, and which part."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.cli.parameters import FILE, size, together
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text, text_of
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 ABOUT_TRACES = """
 A TRACE is a file, a folder or a pattern, in any format that tfvis_nb.read_trace reads. Several traces are

@@ -6,20 +6,15 @@ side; together they give each clock an interval. Facts that contradict one anoth
 not averaged: such a clock is left alone.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.clocks.constraints import Evidence, collectives, transfers
 from tfvis_nb.clocks.shift import records_moved
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _ROUNDING = 2_000
 """Times in whole microseconds may be wrong by so many ns against one another."""
@@ -130,7 +125,6 @@ def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
     How far they may still be apart is in its ``clock_bounds``. With `always_say`, notes also name the
     interval of clocks that need not be moved.
     """
-    from tfvis_nb.core.trace import Trace
     from tfvis_nb.events import order
 
     if len(_tasks(trace)) > MOST_TASKS:

@@ -1,17 +1,12 @@
 """What bounds the difference of two tasks' clocks: collectives that they shared, tensors they sent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.devices import task_of
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 
 @dataclass

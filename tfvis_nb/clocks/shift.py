@@ -1,7 +1,5 @@
 """Allocation records, which are nested in the events of a trace, moved along with their times."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -1,7 +1,5 @@
 """A session that tftracer saved -> a session's file."""
 
-from __future__ import annotations
-
 import datetime as dt
 import statistics
 from collections import Counter

@@ -1,7 +1,5 @@
 """Adding what one session holds to another."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -4,8 +4,6 @@ New code has `tfvis_nb.trace` and `tfvis_nb.Trace`, which need no keyword argume
 ``session.run`` and say more.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Search a column of categories: each distinct value once, the answers spread over the rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

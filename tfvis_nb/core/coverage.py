@@ -1,7 +1,5 @@
 """How much of some intervals lies where others are: time of one thing during another."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tfvis_nb.core.intervals import Segments

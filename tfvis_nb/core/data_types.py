@@ -1,7 +1,5 @@
 """TensorFlow's ``DataType`` enumeration: what the numbers in traces mean."""
 
-from __future__ import annotations
-
 # fmt: off
 DATA_TYPES = (
     "INVALID", "FLOAT", "DOUBLE", "INT32", "UINT8", "INT16", "INT8", "STRING", "COMPLEX64", "INT64", "BOOL",

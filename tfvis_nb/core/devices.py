@@ -1,7 +1,5 @@
 """Device strings of ``dev_stats`` -> task, device, lane and what kind of rows they hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """What reading raises, by name, when a source is not a trace or holds no events."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tfvis_nb.texts import text_of

@@ -3,8 +3,6 @@
 `tests/data/conformance` has the cases that both must pass. Counts need no function here: ``f"{count:,}"``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal

@@ -1,7 +1,5 @@
 """`to_html`, which traces and widgets have in common."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, overload
 

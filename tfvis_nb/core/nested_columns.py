@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     Fits = Callable[[pa.DataType], bool]
 
 LINKS = ("launch", "produced", "consumed")

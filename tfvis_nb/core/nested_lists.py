@@ -1,7 +1,5 @@
 """Nested columns of a trace, lists of structs, as flat arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa

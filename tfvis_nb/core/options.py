@@ -1,7 +1,5 @@
 """Refusing what is not an option, of a call or of a magic, with the names it may have been meant for."""
 
-from __future__ import annotations
-
 import difflib
 import functools
 import inspect

@@ -1,7 +1,5 @@
 """Whether a file can be written, asked before the work whose result it is to hold."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -4,8 +4,6 @@ It has the categories of events and the activities that steps are broken down in
 label and a colour for light and for dark pages, or the colours of the category that it is ``like``.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

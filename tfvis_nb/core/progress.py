@@ -1,7 +1,5 @@
 """Tells the user who waits for this package or TensorFlow that it is still at work."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Bisect many ranges at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

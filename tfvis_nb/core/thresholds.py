@@ -3,8 +3,6 @@
 Thresholds that only one analysis needs stand in its module.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

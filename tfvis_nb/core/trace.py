@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core import clock_bounds as clocks
@@ -19,8 +20,6 @@ from tfvis_nb.core.options import check_title
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tfvis_nb.display.charts import Charts
 
 _Result = TypeVar("_Result")

@@ -1,7 +1,5 @@
 """Doing something right after a cell, before the next one runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """BokehJS as the installed bokeh brings it: it draws a dashboard's charts, and no page fetches it."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import importlib.metadata

@@ -1,7 +1,5 @@
 """The built front end: its bundles, which are read where a widget or a page is made."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tfvis_nb.texts import Text

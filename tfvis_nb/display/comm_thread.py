@@ -1,7 +1,5 @@
 """Where messages of the front end are answered: on a thread of their own, also while a cell runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

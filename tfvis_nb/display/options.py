@@ -1,7 +1,5 @@
 """What a user can set of a timeline, with the same names in Python, in the widget and in an exported page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

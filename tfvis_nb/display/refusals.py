@@ -1,7 +1,5 @@
 """The gate around answers: whatever an answer raises becomes a status and one sentence for the user."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Everything that a source holds, piece by piece -> what was read, and notes on the rest."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 

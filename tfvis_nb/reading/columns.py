@@ -1,17 +1,13 @@
 """The columns of an event table while it is being made: text as codes, families of rows as parts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb.events import TEXT
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class Vocabulary:
@@ -94,8 +90,6 @@ def blank_codes(rows: int) -> np.ndarray:
 
 def blank_texts(rows: int) -> pa.Array:
     """Return an Arrow column of empty texts."""
-    import pyarrow as pa
-
     return pa.repeat(pa.scalar("", pa.large_string()), rows)
 
 

@@ -1,20 +1,16 @@
 """Several traces -> one, their steps numbered one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import combined
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _COUNTS = {
     "bars",
@@ -51,8 +47,6 @@ def concatenate(traces: Sequence[Trace], title: str) -> Trace:
 
 def merge(traces: Sequence[Trace], title: str) -> Trace:
     """Make one trace of several whose steps are numbered alike."""
-    import pyarrow as pa
-
     if len(traces) == 1:
         (one,) = traces
         return Trace(
@@ -88,8 +82,6 @@ def merge(traces: Sequence[Trace], title: str) -> Trace:
 
 def _nested(trace: Trace) -> pa.Table:
     """Return the nested columns; of a trace without any, what its devices are called."""
-    import pyarrow as pa
-
     if trace.nested is not None:
         return trace.nested
     names = pa.array(trace.events["device"].astype(object), pa.string())

@@ -1,7 +1,5 @@
 """Which reader reads which bytes. A new format is one module beside this one and one line here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 

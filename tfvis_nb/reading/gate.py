@@ -1,7 +1,5 @@
 """Whatever fails while bytes are read becomes a `TraceFormatError` that names them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

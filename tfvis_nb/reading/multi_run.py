@@ -1,7 +1,5 @@
 """Files that hold several recorded runs -> one `Trace`, a step for each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from typing import NamedTuple

@@ -5,16 +5,16 @@ them (prefixed ``nested.``); notes, title and category lists are in its metadata
 and sources too, compressed.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import from_json
@@ -25,9 +25,6 @@ from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
 from tfvis_nb.reading.sources.unpacking import Allowance, inflate
 from tfvis_nb.texts import Text, notes_from_json
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 KEY = b"tfvis_nb"
 VERSION = 1
@@ -45,7 +42,6 @@ def is_parquet(data: Data) -> bool:
 
 def read(data: Data, label: str, allowance: Allowance) -> Trace:
     """Read a Parquet file that `tfvis_nb.writing.parquet.write` made."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
@@ -159,9 +155,6 @@ def _categorical(column: pa.Array, categories: list[str]) -> Any:
 
 def _letters(column: pa.Array) -> int:
     """Return how many bytes the texts of a column take one by one, also of those within lists."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if isinstance(column, pa.DictionaryArray):
         lengths = pc.binary_length(column.dictionary).cast("int64")
         return pc.sum(lengths.take(column.indices)).as_py() or 0
@@ -182,8 +175,6 @@ def _plain(table: pa.Table, schema: pa.Schema, label: str, allowance: Allowance)
 
 
 def _nested(table: pa.Table) -> pa.Table:
-    import pyarrow as pa
-
     names = [name for name in table.column_names if name.startswith(NESTED)]
     columns = [table[index] for index, name in enumerate(table.column_names) if name.startswith(NESTED)]
     return validate_nested(pa.table(columns, names=[name.removeprefix(NESTED) for name in names]))

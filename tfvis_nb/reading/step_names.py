@@ -1,7 +1,5 @@
 """Several files -> steps that are called by their files, and a note on files that came twice."""
 
-from __future__ import annotations
-
 import zlib
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """TensorBoard event files -> the RunMetadata that summary writers put into them, a step for each tag."""
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
 from collections.abc import Iterator

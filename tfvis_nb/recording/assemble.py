@@ -1,7 +1,5 @@
 """What the tracers of one recording kept -> one Trace."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which rows of a profile are executions that the trace of a session run has as well."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """What one process recorded side by side -> one Trace on one clock, with nothing in it twice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What can be asked of a recording."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tfvis_nb.core.options import near

@@ -1,7 +1,5 @@
 """Attributes of TensorFlow replaced while a recording is on, and put back after it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass

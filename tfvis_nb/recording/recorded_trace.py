@@ -1,7 +1,5 @@
 """The Trace that a ``with tfvis_nb.trace()`` block hands out before it has anything to show."""
 
-from __future__ import annotations
-
 import html
 import itertools
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Who may ask the monitor: those who have the token, from a page that the monitor itself has sent."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import ipaddress

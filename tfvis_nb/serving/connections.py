@@ -1,7 +1,5 @@
 """Connections: how many there may be, and which one goes when there are more."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """What can be asked of the monitor: fixed addresses, and numbers of traces in them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """The pages that the monitor sends: itself, a step on the way to it, and a sentence to who cannot have it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

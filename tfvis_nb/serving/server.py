@@ -1,7 +1,5 @@
 """`MonitorServer`: a session's monitor for a browser, over HTTP, to whoever has the token."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ipaddress

@@ -1,7 +1,5 @@
 """What the monitor answers about a session: its state, what is in its traces, and files of them."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Threads that work for the server, one thing after another, and that nobody waits for at the end."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What somebody who looks at a session tells it to do, as a message: checked, then done."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,6 +1,6 @@
 """How the bytes of a trace lie in a session's file: compressed, as LZ4 and zstd frames, which say so."""
 
-from __future__ import annotations
+import pyarrow as pa
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.sources.unpacking import Budget
@@ -18,16 +18,12 @@ _LZ4 = b"\x04\x22\x4d\x18"
 
 def compress(data: bytes) -> bytes:
     """Compress what TensorFlow gave."""
-    import pyarrow as pa
-
     codec = pa.Codec("lz4") if len(data) <= SMALL else pa.Codec("zstd", 1)
     return bytes(codec.compress(data, asbytes=True))
 
 
 def decompress(data: bytes, size: int) -> bytes:
     """Return the `size` bytes that were compressed; TraceFormatError if they are damaged."""
-    import pyarrow as pa
-
     if not 0 <= size < LARGEST:
         raise TraceFormatError(Text("trace_of_wrong_size", size=size))
     # It is unpacked into exactly that many bytes, which a damaged or crafted session may only claim.

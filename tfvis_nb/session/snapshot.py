@@ -1,7 +1,5 @@
 """A session at a glance, for those who look at it all the time: bounded, plain, and cheap to read again."""
 
-from __future__ import annotations
-
 import heapq
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """A session's signatures, traces and processes as DataFrames."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

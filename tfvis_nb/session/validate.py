@@ -1,7 +1,5 @@
 """Checking what a session is asked for, before its file is touched."""
 
-from __future__ import annotations
-
 import math
 import numbers
 import operator

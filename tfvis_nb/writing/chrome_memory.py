@@ -1,7 +1,5 @@
 """Counters of Chrome traces: the memory each allocator gave out, by the records of allocations and frees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

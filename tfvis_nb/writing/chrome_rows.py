@@ -1,7 +1,5 @@
 """Processes and threads for Chrome trace events: a device is a process, a row of a lane a thread."""
 
-from __future__ import annotations
-
 import heapq
 import zlib
 from dataclasses import dataclass

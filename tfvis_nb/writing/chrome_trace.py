@@ -1,16 +1,15 @@
 """A trace as Chrome trace events, which Perfetto, chrome://tracing and speedscope open."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb.analysis.critical_path.device import STREAM
 from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
@@ -20,9 +19,6 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import notes_to_json
 from tfvis_nb.writing.chrome_memory import memory_counters
 from tfvis_nb.writing.chrome_rows import ChromeRows, place_rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 WRITER = "tfvis_nb"
 """How a file says that it was written here."""

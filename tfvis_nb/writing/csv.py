@@ -1,7 +1,5 @@
 """Rows of the event table as CSV, with the columns that the front end writes of a selection."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tfvis_nb.core.labels import lane_label

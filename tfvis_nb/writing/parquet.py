@@ -1,7 +1,5 @@
 """A `Trace` as a Parquet file; `tfvis_nb.reading.parquet` describes the file and reads it back."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib
@@ -9,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import to_json
@@ -19,7 +18,6 @@ from tfvis_nb.texts import notes_to_json
 
 def write(trace: Trace, path: Path) -> None:
     """Write `trace` as a Parquet file that `tfvis_nb.read_trace` turns back into an equal one."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     columns: dict[str, Any] = {}

@@ -1,7 +1,5 @@
 """Writing a trace to a file whose suffix says in which format."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

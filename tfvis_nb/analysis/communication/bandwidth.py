@@ -1,8 +1,6 @@
 """How many bytes a second moved at each moment, over the network and between hosts and devices."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,10 +9,8 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.devices import task_of
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 CHANNELS = ("direction", "device", "task")
 """What `bandwidth` tells apart."""

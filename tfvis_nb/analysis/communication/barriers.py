@@ -1,9 +1,6 @@
 """Where tasks meet and wait for one another: when each of them came."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,9 +9,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.clock_bounds import UNKNOWN
 from tfvis_nb.core.devices import task_of
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 BARRIERS = ("collective", "exchange", "inputs", "end")
 """What tasks meet at; see `met`."""

@@ -1,17 +1,11 @@
 """Collectives over several ranks: who came when, how long each waited, and for whom."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.lanes import busy
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 _RULE = "the rule of Horovod's coordinator (arXiv:1802.05799, section 4)"
 

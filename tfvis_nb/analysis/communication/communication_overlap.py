@@ -1,18 +1,12 @@
 """How long a step communicates, how much of it is hidden behind computing, and how much is not."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.analysis.events.nesting import WAITING
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "step_ns": "Latest end minus earliest start of the task's events in the step, in ns.",

@@ -1,19 +1,13 @@
 """How well a step hides its communication behind its computing, and what a perfect order would gain."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.communication_overlap import communicates, communication_overlap
 from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _TICTAC = "TicTac, MLSys 2019"
 

@@ -1,9 +1,6 @@
 """Which task came last to each barrier and by how much, and which one the others wait for most."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,10 +10,8 @@ from tfvis_nb.analysis.communication.barriers import COLUMNS, certain, met
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "kind": "What the tasks meet at. collective: a collective op; exchange: a round of RecvBuf in a ring; "

@@ -1,9 +1,6 @@
 """How much went from each device or task to each other one, how long it waited and how long it moved."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,10 +11,8 @@ from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 ENDS = ("device", "task")
 """Between what `transfer_matrix` adds up."""

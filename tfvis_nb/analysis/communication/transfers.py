@@ -1,17 +1,11 @@
 """Network transfers and copies: from where, to where, how many bytes, how long waiting, how long moving."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.core.devices import task_of
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 _TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
 

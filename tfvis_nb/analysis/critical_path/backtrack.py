@@ -1,8 +1,6 @@
 """Backtracker back in time, from a moment of an event to what it had last waited for, and so on."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,10 +8,7 @@ from tfvis_nb.analysis.critical_path.dependencies import dependencies
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, KINDS, Times
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.search_sorted import bisect_ranges
-from tfvis_nb.core.trace import per_trace
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace, per_trace
 
 WAITS = ("transfer_wait", "launch_latency", "kernel_gap", "queueing", "scheduling", "unknown")
 """What passes between two events of a path; see `tfvis_nb.analysis.critical_path.critical_path.FIGURES`."""

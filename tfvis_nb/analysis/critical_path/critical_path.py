@@ -1,9 +1,5 @@
 """What each step waited for, moment by moment: the chain of events that decided how long it took."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -12,10 +8,8 @@ from tfvis_nb.analysis.critical_path.backtrack import WAITS, PathSegments, backt
 from tfvis_nb.analysis.critical_path.dependency_table import KINDS
 from tfvis_nb.analysis.events.activity import ACTIVITIES
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 CATEGORIES = (*ACTIVITIES[1:], "other", *WAITS)
 """What each piece of a path is; see `FIGURES`."""

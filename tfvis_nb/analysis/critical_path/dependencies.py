@@ -1,8 +1,6 @@
 """What every event had to wait for, and from when to when: the dependencies of paths and slack."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,9 +20,7 @@ from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.analysis.events.activity import activity
 from tfvis_nb.core.categories import is_kind
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 LONG_SLEEP = 100_000
 """Nanoseconds after which a thread that had nothing to do did not wait for what it had run before."""

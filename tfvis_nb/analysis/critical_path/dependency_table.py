@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.nesting import nests, parents
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.search_sorted import bisect_ranges
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 KINDS = (
     "data",

@@ -1,9 +1,6 @@
 """What let kernels and copies go on, and what waited for them."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,9 +9,7 @@ from tfvis_nb.analysis.critical_path.dependency_table import Dependencies, Times
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST
 from tfvis_nb.core.categories import beginning, containing, is_kind
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 Pairs = tuple[np.ndarray, np.ndarray]
 """Sources and targets (int64 event ids)."""

@@ -1,23 +1,19 @@
 """What ops used or came after by the graphs that ran; their labels do not list all of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.analysis.critical_path.dependency_table import Dependencies, Times
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.stepstats.graph_defs import node_inputs
 from tfvis_nb.texts import Text, id_of, text_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tfvis_nb.core.trace import Trace
 
 
 class _Inputs(NamedTuple):
@@ -37,8 +33,6 @@ def graph_inputs(trace: Trace, times: Times) -> list[Dependencies]:
     is found by name (`tfvis_nb.analysis.dataflow.label_inputs.inputs`). Damaged graphs are left out, with a
     note of the trace.
     """
-    import pyarrow as pa
-
     rows = np.flatnonzero(times.executor)
     if not len(rows) or not any(trace.graphs):
         return []
@@ -86,8 +80,6 @@ def _is_readable(trace: Trace, graph: bytes) -> bool:
 
 
 def _numbered(trace: Trace, graphs: list[bytes], names: pa.Array) -> _Inputs:
-    import pyarrow.compute as pc
-
     none = np.zeros(0, np.int64)
     if not graphs:
         return _Inputs(none, none, none.astype(bool))

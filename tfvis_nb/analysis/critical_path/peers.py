@@ -1,18 +1,12 @@
 """What tasks wait for of each other: the last to come to a collective, the transfer before on a channel."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from tfvis_nb.analysis.critical_path.dependency_table import COARSE, Dependencies, Times
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.devices import task_of
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 
 def last_arrivals(trace: Trace, times: Times) -> Dependencies:

@@ -1,9 +1,5 @@
 """How much later each event could have ended without making its step longer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -11,10 +7,8 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import Dependencies
 from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "slack_ns": "How much later the event could have ended without its step becoming longer, in ns: its "

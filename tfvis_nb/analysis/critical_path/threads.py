@@ -1,7 +1,5 @@
 """What let events go on that threads ran one after the other, or handed to each other."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

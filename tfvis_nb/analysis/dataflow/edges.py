@@ -1,21 +1,17 @@
 """Which event fed which: data and control edges, transfers, kernel launches."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.dataflow.horovod_phases import AWAITED, phase_edges
 from tfvis_nb.analysis.dataflow.label_inputs import Inputs, inputs, numbers
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 KINDS = ("data", "control", "transfer", "launch")
 """What an edge is; see `dataflow`."""
@@ -174,8 +170,6 @@ class _Finder:
 
     def _moves(self) -> _Moves:
         """Return all tensors that were received or copied."""
-        import pyarrow.compute as pc
-
         event = np.sort(np.concatenate([self.received, self.copied]))
         encoded = _texts(self.events["tensor"].iloc[event]).dictionary_encode()
         tensor = encoded.indices.to_numpy().astype(np.int64)
@@ -246,8 +240,6 @@ class _Finder:
 
 def _texts(column: pd.Series) -> pa.Array:
     """Return a column's texts in one piece; a table put together from several keeps them in as many."""
-    import pyarrow as pa
-
     texts = pa.array(column).cast(pa.large_string())
     return pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
 

@@ -1,7 +1,5 @@
 """Find the execution of a node that another event depends on: the latest that came before it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

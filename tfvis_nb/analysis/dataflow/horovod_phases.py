@@ -1,7 +1,5 @@
 """Which phases in a Horovod timeline are of which op: by name and time, for `trace.edges`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

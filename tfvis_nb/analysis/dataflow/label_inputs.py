@@ -1,14 +1,10 @@
 """The inputs that executor labels list, taken apart."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
+import pyarrow.compute as pc
 
 _INPUTS = r"(?s) = [^ (]+\((?P<inputs>.*)\)$"
 PARTITIONED = r"^(?P<node>.+?)(?:/_\d+|_S\d+)$"
@@ -32,9 +28,6 @@ def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
 
     A node's number is its index in the distinct `names`.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     listed = pc.struct_field(pc.extract_regex(labels.cast(pa.large_string()), _INPUTS), "inputs")
     lists = pc.split_pattern(listed.fill_null(""), ", ")
     row = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -53,8 +46,6 @@ def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
 
 def numbers(texts: pa.Array, names: pa.Array) -> np.ndarray:
     """Return the place of each text in `names`, -1 where it is not there or null (int64)."""
-    import pyarrow.compute as pc
-
     indices = pc.index_in(texts.cast(names.type), names, skip_nulls=True).fill_null(-1)
     found: np.ndarray = indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return found

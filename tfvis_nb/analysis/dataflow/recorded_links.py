@@ -1,18 +1,11 @@
 """Edges that the source itself recorded: which call launched a kernel, who took up whose work."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb.core.nested_columns import LINKS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 
 def recorded_links(trace: Trace) -> pd.DataFrame:

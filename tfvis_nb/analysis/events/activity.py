@@ -3,10 +3,7 @@
 All analyses that divide time use these classes, so that their figures agree.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,10 +11,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.nesting import WAITING
 from tfvis_nb.core.categories import beginning, containing, is_kind, map_categories
 from tfvis_nb.core.devices import HOROVOD
-from tfvis_nb.core.trace import per_trace
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace, per_trace
 
 ACTIVITIES = (
     "none",

@@ -1,7 +1,5 @@
 """How long the devices computed in each step."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

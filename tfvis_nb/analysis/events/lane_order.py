@@ -1,7 +1,5 @@
 """Which lane each event is drawn in, and the order of the lanes from top to bottom."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

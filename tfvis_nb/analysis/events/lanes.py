@@ -1,15 +1,11 @@
 """Which lanes a trace has, in the order they are drawn."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 _LANE_ORDER = ("ops", "collective", "recv", "stream:", "memcpy", "memset", "sync")
 _NUMBER = re.compile(r"(\d+)")

@@ -1,7 +1,5 @@
 """Where events spent their time: on a device, on the host, in the network, or where another row says so."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which event lies within which on its lane, and how long each ran by itself."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

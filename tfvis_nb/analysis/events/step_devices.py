@@ -1,8 +1,6 @@
 """The devices of each task in each step, and what is on each: the frame of analyses by device."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,11 +8,8 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.events.activity import accelerators, during_steps
 from tfvis_nb.core.categories import is_kind
-from tfvis_nb.core.trace import per_trace
+from tfvis_nb.core.trace import Trace, per_trace
 from tfvis_nb.reading.sources.files import natural
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 
 class StepDevices(NamedTuple):

@@ -1,9 +1,5 @@
 """Communication runs while nothing computes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
 from tfvis_nb.analysis.communication.communication_overlap import communication_overlap
@@ -26,9 +22,7 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.labels import task_label
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(
     0.15,

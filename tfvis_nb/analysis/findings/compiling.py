@@ -1,16 +1,10 @@
 """Functions are traced and compiled while steps run."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tfvis_nb.analysis.findings import time_share
 from tfvis_nb.analysis.findings.finding import Finding, whole_tasks
 from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold, beyond, step_time
 from tfvis_nb.core.format import format_duration
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(0.1, "share of step time spent tracing and compiling, `compile_ns`")
 

@@ -1,9 +1,5 @@
 """Copies between host and device run while no device computes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -20,10 +16,8 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(0.1, "share of step time of copies while no device computes, `h2d_ns` and `d2h_ns`")
 

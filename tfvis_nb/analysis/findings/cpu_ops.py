@@ -1,9 +1,5 @@
 """Ops on a CPU, or with copies to the host, interrupt the work of a GPU."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -22,9 +18,7 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.steps.cpu_amid_gpu import cpu_amid_gpu
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(
     0.05, "share of step time in which GPUs are idle while ops run on the CPU or copy to the host and back"

@@ -1,17 +1,12 @@
 """What a finding is made of: figures, a share of the time, and where in the trace it shows."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.categories import map_categories
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
-
+from tfvis_nb.core.trace import Trace
 
 MAX_EVENTS = 50
 """Events that a finding lists at most."""

@@ -1,8 +1,6 @@
 """What makes the steps of a trace slow: a short ranked list, in figures and in words, with its evidence."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -12,10 +10,8 @@ from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.analysis.findings.rule import Rule
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 FIGURES = {
     "share": "Fraction of the time of all steps that is lost to it, from 0 to 1; if several tasks lose time"

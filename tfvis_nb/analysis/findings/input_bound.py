@@ -1,9 +1,7 @@
 """Steps wait for the next batch."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,9 +23,7 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import task_label
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(
     0.05,

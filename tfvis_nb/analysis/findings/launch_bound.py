@@ -1,8 +1,6 @@
 """A device waits for the host to launch its work."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -23,9 +21,7 @@ from tfvis_nb.analysis.idle.launch_bound import launch_bound, launch_stretches
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.labels import task_label
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(
     0.25, "share of step time that a device waits for launches, `launching_ns` and `latency_ns`"

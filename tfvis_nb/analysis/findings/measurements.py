@@ -1,9 +1,5 @@
 """How large everything is that findings look for, whether it is reported or not."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -11,10 +7,8 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 FIGURES = {
     "share": "Fraction of the time of all steps, from 0 to 1, reported as a finding or not; NaN if the trace"

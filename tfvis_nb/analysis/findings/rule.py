@@ -1,15 +1,11 @@
 """A rule measures what may make steps slow, says from which threshold on it is reported, and words it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.core.format import format_percent
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 Figures = Mapping[str, Any]
 """Name to number, text, or lists of these; None where a figure is not known."""

@@ -1,7 +1,5 @@
 """All rules: each module of this package that has a ``RULE``."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 """Steps are slower than the median step, or have more to do."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,10 +22,8 @@ from tfvis_nb.analysis.steps.slow_steps import slow_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(0.005, "share of step time that slow steps take in excess of the median step")
 MAX_FRACTION = Threshold(

@@ -1,8 +1,6 @@
 """Tasks wait for one that is late: at collectives, or where there are none at the end of steps."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,10 +31,8 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.format import format_bytes, format_duration
 from tfvis_nb.core.labels import task_label
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 COLLECTIVE_SHARE = Threshold(
     0.1, "share of step time that others wait for one task at collectives, `awaited_ns` of `late_tasks`"

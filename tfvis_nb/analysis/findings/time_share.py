@@ -1,8 +1,6 @@
 """Which task spends most of its time on one part of the breakdown, in which steps, and at which events."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +15,8 @@ from tfvis_nb.analysis.findings.finding import (
 )
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement
 from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 ONE_STEP = " A trace of one step cannot show whether other steps are affected."
 

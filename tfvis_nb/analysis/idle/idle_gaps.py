@@ -1,8 +1,6 @@
 """Why each device had nothing to do, moment by moment."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,10 +17,8 @@ from tfvis_nb.core.categories import beginning, containing
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.intervals import union
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "gap_ns": "How long a device did nothing, in ns: from the end of what ran on it to the start of the "

@@ -1,8 +1,6 @@
 """How far each accelerator waits for the host to launch its work, and the stretches in which it does."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,9 +10,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
 from tfvis_nb.analysis.idle.launch_gaps import gaps_between, on_devices, why_unknown
 from tfvis_nb.analysis.unavailable import cannot_say
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "step_ns": "Latest end minus earliest start of all events of the step, on all tasks, in ns.",

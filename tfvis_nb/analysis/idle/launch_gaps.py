@@ -1,8 +1,6 @@
 """The gaps in which an accelerator did nothing, and how far each is due to a late launch."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,10 +12,8 @@ from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import NONE, cannot_say
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.intervals import Segments, union
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "launching_ns": "Of a gap between two events on a device that ends with one launched after the first had "
@@ -38,6 +34,25 @@ _COLUMNS = (
     | dict.fromkeys(PARTS, "int64")
     | {"event": "int64"}
 )
+
+
+class OnDevices(NamedTuple):
+    """Events that accelerators ran in steps, ordered by place, start and launch.
+
+    * ``here``: the places; ``event``, ``place``, ``start``, ``end`` as of
+      `tfvis_nb.analysis.events.step_devices.StepDevices`.
+    * ``reached``: the latest end of all events before on the place; undefined for its first event (ns).
+    * ``launched``, ``launch``: whether it is known when the event was launched, and when (ns).
+    """
+
+    here: StepDevices
+    event: np.ndarray
+    place: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    reached: np.ndarray
+    launched: np.ndarray
+    launch: np.ndarray
 
 
 @validate_input
@@ -119,25 +134,6 @@ def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
             "event": ran.event[rows],
         }
     )
-
-
-class OnDevices(NamedTuple):
-    """Events that accelerators ran in steps, ordered by place, start and launch.
-
-    * ``here``: the places; ``event``, ``place``, ``start``, ``end`` as of
-      `tfvis_nb.analysis.events.step_devices.StepDevices`.
-    * ``reached``: the latest end of all events before on the place; undefined for its first event (ns).
-    * ``launched``, ``launch``: whether it is known when the event was launched, and when (ns).
-    """
-
-    here: StepDevices
-    event: np.ndarray
-    place: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    reached: np.ndarray
-    launched: np.ndarray
-    launch: np.ndarray
 
 
 @validate_input

@@ -1,9 +1,6 @@
 """The buffers of a profile: its allocation and deallocation events, paired by allocator and address."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,10 +9,8 @@ import pyarrow.compute as pc
 
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.core.nested_lists import coded
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import MOST_IN_ALL
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _ALLOCATING, _FREEING = _OPS = ("MemoryAllocation", "MemoryDeallocation")
 _ALLOCATOR = re.compile(r"(?:^| )allocator_name=(\S+)")

@@ -5,19 +5,15 @@ frees long after the op. They are paired here; a profile's allocations are in
 `tfvis_nb.analysis.memory.from_profile`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
 from tfvis_nb.core.nested_lists import categories, exploded, numbers
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import MOST_IN_ALL
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 NEVER = np.iinfo(np.int64).max
 """In the place of a time: not while the trace lasted."""

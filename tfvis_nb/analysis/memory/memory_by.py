@@ -1,9 +1,5 @@
 """What the memory of an allocator was used for, at its peak or at any other time."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
 from tfvis_nb import events as event_table
@@ -12,10 +8,8 @@ from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_curve import WHERE, alive_at_peak, memory_peaks
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.options import near
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "bytes": "Sum of the bytes of the buffers alive at the peak of their allocator.",

@@ -5,10 +5,6 @@ and so counts a buffer that is handed on from op to op once for each, and variab
 Here allocations and frees are added up as they were recorded.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -17,10 +13,8 @@ from tfvis_nb.analysis.memory.from_profile import memory_events
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, bytes_in_use
 from tfvis_nb.analysis.memory.tensor_lifetimes import joined
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "bytes": "Bytes that an allocator has allocated: of a RunMetadata the sum of its allocation records from "

@@ -1,16 +1,12 @@
 """Which outputs of ops lie in which recorded buffer: their own, or one that was handed on to them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.nested_lists import categories, exploded, numbers
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 _MICROSECOND = 1000
 

@@ -1,9 +1,5 @@
 """From when to when each tensor's buffer was allocated, and which tensors lived in it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -16,10 +12,8 @@ from tfvis_nb.analysis.memory.from_run_metadata import NEVER, recorded_allocatio
 from tfvis_nb.analysis.memory.output_buffers import output_buffers
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.nested_lists import coded
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "bytes": "Bytes of the buffer as its allocator counts them, not as the op asked for; a buffer that is "

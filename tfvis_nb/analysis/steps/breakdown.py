@@ -1,8 +1,6 @@
 """Where the time of each step went: to input, launching, communicating, computing, or nothing."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,10 +10,8 @@ from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.intervals import Segments, fill_gaps, lengths, priority_union
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _REST = "while none of the above happened, in ns"
 _XPROF = "of XProf's step breakdown (event_span.h)"

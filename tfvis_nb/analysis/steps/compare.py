@@ -1,9 +1,6 @@
 """Two traces, or two steps of one, beside each other: what took longer, and by how much."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,10 +11,8 @@ from tfvis_nb.analysis.events.location import LOCATIONS
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, of_steps, op_statistics
 from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 Steps = int | Collection[int] | None
 """Which steps of a trace: one, several or, as None, all."""

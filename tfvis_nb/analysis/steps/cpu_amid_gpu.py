@@ -1,10 +1,8 @@
 """Ops that ran on a CPU amid the work of a GPU, and the small copies that this takes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,10 +18,8 @@ from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.data_types import DATA_TYPES
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.nested_lists import categories, exploded, numbers
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 WHERE = ("CPU", "host memory", "GPU")
 """Where an op did its work; see `cpu_amid_gpu`."""

@@ -1,12 +1,11 @@
 """How often each op ran and how long it took, on the devices and on the host."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
@@ -14,12 +13,8 @@ from tfvis_nb.analysis.events.location import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tfvis_nb.core.trace import Trace
 
 GROUPINGS = ("op", "name", "scope", "device")
 """What `op_statistics` can add up by."""
@@ -145,9 +140,6 @@ def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
 
 def _labels(column: pd.Series, by: str) -> tuple[np.ndarray, pa.Array]:
     """Return what each event is added up under, as a number and the text of each number."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if by in ("op", "device"):
         texts = pa.array([*(str(text) for text in column.cat.categories), ""], pa.large_string())
         # What has none has the code -1, which is the last; some may have an empty word.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
@@ -16,10 +18,8 @@ from tfvis_nb.analysis.events.nesting import self_times
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _SELF = "without other nodes' ops that lie within on their thread, in ns"
 
@@ -186,9 +186,6 @@ class _Tree(NamedTuple):
 
 def _nodes(events: pd.DataFrame, rows: np.ndarray) -> tuple[list[str], np.ndarray]:
     """Return the distinct nodes of some events, and the number of each event's node."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     texts = pa.chunked_array(pa.array(events["name"])).combine_chunks()
     names = pc.fill_null(texts.cast(pa.large_string()).take(pa.array(rows)), "").dictionary_encode()
     nodes = pc.struct_field(pc.extract_regex(names.dictionary, PARTITIONED), "node")

@@ -1,9 +1,7 @@
 """Each step against the median one: how much longer it took, how much more its devices did, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,10 +16,8 @@ from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "duration_ns": "Latest end minus earliest start of all events of the step, in ns.",

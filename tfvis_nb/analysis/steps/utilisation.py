@@ -1,9 +1,5 @@
 """How busy each device was in each step, with how much at once, and how long work waited for it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -13,10 +9,8 @@ from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _HTA = "of Holistic Trace Analysis' temporal breakdown"
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfvis_nb.analysis.unavailable import NONE, why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
-
-    from tfvis_nb.core.trace import Trace
 
 
 class CannotSayError(ValueError):

@@ -9,13 +9,12 @@ import pandas as pd
 
 from tfvis_nb.analysis.communication.bandwidth import bandwidth, binned_bandwidth
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts.style import TIME, Unit, coloured, legend_below, plot, rate_unit, shown, unlike
 from tfvis_nb.display.charts.time_axis import axis_unit, label_time
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
-
-    from tfvis_nb.core.trace import Trace
 
 PARTS = 400
 """Means over so many equal parts of the time are drawn: moment by moment, short tensors whose times are known

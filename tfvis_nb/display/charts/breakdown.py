@@ -11,6 +11,7 @@ import pandas as pd
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.core.labels import lane_label, task_label
 from tfvis_nb.core.palette import LABELS
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts.style import (
     ROWS,
     Unit,
@@ -24,8 +25,6 @@ from tfvis_nb.display.charts.style import (
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
-
-    from tfvis_nb.core.trace import Trace
 
 MOST_STEPS = 150
 """More steps than these are drawn as means of steps that follow each other."""

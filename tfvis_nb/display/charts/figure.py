@@ -1,7 +1,5 @@
 """A chart that a notebook draws by itself: a Bokeh figure that brings BokehJS with it into a cell."""
 
-from __future__ import annotations
-
 import html
 from typing import Any, ClassVar
 

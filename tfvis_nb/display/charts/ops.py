@@ -9,12 +9,11 @@ import numpy as np
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.core.palette import COLOURS, LABELS
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts.style import COLOUR_COLUMN, ROWS, legend_below, plot, shown, time_unit, unlike
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
-
-    from tfvis_nb.core.trace import Trace
 
 MAX_BARS = 18
 """Op types that have a bar; the others share one."""

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import lane_label
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts.log_ticks import byte_marks, mark_axes, time_marks
 from tfvis_nb.display.charts.style import (
     BYTES,
@@ -27,8 +28,6 @@ from tfvis_nb.display.charts.style import (
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
-
-    from tfvis_nb.core.trace import Trace
 
 MOST_POINTS = 4000
 """Of one curve; of more the highest of each part of the time is kept."""

@@ -1,7 +1,5 @@
 """Two traces, or two steps of one, as timelines one above the other that move together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ipywidgets

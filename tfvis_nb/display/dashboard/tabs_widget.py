@@ -1,7 +1,5 @@
 """The tabs of a dashboard in a notebook cell: computed on a thread after the cell, pushed one by one."""
 
-from __future__ import annotations
-
 import json
 import threading
 from typing import Any

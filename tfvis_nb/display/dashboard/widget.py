@@ -1,7 +1,5 @@
 """The dashboard: a timeline, and under it charts and tables that move with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ipywidgets

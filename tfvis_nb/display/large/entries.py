@@ -5,8 +5,6 @@ and start; times are nanoseconds from the origin. Besides its extent an entry ha
 all that is drawn of the longest of its events.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

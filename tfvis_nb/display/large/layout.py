@@ -4,8 +4,6 @@ A *slot* is one row of one lane. The events of a slot do not overlap, so that th
 starts and their ends are both in order.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

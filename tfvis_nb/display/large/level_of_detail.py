@@ -1,7 +1,5 @@
 """Merges short neighbouring events into entries, so that a picture costs by its pixels, not by its events."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 Nothing here changes after it was made, as a notebook may ask from two threads at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

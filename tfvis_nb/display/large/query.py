@@ -1,7 +1,5 @@
 """Reads what is typed into the search field, as ``js/model/search/query.ts`` does."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Totals of the events in a range of time, as the front end makes them where it holds every event."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

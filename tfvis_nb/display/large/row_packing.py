@@ -4,8 +4,6 @@
 give every event the first row that is free at its start.
 """
 
-from __future__ import annotations
-
 import heapq
 
 import numpy as np

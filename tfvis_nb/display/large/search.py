@@ -1,7 +1,5 @@
 """Searches a trace as the search field of the front end does, in ``js/model/search/``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

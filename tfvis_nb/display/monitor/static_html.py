@@ -1,7 +1,5 @@
 """What stands in for the monitor where no script or no kernel runs: what the session held when shown."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Mapping
 from typing import Any

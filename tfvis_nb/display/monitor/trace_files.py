@@ -3,8 +3,6 @@
 Nothing is held: the traces of a long job are many, and their file is the place for them.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The exported comparison: two timelines and what differs, as one HTML file that opens offline."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The exported dashboard: timeline, charts and tables as one HTML file that opens offline."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Sequence

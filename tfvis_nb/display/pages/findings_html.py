@@ -1,7 +1,5 @@
 """Findings as plain HTML: for those who read a notebook where nothing runs, and in mail."""
 
-from __future__ import annotations
-
 import html
 
 from tfvis_nb.analysis.unavailable import why_not

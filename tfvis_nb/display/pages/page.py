@@ -1,7 +1,5 @@
 """The exported page: a timeline as one HTML file that opens offline, from disk or in a sandboxed frame."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What stands in for the timeline where no script runs: GitHub, nbviewer, mail, a page with scripts off."""
 
-from __future__ import annotations
-
 import base64
 import html
 

@@ -1,7 +1,5 @@
 """A still picture of a trace: one strip of activity per lane, as SVG without script."""
 
-from __future__ import annotations
-
 import html
 
 import numpy as np

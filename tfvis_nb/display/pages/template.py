@@ -1,7 +1,5 @@
 """The HTML around what is exported: one file that asks nobody for anything, with its data and code inside."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import html

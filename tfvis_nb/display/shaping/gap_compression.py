@@ -5,8 +5,6 @@ days. A step of last year beside one of today, or one whose file tells no date
 and so begins in 1970, needs more.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

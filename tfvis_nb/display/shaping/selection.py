@@ -5,8 +5,6 @@ or a range ``{"start", "end", "lanes", "step"}`` in nanoseconds from the trace's
 earliest start. Python users get and give rows of ``trace.events``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

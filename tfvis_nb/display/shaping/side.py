@@ -1,7 +1,5 @@
 """One of two things that are compared: a trace, or one step of it as a trace of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A trace of some events of another, which keeps what was found out about them in the whole."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa

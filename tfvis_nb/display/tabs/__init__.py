@@ -4,14 +4,11 @@ The front end draws it without knowing what it is about; `tfvis_nb.display.tabs.
 what there is to draw. Tabs are made one by one, as each takes some time.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 TABS: Mapping[str, str] = {
     "Findings": "findings",

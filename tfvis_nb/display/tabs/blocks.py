@@ -1,17 +1,13 @@
 """The blocks that tabs are made of: charts, and tables whose columns all have a definition."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.labels import printable
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 MOST_ROWS = 200
 """Of a longer table the rows that matter most are shown."""

@@ -1,8 +1,6 @@
 """The tab that says where the time of the steps went, and how busy the devices were."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,12 +9,10 @@ from tfvis_nb.analysis.communication import scheduling_efficiency
 from tfvis_nb.analysis.steps import breakdown, utilisation
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _CHART = (
     "Each moment of a step belongs to one activity: of those that happen at once to the first of device "

@@ -1,19 +1,15 @@
 """The tab that says what took longer than in another trace."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import printable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.side import compared
 from tfvis_nb.display.tabs import comparison
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _LONGEST = 24
 """Of a title in a column's head."""

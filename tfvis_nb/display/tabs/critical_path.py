@@ -1,19 +1,15 @@
 """The tab of critical paths: what the steps waited for, in sum and piece by piece."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from tfvis_nb.analysis.critical_path import critical_path, slack
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import activity_label, placed
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _WHAT = Column("category", "What", "text", "What the step waited for; each says what time counts as it.")
 

@@ -1,16 +1,12 @@
 """The tab of findings: what made the steps slow, in words."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfvis_nb.analysis.findings.measurements import measurements
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import printable
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _LONGEST = 2000
 _WORDS = ("title", "text", "advice")

@@ -1,19 +1,15 @@
 """The tab of gaps: why devices had nothing to do, and when."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from tfvis_nb.analysis.idle import idle_gaps, launch_bound
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _CAUSE = Column("cause", "Cause", "text", "Why the device did nothing; each cause says what counts as it.")
 

@@ -1,19 +1,15 @@
 """The tab of memory: how much was allocated over time, and for what at the peak."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tfvis_nb.analysis.memory import memory_by, memory_curve, tensor_lifetimes
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _ALLOCATOR = Column("allocator", "Allocator", "text", "Who gave the memory out: of a GPU or of the host.")
 

@@ -1,17 +1,13 @@
 """The tab of ops: which took the time, and in which scopes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfvis_nb.analysis.steps import cpu_amid_gpu, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import NONE, why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, key, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _CHART = (
     "Self time of each op type, as in the table: the sum of its events' durations without what lies within "

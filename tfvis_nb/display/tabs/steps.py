@@ -1,21 +1,17 @@
 """The tab of steps: how long each took, what the slow ones did, and which task the others waited for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tfvis_nb.analysis.communication import stragglers
 from tfvis_nb.analysis.steps import slow_steps
 from tfvis_nb.analysis.unavailable import NONE, why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _CHART = "Latest end minus earliest start of each step's events; the dashed line is the median."
 

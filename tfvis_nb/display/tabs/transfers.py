@@ -1,19 +1,15 @@
 """The tab of what moved: between tasks over the network, and between host and devices."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from tfvis_nb.analysis.communication import bandwidth, slowest_transfers, transfer_matrix
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, step_key, table
 from tfvis_nb.display.tabs.wording import device_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
 
 _CHART = "Each transfer and copy by its size and the time it moved; far right and low of others it was slow."
 _ENDS = [

@@ -1,17 +1,11 @@
 """How activities, tasks, devices and lanes are called in tables: as in the timeline and in charts."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.labels import device_location, lane_label, task_label
 from tfvis_nb.core.palette import LABELS
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 
 def activity_label(name: str) -> str:

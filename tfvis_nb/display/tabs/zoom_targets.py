@@ -1,17 +1,13 @@
 """Where in the timeline the rows of tables are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
-
-if TYPE_CHECKING:
-    from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace
 
 _ROOM = 2
 """An event is shown with so many times its length before and after it."""

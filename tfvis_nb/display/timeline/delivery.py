@@ -1,7 +1,5 @@
 """How a trace gets to the front end: whole, in chunks after an outline, or by the parts looked at."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A timeline that is part of something larger: a dashboard, a comparison."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The timeline in a notebook cell: one anywidget that holds a trace's bytes, options and selection."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

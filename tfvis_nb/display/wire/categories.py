@@ -1,7 +1,5 @@
 """What a bar's hue says: each event's category, from its kind and op type."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -11,8 +11,6 @@ The front end reads it in ``js/model/wire/container.ts``. Uncompressed, it is::
 encoding. The encodings only reorder bytes so that gzip finds more to save.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Mapping

@@ -4,8 +4,6 @@
 ordered by lane, as those of `tfvis_nb.display.wire.drawn`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

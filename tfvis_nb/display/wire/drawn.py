@@ -6,8 +6,6 @@ the order of ``trace.events``; all other columns are ordered by lane, where
 neighbours are alike and so compress to half of what they take by time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

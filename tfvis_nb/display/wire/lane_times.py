@@ -5,8 +5,6 @@ tracers record whole microseconds. So a start is stored as the gap to the end
 before it, in the largest unit that all times of the lane are multiples of.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

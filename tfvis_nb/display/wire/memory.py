@@ -3,8 +3,6 @@
 ``js/model/wire/memory.ts`` reads it.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, NamedTuple
 

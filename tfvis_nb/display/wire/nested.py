@@ -1,7 +1,5 @@
 """Lists of records in `Trace.nested`, taken apart into flat columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Event names as the wire sends them: each scope once, each name as its scope and its last part."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa

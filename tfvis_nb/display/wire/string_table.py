@@ -1,7 +1,5 @@
 """The distinct texts of string columns as the wire sends them: UTF-8, offsets, and a number for each row."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

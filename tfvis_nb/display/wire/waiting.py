@@ -3,8 +3,6 @@
 ``js/model/wire/waiting.ts`` reads it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

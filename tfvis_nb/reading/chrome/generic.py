@@ -1,7 +1,5 @@
 """Trace events of any program: a process is a device, a thread a lane, a bar a host activity."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What trace events of GPUs have in common: copies by their names, launches by their correlation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Horovod's own timeline: for each tensor, how long the ranks negotiated and how long they communicated."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

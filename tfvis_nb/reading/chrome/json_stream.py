@@ -1,7 +1,5 @@
 """JSON of trace events, piece by piece: a large file never lies in memory as objects as a whole."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

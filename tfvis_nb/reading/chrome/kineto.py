@@ -1,7 +1,5 @@
 """Trace events of the PyTorch profiler (Kineto)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Chrome trace events: which program wrote them, and its reader."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 

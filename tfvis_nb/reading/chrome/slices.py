@@ -1,21 +1,17 @@
 """Trace events -> columns of bars: whole ones, begins joined with their ends, and who ran them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.chrome.values import key_values, nanoseconds, text, texts
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Thread = tuple[Any, Any]
 """A pid and a tid: numbers or texts, as the file has them."""
@@ -177,8 +173,6 @@ class Slices:
 
 def joined_columns(pieces: Sequence[Columns], wanted: Sequence[str]) -> Columns:
     """Lay columns end to end; `wanted` are the names of their arguments."""
-    import pyarrow as pa
-
     if not pieces:
         none = texts([])
         zero = np.zeros(0, np.int64)
@@ -197,8 +191,6 @@ def joined_columns(pieces: Sequence[Columns], wanted: Sequence[str]) -> Columns:
 
 def select(columns: Columns, rows: np.ndarray) -> Columns:
     """Return some rows of columns."""
-    import pyarrow as pa
-
     take = pa.array(rows, pa.int64())
     chosen = rows.tolist()
     return Columns(

@@ -1,13 +1,12 @@
 """Columns of bars -> `Trace`: what every dialect of trace events has in common."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.trace import Trace
@@ -16,9 +15,6 @@ from tfvis_nb.reading.chrome.values import text
 from tfvis_nb.reading.stepstats.timestamps import ABSURD
 from tfvis_nb.reading.xspace.name_grammar import class_of
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 EPOCH = 10**17
 """ns; a time before (1973) counts from the start of something else than the epoch."""

@@ -1,13 +1,12 @@
 """Trace events that `Trace.to_chrome_trace` wrote: read back exactly, also several files laid together."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import from_json
@@ -18,9 +17,6 @@ from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.table import category, make_trace, masked
 from tfvis_nb.reading.chrome.values import integers, maybe_texts, text, texts
 from tfvis_nb.texts import Text, notes_from_json
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _NUMBERS = ("scheduled_ns", "compute_start_ns", "compute_end_ns", "thread", "bytes")
 _DEVICES = ("source", "destination")
@@ -92,8 +88,6 @@ class OwnReader:
 
 def _nested(kept: Mapping[str, list[Any]]) -> pa.Table | None:
     """Make nested columns of the numbers that link bars and the streams' names; None without any."""
-    import pyarrow as pa
-
     columns: dict[str, pa.Array] = {}
     recorded = maybe_texts(kept["raw_device"])
     if recorded.null_count < len(recorded):

@@ -5,8 +5,6 @@ the rows be read like recorded ones. Lost are sizes and ends of transfers and co
 queueing times, nanoseconds and, unless it was asked for memory, outputs.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

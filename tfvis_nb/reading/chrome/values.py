@@ -1,19 +1,15 @@
 """Values as JSON has them -> the types of columns: whatever stands where a number or a text belongs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tfvis_nb.events import LATEST_NS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -63,8 +59,6 @@ def integers(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     >>> numbers.tolist(), known.tolist()
     ([7, 8, 0, 0], [True, True, False, False])
     """
-    import pyarrow as pa
-
     for kind in (pa.int64(), pa.large_string()):
         # Nearly always they are all numbers or all texts, or missing.
         try:
@@ -107,8 +101,6 @@ def _json(value: Any) -> str:
 
 def maybe_texts(values: Sequence[Any]) -> pa.Array:
     """Return the texts among values as Arrow texts (large_string), null for others."""
-    import pyarrow as pa
-
     try:
         return pa.array(values, pa.large_string())
     except (pa.ArrowException, TypeError, UnicodeError):
@@ -117,8 +109,6 @@ def maybe_texts(values: Sequence[Any]) -> pa.Array:
 
 def texts(values: Sequence[Any]) -> pa.Array:
     """Return values as Arrow texts (large_string, never null); see `text`."""
-    import pyarrow as pa
-
     try:
         array = pa.array(values, pa.large_string())
         return array.fill_null("") if array.null_count else array

@@ -1,13 +1,11 @@
 """A Horovod timeline beside the traces of its ranks: what Horovod did, in lanes of the rank that wrote it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.devices import HOROVOD_OF_NO_TASK, horovod_device
@@ -16,9 +14,6 @@ from tfvis_nb.reading.chrome.horovod_timeline import LANES, OPERATIONS
 from tfvis_nb.reading.chrome.table import EPOCH
 from tfvis_nb.reading.concat import merge
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 RANK_0 = "/job:worker/replica:0/task:0"
 """What `tfvis_nb.reading.horovod.ranks` calls the rank that writes the timeline."""
@@ -138,8 +133,6 @@ def _rows(
     timeline: pd.DataFrame, kept: np.ndarray, step: np.ndarray, task: str, like: pa.Table | None
 ) -> Trace:
     """Return the rows of a timeline that are kept, as rows of a task, with nested rows of nothing."""
-    import pyarrow as pa
-
     table = timeline[kept].reset_index(drop=True)
     count = len(table)
     device = horovod_device(task)

@@ -4,8 +4,6 @@ Every rank says ``/job:localhost/replica:0/task:0``. Only the names of the files
 ``rank0_step3.pb`` or ``rank0.parquet``, tell the ranks apart.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, TypeVar

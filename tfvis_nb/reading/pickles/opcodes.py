@@ -1,7 +1,5 @@
 """The instructions of pickles that are run, by `tfvis_nb.reading.pickles.restricted_vm`."""
 
-from __future__ import annotations
-
 import codecs
 import re
 import struct

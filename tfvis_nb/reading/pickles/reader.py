@@ -1,7 +1,5 @@
 """Pickles of RunMetadata, as tfvis wrote them, and sessions that tftracer saved."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

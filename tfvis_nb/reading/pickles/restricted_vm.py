@@ -7,8 +7,6 @@ and plain data need. A global is a name and is never imported; an object is its 
 arguments and its state; and what a few bytes can ask for is bounded.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field

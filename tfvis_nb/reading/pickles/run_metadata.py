@@ -1,7 +1,5 @@
 """Pickles of one RunMetadata, read and written without TensorFlow: nothing they name is imported."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a session that tftracer saved tells of each run: names, counts, times and traces."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ message to tell kinds of message apart, and after a failed decoding finds the
 first byte that cannot be what the schema says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

@@ -6,6 +6,8 @@ import tarfile
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.sources.files import MOST_FILES, natural
@@ -55,8 +57,6 @@ def members(data: Data, label: str) -> list[Member]:
 
 
 def _walk(data: Data, label: str) -> Iterator[Member]:
-    import pyarrow as pa
-
     at = 0
     # Arrow reads where the bytes lie; io.BytesIO would copy a large archive.
     with pa.BufferReader(pa.py_buffer(data)) as file:

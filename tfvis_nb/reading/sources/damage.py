@@ -1,7 +1,5 @@
 """What is said of bytes that cannot be read: where they are damaged, or that they end too early."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tfvis_nb.reading.protobuf import schema, wire

@@ -1,7 +1,5 @@
 """Folders and patterns -> the files to read, in an order that does not depend on the disk."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """What the caller hands in -> bytes with a name: files, bytes, messages, compressed or not."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterable, Iterator

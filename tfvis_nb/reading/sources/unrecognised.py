@@ -1,7 +1,5 @@
 """Recognise files that people mistake for a trace, so that the error can say what they are."""
 
-from __future__ import annotations
-
 import re
 
 from tfvis_nb.reading.protobuf.wire import Data

@@ -1,10 +1,9 @@
 """Aggregate lanes: ``stream:all`` and ``memcpy`` repeat the rows of the other lanes of their GPU."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 
 from tfvis_nb.core.devices import block_numbers
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
@@ -36,8 +35,6 @@ def same_times(step: RecordedStep, aggregates: RecordedStep) -> bool:
 
 def without_repeats(step: RecordedStep) -> RecordedStep:
     """Drop each row of an aggregate lane whose name, label and times another lane has too."""
-    import pyarrow as pa
-
     group = _groups(step)[step.entry].tolist()
     fields = [step.numbers(name).tolist() for name in _TIMES]
     names = [value for chunk in step.chunks for value in chunk.field("node_name").to_pylist()]

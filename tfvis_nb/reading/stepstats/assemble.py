@@ -1,12 +1,11 @@
 """Recorded steps -> `Trace`: every pass over the rows, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.trace import Trace
@@ -73,8 +72,6 @@ def _table(
     vocabularies: Vocabularies,
 ) -> pd.DataFrame:
     """Build the event table: `order` are places in the parts laid end to end, `rows` source rows."""
-    import pyarrow as pa
-
     columns: dict[str, object] = {}
     for name in CODED:
         codes = np.concatenate([getattr(part, name) for part in parts])[order]

@@ -4,21 +4,17 @@ An empty row takes two bytes in a file and some hundred in a table. Counting rec
 the time and memory of decoding them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.protobuf.schema import Field, register
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SMALL = 1 << 20
 """Bytes; no file that is smaller can fill a memory."""
@@ -79,8 +75,6 @@ def _handler(message: str) -> Any:
 
 def check_crowded(data: Data, message: str, label: str) -> None:
     r"""Refuse a serialised `message` whose records would take far more memory than a trace of its size."""
-    import pyarrow as pa
-
     if not SMALL <= len(data) <= _LARGEST:
         return
     offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
@@ -101,8 +95,6 @@ def check_crowded(data: Data, message: str, label: str) -> None:
 
 def _counts(name: str, column: pa.Array) -> Iterator[tuple[str, int]]:
     """Yield how many records there are of each kind."""
-    import pyarrow as pa
-
     if pa.types.is_list(column.type):
         yield name, len(column.values)
         for number, inner in enumerate(column.values.type):

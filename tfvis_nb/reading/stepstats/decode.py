@@ -5,13 +5,12 @@ that the aggregate lanes, half of a GPU trace's bytes, need not be decoded when 
 at their times shows that they only repeat other rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from tfvis_nb.core.devices import Place, place
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
@@ -23,10 +22,6 @@ from tfvis_nb.reading.stepstats.crowding import check_crowded
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _SMALL = 1 << 18
 """Entries of fewer bytes are decoded together: a call for each would cost more than the copying."""
@@ -208,8 +203,6 @@ def _runs(entries: list[_Entry], wanted: set[int]) -> list[list[int]]:
 
 
 def _batch(data: Data, entries: list[_Entry], message: str) -> pa.RecordBatch:
-    import pyarrow as pa
-
     handler = schema.handler(message)
     if len(entries) > 1:
         return handler.list_to_record_batch([bytes(data[one.start : one.end]) for one in entries])

@@ -1,7 +1,5 @@
 """What a file holds twice, as one does that a recording was written into again: it is kept, and noted."""
 
-from __future__ import annotations
-
 import zlib
 from collections import Counter
 from collections.abc import Sequence

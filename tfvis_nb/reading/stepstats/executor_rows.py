@@ -1,10 +1,8 @@
 """Rows of TensorFlow's executors and of its RPC log: ops, collectives, tensors received."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.core.devices import canonical
 from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
@@ -12,9 +10,6 @@ from tfvis_nb.reading.stepstats import label_grammar
 from tfvis_nb.reading.stepstats.recorded_step import concat_arrays
 from tfvis_nb.reading.stepstats.source_rows import Source
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def executor_part(source: Source, rows: np.ndarray, vocabularies: Vocabularies, notes: list[str]) -> Part:
@@ -58,9 +53,6 @@ def _read_transfers(
     part: Part, other: np.ndarray, on_executor: np.ndarray, vocabularies: Vocabularies, notes: list[str]
 ) -> None:
     """Fill in the rows of RPC form among `other`; what is left has no known label."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     fields = label_grammar.transfer_fields(part.detail.take(other))
     received = fields["tensor"].is_valid().to_numpy(zero_copy_only=False)
     named = pc.is_in(part.name.take(other), pa.array(label_grammar.TRANSFER_NODES, pa.large_string()))
@@ -89,8 +81,6 @@ def _read_transfers(
 
 def _fill_amounts(part: Part, rows: np.ndarray, numbers: pa.Array, unit: pa.Array, notes: list[str]) -> None:
     """Take the rounded size of the label where the source has no exact one."""
-    import pyarrow.compute as pc
-
     guess = pc.cast(numbers, "float64", safe=False) if len(numbers) else numbers
     size = np.nan_to_num(guess.to_numpy(zero_copy_only=False).astype(np.float64), nan=-1.0)
     mega = pc.equal(unit, "MB").fill_null(False).to_numpy(zero_copy_only=False)
@@ -106,8 +96,6 @@ def _fill_amounts(part: Part, rows: np.ndarray, numbers: pa.Array, unit: pa.Arra
 
 def produced_bytes(source: Source, rows: np.ndarray) -> np.ndarray:
     """Return the bytes of all outputs of each row (int64), -1 for a row without outputs."""
-    import pyarrow.compute as pc
-
     totals: list[np.ndarray] = []
     for chunk in source.chunks:
         outputs = chunk.field("output")
@@ -123,9 +111,6 @@ def produced_bytes(source: Source, rows: np.ndarray) -> np.ndarray:
 
 def scatter(texts: pa.Array, rows: np.ndarray, values: pa.Array) -> pa.Array:
     """Return `texts` with the `values` at `rows`, which ascend."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     mask = np.zeros(len(texts), bool)
     mask[rows] = True
     return pc.replace_with_mask(texts, pa.array(mask), values.cast(texts.type))

@@ -7,11 +7,11 @@ once the offset between the clocks lies between ``op_start - launch`` and
 ``op_end - launch``; the offset that satisfies most kernels is taken.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.reading.columns import Part, Vocabularies
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
@@ -162,9 +162,6 @@ def _place_roughly(rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, 
 
 def _ops_that_ran_once(source: Source, executors: Part, gpu: Part, vocabularies: Vocabularies) -> np.ndarray:
     """Return the source row of each kernel's op when that ran exactly once in its step and task, else -1."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     names = executors.name.dictionary_encode()
     node = pc.index_in(gpu.name, names.dictionary).fill_null(-1).to_numpy().astype(np.int64)
     width = len(names.dictionary) + 1

@@ -1,10 +1,10 @@
 """Rows of the GPU tracers: kernels, copies, memsets, synchronisation."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts, constant
 from tfvis_nb.reading.stepstats import label_grammar
@@ -12,9 +12,6 @@ from tfvis_nb.reading.stepstats.executor_rows import scatter
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.logical_gpus import logical_devices
 from tfvis_nb.reading.stepstats.source_rows import Source
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _SPECIAL_LABEL = r"^(?i:memcpy|memset|(?:void )?nccl)"
 _SPECIAL_NAME = r"(?i)memcpy|memset|nccl"
@@ -122,8 +119,6 @@ def _ops(
     op_types: pa.Array, raw_names: pa.Array, special: _Special, vocabularies: Vocabularies
 ) -> np.ndarray:
     """Return the op of each row; those of copies are read with the copies."""
-    import pyarrow as pa
-
     op = vocabularies.op.codes(op_types)
     op[special.memsets] = vocabularies.op.code("Memset")
     op[special.syncs] = vocabularies.op.codes(raw_names.filter(pa.array(special.syncs)))
@@ -132,9 +127,6 @@ def _ops(
 
 def _ops_of_executors(part: Part, executors: Part, vocabularies: Vocabularies) -> None:
     """Give kernels without an op that of the executor's row of the same node."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     unknown = np.flatnonzero((part.op == 0) & (part.kind == vocabularies.kind.code("kernel")))
     if len(unknown):
         same = pc.index_in(part.name.take(pa.array(unknown)), executors.name).fill_null(-1).to_numpy()
@@ -146,9 +138,6 @@ def _matches(texts: pa.Array, any_of: str, patterns: dict[str, str]) -> dict[str
 
     Nearly every text is a kernel's, which the one common pattern passes over.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     rows = np.flatnonzero(pc.match_substring_regex(texts, any_of).to_numpy(zero_copy_only=False))
     masks = {what: np.zeros(len(texts), bool) for what in patterns}
     candidates = texts.take(pa.array(rows))
@@ -159,8 +148,6 @@ def _matches(texts: pa.Array, any_of: str, patterns: dict[str, str]) -> dict[str
 
 def _nodes(names: pa.DictionaryArray, raw: pa.Array, detail: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return the node that launched each kernel and its op type, null where not known."""
-    import pyarrow.compute as pc
-
     node, op = label_grammar.node_and_op(names.dictionary)
     node, op = node.take(names.indices), op.take(names.indices)
     if node.null_count:
@@ -174,8 +161,6 @@ def _nodes(names: pa.DictionaryArray, raw: pa.Array, detail: pa.Array) -> tuple[
 
 def _keep_telling_names(source: Source, rows: np.ndarray, raw_names: pa.Array, detail: pa.Array) -> None:
     """Show the whole node name as the detail of rows where only that says anything (TF 1.14 to 2.0)."""
-    import pyarrow.compute as pc
-
     telling = pc.equal(detail, "")
     if pc.any(telling).as_py():
         telling = pc.and_(telling, pc.match_substring(raw_names, "@@"))
@@ -185,9 +170,6 @@ def _keep_telling_names(source: Source, rows: np.ndarray, raw_names: pa.Array, d
 
 def _amounts(detail: pa.Array, memsets: np.ndarray) -> np.ndarray:
     """Return the bytes a memset fills, -1 for other rows."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     size_bytes = np.full(len(detail), -1, np.int64)
     if memsets.any():
         parts = pc.extract_regex(
@@ -209,8 +191,6 @@ def _read_copies(
     part: Part, rows: np.ndarray, source: Source, raw_names: pa.Array, vocabularies: Vocabularies
 ) -> _Copies:
     """Fill in the columns of copies but for their ends."""
-    import pyarrow as pa
-
     if not len(rows):
         return _Copies(rows, [], rows)
     names = raw_names.take(pa.array(rows)).dictionary_encode()

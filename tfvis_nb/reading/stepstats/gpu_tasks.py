@@ -6,8 +6,6 @@ the lanes of one worker stand together, directly before that worker's
 behind it, unless the names of its kernels are those of another task's ops.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

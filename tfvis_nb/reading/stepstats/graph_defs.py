@@ -1,17 +1,14 @@
 """The nodes of serialised graphs and their inputs, as Arrow columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.reading.protobuf.schema import Field, register
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PACKAGE = "tfvis_nb.graphs"
 
@@ -28,9 +25,6 @@ def node_inputs(graphs: Sequence[bytes]) -> tuple[pa.Array, pa.Array]:
     For each input the name of the node that has it, and the input as it stands there, such as ``a:1``
     or ``^a`` (large_binary).
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     nodes = _handler().list_to_record_batch(list(graphs)).column("node")
     node = pc.list_flatten(nodes)
     lists = pc.struct_field(node, "input")

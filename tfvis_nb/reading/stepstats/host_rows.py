@@ -4,21 +4,17 @@ They repeat the executors' ops, seen from the thread that ran or merely
 enqueued them, so they keep lanes and a kind of their own.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
 from tfvis_nb.reading.stepstats import label_grammar
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.source_rows import Source
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _STEP = re.compile(r"id=(?P<id>\d+),device=(?P<device>[^,]*)")
 
@@ -27,8 +23,6 @@ def host_part(
     source: Source, rows: np.ndarray, blocks: GpuTasks, vocabularies: Vocabularies, notes: list[str]
 ) -> Part:
     """Read the rows of host threads; a lane is a thread, named as recorded plus its id."""
-    import pyarrow.compute as pc
-
     count = len(rows)
     entry = source.entry[rows]
     raw = source.pick(source.names, rows)

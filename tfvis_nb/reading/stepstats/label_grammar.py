@@ -1,12 +1,10 @@
 """The grammar of ``timeline_label`` and node names, of every TensorFlow version."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
+import pyarrow.compute as pc
 
 # [allocator 1.0MB 1.0MB] name = Op(input, input:1, ^control)
 _EXECUTOR = r"^(?:\[[^\]]*\] )*[^ ]* = (?P<op>[^ (]+)\("
@@ -30,8 +28,6 @@ TRANSFER_NODES = ("RecvTensor", "RecvBuf")
 
 def executor_ops(labels: pa.Array) -> pa.Array:
     """Return the op type of each executor label, null where a label is of another form."""
-    import pyarrow.compute as pc
-
     plain = _extract(labels, _PLAIN_EXECUTOR, "op")
     if not plain.null_count:
         return plain
@@ -42,8 +38,6 @@ def executor_ops(labels: pa.Array) -> pa.Array:
 
 def transfer_fields(labels: pa.Array) -> dict[str, pa.Array]:
     """Split RPC labels into amount, unit, tensor, source and destination; null where they do not match."""
-    import pyarrow.compute as pc
-
     parts = pc.extract_regex(labels, _TRANSFER)
     # A null struct keeps empty texts in its children; struct_field hands the null on.
     return {
@@ -53,9 +47,6 @@ def transfer_fields(labels: pa.Array) -> dict[str, pa.Array]:
 
 def node_and_op(names: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Split names such as ``conv1/Conv2D:Conv2D`` into node and op type; null where they are neither."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pc.all(pc.match_substring_regex(names, _PLAIN_ANNOTATION)).as_py():
         # Matching and then splitting is several times quicker than a pattern with groups.
         halves = pc.list_flatten(pc.split_pattern(names, ":"))
@@ -66,8 +57,6 @@ def node_and_op(names: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _extract(texts: pa.Array, pattern: str, name: str) -> pa.Array:
-    import pyarrow.compute as pc
-
     return pc.struct_field(pc.extract_regex(texts, pattern), name)
 
 
@@ -112,8 +101,6 @@ def source_nodes(tensors: pa.Array, names: pa.Array) -> pa.Array:
     >>> source_nodes(tensors, pa.array(["RecvTensor", "RecvBuf"])).to_pylist()
     ['w/read', 'RecvBuf']
     """
-    import pyarrow.compute as pc
-
     node = pc.struct_field(pc.extract_regex(tensors, r"^edge_\d+_(?P<node>.+)$"), "node")
     return pc.coalesce(node.cast(names.type), names)
 

@@ -6,21 +6,16 @@ device its op ran on, a copy to the GPU that made or uses its tensor, and a
 stream to one logical GPU.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from tfvis_nb.reading.columns import Part, Vocabularies
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.label_grammar import unpartitioned
 from tfvis_nb.reading.stepstats.source_rows import Source
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _INPUTS = re.compile(r" = [^ (]+\((.*)\)$", re.DOTALL)
 
@@ -58,8 +53,6 @@ def _owners(
     source: Source, executors: Part, vocabularies: Vocabularies, step: int, task: str
 ) -> dict[str, str]:
     """Return the GPU of each node, or of what consumes it, where there is exactly one."""
-    import pyarrow as pa
-
     entry = source.entry[executors.rows]
     rows = pa.array(
         np.flatnonzero((source.step[entry] == step) & (executors.task == vocabularies.task.code(task)))
@@ -90,8 +83,6 @@ def _give(
     vocabularies: Vocabularies,
 ) -> None:
     """Give rows to the GPU their node names; the others to the GPU most rows of their lane have."""
-    import pyarrow as pa
-
     names: pa.Array = part.name.take(pa.array(rows))
     found = [owner.get(name) or owner.get(unpartitioned(name), "") for name in names.to_pylist()]
     lanes = [source.devices[number] for number in source.entry[part.rows[rows]].tolist()]

@@ -1,16 +1,13 @@
 """What does not fit a flat table: outputs with shapes, memory records; one Arrow row per event."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.reading.protobuf.wire import text
 from tfvis_nb.reading.stepstats.source_rows import Source
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def nested_table(source: Source, rows: np.ndarray) -> pa.Table:
@@ -19,9 +16,6 @@ def nested_table(source: Source, rows: np.ndarray) -> pa.Table:
     The columns are ``raw_device``, ``outputs``, ``memory``, ``temp_bytes`` and
     ``persistent_bytes``; see `tfvis_nb.Trace`.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     take = pa.array(rows)
     devices = pa.array(source.devices, pa.string()).dictionary_encode()
     raw_device = pa.DictionaryArray.from_arrays(
@@ -40,16 +34,11 @@ def nested_table(source: Source, rows: np.ndarray) -> pa.Table:
 
 
 def _each(source: Source, field: str, convert: Any) -> pa.Array:
-    import pyarrow as pa
-
     arrays = [convert(chunk.field(field)) for chunk in source.chunks]
     return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
 
 def _outputs(outputs: pa.ListArray) -> pa.ListArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = outputs.values
     tensor = values.field("tensor_description")
     allocation = pc.struct_field(tensor, "allocation_description")
@@ -87,16 +76,12 @@ def _memory(memory: pa.ListArray) -> pa.ListArray:
 
 
 def _list_of_structs(lists: pa.ListArray, columns: dict[str, pa.Array]) -> pa.ListArray:
-    import pyarrow as pa
-
     return pa.ListArray.from_arrays(
         lists.offsets, pa.StructArray.from_arrays(list(columns.values()), list(columns))
     )
 
 
 def _names(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-
     try:
         return values.cast(pa.string()).fill_null("")
     except pa.ArrowInvalid:

@@ -1,17 +1,12 @@
 """What one traced run recorded, as Arrow columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from tfvis_nb.core.devices import Place
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass

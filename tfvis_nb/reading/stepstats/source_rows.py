@@ -1,18 +1,13 @@
 """All recorded steps side by side: one row of the source after the other, field by field."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from tfvis_nb.core.devices import Place
 from tfvis_nb.reading.protobuf.wire import text
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, concat_arrays
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class Source:
@@ -47,21 +42,15 @@ class Source:
 
     def column(self, field: str) -> pa.ChunkedArray:
         """Return a field of every row as Arrow, in pieces."""
-        import pyarrow as pa
-
         return pa.chunked_array([chunk.field(field) for chunk in self.chunks])
 
     def texts(self, field: str) -> pa.Array:
         """Return a text field of every row (large_string, never null)."""
-        import pyarrow as pa
-
         arrays = [_as_text(chunk.field(field)) for chunk in self.chunks]
         return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
     def pick(self, texts: pa.Array, rows: np.ndarray) -> pa.Array:
         """Return the texts of some rows; rows that lie together are not copied."""
-        import pyarrow as pa
-
         if len(rows) and int(rows[-1]) - int(rows[0]) == len(rows) - 1:
             return texts.slice(int(rows[0]), len(rows))
         return texts.take(pa.array(rows))
@@ -72,8 +61,6 @@ class Source:
 
 
 def _as_text(values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-
     try:
         return values.cast(pa.large_string())
     except pa.ArrowInvalid:

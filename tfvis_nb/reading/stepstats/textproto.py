@@ -1,7 +1,5 @@
 """RunMetadata and StepStats in protobuf's text format -> the same messages in binary."""
 
-from __future__ import annotations
-
 import re
 
 from tfvis_nb.core.errors import TraceFormatError

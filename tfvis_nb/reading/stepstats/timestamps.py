@@ -1,7 +1,5 @@
 """The times of recorded rows in nanoseconds, with the faults of TensorFlow's clocks repaired."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ops that a program runs eagerly: the row ``EagerLocalExecute: MatMul`` is made the op ``MatMul``."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Sequence

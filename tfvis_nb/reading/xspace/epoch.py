@@ -1,7 +1,5 @@
 """Times of a profile whose file does not say when it started, counted from the epoch."""
 
-from __future__ import annotations
-
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text, id_of
 

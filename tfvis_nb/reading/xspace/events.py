@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.xspace import schema
 from tfvis_nb.reading.xspace.planes import Plane, Span, message
 from tfvis_nb.reading.xspace.stats import Stats
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _SMALL = 1 << 18
 """Lines of fewer bytes are decoded together."""

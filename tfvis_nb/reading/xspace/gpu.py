@@ -1,7 +1,5 @@
 """Events of GPU streams -> rows: kernels, copies, memsets."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Events of host threads -> rows: ops, what runs them, input pipelines, launches, memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What profilers recorded on several hosts of one run -> one `Trace`, a task for each host."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the lanes of host threads are called."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tfvis_nb.reading.xspace.events import Line

@@ -1,7 +1,5 @@
 """Rows of one XSpace laid end to end, and what links them: who launched what, who took up whose work."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The grammar of event names in an XSpace: ops, kernels, input pipelines, Python frames."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

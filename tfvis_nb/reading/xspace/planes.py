@@ -1,23 +1,19 @@
 """An XSpace's bytes -> its planes: names, the spans of their lines, the tables their ids refer to."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.reading.xspace import schema
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _PLANE_NAME = re.compile(rb"/(?:host|device):|Task Environment|#Chip|\Z")
 # A file that was taken for text has lengths that lie, but begins with this.
@@ -160,8 +156,6 @@ def _texts(values: pa.Array) -> list[str]:
 
 def message(data: Data, span: Span, name: str) -> pa.RecordBatch:
     """Decode the message of a span where it lies, without copying it."""
-    import pyarrow as pa
-
     content = pa.py_buffer(data).slice(span.start, span.end - span.start)
     offsets = pa.py_buffer(np.array([0, span.end - span.start], np.int32))
     one = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])

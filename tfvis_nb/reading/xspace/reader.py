@@ -1,7 +1,5 @@
 """An XSpace, what the profilers of TensorFlow 2 and JAX write -> `Trace`."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Sequence
@@ -9,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.trace import Trace
@@ -84,8 +83,6 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
 
 def _window(found: Sequence[Plane]) -> tuple[int, int]:
     """Return when the profile began and ended, epoch ns, 0 where not said."""
-    import pyarrow as pa
-
     for plane in found:
         if plane.name == "Task Environment":
             offsets = pa.array([0, len(plane.own_stats)], pa.int32())
@@ -97,8 +94,6 @@ def _window(found: Sequence[Plane]) -> tuple[int, int]:
 
 def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[Part], list[str]]:
     """Decode every portion of every plane; return rows, and notes on what was left out."""
-    import pyarrow as pa
-
     work = [(plane, numbers) for plane in found for numbers in portions(plane)]
     # One after the other: two threads would take the memory of two, and be hardly faster.
     every = [_read_portion(data, plane, numbers) for plane, numbers in work]

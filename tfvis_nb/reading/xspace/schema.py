@@ -4,8 +4,6 @@ They are wire-compatible with ``xplane.proto`` of TSL. Stats, of which a trace h
 many times as many as events, stay serialised: most are never asked for one by one.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.reading.protobuf.wire import text
 from tfvis_nb.reading.xspace import schema
 from tfvis_nb.reading.xspace.planes import Names
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _FIRST_TAG = 0x08
 """The byte before a stat's id."""
@@ -81,8 +79,6 @@ class Stats:
     """The stats of a run of events: for each event its stats, serialised (list of binary)."""
 
     def __init__(self, lists: pa.ListArray, names: Names) -> None:
-        import pyarrow.compute as pc
-
         self._lists = lists
         offsets = lists.offsets.to_numpy()
         self._offsets = (offsets - offsets[0]).astype(np.int64)
@@ -98,8 +94,6 @@ class Stats:
 
     def take(self, events: np.ndarray) -> Stats:
         """Return the stats of some events."""
-        import pyarrow as pa
-
         return Stats(self._lists.take(pa.array(events)), self._names)
 
     def values(self, wanted: Collection[str]) -> Values:
@@ -112,8 +106,6 @@ class Stats:
         return mask
 
     def _decode(self, chosen: np.ndarray) -> Values:
-        import pyarrow as pa
-
         batch = schema.handler("Stat").array_to_record_batch(self._raw.take(pa.array(chosen)))
         unsigned = batch.column("uint64_value").to_numpy().view(np.int64)
         reference = batch.column("ref_value").to_numpy().view(np.int64)
@@ -142,8 +134,6 @@ class Stats:
 
         Return for each event the index of its text (int32), and the texts; the first one is empty.
         """
-        import pyarrow as pa
-
         chosen = np.flatnonzero(~self._of(hidden))
         events = len(self._offsets) - 1
         if not len(chosen):
@@ -163,9 +153,6 @@ class Stats:
 
     def _written(self, rows: np.ndarray, first: np.ndarray, examples: np.ndarray) -> list[str]:
         """Write the stats of some events; those of event e are ``rows[first[e]:first[e + 1]]``."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         counts = first[examples + 1] - first[examples]
         ends = np.cumsum(counts)
         within = np.arange(int(ends[-1])) - np.repeat(ends - counts, counts)
@@ -193,8 +180,6 @@ class Stats:
 
 def _ids(raw: pa.Array) -> np.ndarray:
     """Return the id of the name of each serialised stat (int64)."""
-    import pyarrow as pa
-
     if not len(raw):
         return np.zeros(0, np.int64)
     _, offsets, content = raw.buffers()

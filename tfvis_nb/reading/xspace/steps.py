@@ -6,8 +6,6 @@ it on its thread, what other threads took up from there, what lies inside that, 
 on; a kernel belongs to the step of its launch.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tfvis_nb.reading.xspace.links import Links

@@ -1,13 +1,12 @@
 """The rows of all planes of an XSpace -> the event table, the nested columns and the steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.trace import Trace
@@ -22,9 +21,6 @@ from tfvis_nb.reading.xspace.planes import Plane
 from tfvis_nb.reading.xspace.rows import Coded, Rows
 from tfvis_nb.reading.xspace.steps import Threads, find_steps, in_order
 from tfvis_nb.texts import Text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _PIECE = 1 << 16
 
@@ -211,8 +207,6 @@ def _renumbered(column: Coded) -> np.ndarray:
 
 
 def _text(columns: Sequence[Coded], order: np.ndarray) -> pa.ChunkedArray:
-    import pyarrow as pa
-
     firsts = np.cumsum([0, *(len(column.texts) for column in columns)])
     vocabulary = pa.array([text for column in columns for text in column.texts], pa.large_string())
     codes = np.concatenate(
@@ -228,8 +222,6 @@ def _text(columns: Sequence[Coded], order: np.ndarray) -> pa.ChunkedArray:
 
 def _nested(parts: Sequence[Part], links: Links, order: np.ndarray, salt: int) -> pa.Table:
     """Make the nested columns: where a row was recorded, and the numbers that link it with others."""
-    import pyarrow as pa
-
     raw = _category(
         [
             Coded(

@@ -1,7 +1,5 @@
 """Lines that say what XLA ran, and all other lines of a device that is no GPU's stream."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

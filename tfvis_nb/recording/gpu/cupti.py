@@ -3,8 +3,6 @@
 TensorFlow opens the library when it first profiles, and says only in its log that it could not.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

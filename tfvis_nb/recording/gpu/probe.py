@@ -3,8 +3,6 @@
 In one of its own, as what is wrong may end the process, and TensorFlow says the reasons in its log only.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

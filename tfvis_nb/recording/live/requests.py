@@ -1,7 +1,5 @@
 """Counting runs, and deciding which to trace: what sessions and Keras's batches have in common."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 import statistics

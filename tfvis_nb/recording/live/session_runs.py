@@ -1,7 +1,5 @@
 """Counting every run of every ``tf.compat.v1`` session, and tracing those that are asked for."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """One profile of TensorFlow's: from its start to its XSpace, through a folder that does not stay."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from dataclasses import dataclass

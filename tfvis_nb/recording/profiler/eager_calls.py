@@ -7,8 +7,6 @@ records. Until a recording has what it waits for, all of these are replaced; a r
 costs a fraction of a microsecond.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@
 the graphs: of each function when it is first run, after placement and optimisation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A phase goes on for as long as the function of Keras that runs it is on the stac
 Its batch under way would otherwise keep TensorFlow's one profiler, and its recording never end.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

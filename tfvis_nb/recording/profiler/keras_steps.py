@@ -5,8 +5,6 @@ some eager ops around it, of which a profile tells neither how they belong toget
 their number.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections import defaultdict

@@ -8,8 +8,6 @@ limit and misses only the GPU's own rows. A profile that is recorded with the ru
 holds the same lock, and has those rows.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

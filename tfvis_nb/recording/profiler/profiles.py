@@ -5,8 +5,6 @@ full traces say more, and the two exclude each other. While it runs, sessions ar
 at ``SOFTWARE_TRACE``, and the profile has the kernels they launch.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """What a ``session.run`` has to be given to record itself."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tfvis_nb.texts import Text

@@ -6,8 +6,6 @@ initialisers and ``MonitoredSession`` all end in one method,
 replaced; hooks and a wrapped ``run`` would each miss some of these.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections import Counter

@@ -4,8 +4,6 @@ A run that is traced for a recording fills a buffer of the recording's. The prog
 own through two functions of TensorFlow's client, which are replaced while a recording is on.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tfvis_nb.recording.patches import Replacements

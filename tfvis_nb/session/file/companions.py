@@ -1,7 +1,5 @@
 """The files beside a session: opened only if they are plain files, and read no further than they may go."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A connection to a file that anybody may have written: what it may do, and for how long."""
 
-from __future__ import annotations
-
 import math
 import sqlite3
 import sys

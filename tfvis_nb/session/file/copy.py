@@ -1,7 +1,5 @@
 """A copy of a session, whole as of now."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -7,8 +7,6 @@ The counts go to the database from time to time, and the file goes when the proc
 that of a killed process is taken in by whoever opens the session next.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Callable, Iterator

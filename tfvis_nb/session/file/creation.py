@@ -5,8 +5,6 @@ lock on the folder: under it, what is there under such a name is of nobody who l
 file is removed that has such a name and, inside, what this package or SQLite writes there.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -4,8 +4,6 @@ It is in WAL mode: a reader never waits for a writer, and what a transaction has
 outlives the process that wrote it, however that ended.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import uuid

@@ -1,7 +1,5 @@
 """Which of the processes that record into a session have ended without saying so; their last counts."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sqlite3

@@ -1,7 +1,5 @@
 """What a recording process writes into its session, and what it is asked for there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

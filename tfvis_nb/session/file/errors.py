@@ -1,7 +1,5 @@
 """What is wrong with the file of a session, in words that name it and say what to do."""
 
-from __future__ import annotations
-
 import errno
 import sqlite3
 from collections.abc import Iterator

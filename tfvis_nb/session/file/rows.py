@@ -1,7 +1,5 @@
 """Rows of a session's tables, checked: SQLite keeps any value in any column, whoever wrote it."""
 
-from __future__ import annotations
-
 import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """The last counts of a process and its end, written into the database."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tfvis_nb.session.file.connection import Guarded

@@ -1,7 +1,5 @@
 """The tables of a session, and the check that a file has these and nothing else."""
 
-from __future__ import annotations
-
 import functools
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The file beside a session that takes what is written first, and how long it may get."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

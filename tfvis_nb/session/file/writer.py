@@ -1,7 +1,5 @@
 """What a recording process does with its session: it counts, keeps traces, and looks for orders."""
 
-from __future__ import annotations
-
 import math
 import os
 import socket
