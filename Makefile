@@ -1,8 +1,8 @@
 # Everything here works on a fresh machine with Python >= 3.11, Node and Debian's chromium.
 #
 #   make demo    trace a training step and write demo.html, which opens offline
-#   make check   in two minutes: linters, types, and the tests without a browser, a notebook or TensorFlow
-#   make test    all of it, with a sample of ../shared/traces, where that is
+#   make check   in a minute: linters, types, and the tests without a browser, a notebook or TensorFlow
+#   make test    all of it; what holds of every trace with a sample of them
 #   make test-all  the same with every trace, and the tests that take minutes
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
@@ -28,6 +28,8 @@ DEV_INSTALLED := $(VENV)/installed-dev
 LARGER := browser cli estimator notebooks recording reading/test_stepstats_generated.py serving session test_magics.py test_mutants.py test_wheel.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start many processes that import the package: it is compiled once, wherever the shell says otherwise.
+export PYTHONDONTWRITEBYTECODE :=
 
 TOOLS := quick ruff mypy imports tsc biome docs-current vitest
 
@@ -41,14 +43,16 @@ demo: $(INSTALLED) $(VIEW)
 check: $(INSTALLED) $(VIEW)
 	$(MAKE) --no-print-directory --jobs 3 --output-sync quick mypy vitest tsc biome ruff imports
 
+# Without nbmake, whose import takes seconds.
 quick:
-	$(PY) -m pytest -q -m 'not browser and not slow and not tensorflow' -n 2 --extent small \
+	$(PY) -m pytest -q -p no:nbmake -m 'not browser and not slow and not tensorflow' -n 2 --extent small \
 	  $(patsubst %,--ignore=tests/%,$(LARGER)) tests tfvis_nb
 
-# Two processes: one for what is seen in a browser or a notebook, the other for the rest.
+# Three processes keep two cores busy: one is for what is seen in a browser or a notebook, and often waits.
 test-all: EXTENT := --extent all
-test test-all: lint vitest
-	$(PY) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --nbmake --nbmake-timeout=300 tests tfvis_nb $(wildcard notebooks/*.ipynb) $(EXTENT)
+test test-all: $(INSTALLED) $(VIEW)
+	$(MAKE) --no-print-directory --jobs 2 --output-sync mypy vitest lint
+	$(PY) -m pytest -n 3 --dist loadscope --no-loadscope-reorder --nbmake --nbmake-timeout=300 tests tfvis_nb $(wildcard notebooks/*.ipynb) $(EXTENT)
 
 # TensorFlow's start-up messages would bury the tables.
 bench: export TF_CPP_MIN_LOG_LEVEL := 3

@@ -28,8 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--extent",
         choices=("small", "some", "all"),
         default="some",
-        help="how much is tested: of the traces of ../shared none, a sample (the default) or all; "
-        "of generated examples 5, 25 or 100 percent; what is marked thorough with all alone",
+        help="how much is tested: of the traces of ../shared none, a sample (the default) or all; of "
+        "generated examples 4, 10 or 100 percent; other small traces and what is marked thorough with all",
     )
 
 
@@ -94,7 +94,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(optionalhook=True)  # where pytest-xdist is installed
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    from tests.support.two_processes import BrowserApart
+    from tests.support.browser_apart import BrowserApart
 
     return BrowserApart(config, log)
 

@@ -16,6 +16,7 @@ from tests.mutants.attack import outcome
 from tests.mutants.raw_bytes import mutant
 from tests.reading.test_sources import one_op
 from tests.real_traces import DATA
+from tests.support.examples import examples
 from tests.support.texts import raises_id
 from tfvis_nb.reading.sources import files
 from tfvis_nb.texts import Text, id_of
@@ -254,7 +255,7 @@ def test_a_member_that_claims_to_be_huge() -> None:
 
 def test_any_damage_to_an_archive() -> None:
     good = archive({"a.pb": GOOD, "x" * 150: GOOD}, tarfile.PAX_FORMAT)
-    outcomes = {outcome(mutant(good, GOOD, seed)) for seed in range(300)}
+    outcomes = {outcome(mutant(good, GOOD, seed)) for seed in range(examples(300))}
     assert outcomes <= {"a sound trace", "TraceFormatError", "EmptyTraceError"}
 
 

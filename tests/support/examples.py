@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-PERCENT = {"small": 5, "some": 25, "all": 100}
+PERCENT = {"small": 4, "some": 10, "all": 100}
 """Of the examples that a test asks for, and of Hypothesis's own 100."""
 
 
