@@ -261,7 +261,7 @@ def test_a_file_that_is_deleted_is_told_of_once(monitor: Monitor, path: Path) ->
     for file in path.parent.glob("run.tfvis*"):
         file.unlink()
     expect(monitor.region.get_by_role("heading", name="The file run.tfvis was deleted")).to_be_visible()
-    expect(monitor.region).to_contain_text("It comes again when a job begins to record into it.")
+    expect(monitor.region).to_contain_text("It appears again when a job starts to record into it.")
     expect(monitor.region).not_to_contain_text("Nothing has run yet")
     expect(monitor.region).not_to_contain_text("There is no file")
 

@@ -19,7 +19,7 @@ from tests.reading.test_sources import one_op
 from tfvis_nb.cli import main
 from tfvis_nb.cli.traces import time_range
 from tfvis_nb.display.pages import page
-from tfvis_nb.texts import id_of
+from tfvis_nb.texts import Text, id_of
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.json", "a.json.gz", "a.JSON.GZ", "a.parquet"])
@@ -75,8 +75,8 @@ def test_a_range_outside_of_the_run(data: Path, tmp_path: Path, capsys: pytest.C
     for text in ("900ms:901ms", "-3ms:-2ms", "5:7"):
         words = ["-o", str(target), f"--time-range={text}"]
         assert main(["export", str(data / "local_mlp_step1.pb"), *words]) == 1
-        said = f"--time-range {text} lies outside of the trace, which is 10.4 ms long\n"
-        assert capsys.readouterr().err.endswith(said)
+        said = Text("range_outside_trace", subject=f"--time-range {text}", length="10.4 ms")
+        assert capsys.readouterr().err.endswith(f"{said}\n")
 
 
 def test_a_range_that_begins_before_the_run(data: Path, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_lane_filter_that_leaves_none(words: str, data: Path, tmp_path: Path) 
     target = tmp_path / "a.html"
     source = data / "cpu_tf18_dist.pb.xz"
     said = complaint(tfvis_nb_here("export", source, "-o", target, "--lane-filter", words, cwd=tmp_path), 1)
-    assert f"--lane-filter {words!r} matches none of the lanes; they are " in said
+    assert f"--lane-filter {words!r} matches no lane; " in said
     assert "worker 1 \u00b7 CPU:0 \u00b7 ops" in said
     assert not target.exists()
 
@@ -126,7 +126,7 @@ def test_ends_of_a_range() -> None:
 @pytest.mark.parametrize("name", ["/no/such/a.html", "/no/such/a.parquet"])
 def test_a_folder_that_is_not_there(name: str, data: Path) -> None:
     said = complaint(tfvis_nb("export", data / "local_mlp_step1.pb", "-o", name), 1)
-    assert said == f"cannot write {name!r}: there is no folder '/no/such'"
+    assert said == Text("no_folder_to_write_to", path=name, folder="/no/such")
 
 
 def test_what_cannot_be_read(data: Path, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_what_cannot_be_read(data: Path, tmp_path: Path) -> None:
         (tmp_path / "*.nothing", "*.nothing: no file matches the pattern"),
         (cut, "cut.pb"),
         (data / "README.md", "README.md: this is text"),
-        ("/dev/zero", "/dev/zero: this is a device; name a file, a folder or a pattern"),
+        ("/dev/zero", Text("trace_is_device", path="/dev/zero")),
         (data / "cpu_tf221_partition_graphs_only.pb.xz", "but no step_stats"),
     ):
         assert said in complaint(tfvis_nb_here("export", source, "-o", target, cwd=tmp_path), 1)

@@ -14,6 +14,7 @@ import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb
 from tests.serving.conftest import write_session
 from tfvis_nb.cli import main
+from tfvis_nb.texts import Text
 
 pytestmark = pytest.mark.tensorflow
 
@@ -47,7 +48,7 @@ def test_one_without_traces_says_how_to_get_one(tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     record(path, traced=False)
     said = complaint(tfvis_nb("info", path), 1)
-    assert "run.tfvis: a session in which no run was traced; ask for a trace:" in said
+    assert "run.tfvis: this session holds no traces; " in said
     assert said.endswith(".trace_next()")
 
 
@@ -81,8 +82,8 @@ def test_one_whose_traces_are_damaged_is_not_one_without(tmp_path: Path) -> None
     data[(page - 1) * 4096 + 7] = 99
     path.write_bytes(data)
     said = complaint(tfvis_nb("info", path), 1)
-    assert "run.tfvis: a session that is damaged: " in said
-    assert "no run was traced" not in said
+    assert "run.tfvis: this session is damaged: " in said
+    assert "no traces" not in said
 
 
 def test_a_damaged_trace_is_left_out_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,26 +95,23 @@ def test_a_damaged_trace_is_left_out_and_said(tmp_path: Path, capsys: pytest.Cap
     facts = json.loads(capsys.readouterr().out)
     assert [step["label"] for step in facts["steps"]] == ["train, run 1", "train, run 3"]
     (note,) = [note for note in facts["notes"] if "left out" in note]
-    assert note.startswith("trace 2 of run.tfvis is damaged and left out: ")
+    assert note.startswith("trace 2 of run.tfvis is damaged and was left out: ")
     with sqlite3.connect(path) as database:
         database.execute("UPDATE traces SET data = zeroblob(50)")
     database.close()
     said = complaint(tfvis_nb("info", path), 1)
-    assert "run.tfvis: a session that is damaged: trace 1 cannot be read, nor any other: " in said
+    assert "run.tfvis: this session is damaged: no trace can be read; trace 1: " in said
 
 
 def test_an_empty_one_is_no_trace_of_nothing(tmp_path: Path) -> None:
     path = tmp_path / "empty.tfvis"
     path.touch()
     said = complaint(tfvis_nb("info", path), 1)
-    assert "empty.tfvis: " in said
-    assert "no run was traced" not in said
+    assert Text("session_empty", path="empty.tfvis") in said
 
 
 def test_another_database_is_none(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as database:
         database.execute("CREATE TABLE t(x)")
-    assert "other.db: this is an SQLite file, but no session of tfvis_nb" in complaint(
-        tfvis_nb("info", path), 1
-    )
+    assert Text("sqlite_but_no_session", path="other.db") in complaint(tfvis_nb("info", path), 1)

@@ -25,6 +25,7 @@ from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.page import PageTooLargeError
 from tfvis_nb.display.tabs import COMPARISON, tab_names
 from tfvis_nb.display.timeline import delivery
+from tfvis_nb.texts import Text
 
 pytestmark = pytest.mark.slow
 
@@ -188,7 +189,7 @@ def test_a_tab_that_fails_says_so_and_the_others_are_there(
     contents = computed(shown.panels)
     assert [each is None for each in contents] == [place == 1 for place in range(len(contents))]
     errors = shown.panels.get_state()["_errors"]
-    assert errors == {"1": "this failed here: ZeroDivisionError; the log says more"}
+    assert errors == {"1": Text("failed_here", error="ZeroDivisionError")}
 
 
 def test_bokehjs_is_sent_when_asked_for(trace: tv.Trace, monkeypatch: pytest.MonkeyPatch) -> None:

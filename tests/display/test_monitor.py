@@ -246,8 +246,8 @@ def test_files_of_a_trace_and_of_the_session(path: Path, tmp_path: Path) -> None
         ("command", {}, Text("no_such_command", command="None", hint="")),
         ("command", {"command": None}, "a command is an object"),
         ("command", {"command": {"do": "trace_next", "signature": 99}}, "there is no signature 99"),
-        ("open", {}, "a trace is named by its number, not by 'None'"),
-        ("open", {"trace": 99}, "there is no trace 99; it may have been deleted since"),
+        ("open", {}, Text("trace_not_a_number", trace="None")),
+        ("open", {"trace": 99}, Text("trace_gone", trace=99)),
         ("open", {"trace": 10**30}, "there is no trace 1000"),
         ("download", {"trace": 1, "format": "pdf"}, "there is no format 'pdf'; the formats are html,"),
         ("download", {"trace": 1, "format": ["html"]}, "there is no format"),
@@ -300,7 +300,7 @@ def test_whatever_an_answer_raises_is_answered(
 
     monkeypatch.setattr(trace_files, "timeline_payload", fail)
     answer, _ = widget.ask("open", trace=1)
-    assert answer["error"] == f"this failed here: {raised.__name__}; the log says more"
+    assert answer["error"] == Text("failed_here", error=raised.__name__)
     assert "Traceback" in caplog.text
 
 

@@ -17,6 +17,7 @@ from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.timeline import delivery
 from tfvis_nb.display.timeline.widget import TimelineWidget, show_timeline
+from tfvis_nb.texts import Text
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -174,7 +175,7 @@ def test_details_that_cannot_be_made_are_answered(
     widget.receive({**content, "id": 3})
     ((said, _),) = widget.sent
     assert (said["kind"], said["id"]) == (content["kind"], 3)
-    assert said["error"] == "this failed here: Panic; the log says more"
+    assert said["error"] == Text("failed_here", error="Panic")
 
 
 @pytest.mark.parametrize("content", [None, "export", {}, {"kind": "other"}])

@@ -13,7 +13,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.real_traces import DATA, each, step_stats_files
-from tests.support.texts import raises_id
+from tests.support.texts import figures_of, raises_id
 from tfvis_nb import events as event_table
 from tfvis_nb.texts import Text, id_of
 
@@ -123,7 +123,7 @@ def test_trace_viewer_of_tensorflow_2() -> None:
     assert (row["op"], row["device"], row["kind"]) == ("ReadVariableOp", "/device:CPU:0", "op")
     assert trace.events["lane"].astype(str).str.startswith("tf_Compute/").any()
     assert (trace.events["step"] == 0).sum() == 81
-    assert any("does not say when" in note for note in trace.notes)
+    assert any(id_of(note) == "times_from_start" for note in trace.notes)
 
 
 def test_trace_viewer_of_a_gpu() -> None:
@@ -152,9 +152,7 @@ def test_trace_viewer_of_a_gpu() -> None:
     kernel, copy = trace.events.loc[1], trace.events.loc[2]
     assert (kernel["scheduled_ns"], kernel["detail"]) == (10_000, "sgemm regs:3")
     assert (copy["bytes"], copy["source"], copy["destination"]) == (64, "/device:CPU:0", "/device:GPU:0")
-    assert trace.notes[-1].startswith("1 rows of the lanes TensorFlow Ops") or any(
-        id_of(note) == "derived_rows_left_out" for note in trace.notes
-    )
+    assert [note["rows"] for note in figures_of(trace.notes, "derived_rows_left_out")] == [1]
 
 
 def test_kineto_kernels_are_named_for_their_ops() -> None:

@@ -19,7 +19,7 @@ REFUSED = {
     "corrupt-utf8.xplane.pb.xz": "U\\+FFFD",
 }
 EMPTY = {
-    "partition_graphs_only": "1 partition graphs, but no step_stats",
+    "partition_graphs_only": "no step_stats: no run was traced",
 }
 
 

@@ -33,15 +33,15 @@ def refusal(content: bytes) -> str:
 def test_half_a_file_ends_early(data: Path, name: str, what: str) -> None:
     content = (data / name).read_bytes()
     half = len(content) // 2
-    said = f"{half} bytes: {what} that ends early, at byte {half}: was it cut off while it was copied or"
+    said = f"{half} bytes: {what} ends early, at byte {half}: was it cut off while it was copied or"
     assert refusal(content[:half]).startswith(said)
 
 
 def test_half_a_pickle_of_protocol_0_and_half_a_table(data: Path, tmp_path: Path) -> None:
     pickled = bytes(unpack((data / "pickle_tf115_python2_protocol0.pickle.xz").read_bytes(), ""))
-    assert "a pickle that ends early, at byte 5000:" in refusal(pickled[:5000])
+    assert "a pickle ends early, at byte 5000:" in refusal(pickled[:5000])
     table = tv.read_trace(data / "local_mlp_step1.pb").to_parquet(tmp_path / "a.parquet").read_bytes()
-    assert "a Parquet file that ends early, at byte 5000:" in refusal(table[:5000])
+    assert "a Parquet file ends early, at byte 5000:" in refusal(table[:5000])
 
 
 def test_damage_inside_a_whole_file_is_no_end(data: Path) -> None:

@@ -195,5 +195,5 @@ def test_launches_in_loops_and_on_three_workers(shared: Path, name: str) -> None
 def test_every_row_of_a_large_trace_is_accounted_for(shared: Path) -> None:
     trace = tv.read_trace(shared / "h200" / "deep4000.pb.xz")
     assert len(trace.events) == 101_257 - 36_550
-    assert trace.notes[0].startswith("36550 rows of the lanes stream:all and memcpy")
+    assert trace.notes[0] == Text("aggregate_rows_left_out", rows=36_550)
     assert trace.events["kind"].value_counts().to_dict() == {"kernel": 36_549, "op": 28_157, "memcpy": 1}

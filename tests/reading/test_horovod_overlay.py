@@ -15,6 +15,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.support.horovod_rows import FILES, RANKS, TEXT, TIMELINE, of_horovod, of_ranks, recorded, same_rows
+from tests.support.texts import figures_of
 from tests.wire_reader import read_drawn
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis import communication_overlap, late_ranks
@@ -76,11 +77,8 @@ def test_the_phases_of_the_traced_step_are_rank_0s(trace: tv.Trace) -> None:
     assert (cycles["duration_ns"] == 0).all()
 
     lost = len(bars) + len(marks) + 28 - len(rows)  # 28 times, a rank said that it was ready
-    assert any(
-        note == f"Horovod timeline {TIMELINE.name}: {len(rows)} rows of traced steps lie beside the ops;"
-        f" {lost} rows of steps that were not traced were left out"
-        for note in trace.notes
-    )
+    (note,) = figures_of(trace.notes, "horovod_beside_in_part")
+    assert (note["rows"], note["others"]) == (len(rows), lost)
 
 
 def test_the_ranks_rows_and_figures_stay_what_they_were(trace: tv.Trace) -> None:
@@ -211,7 +209,7 @@ def test_a_timeline_that_does_not_know_its_time_says_so() -> None:
     assert undated != TEXT
     trace = tv.read_trace([FILES[0], undated])
     assert of_horovod(trace).empty
-    assert any("does not say when it was recorded" in note for note in trace.notes)
+    assert any(id_of(note) == "horovod_undated" for note in trace.notes)
 
 
 def test_a_timeline_alone_is_a_trace_as_before() -> None:

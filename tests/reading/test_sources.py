@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import tfvis_nb as tv
-from tests.support.texts import raises_id
+from tests.support.texts import figures_of, raises_id
 from tfvis_nb.reading.protobuf import schema
 from tfvis_nb.reading.sources.unpacking import unpack
 from tfvis_nb.session.file.database import connect
@@ -138,8 +138,8 @@ def test_unknown_devices_and_labels_are_kept_and_noted() -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        (b'{"a": 1}', "JSON without traceEvents; its keys are 'a'"),
-        (b'[{"ph": "X"} oops]', "JSON that is damaged at byte 13"),
+        (b'{"a": 1}', "this JSON has no traceEvents; its keys are 'a'"),
+        (b'[{"ph": "X"} oops]', "damaged JSON at byte 13"),
         (b"<!DOCTYPE html><p>", "HTML"),
         (b"PK\x03\x04" + bytes(60), "zip"),
         (b"\x80\x04\x95" + bytes(20) + b".", "pickle"),
@@ -150,7 +150,7 @@ def test_unknown_devices_and_labels_are_kept_and_noted() -> None:
         (b"PAR1 and then something else PAR1", "damaged Parquet"),
         (b"\x1f\x8b\x08\x00 not gzip", "gzip"),
         (b"\xfd7zXZ\x00 not xz", "xz"),
-        (b"\x7a\x03abc", "none of its fields"),
+        (b"\x7a\x03abc", "no field of a "),
         (b"\x0a\x05abcde", "byte"),
         (b"\xff" * 40, "byte 0"),
     ],
@@ -215,8 +215,7 @@ def test_a_file_that_a_run_was_written_into_twice(name: str, data: Path) -> None
     content = unpack((data / name).read_bytes(), name)
     once, twice = tv.read_trace(bytes(content)), tv.read_trace(bytes(content) * 2)
     assert len(twice.events) == 2 * len(once.events)
-    said = f"{len(once.events)} rows occur twice and were kept"
-    assert [note.startswith(said) for note in twice.notes].count(True) == 1
+    assert figures_of(twice.notes, "rows_twice") == [{"rows": len(once.events)}]
     assert not any(id_of(note) == "rows_twice" for note in once.notes)
 
 

@@ -58,7 +58,7 @@ def test_a_folder_that_is_not_there(session: Any, tmp_path: Path, caplog: pytest
     every_order(recorded)
     with recorded:
         assert session.run("loss:0") == pytest.approx(32)
-    check_stopped(recorded, caplog, f"there is no folder {str(missing)!r}", "make it, or give another")
+    check_stopped(recorded, caplog, f"the folder {str(missing)!r} for 'run.tfvis' does not exist")
     with pytest.raises(FileNotFoundError):
         recorded.read(1)
     with pytest.raises(FileNotFoundError):

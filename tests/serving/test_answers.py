@@ -26,6 +26,7 @@ from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.serving import MonitorServer, service
 from tfvis_nb.session.snapshot import session_state
+from tfvis_nb.texts import Text
 
 
 def name_of(disposition: str) -> str:
@@ -106,7 +107,7 @@ def test_commands(server: MonitorServer, path: Path) -> None:
     assert command(server, do="trace_none", signature=None).json["signatures"][0]["rule"] == ""
     assert command(server, do="delete", traces=[1]).json["traces"] == []
     assert len(tv.open_session(path).traces) == 0
-    assert ask(server, "/api/trace/1/drawn").error == "there is no trace 1; it may have been deleted"
+    assert ask(server, "/api/trace/1/drawn").error == Text("trace_gone", trace=1)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +223,7 @@ def test_a_trace_too_large_for_the_timeline_is_said(
     monkeypatch.setattr(trace_files, "MOST_HELD", 10)
     answer = ask(server, "/api/trace/1/drawn")
     assert answer.status == 422
-    assert "events, more than are sent in one piece" in answer.error
+    assert "events, too many to send at once" in answer.error
 
 
 def test_a_copy_for_which_there_is_no_room_is_said(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import resource
 import socket
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -122,21 +125,27 @@ def test_who_is_being_answered_stays(path: Path, monkeypatch: pytest.MonkeyPatch
         assert busy.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.fixture(scope="module")
+def waits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
+    """How long the owner waits beside strangers (s), by what these do.
+
+    In a process of its own: when TensorFlow 2.21 destroys a tf.data iterator, as of a test before, it may
+    wait a minute for its autotuning thread to wake up, wherever Python collects the iterator.
+    """
+    path = tmp_path_factory.mktemp("owner") / "run.tfvis"
+    command = [sys.executable, "-m", "tests.serving.owner", str(path)]
+    found: dict[str, list[float]] = json.loads(
+        subprocess.run(command, check=True, capture_output=True).stdout
+    )
+    return found
+
+
 @pytest.mark.parametrize("behaviour", BEHAVIOURS)
 def test_the_owner_is_served_whatever_strangers_do(
-    path: Path, behaviour: Callable[[Send], Awaitable[None]]
+    behaviour: Callable[[Send], Awaitable[None]], waits: dict[str, list[float]]
 ) -> None:
-    asked: list[float] = []
-    with MonitorServer(path) as server, beset(server.port, 260, behaviour):
-        for _ in range(8):
-            began = time.monotonic()
-            assert ask(server, "/api/state").status == 200
-            asked.append(time.monotonic() - began)
-        began = time.monotonic()
-        server.stop()
-        ended = time.monotonic() - began
-    assert max(asked) < BOUND_S
-    assert ended < BOUND_S
+    assert len(waits[behaviour.__name__]) == 9
+    assert max(waits[behaviour.__name__]) < BOUND_S
 
 
 def test_many_at_a_time_with_few_files_keep_nobody_out(narrow: MonitorServer) -> None:

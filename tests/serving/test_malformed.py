@@ -13,6 +13,7 @@ from tests.serving.client import TIMEOUT_S, ask, raw
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.access import LARGEST_HEADERS
 from tfvis_nb.serving.handlers import LARGEST_BODY
+from tfvis_nb.texts import Text
 
 SECRET = b"nobody is to read this"
 
@@ -84,7 +85,7 @@ def test_no_address_leads_to_a_file(server: MonitorServer, path: Path, target: s
 @pytest.mark.parametrize("what", ["drawn", "details", "download?format=html"])
 def test_traces_that_are_not_there(server: MonitorServer, number: int, what: str) -> None:
     answer = ask(server, f"/api/trace/{number}/{what}")
-    assert (answer.status, answer.error) == (404, f"there is no trace {number}; it may have been deleted")
+    assert (answer.status, answer.error) == (404, Text("trace_gone", trace=number))
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from tests.serving.conftest import write_session
 from tests.support.texts import raises_id
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.service import MonitorService, Opened
+from tfvis_nb.texts import Text
 
 
 def written(path: Path, *parts: trustme.Blob) -> Path:
@@ -219,7 +220,7 @@ def test_what_fails_here_is_said_and_logged_without_the_query(
 
     monkeypatch.setattr(MonitorService, "download", broken)
     answer = ask(server, "/api/trace/1/download?format=html&secret=7")
-    assert (answer.status, answer.error) == (500, "this failed here: ZeroDivisionError; the log says more")
+    assert (answer.status, answer.error) == (500, Text("failed_here", error="ZeroDivisionError"))
     assert "GET /api/trace/1/download failed" in caplog.text
     assert "secret" not in caplog.text
     assert ask(server, "/api/state").status == 200
@@ -252,5 +253,5 @@ def test_whatever_an_answer_raises_is_answered(
         for name in ("opened", "state", "save"):
             patch.setattr(MonitorService, name, broken)
         answer = ask(server, place)
-    assert (answer.status, answer.error) == (500, f"this failed here: {raised.__name__}; the log says more")
+    assert (answer.status, answer.error) == (500, Text("failed_here", error=raised.__name__))
     assert ask(server, place).status == 200

@@ -362,7 +362,7 @@ def test_options_are_listed_without_self() -> None:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), "is full: make room"),
+        (OSError(errno.ENOSPC, "No space left on device"), "is full: free some space"),
         (PermissionError(errno.EACCES, "Permission denied"), "cannot be written (permission denied): allow"),
         (OSError(errno.EIO, "Input/output error"), "input/output error"),
         (sqlite3.ProgrammingError("Cannot operate on a closed database."), "cannot operate on a closed"),

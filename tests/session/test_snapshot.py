@@ -22,6 +22,7 @@ from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.session.snapshot import SessionWatch, session_state
+from tfvis_nb.texts import Text
 
 START_NS = 1_700_000_000_000_000_000
 START_MS = 1_700_000_000_000.0
@@ -223,7 +224,7 @@ def test_another_file_is_a_problem(path: Path, session: tv.SavedSession, content
     watch = SessionWatch(session)
     state = watch.changed()
     assert state is not None
-    assert "no session" in state["problem"]
+    assert Text("no_session", path=path) in state["problem"]
     assert state["waiting"] == ""
     assert watch.changed() is None
     path.unlink()

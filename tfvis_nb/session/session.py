@@ -113,7 +113,7 @@ class SavedSession:
         Raises
         ------
         KeyError
-            If there is none; it may have been deleted since.
+            If there is none; it may have been deleted.
         TypeError
             If it is no number.
         """

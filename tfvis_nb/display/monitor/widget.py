@@ -205,7 +205,7 @@ def monitor(path: str | Path, **options: Any) -> MonitorWidget:
     >>> import tfvis_nb as tv
     >>> shown = tv.monitor("no-such-run.tfvis")
     >>> shown
-    <MonitorWidget there is no file no-such-run.tfvis yet; it comes when the job begins to record>
+    <MonitorWidget there is no file no-such-run.tfvis yet; it appears when the job starts to record>
     >>> shown.close()
     """
     session = SavedSession(path)

@@ -1,0 +1,40 @@
+"""How long the owner of a session waits for answers, and for the end, beside hostile clients.
+
+``python -m tests.serving.owner PATH`` writes a session and prints seconds, as JSON, by what the clients do.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tests.serving.client import ask
+from tests.serving.conftest import write_session
+from tests.serving.hostile import BEHAVIOURS, Send, beset
+from tfvis_nb.serving import MonitorServer
+
+CLIENTS = 260
+ANSWERS = 8
+
+
+def waits(path: Path, behaviour: Callable[[Send], Awaitable[None]]) -> list[float]:
+    """Return the seconds that each answer takes, and then the end of the server."""
+    found: list[float] = []
+    with MonitorServer(path) as server, beset(server.port, CLIENTS, behaviour):
+        for _ in range(ANSWERS):
+            began = time.monotonic()
+            assert ask(server, "/api/state").status == 200
+            found.append(time.monotonic() - began)
+        began = time.monotonic()
+        server.stop()
+        found.append(time.monotonic() - began)
+    return found
+
+
+if __name__ == "__main__":
+    session = Path(sys.argv[1])
+    write_session(session)
+    json.dump({behaviour.__name__: waits(session, behaviour) for behaviour in BEHAVIOURS}, sys.stdout)
