@@ -43,10 +43,10 @@ demo: $(INSTALLED) $(VIEW)
 check: $(INSTALLED) $(VIEW)
 	$(MAKE) --no-print-directory --jobs 3 --output-sync quick mypy vitest tsc biome ruff imports
 
-# Without nbmake, whose import takes seconds.
+# Without nbmake, whose import takes seconds, and the examples that run TensorFlow.
 quick:
 	$(PY) -m pytest -q -p no:nbmake -m 'not browser and not slow and not tensorflow' -n 2 --extent small \
-	  $(patsubst %,--ignore=tests/%,$(LARGER)) tests tfvis_nb
+	  $(patsubst %,--ignore=tests/%,$(LARGER)) --ignore=tfvis_nb/compat tests tfvis_nb
 
 # Three processes keep two cores busy: one is for what is seen in a browser or a notebook, and often waits.
 test-all: EXTENT := --extent all

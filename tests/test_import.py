@@ -30,6 +30,7 @@ def test_what_is_listed_is_public() -> None:
     assert dir(tv) == sorted(tv.__all__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unwanted", ["tensorflow", "bokeh"])
 def test_loading_the_extension_loads_no(unwanted: str) -> None:
     loaded = modules_after(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
-from tests.real_traces import DATA
+from tests.real_traces import DATA, each
 from tests.support.bitmaps import counted, painted, windows
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
@@ -145,9 +145,10 @@ REAL = [
 ]
 
 
-@pytest.mark.parametrize("name", REAL)
-def test_real_steps_counted_moment_by_moment(name: str) -> None:
-    trace = tv.read_trace(DATA / name)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", each(DATA / name for name in REAL))
+def test_real_steps_counted_moment_by_moment(path: Path) -> None:
+    trace = tv.read_trace(path)
     assert shares(breakdown(trace)) == expected(trace)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.reading.test_collection import EMPTY, FILES, REFUSED, expected
-from tests.real_traces import SHARED, name_of
+from tests.real_traces import SHARED, each, name_of
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.findings.findings import findings
 
@@ -103,7 +103,7 @@ def _check(trace: tv.Trace, ids: list[str]) -> None:
         assert row["step"] in set(trace.steps["step"])
 
 
-@pytest.mark.parametrize("path", TRACES, ids=name_of)
+@pytest.mark.parametrize("path", each(TRACES))
 def test_what_is_found_in_a_trace(path: Path) -> None:
     matching = [pattern for pattern in FOUND if fnmatchcase(name_of(path), pattern)]
     assert len(matching) < 2

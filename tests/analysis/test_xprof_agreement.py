@@ -8,16 +8,19 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import DATA, SHARED
+from tests.real_traces import DATA, SHARED, outside_sample
 from tests.support import xspace_oracle
 from tfvis_nb import Trace
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
 
 RECORDED = json.loads((Path(__file__).parent / "xprof_figures.json").read_text(encoding="utf-8"))
 PROFILES: dict[str, dict[str, Any]] = RECORDED["profiles"]
@@ -29,6 +32,14 @@ NANOSECOND = 2e-6
 def path_of(name: str) -> Path:
     folder, _, file = name.partition("/")
     return (DATA if folder == "data" else SHARED) / file
+
+
+def sampled(names: list[str]) -> list[ParameterSet]:
+    """Return parameters of which those outside of the sample are thorough."""
+    return [
+        pytest.param(name, marks=[pytest.mark.thorough] if outside_sample(path_of(name)) else [])
+        for name in names
+    ]
 
 
 HERE = [name for name in PROFILES if path_of(name).is_file()]
@@ -54,7 +65,7 @@ def steps_of(name: str) -> list[tuple[dict[str, Any], int]]:
     ]
 
 
-@pytest.mark.parametrize("name", ON_GPU)
+@pytest.mark.parametrize("name", sampled(ON_GPU))
 def test_a_step_on_a_gpu(name: str) -> None:
     """Its step is from the first to the last event of a GPU, its device compute all that ran there."""
     gpus = read(name).utilisation
@@ -81,7 +92,7 @@ def behind(name: str, step: pd.Series) -> tuple[int, int]:
     return int(end[copies.index].max()) - until, int(copies["duration_ns"].sum())
 
 
-@pytest.mark.parametrize("name", [name for name in ON_CPU if name not in JAX_ON_CPU])
+@pytest.mark.parametrize("name", sampled([name for name in ON_CPU if name not in JAX_ON_CPU]))
 def test_a_step_on_cpus_alone(name: str) -> None:
     whole = read(name).breakdown
     whole = whole[whole["device"] == ""].set_index("step")
@@ -101,7 +112,7 @@ def test_a_step_on_cpus_alone(name: str) -> None:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("name", JAX_ON_CPU)
+@pytest.mark.parametrize("name", sampled(JAX_ON_CPU))
 def test_a_step_of_jax_on_a_cpu(name: str) -> None:
     """XProf has the Python thread, and from when another takes up the work to the next event on Python's.
 
@@ -140,7 +151,7 @@ def merged(start: np.ndarray, end: np.ndarray) -> list[tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", sampled(HERE))
 def test_kernels(name: str) -> None:
     said = PROFILES[name]["kernels"]
     events = read(name).events
@@ -153,7 +164,7 @@ def test_kernels(name: str) -> None:
         assert said["total_us"] < kernels["duration_ns"].sum() / 1e3
 
 
-@pytest.mark.parametrize("name", WITH_OPS)
+@pytest.mark.parametrize("name", sampled(WITH_OPS))
 def test_ops(name: str) -> None:
     """The ops that took most time, on the GPUs and on the host."""
     events = read(name).events

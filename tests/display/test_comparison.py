@@ -189,6 +189,7 @@ def test_a_step_has_what_happens_while_it_lasts() -> None:
         compared(trace, -1)
 
 
+@pytest.mark.slow
 def test_the_page_holds_both(two: tuple[Trace, Trace], tmp_path: Path) -> None:
     shown = tv.show_comparison(*two, titles=("old", "new"), group_by="kind")
     shown.b.color_by = "op"

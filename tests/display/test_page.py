@@ -136,6 +136,7 @@ def test_a_path_is_written_as_utf_8_and_returned(trace: Trace, tmp_path: Path) -
     assert path.read_bytes().decode("utf-8") == trace.to_html(title="\u03bb")
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_data_in_the_page() -> None:
     hostile = hostile_trace()
     page = Page(hostile.to_html())

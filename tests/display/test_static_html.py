@@ -165,6 +165,7 @@ def test_an_empty_trace_and_its_notes() -> None:
     ET.fromstring(picture(Trace(events.build({}, rows=0))))
 
 
+@pytest.mark.slow
 def test_a_dashboard_tells_its_findings_where_nothing_runs(data: Path) -> None:
     trace = read_trace(data / "gpu_tf221_mixed.pb.xz")
     (view, _), page = show_dashboard(trace)._repr_mimebundle_(), show_dashboard(trace).to_html()

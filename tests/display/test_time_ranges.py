@@ -42,6 +42,7 @@ def check_ranges(path: Path, count: int, pages: int) -> None:
             assert part.to_html(max_bytes=None).startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", each(CHOSEN))
 def test_any_range_of_a_trace_can_be_written(path: Path) -> None:
     check_ranges(path, RANGES, WITH_PAGE)

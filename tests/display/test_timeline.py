@@ -217,6 +217,7 @@ def test_an_empty_trace_is_shown() -> None:
     assert "0 events" in data["text/html"]
 
 
+@pytest.mark.slow
 def test_only_making_a_widget_needs_the_front_end(tmp_path: Path) -> None:
     code = f"""
 import pathlib, tfvis_nb.display.bundles as bundles

@@ -251,6 +251,7 @@ def test_a_member_that_claims_to_be_huge() -> None:
         tv.read_trace(bytes(good))
 
 
+@pytest.mark.slow
 def test_any_damage_to_an_archive() -> None:
     good = archive({"a.pb": GOOD, "x" * 150: GOOD}, tarfile.PAX_FORMAT)
     outcomes = {outcome(mutant(good, GOOD, seed)) for seed in range(examples(300))}

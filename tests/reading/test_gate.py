@@ -146,6 +146,7 @@ def test_half_characters_in_every_text_of_a_bar() -> None:
     trace.to_html()
 
 
+@pytest.mark.slow
 def test_many_documents_and_empty_lines_end_soon() -> None:
     with raises_id(tv.TraceFormatError, "too_many_documents"):
         tv.read_trace(b"[]" * 400_000)

@@ -175,6 +175,7 @@ BOMBS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_few_bytes_cannot_ask_for_much(name: str) -> None:
     code = (

@@ -9,7 +9,9 @@ from tests.support.kills import KINDS, killed
 pytestmark = pytest.mark.tensorflow
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.thorough] if kind == "one job" else []) for kind in KINDS]
+)
 def test_nothing_finished_is_lost(tmp_path: Path, kind: str) -> None:
     found = killed(tmp_path / "run.tfvis", kind, 1)
     assert found.wrong == ""

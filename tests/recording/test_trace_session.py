@@ -268,7 +268,7 @@ def wait(until: Callable[[], Any], seconds: float = 90.0) -> None:
         time.sleep(0.02)
 
 
-STEPS = 2000
+STEPS = 600
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ def test_other_formats() -> None:
         assert_same_rows(trace, again(trace))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", each([*PROFILES, STREAMS]))
 def test_what_waited_for_what(path: Path) -> None:
     trace = tv.read_trace(path)
@@ -81,6 +82,7 @@ def test_what_waited_for_what(path: Path) -> None:
     assert again(read).to_chrome_trace() == read.to_chrome_trace()
 
 
+@pytest.mark.slow
 def test_links_of_two_profiles() -> None:
     one, two = (tv.read_trace(path) for path in WORKERS)
     both = [event for trace in (one, two) for event in events_of(trace)]
