@@ -6,23 +6,22 @@ import { type Arrangement, arrange } from "../model/lanes/layout";
 import { Placement } from "../model/lanes/placement";
 import { liesIn } from "../model/lanes/selection_step";
 import { isSparse } from "../model/lanes/step_bars";
-import { byEntry, byEventId } from "../model/lod/merged";
 import type { Theme } from "../model/paint/palette";
 import { type Matches, search } from "../model/search/search";
-import type { Drawn, Row, Selection } from "../model/types";
+import type { Drawn, Row } from "../model/types";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { DetailsView } from "../model/wire/details";
-import type { Moment, Track } from "../model/wire/memory";
+import type { Track } from "../model/wire/memory";
 import { DerivedRows } from "./derived";
 import type { KernelQueries } from "./kernel_queries";
 import { LaneChoices } from "./lane_choices";
 import { Painting } from "./painting";
-import { PanelState } from "./panel_state";
+import { SelectionState } from "./selection_state";
 
 /** More aligned steps than these begin folded. */
 const FEW_STEPS = 4;
 
-export class Store extends PanelState {
+export class Store extends SelectionState {
   details: DetailsView | null = null;
   /** The memory of each allocator, once it is known; in the run's times. */
   tracks: readonly Track[] = [];
@@ -44,33 +43,14 @@ export class Store extends PanelState {
   height = 0;
   readonly lanes = new LaneChoices(() => this.rearrange());
   readonly history = new History();
-  /** Set while the steps are shown under each other, each from its own start. */
-  aligned: AlignedSteps | null = null;
   derived!: DerivedRows;
-  #drawn: Drawn;
 
-  constructor(
-    drawn: Drawn,
-    readonly host: Host,
-    signal: AbortSignal,
-  ) {
-    super(signal);
-    this.#drawn = drawn;
+  constructor(drawn: Drawn, host: Host, signal: AbortSignal) {
+    super(drawn, host, signal);
     this.painting = new Painting(drawn, host.get("color_by"), "light", "#ffffff");
     this.showStep(isSparse(drawn) ? 0 : null);
     for (const key of ["group_by", "lane_filter"] as const) host.watch(key, () => this.rearrange(), signal);
     host.watch("color_by", () => this.repaint(), signal);
-    host.watch("selection", () => this.emit("selection"), signal);
-  }
-
-  /** What is drawn: the run, or its steps aligned. */
-  get drawn(): Drawn {
-    return this.aligned?.drawn ?? this.#drawn;
-  }
-
-  /** The run as it was recorded. */
-  get run(): Drawn {
-    return this.#drawn;
   }
 
   /** The rows of each lane. */
@@ -95,24 +75,6 @@ export class Store extends PanelState {
   /** The number of the step shown, or null; `step` is its place in the list. */
   get stepNumber(): number | null {
     return this.step === null ? null : this.drawn.steps[this.step].step;
-  }
-
-  /** What is selected, events by their places in `drawn`; one that is not there is left out. */
-  get selection(): Selection | null {
-    const selection = this.host.get("selection");
-    return byEntry(this.drawn, this.aligned ? this.aligned.fromRun(selection) : selection);
-  }
-
-  /** The one selected event, or null. */
-  get selected(): number | null {
-    const selection = this.selection;
-    return selection && "events" in selection ? (selection.events[0] ?? null) : null;
-  }
-
-  /** The selected range of time, or null. */
-  get range(): Extract<Selection, { start: number }> | null {
-    const selection = this.selection;
-    return selection && "start" in selection ? selection : null;
   }
 
   /** Choose what `showStep` takes: what is selected elsewhere is not selected any more. */
@@ -143,8 +105,8 @@ export class Store extends PanelState {
   replace(drawn: Drawn, details: DetailsView | null): void {
     if (!HAS_KERNEL) return;
     // More of the same merged trace has no other lanes, rows or overview; frames should not wait for those.
-    const isPart = drawn.merged !== null && this.#drawn.merged !== null && details === this.details;
-    this.#drawn = drawn;
+    const isPart = drawn.merged !== null && this.run.merged !== null && details === this.details;
+    this.run = drawn;
     this.aligned &&= new AlignedSteps(drawn);
     this.details = details;
     this.derived = new DerivedRows(this.drawn, this.step);
@@ -219,27 +181,6 @@ export class Store extends PanelState {
     this.emit("viewport");
   }
 
-  select(selection: Selection | null): void {
-    this.moment = null;
-    const inRun = this.aligned ? this.aligned.toRun(selection) : selection;
-    this.host.set("selection", byEventId(this.drawn, inRun));
-    if (selection) this.panelOpen = true;
-    this.emit("selection");
-  }
-
-  /** Show what lay in an allocator's memory at a time. */
-  showMemory(moment: Moment): void {
-    this.select(null);
-    this.moment = moment;
-    this.setPanel({ panelOpen: true });
-  }
-
-  /** Select in the run's own terms: events by id, also such as are not in the browser yet. */
-  selectInRun(selection: Selection | null): void {
-    this.host.set("selection", selection);
-    this.emit("selection");
-  }
-
   /** Dim all events that `mask` holds 0 for; null gives back what the search has found. */
   highlight(mask: Uint8Array | null): void {
     this.painting.dim(mask ?? this.matches?.mask ?? null);
@@ -266,9 +207,5 @@ export class Store extends PanelState {
     if (key === "color_by") this.repaint();
     else if (key === "group_by" || key === "lane_filter") this.rearrange();
     this.emit("panel");
-  }
-
-  end(id: number): number {
-    return (this.drawn.start[id] ?? 0) + (this.drawn.duration[id] ?? 0);
   }
 }

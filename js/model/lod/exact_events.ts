@@ -53,6 +53,11 @@ export function exactEntries(few: Drawn, numbers: WholeNumbers, originNs: bigint
   };
 }
 
+/** The questions that one event answers. */
+type Fact = {
+  [F in keyof Details]: Details[F] extends (event: number) => unknown ? F : never;
+}[keyof Details];
+
 /** The details of a few events under their places in what is drawn now; of all others nothing is known. */
 export class SparseDetails implements DetailsView {
   readonly #own: ReadonlyMap<number, number>;
@@ -84,6 +89,18 @@ export class SparseDetails implements DetailsView {
 
   readonly waiting = null;
   readonly tracks = [];
+  readonly bytes = this.#alike("bytes", null);
+  readonly thread = this.#alike("thread", null);
+  readonly source = this.#alike("source", null);
+  readonly destination = this.#alike("destination", null);
+  readonly tensor = this.#alike("tensor", "");
+  readonly last = this.#alike("last", null);
+  readonly spread = this.#alike("spread", null);
+  readonly label = this.#alike("label", "");
+  readonly outputs = this.#alike("outputs", []);
+  readonly memory = this.#alike("memory", []);
+  readonly temp = this.#alike("temp", null);
+  readonly persistent = this.#alike("persistent", null);
 
   slack(): null {
     return null;
@@ -99,38 +116,6 @@ export class SparseDetails implements DetailsView {
     return call && { start: call.start + this.later, end: call.end + this.later };
   }
 
-  bytes(entry: number): number | null {
-    return this.#of(entry, (own) => this.details.bytes(own), null);
-  }
-
-  thread(entry: number): number | null {
-    return this.#of(entry, (own) => this.details.thread(own), null);
-  }
-
-  source(entry: number): string | null {
-    return this.#of(entry, (own) => this.details.source(own), null);
-  }
-
-  destination(entry: number): string | null {
-    return this.#of(entry, (own) => this.details.destination(own), null);
-  }
-
-  tensor(entry: number): string {
-    return this.#of(entry, (own) => this.details.tensor(own), "");
-  }
-
-  last(entry: number): string | null {
-    return this.#of(entry, (own) => this.details.last(own), null);
-  }
-
-  spread(entry: number): number | null {
-    return this.#of(entry, (own) => this.details.spread(own), null);
-  }
-
-  label(entry: number): string {
-    return this.#of(entry, (own) => this.details.label(own), "");
-  }
-
   inputs(entry: number): Edge[] {
     return this.#of(entry, (own) => this.#here(this.details.inputs(own)), []);
   }
@@ -139,20 +124,10 @@ export class SparseDetails implements DetailsView {
     return this.#of(entry, (own) => this.#here(this.details.consumers(own)), []);
   }
 
-  outputs(entry: number): ReturnType<Details["outputs"]> {
-    return this.#of(entry, (own) => this.details.outputs(own), []);
-  }
-
-  memory(entry: number): ReturnType<Details["memory"]> {
-    return this.#of(entry, (own) => this.details.memory(own), []);
-  }
-
-  temp(entry: number): number | null {
-    return this.#of(entry, (own) => this.details.temp(own), null);
-  }
-
-  persistent(entry: number): number | null {
-    return this.#of(entry, (own) => this.details.persistent(own), null);
+  /** What the details say of an event, as it is. */
+  #alike<F extends Fact>(fact: F, unknown: ReturnType<Details[F]>) {
+    const look = (own: number) => this.details[fact](own) as ReturnType<Details[F]>;
+    return (entry: number): ReturnType<Details[F]> => this.#of(entry, look, unknown);
   }
 
   #of<T>(entry: number, look: (own: number) => T, unknown: T): T {

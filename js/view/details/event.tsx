@@ -11,6 +11,7 @@ import {
 import { categoryOf, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import { stepName } from "../../model/lanes/step_bars";
 import type { Step } from "../../model/types";
+import type { Edge, EdgeKind } from "../../model/wire/details";
 import type { Store } from "../../state/store";
 import { arrivalFacts } from "./collective";
 import { PanelHeader } from "./header";
@@ -32,6 +33,10 @@ export function EventDetails({ store, actions, id }: EventProps) {
   const label = details?.label(id) ?? "";
   const inputs = details?.inputs(id) ?? [];
   const consumers = details?.consumers(id) ?? [];
+  const links = (title: string, edges: Edge[], kinds: EdgeKind[]) => {
+    const events = edges.filter(({ kind }) => kinds.includes(kind)).map(({ event }) => event);
+    return <LinkList {...{ store, actions, title, events }} />;
+  };
   return (
     <>
       <PanelHeader store={store} title={nameOf(store.drawn, id) || opOf(store.drawn, id) || "(no name)"}>
@@ -52,40 +57,13 @@ export function EventDetails({ store, actions, id }: EventProps) {
         ))}
       </dl>
       {details === null && <p class="unlinked">{store.detailsError ?? "Loading the rest …"}</p>}
-      <LinkList
-        store={store}
-        actions={actions}
-        title="Launched by"
-        events={inputs.filter((edge) => edge.kind === "launch").map((edge) => edge.event)}
-      />
-      <LinkList
-        store={store}
-        actions={actions}
-        title="Launched"
-        events={consumers.filter((edge) => edge.kind === "launch").map((edge) => edge.event)}
-      />
+      {links("Launched by", inputs, ["launch"])}
+      {links("Launched", consumers, ["launch"])}
       {category !== "transfer" && (
         <>
-          <LinkList
-            store={store}
-            actions={actions}
-            title="Inputs"
-            events={inputs
-              .filter((edge) => edge.kind === "data" || edge.kind === "transfer")
-              .map((edge) => edge.event)}
-          />
-          <LinkList
-            store={store}
-            actions={actions}
-            title="Waits for (control)"
-            events={inputs.filter((edge) => edge.kind === "control").map((edge) => edge.event)}
-          />
-          <LinkList
-            store={store}
-            actions={actions}
-            title="Used by"
-            events={consumers.filter((edge) => edge.kind !== "launch").map((edge) => edge.event)}
-          />
+          {links("Inputs", inputs, ["data", "transfer"])}
+          {links("Waits for (control)", inputs, ["control"])}
+          {links("Used by", consumers, ["data", "transfer", "control"])}
         </>
       )}
       {details && category !== "transfer" && <Outputs outputs={details.outputs(id)} />}

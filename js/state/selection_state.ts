@@ -1,0 +1,81 @@
+/** What is drawn, and what of it is selected. */
+
+import type { Host } from "../host/host";
+import type { AlignedSteps } from "../model/lanes/aligned_steps";
+import { byEntry, byEventId } from "../model/lod/merged";
+import type { Drawn, Selection } from "../model/types";
+import type { Moment } from "../model/wire/memory";
+import { PanelState } from "./panel_state";
+
+export class SelectionState extends PanelState {
+  /** Set while the steps are shown under each other, each from its own start. */
+  aligned: AlignedSteps | null = null;
+  #run: Drawn;
+
+  constructor(
+    run: Drawn,
+    readonly host: Host,
+    signal: AbortSignal,
+  ) {
+    super(signal);
+    this.#run = run;
+    host.watch("selection", () => this.emit("selection"), signal);
+  }
+
+  /** What is drawn: the run, or its steps aligned. */
+  get drawn(): Drawn {
+    return this.aligned?.drawn ?? this.#run;
+  }
+
+  /** The run as it was recorded. */
+  get run(): Drawn {
+    return this.#run;
+  }
+
+  protected set run(run: Drawn) {
+    this.#run = run;
+  }
+
+  end(id: number): number {
+    return (this.drawn.start[id] ?? 0) + (this.drawn.duration[id] ?? 0);
+  }
+
+  /** What is selected, events by their places in `drawn`; one that is not there is left out. */
+  get selection(): Selection | null {
+    const selection = this.host.get("selection");
+    return byEntry(this.drawn, this.aligned ? this.aligned.fromRun(selection) : selection);
+  }
+
+  /** The one selected event, or null. */
+  get selected(): number | null {
+    const selection = this.selection;
+    return selection && "events" in selection ? (selection.events[0] ?? null) : null;
+  }
+
+  /** The selected range of time, or null. */
+  get range(): Extract<Selection, { start: number }> | null {
+    const selection = this.selection;
+    return selection && "start" in selection ? selection : null;
+  }
+
+  select(selection: Selection | null): void {
+    this.moment = null;
+    const inRun = this.aligned ? this.aligned.toRun(selection) : selection;
+    this.host.set("selection", byEventId(this.drawn, inRun));
+    if (selection) this.panelOpen = true;
+    this.emit("selection");
+  }
+
+  /** Show what lay in an allocator's memory at a time. */
+  showMemory(moment: Moment): void {
+    this.select(null);
+    this.moment = moment;
+    this.setPanel({ panelOpen: true });
+  }
+
+  /** Select in the run's own terms: events by id, also such as are not in the browser yet. */
+  selectInRun(selection: Selection | null): void {
+    this.host.set("selection", selection);
+    this.emit("selection");
+  }
+}
