@@ -5,83 +5,15 @@ import hashlib
 import html
 import secrets
 from dataclasses import dataclass
+from importlib.resources import files
 from string import Template
 
 from tfvis_nb.display.refusals import Refusal
 
 NOTHING_ALLOWED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-_PAGE = Template("""\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>$title</title>
-<link rel="icon" href="data:,">
-<style nonce="$nonce">
-html, body { margin: 0; height: 100%; }
-body { font: 13px/1.5 system-ui, sans-serif; }
-.tfvis-loading { padding: 12px 16px; }
-</style>
-</head>
-<body>
-<div id="tfvis-root"><p class="tfvis-loading" role="status">Loading $title\u2026</p></div>
-<noscript><p>This page is made by JavaScript, which is switched off here.</p></noscript>
-<script nonce="$nonce" src="serve.js"></script>
-</body>
-</html>
-""")
-
-_STYLE = """
-:root { color-scheme: light dark; }
-body { margin: 0; background: #f4f5f7; color: #1d2129; font: 15px/1.55 system-ui, sans-serif; }
-main { box-sizing: border-box; max-width: 36rem; margin: 14vh auto 0; padding: 0 1.25rem; }
-article { padding: 1.5rem 1.75rem; border: 1px solid #d9dce1; border-radius: 8px; background: #fff; }
-h1 { margin: 0 0 .6rem; font-size: 1.2rem; line-height: 1.3; font-weight: 600; }
-p { margin: 0 0 .6rem; overflow-wrap: anywhere; }
-p:last-child { margin: 0; color: #59616e; }
-code { font: .9em ui-monospace, monospace; }
-@media (prefers-color-scheme: dark) {
-body { background: #16181c; color: #e4e7eb; }
-article { border-color: #343941; background: #1f2228; }
-p:last-child { color: #a0a8b4; }
-}
-"""
-
-_SENTENCE = Template(f"""\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$heading - tfvis-nb</title>
-<link rel="icon" href="data:,">
-<style>{_STYLE}</style>
-</head>
-<body>
-<main><article>
-<h1>$heading</h1>
-<p>$sentence</p>
-<p>$more</p>
-</article></main>
-</body>
-</html>
-""")
-
-_ONWARD = Template("""\
-<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>tfvis-nb</title>
-<noscript>tfvis-nb needs JavaScript, which is switched off here.</noscript>
-<script nonce="$nonce">
-localStorage.setItem("tfvis-nb-key", "$key");
-location.replace("./");
-</script>
-</html>
-""")
+_TEMPLATES = files(__package__).joinpath("templates")
+_STYLE = _TEMPLATES.joinpath("sentence.css").read_text(encoding="utf-8")
 
 _OF_THE_ADDRESS = (
     "It ends in <code>?token=\u2026</code> and stands in the terminal of <code>tfvis-nb serve</code>,"
@@ -120,7 +52,7 @@ def monitor_page(name: str) -> Page:
     """Return the page that shows a session, with its script to come; `name` is that of the session's file."""
     nonce = secrets.token_urlsafe(16)
     title = html.escape(f"{name} - tfvis-nb")
-    return Page(_PAGE.substitute(title=title, nonce=nonce), _OF_PAGE.format(nonce=nonce))
+    return Page(_filled("monitor", title=title, nonce=nonce), _OF_PAGE.format(nonce=nonce))
 
 
 def onward(key: str) -> Page:
@@ -131,14 +63,17 @@ def onward(key: str) -> Page:
     """
     nonce = secrets.token_urlsafe(16)
     policy = f"{NOTHING_ALLOWED}; script-src 'nonce-{nonce}'"
-    return Page(_ONWARD.substitute(nonce=nonce, key=key), policy)
+    return Page(_filled("onward", nonce=nonce, key=key), policy)
 
 
 def refusal_page(refusal: Refusal) -> Page:
     """Tell a person, who has opened an address, why there is nothing to see."""
     heading, more = _WORDS.get(refusal.status, _WORDS[400])
-    sentence = refusal.sentence
-    page = _SENTENCE.substitute(
-        heading=heading, sentence=html.escape(sentence[:1].upper() + sentence[1:]), more=more
-    )
+    sentence = html.escape(refusal.sentence[:1].upper() + refusal.sentence[1:])
+    page = _filled("sentence", style=_STYLE, heading=heading, sentence=sentence, more=more)
     return Page(page, _OF_SENTENCE)
+
+
+def _filled(template: str, **values: str) -> str:
+    text = _TEMPLATES.joinpath(f"{template}.html").read_text(encoding="utf-8")
+    return Template(text).substitute(values)

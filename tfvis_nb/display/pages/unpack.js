@@ -1,0 +1,10 @@
+(async () => {
+  const packed = document.getElementById("tfvis-code").textContent;
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const script = document.createElement("script");
+  script.textContent = await new Response(unpacked).text();
+  document.body.append(script);
+})().catch((error) => {
+  document.querySelector(".tfvis-loading").textContent = `This browser cannot show it: ${error.message}.`;
+});
