@@ -44,9 +44,14 @@ def cannot_say(columns: Mapping[str, str], reason: Text) -> pd.DataFrame:
     """
     if not reason:
         raise ValueError("a reason is needed")
-    table = pd.DataFrame({name: pd.Series(dtype=_dtype(dtype)) for name, dtype in columns.items()})
+    table = pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in dtypes(columns).items()})
     table.attrs[_REASON] = reason
     return table
+
+
+def dtypes(columns: Mapping[str, str]) -> dict[str, Any]:
+    """Return what pandas takes for the dtypes of columns, where ``"str"`` is the dtype of texts."""
+    return {name: event_table.TEXT if dtype == "str" else dtype for name, dtype in columns.items()}
 
 
 def why_not(table: pd.DataFrame) -> Text:
@@ -62,7 +67,3 @@ def why_not(table: pd.DataFrame) -> Text:
     """
     reason: Text = table.attrs.get(_REASON, NONE)
     return reason
-
-
-def _dtype(name: str) -> Any:
-    return event_table.TEXT if name == "str" else name

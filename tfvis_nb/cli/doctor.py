@@ -80,8 +80,7 @@ def jupyterlab(prefix: Path | None = None) -> Finding:
         version = importlib.metadata.version("jupyterlab")
     except importlib.metadata.PackageNotFoundError:
         return Finding(
-            "JupyterLab",
-            "not in this environment; the one that serves the notebooks needs anywidget, too",
+            "JupyterLab", "not in this environment; the one that serves the notebooks needs anywidget, too"
         )
     if int(version.partition(".")[0]) < 4:
         return Finding("JupyterLab", f"{version}, older than 4", "pip install --upgrade jupyterlab")

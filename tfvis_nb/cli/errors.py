@@ -4,9 +4,16 @@ import sys
 
 import click
 
+from tfvis_nb.texts import Text
+
 
 class Failure(click.ClickException):
     """The command failed; the message is for the user. Wrong arguments are a `click.UsageError`."""
+
+
+def unreadable(path: object, error: OSError) -> Failure:
+    """Return the failure to read a file."""
+    return Failure(Text("file_unreadable", path=path, reason=(error.strerror or str(error)).lower()))
 
 
 def one_line(message: str) -> str:

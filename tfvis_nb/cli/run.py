@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfvis_nb.cli import verb
-from tfvis_nb.cli.errors import Failure, note
+from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.export import in_options
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.recording.options import LEVELS, MODES, TraceOptions
@@ -102,9 +102,7 @@ def compiled(script: Path) -> types.CodeType:
     except FileNotFoundError:
         raise Failure(Text("no_such_script", script=script)) from None
     except OSError as error:
-        raise Failure(
-            Text("file_unreadable", path=script, reason=(error.strerror or str(error)).lower())
-        ) from None
+        raise unreadable(script, error) from None
     except (SyntaxError, ValueError) as error:
         where = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         what = error.msg if isinstance(error, SyntaxError) else str(error)

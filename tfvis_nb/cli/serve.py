@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from tfvis_nb.cli import verb
-from tfvis_nb.cli.errors import Failure, note
+from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.open import shown
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.serving import MonitorServer
@@ -124,9 +124,7 @@ def _as_session(path: Path) -> Iterator[Path]:
             return
         folder = tempfile.TemporaryDirectory(prefix="tfvis-nb-")
     except OSError as error:
-        raise Failure(
-            Text("file_unreadable", path=path, reason=(error.strerror or str(error)).lower())
-        ) from None
+        raise unreadable(path, error) from None
     with folder:
         session = Path(folder.name, f"{path.name}.tfvis")
         try:
@@ -167,9 +165,7 @@ def _token_in(path: Path) -> str:
     except FileNotFoundError:
         raise Failure(Text("no_such_file", path=path)) from None
     except OSError as error:
-        raise Failure(
-            Text("file_unreadable", path=path, reason=(error.strerror or str(error)).lower())
-        ) from None
+        raise unreadable(path, error) from None
     except UnicodeDecodeError:
         raise Failure(Text("no_text_file", path=path)) from None
     except ValueError as error:

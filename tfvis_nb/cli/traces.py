@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tfvis_nb.cli.errors import Failure
+from tfvis_nb.cli.errors import Failure, unreadable
 from tfvis_nb.cli.parameters import FILE, size, together
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.trace import Trace
@@ -61,11 +61,7 @@ def read(paths: Sequence[Path], title: str | None = None, max_unpacked: int | No
         )
         raise Failure(Text(key, path=error.filename)) from None
     except OSError as error:
-        raise Failure(
-            Text(
-                "file_unreadable", path=error.filename or names, reason=(error.strerror or str(error)).lower()
-            )
-        ) from None
+        raise unreadable(error.filename or names, error) from None
     except TraceFormatError as error:
         named = any(str(path) in str(error) for path in paths)
         raise Failure(text_of(error) if named else text_of(error).named(names)) from None

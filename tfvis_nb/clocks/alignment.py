@@ -13,7 +13,7 @@ import pandas as pd
 
 from tfvis_nb.clocks.constraints import Evidence, collectives, transfers
 from tfvis_nb.clocks.shift import records_moved
-from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.texts import Text
 
 _ROUNDING = 2_000
@@ -146,16 +146,8 @@ def aligned(trace: Trace, *, always_say: bool = False) -> Trace:
         table[name] = table[name] - offset
     table, before = order(table)
     nested = records_moved(trace.nested, offset)
-    return Trace(
-        table,
-        nested=None if nested is None else nested.take(before),
-        graphs=trace.graphs,
-        notes=[*trace.notes, *notes],
-        sources=trace.sources,
-        title=trace.title,
-        step_labels=trace.step_labels,
-        clock_bounds=bounds,
-    )
+    nested = None if nested is None else nested.take(before)
+    return replaced(trace, table, nested=nested, notes=[*trace.notes, *notes], clock_bounds=bounds)
 
 
 def _remaining(offsets: pd.DataFrame) -> dict[str, tuple[float, float]]:

@@ -21,11 +21,7 @@ def overlap(segments: Segments, group: np.ndarray, start: np.ndarray, end: np.nd
     # Groups are few, such as steps; intervals are many.
     for index, members in enumerate(np.split(order, first[1:])):
         inside = slice(int(low[index]), int(high[index]))
-        starts, ends, so_far = (
-            segments.start[inside],
-            segments.end[inside],
-            before[low[index] :],
-        )
+        starts, ends, so_far = (segments.start[inside], segments.end[inside], before[low[index] :])
         reached = []
         for moment in (start[members], np.maximum(end, start)[members]):
             begun = np.searchsorted(starts, moment, "right")

@@ -287,6 +287,12 @@ class Trace(HtmlExport):
         return static_html(self)
 
 
+def replaced(trace: Trace, events: pd.DataFrame, **parts: Any) -> Trace:
+    """Return a trace of other events with the rest of `trace`, but for the given parameters of `Trace`."""
+    names = ("nested", "graphs", "notes", "sources", "title", "step_labels", "clock_bounds")
+    return Trace(events, **{name: getattr(trace, name) for name in names} | parts)
+
+
 def per_trace(function: Callable[[Trace], _Result]) -> Callable[[Trace], _Result]:
     """Make a function of a trace compute its result once for each trace, which keeps it."""
     name = f"{function.__module__}.{function.__qualname__}"

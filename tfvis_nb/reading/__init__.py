@@ -20,11 +20,7 @@ __all__ = ["EmptyTraceError", "TraceFormatError", "read_trace"]
 
 
 def read_trace(
-    source: Any,
-    *,
-    title: str | None = None,
-    threadpool: bool = False,
-    max_unpacked_bytes: int | None = None,
+    source: Any, *, title: str | None = None, threadpool: bool = False, max_unpacked_bytes: int | None = None
 ) -> Trace:
     """Read one or more traced steps.
 

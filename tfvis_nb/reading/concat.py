@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import combined
-from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.texts import Text
 
 _COUNTS = {
@@ -32,8 +32,7 @@ _COUNTS = {
 def concatenate(traces: Sequence[Trace], title: str) -> Trace:
     """Lay traces behind one another: the steps of each are numbered on from those of the one before."""
     if len(traces) == 1:
-        (one,) = traces
-        return merge([one], title)
+        return merge(traces, title)
     counts = [
         len(trace.graphs) or int(trace.events["step"].max()) + 1 if len(trace.events) else 0
         for trace in traces
@@ -48,17 +47,7 @@ def concatenate(traces: Sequence[Trace], title: str) -> Trace:
 def merge(traces: Sequence[Trace], title: str) -> Trace:
     """Make one trace of several whose steps are numbered alike."""
     if len(traces) == 1:
-        (one,) = traces
-        return Trace(
-            one.events,
-            nested=one.nested,
-            graphs=one.graphs,
-            notes=one.notes,
-            sources=one.sources,
-            title=title,
-            step_labels=one.step_labels,
-            clock_bounds=one.clock_bounds,
-        )
+        return replaced(traces[0], traces[0].events, title=title)
     columns = {name: _column(name, traces) for name in event_table.COLUMNS}
     table, before = event_table.order(event_table.build(columns))
     nested = None
@@ -116,14 +105,8 @@ def _numbered_on(trace: Trace, first: int) -> Trace:
     table = trace.events.copy(deep=False)
     step = table["step"].to_numpy()
     table["step"] = np.where(step < 0, step, step + first).astype(np.int32)
-    return Trace(
-        table,
-        nested=trace.nested,
-        notes=trace.notes,
-        sources=trace.sources,
-        step_labels={first + step: label for step, label in trace.step_labels.items()},
-        clock_bounds=trace.clock_bounds,
-    )
+    labels = {first + step: label for step, label in trace.step_labels.items()}
+    return replaced(trace, table, step_labels=labels)
 
 
 def _steps(trace: Trace, count: int) -> list[list[bytes]]:

@@ -242,10 +242,7 @@ class PageHandler(Handler):
         elif self.site.access.is_token(given):
             self._has_come_with_token = True
         else:
-            raise Refusal(
-                403,
-                Text("address_token_wrong"),
-            )
+            raise Refusal(403, Text("address_token_wrong"))
 
     def get(self) -> None:
         """Answer."""

@@ -159,11 +159,7 @@ class MonitorServer:
         self.stop()
 
     async def _serve(
-        self,
-        script: bytes,
-        sockets: list[socket.socket],
-        context: ssl.SSLContext | None,
-        begun: Future[None],
+        self, script: bytes, sockets: list[socket.socket], context: ssl.SSLContext | None, begun: Future[None]
     ) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         workers = [Worker(f"tfvis-nb-serve-{work}") for work in ("state", "trace", "copy")]

@@ -130,10 +130,7 @@ class MonitorService:
             with self._there():
                 return export_trace(self._session, number, form)
         except PageTooLargeError:
-            raise Refusal(
-                422,
-                Text("trace_too_large_for_page"),
-            ) from None
+            raise Refusal(422, Text("trace_too_large_for_page")) from None
 
     def save(self) -> tuple[str, MadeFile]:
         """Write a copy of the session as of now; return the name it should have, and where it is."""

@@ -3,13 +3,7 @@
 import pandas as pd
 
 from tfvis_nb.analysis.communication.communication_overlap import communication_overlap
-from tfvis_nb.analysis.findings.finding import (
-    Finding,
-    longest_events,
-    of_task,
-    step_range,
-    whole_tasks,
-)
+from tfvis_nb.analysis.findings.finding import Finding, longest_events, of_task, step_range, whole_tasks
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,

@@ -4,12 +4,11 @@ from typing import Any
 
 import pandas as pd
 
-from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.finding import Finding
 from tfvis_nb.analysis.findings.rule import Rule
 from tfvis_nb.analysis.findings.rules import RULES
-from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -84,8 +83,7 @@ def findings(trace: Trace) -> pd.DataFrame:
         return -min(one.share, largest.get(rule.below, one.share)), rule.below in largest
 
     rows = [_row(rule, one, total, is_below=rule.below in largest) for rule, one in sorted(found, key=rank)]
-    dtypes = {name: event_table.TEXT if dtype == "str" else dtype for name, dtype in _COLUMNS.items()}
-    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes)
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
 
 
 def _row(rule: Rule, one: Finding, total: int, *, is_below: bool) -> dict[str, Any]:

@@ -125,11 +125,4 @@ def _summarise(figures: Figures) -> str:
     return f"{said}{beyond(figures)}."
 
 
-RULE = Rule(
-    "input",
-    {"SHARE": SHARE, "HIGH": HIGH, "MEAN_NS": MEAN_NS},
-    _find,
-    _word,
-    _measure,
-    _summarise,
-)
+RULE = Rule("input", {"SHARE": SHARE, "HIGH": HIGH, "MEAN_NS": MEAN_NS}, _find, _word, _measure, _summarise)

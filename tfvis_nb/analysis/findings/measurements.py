@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.rules import RULES
-from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -62,8 +61,7 @@ def measurements(trace: Trace) -> pd.DataFrame:
     for name, rule in sorted(RULES.items(), key=lambda item: not item[1].leads):
         share, limit, figures = rule.measure(trace)
         rows.append((rule.kind, share, limit, rule.summarise(figures), name, figures))
-    dtypes = {name: event_table.TEXT if dtype == "str" else dtype for name, dtype in _COLUMNS.items()}
-    table = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes)
+    table = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
     near = (table["share"] / table["limit"]).fillna(-1.0).to_numpy()
     order = np.lexsort((-near, table.index.to_numpy() > 0, near < 0))
     return table.take(order).reset_index(drop=True)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfvis_nb.analysis.communication.bandwidth import bandwidth as bandwidth_table
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.charts.bandwidth import bandwidth_chart
+from tfvis_nb.display.charts.breakdown import breakdown_chart, utilisation_chart
+from tfvis_nb.display.charts.ops import top_ops_chart
+from tfvis_nb.display.charts.time_axis import memory_chart, steps_chart, transfers_chart
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -46,52 +51,31 @@ class Charts:
 
     def breakdown(self) -> figure:
         """Where the time of each step went; see `tfvis_nb.analysis.breakdown`."""
-        from tfvis_nb.display.charts.breakdown import breakdown_chart
-
-        self._check("breakdown")
-        return breakdown_chart(self._trace)
+        return breakdown_chart(self._shown_in("breakdown"))
 
     def utilisation(self) -> figure:
         """How busy each device was; see `tfvis_nb.analysis.utilisation`."""
-        from tfvis_nb.display.charts.breakdown import utilisation_chart
-
-        self._check("utilisation")
-        return utilisation_chart(self._trace)
+        return utilisation_chart(self._shown_in("utilisation"))
 
     def top_ops(self) -> figure:
         """Which op types took most time; see `tfvis_nb.analysis.op_statistics`."""
-        from tfvis_nb.display.charts.ops import top_ops_chart
-
-        self._check("top_ops")
-        return top_ops_chart(self._trace)
+        return top_ops_chart(self._shown_in("top_ops"))
 
     def memory(self) -> figure:
         """How much memory was allocated over time; see `tfvis_nb.analysis.memory_curve`."""
-        from tfvis_nb.display.charts.time_axis import memory_chart
-
-        self._check("memory")
-        return memory_chart(self._trace)
+        return memory_chart(self._shown_in("memory"))
 
     def transfers(self) -> figure:
         """How large transfers and copies were, and how long they moved; see `tfvis_nb.Trace.transfers`."""
-        from tfvis_nb.display.charts.time_axis import transfers_chart
-
-        self._check("transfers")
-        return transfers_chart(self._trace)
+        return transfers_chart(self._shown_in("transfers"))
 
     def bandwidth(self) -> figure:
         """How many bytes a second moved at each moment: `tfvis_nb.analysis.bandwidth`."""
-        from tfvis_nb.display.charts.bandwidth import bandwidth_chart
-
-        self._check("bandwidth")
-        return bandwidth_chart(self._trace)
+        return bandwidth_chart(self._shown_in("bandwidth"))
 
     def steps(self) -> figure:
         """How long each step took; see `tfvis_nb.Trace.steps`."""
-        from tfvis_nb.display.charts.time_axis import steps_chart
-
-        self._check("steps")
-        return steps_chart(self._trace)
+        return steps_chart(self._shown_in("steps"))
 
     def why_not(self, name: str) -> Text:
         """Return why there is no chart of that name for this trace; empty when there is one.
@@ -114,14 +98,13 @@ class Charts:
         if name in ("transfers", "bandwidth") and trace.transfers.empty:
             return Text("no_transfers")
         if name == "bandwidth":
-            from tfvis_nb.analysis.communication.bandwidth import bandwidth
-
-            return why_not(bandwidth(trace))
+            return why_not(bandwidth_table(trace))
         if name == "steps" and int((trace.steps["step"] >= 0).sum()) < 2:
             return Text("one_step") if (trace.steps["step"] >= 0).any() else Text("no_steps")
         return NONE
 
-    def _check(self, name: str) -> None:
-        reason = self.why_not(name)
-        if reason:
+    def _shown_in(self, name: str) -> Trace:
+        """Return the trace, if a chart can show it."""
+        if reason := self.why_not(name):
             raise CannotSayError(f"not available: {reason}")
+        return self._trace

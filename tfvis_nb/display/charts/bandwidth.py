@@ -11,7 +11,7 @@ from tfvis_nb.analysis.communication.bandwidth import bandwidth, binned_bandwidt
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts.style import TIME, Unit, coloured, legend_below, plot, rate_unit, shown, unlike
-from tfvis_nb.display.charts.time_axis import axis_unit, label_time
+from tfvis_nb.display.charts.time_axis import axis_unit, draw_steps, label_time
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -29,8 +29,6 @@ def bandwidth_chart(trace: Trace) -> figure:
     What is drawn is `tfvis_nb.analysis.binned_bandwidth`, of `PARTS` equal parts
     of the time until nothing moves any more. A direction is an op type: ``RecvTensor``, ``MemcpyH2D``.
     """
-    from bokeh.models import ColumnDataSource, HoverTool
-
     table = bandwidth(trace)
     first = int(trace.events["start_ns"].iloc[0])
     last = int((table["start_ns"] + table["duration_ns"]).max())
@@ -43,23 +41,9 @@ def bandwidth_chart(trace: Trace) -> figure:
     channels = list(table.groupby("channel", observed=True, sort=True))
     names = unlike([shown(str(channel) or "copies") for channel, _ in channels])
     for number, (name, (channel, rows)) in enumerate(zip(names, channels, strict=True)):
-        source = ColumnDataSource(_steps(rows, first, unit, speed))
-        line = made.step(
-            "time",
-            "rate",
-            source=source,
-            mode="after",
-            **coloured(_colour_name(str(channel), number)),
-            line_width=1.5,
-            legend_label=name,
-            name=name,
-        )
-        tooltips = [
-            ("", "$name"),
-            ("", f"@rate{{0,0.000}} {speed.name}"),
-            ("at", f"@time{{0,0.000}} {unit.name}"),
-        ]
-        made.add_tools(HoverTool(renderers=[line], tooltips=tooltips, mode="vline", visible=False))
+        colour = coloured(_colour_name(str(channel), number))
+        value = f"@rate{{0,0.000}} {speed.name}"
+        draw_steps(made, name, _steps(rows, first, unit, speed), colour, (value, unit))
     label_time(made, unit)
     legend_below(made)
     return made

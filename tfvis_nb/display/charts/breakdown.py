@@ -177,11 +177,7 @@ def utilisation_chart(trace: Trace) -> figure:
         active_drag=None,
     )
     made.hbar_stack(
-        ["busy", "rest"],
-        y="row",
-        height=0.72,
-        source=source,
-        **coloured_parts(["device_compute", "idle"]),
+        ["busy", "rest"], y="row", height=0.72, source=source, **coloured_parts(["device_compute", "idle"])
     )
     made.add_tools(HoverTool(tooltips=[("", "@row"), ("busy", "@busy{0.0} %")], visible=False))
     made.ygrid.visible = False

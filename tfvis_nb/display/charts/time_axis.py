@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -37,8 +37,6 @@ _ALLOCATORS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", 
 
 def memory_chart(trace: Trace) -> figure:
     """Return what each allocator had allocated over time, with its peak marked."""
-    from bokeh.models import ColumnDataSource, HoverTool
-
     curve = trace.memory
     origin = int(trace.events["start_ns"].iloc[0])
     unit = axis_unit(trace)
@@ -55,34 +53,31 @@ def memory_chart(trace: Trace) -> figure:
     for number, (name, (_, rows)) in enumerate(zip(names, curves, strict=True)):
         colour = coloured(_ALLOCATORS[number % len(_ALLOCATORS)])
         kept = _to_the_end(trace, _thinned(rows.sort_values("time_ns")))
-        source = ColumnDataSource(
-            {
-                "time": (kept["time_ns"].to_numpy() - origin) / unit.size,
-                "size": kept["bytes"].to_numpy() / highest.size,
-            }
-        )
-        line = made.step(
-            "time",
-            "size",
-            source=source,
-            mode="after",
-            **colour,
-            line_width=1.5,
-            legend_label=name,
-            name=name,
-        )
+        data = {
+            "time": (kept["time_ns"].to_numpy() - origin) / unit.size,
+            "size": kept["bytes"].to_numpy() / highest.size,
+        }
+        draw_steps(made, name, data, colour, (f"@size{{0,0.00}} {highest.name}", unit))
         peak = rows.iloc[int(rows["bytes"].to_numpy().argmax())]
         at, size = (int(peak["time_ns"]) - origin) / unit.size, int(peak["bytes"]) / highest.size
         made.scatter([at], [size], size=7, **colour, line_color="white")
-        tooltips = [
-            ("", "$name"),
-            ("", f"@size{{0,0.00}} {highest.name}"),
-            ("at", f"@time{{0,0.000}} {unit.name}"),
-        ]
-        made.add_tools(HoverTool(renderers=[line], tooltips=tooltips, mode="vline", visible=False))
     label_time(made, unit)
     legend_below(made)
     return made
+
+
+def draw_steps(
+    made: figure, name: str, data: dict[str, Any], colour: dict[str, Any], tooltip: tuple[str, Unit]
+) -> None:
+    """Draw a line in steps: ``time`` and another column; `tooltip` has its value's and its time's unit."""
+    from bokeh.models import ColumnDataSource, HoverTool
+
+    (column,) = data.keys() - {"time"}
+    options = {"mode": "after", "line_width": 1.5, "legend_label": name, "name": name, **colour}
+    line = made.step("time", column, source=ColumnDataSource(data), **options)
+    value, unit = tooltip
+    tooltips = [("", "$name"), ("", value), ("at", f"@time{{0,0.000}} {unit.name}")]
+    made.add_tools(HoverTool(renderers=[line], tooltips=tooltips, mode="vline", visible=False))
 
 
 def axis_unit(trace: Trace) -> Unit:
@@ -169,12 +164,7 @@ def transfers_chart(trace: Trace) -> figure:
         )
         colour = coloured(colour_names.get(name, "d2d"))
         dots = made.scatter("us", "bytes", source=source, size=6, **colour, alpha=0.7, legend_label=label)
-        tooltips = [
-            ("", "@tensor"),
-            ("size", "@bytes{0,0} B"),
-            ("moving", "@moved"),
-            ("rate", "@rate"),
-        ]
+        tooltips = [("", "@tensor"), ("size", "@bytes{0,0} B"), ("moving", "@moved"), ("rate", "@rate")]
         made.add_tools(HoverTool(renderers=[dots], tooltips=tooltips, visible=False))
     made.xaxis.axis_label = "moving"
     made.yaxis.axis_label = "size"

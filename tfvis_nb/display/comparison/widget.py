@@ -19,6 +19,7 @@ from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.shaping.side import Compared, compared, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.timeline.linked import LinkedTimeline
+from tfvis_nb.display.timeline.widget import as_trace
 from tfvis_nb.texts import Text
 
 HEIGHT = 400
@@ -206,19 +207,11 @@ def show_comparison(
     ('step 0 of mlp / step 1 of mlp', [5])
     """
     refuse_unknown(options, [*timeline_options.DEFAULTS, "steps", "titles"])
-    first = _trace(a)
+    first = as_trace(a)
     if b is None and steps is None:
         raise ValueError(Text("nothing_to_compare"))
-    second = first if b is None else _trace(b)
+    second = first if b is None else as_trace(b)
     return Comparison(first, second, steps=_checked(steps), titles=_named(titles), **options)
-
-
-def _trace(source: Any) -> Trace:
-    if isinstance(source, Trace):
-        return source
-    from tfvis_nb.reading import read_trace
-
-    return read_trace(source)
 
 
 def _checked(steps: Any) -> Steps:

@@ -16,6 +16,7 @@ from tfvis_nb.display.pages.dashboard import dashboard_page
 from tfvis_nb.display.pages.findings_html import findings_html
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.timeline.linked import LinkedTimeline
+from tfvis_nb.display.timeline.widget import as_trace
 
 _QUICK = 200_000
 """Up to this many events findings take a moment."""
@@ -113,12 +114,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
 
 
 def show_dashboard(
-    source: Any,
-    *,
-    against: Any = None,
-    selection: Any = None,
-    title: str | None = None,
-    **options: Any,
+    source: Any, *, against: Any = None, selection: Any = None, title: str | None = None, **options: Any
 ) -> Dashboard:
     """Show a trace as a timeline with its analyses; in a notebook, as the last expression of a cell.
 
@@ -154,13 +150,5 @@ def show_dashboard(
     """
     refuse_unknown(options, [*timeline_options.DEFAULTS, "against", "selection", "title"])
     check_title(title)
-    other = None if against is None else _trace(against)
-    return Dashboard(_trace(source), against=other, selection=selection, title=title, **options)
-
-
-def _trace(source: Any) -> Trace:
-    if isinstance(source, Trace):
-        return source
-    from tfvis_nb.reading import read_trace
-
-    return read_trace(source)
+    other = None if against is None else as_trace(against)
+    return Dashboard(as_trace(source), against=other, selection=selection, title=title, **options)

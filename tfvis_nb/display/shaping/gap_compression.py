@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb.clocks.shift import records_moved
-from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.texts import Text
 
 LONGEST_NS = 2**52
@@ -36,16 +36,9 @@ def compress_gaps(trace: Trace) -> Trace:
     pause[1:] = start[1:] - ends[:-1]
     is_long = pause > _HOUR_NS
     cut = np.cumsum(np.where(is_long, pause - _SECOND_NS, 0))
-    moved = {name: events[name] - cut for name in _TIMES}
-    return Trace(
-        events.assign(**moved),
-        nested=records_moved(trace.nested, cut),
-        graphs=trace.graphs,
-        notes=[*trace.notes, Text("pauses_shortened", pauses=int(is_long.sum()))],
-        title=trace.title,
-        step_labels=trace.step_labels,
-        clock_bounds=trace.clock_bounds,
-    )
+    moved = events.assign(**{name: events[name] - cut for name in _TIMES})
+    notes = [*trace.notes, Text("pauses_shortened", pauses=int(is_long.sum()))]
+    return replaced(trace, moved, nested=records_moved(trace.nested, cut), notes=notes)
 
 
 def shown_range(trace: Trace, shown: Trace, selection: Any) -> Any:

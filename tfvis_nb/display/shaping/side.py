@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tfvis_nb.core.labels import printable
-from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.subset import edges_in_steps, subset
 from tfvis_nb.texts import Text
@@ -89,15 +89,8 @@ def _of_one_step(part: Trace, step: int, label: str, loose: int) -> Trace:
     """Return a part with all its events in one step, and what was found out about them."""
     notes = [Text("loose_events_shown", events=loose)] if loose else []
     events = part.events.assign(step=np.full(len(part.events), step, np.int32))
-    whole = Trace(
-        events,
-        nested=part.nested,
-        graphs=part.graphs,
-        notes=[*part.notes, *notes],
-        title=part.title,
-        step_labels={step: label} if label else None,
-        clock_bounds=part.clock_bounds,
-    )
+    labels = {step: label} if label else {}
+    whole = replaced(part, events, notes=[*part.notes, *notes], step_labels=labels)
     known = ("edges", "transfers", "arrivals")
     whole.__dict__.update({name: part.__dict__[name] for name in known if name in part.__dict__})
     return whole

@@ -100,11 +100,7 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict
     times = [_times(side) for side in (a, b)]
     names = [name for name in times[0] if name in times[1]]
     rows = pd.DataFrame(
-        {
-            "what": names,
-            "a": [times[0][name] for name in names],
-            "b": [times[1][name] for name in names],
-        }
+        {"what": names, "a": [times[0][name] for name in names], "b": [times[1][name] for name in names]}
     )
     rows["difference"] = rows["b"] - rows["a"]
     rows["ratio"] = rows["b"] / rows["a"].where(rows["a"] > 0)

@@ -81,11 +81,7 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
         self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
         self._shown = compress_gaps(trace)
         self._delivery = Delivery(self._shown, self._lanes, self._title)
-        super().__init__(
-            **values,
-            _selection=self._selection_of(selection),
-            _drawn=self._delivery.first,
-        )
+        super().__init__(**values, _selection=self._selection_of(selection), _drawn=self._delivery.first)
         answer_on_own_thread(self.comm)
         self.on_msg(self._answer)
 
@@ -233,8 +229,11 @@ def show_timeline(
     """
     refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title"])
     check_title(title)
-    if not isinstance(source, Trace):
-        from tfvis_nb.reading import read_trace
+    return TimelineWidget(as_trace(source), selection=selection, title=title, **options)
 
-        source = read_trace(source)
-    return TimelineWidget(source, selection=selection, title=title, **options)
+
+def as_trace(source: Any) -> Trace:
+    """Return a trace as it is, and read anything else."""
+    from tfvis_nb.reading import read_trace
+
+    return source if isinstance(source, Trace) else read_trace(source)

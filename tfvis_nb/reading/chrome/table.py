@@ -58,9 +58,7 @@ def make_trace(
         nested = None if nested is None else nested.filter(usable)
     built, before = event_table.order(built)
     return Trace(
-        built,
-        nested=None if nested is None else nested.take(before),
-        notes=[*bars.notes, *notes, *aside],
+        built, nested=None if nested is None else nested.take(before), notes=[*bars.notes, *notes, *aside]
     )
 
 

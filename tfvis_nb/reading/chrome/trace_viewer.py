@@ -15,14 +15,7 @@ import pyarrow.compute as pc
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.chrome import gpu
 from tfvis_nb.reading.chrome.slices import Columns, Slices, select
-from tfvis_nb.reading.chrome.table import (
-    category,
-    make_trace,
-    masked,
-    of_texts,
-    thread_lanes,
-    thread_numbers,
-)
+from tfvis_nb.reading.chrome.table import category, make_trace, masked, of_texts, thread_lanes, thread_numbers
 from tfvis_nb.reading.chrome.values import integers, maybe_texts
 from tfvis_nb.reading.xspace.name_grammar import Called, class_of, host_event, kernel_name
 from tfvis_nb.texts import Text

@@ -122,10 +122,7 @@ def _spans(events: pd.DataFrame) -> pd.DataFrame:
     """Return start and end of each step in ns, by its number."""
     ends = events["start_ns"] + events["duration_ns"]
     return pd.DataFrame(
-        {
-            "start": events.groupby("step")["start_ns"].min(),
-            "end": ends.groupby(events["step"]).max(),
-        }
+        {"start": events.groupby("step")["start_ns"].min(), "end": ends.groupby(events["step"]).max()}
     )
 
 

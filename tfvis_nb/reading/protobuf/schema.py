@@ -11,7 +11,7 @@ they are UTF-8, and one bad name must not make a whole trace unreadable.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
 PACKAGE = "tfvis_nb.stepstats"
+
+_SMALL = 1 << 18
+"""Messages of fewer bytes are decoded together."""
 
 Field = tuple[str, int, str]
 """Name, number and type; the type is a scalar or a message name, ``*`` in front when repeated."""
@@ -131,6 +134,23 @@ def handler(message: str) -> Any:
 
     descriptor = descriptors()[message]
     return HandlerPool([descriptor.file]).get_for_message(descriptor)
+
+
+def grouped(sizes: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Group the numbers of neighbouring messages, given with their sizes, to decode each group together.
+
+    A large message stands alone. For small ones a call each would cost more than the copying.
+    """
+    groups: list[list[int]] = []
+    room = 0
+    for number, size in sizes:
+        if groups and size < room:
+            groups[-1].append(number)
+            room -= size
+        else:
+            groups.append([number])
+            room = _SMALL - size
+    return groups
 
 
 @cache

@@ -23,9 +23,6 @@ from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
 
-_SMALL = 1 << 18
-"""Entries of fewer bytes are decoded together: a call for each would cost more than the copying."""
-
 _LARGE = 1 << 22
 _WORKERS = 2
 _MOST_GRAPHS = 100_000
@@ -186,20 +183,8 @@ def _step(batches: _Batches, entries: list[_Entry], places: list[Place], graphs:
 
 
 def _runs(entries: list[_Entry], wanted: set[int]) -> list[list[int]]:
-    """Group neighbouring small entries; a large one stands alone."""
-    runs: list[list[int]] = []
-    room = 0
-    for number, entry in enumerate(entries):
-        if number not in wanted:
-            continue
-        size = entry.end - entry.start
-        if runs and size < room:
-            runs[-1].append(number)
-            room -= size
-        else:
-            runs.append([number])
-            room = _SMALL - size
-    return runs
+    sizes = [(number, entry.end - entry.start) for number, entry in enumerate(entries)]
+    return schema.grouped((number, size) for number, size in sizes if number in wanted)
 
 
 def _batch(data: Data, entries: list[_Entry], message: str) -> pa.RecordBatch:

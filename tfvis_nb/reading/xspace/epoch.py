@@ -1,6 +1,6 @@
 """Times of a profile whose file does not say when it started, counted from the epoch."""
 
-from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.texts import Text, id_of
 
 EARLIEST_NS = 10**17
@@ -15,15 +15,6 @@ def on_the_clock(trace: Trace, epoch_ns: int) -> Trace:
     table = trace.events
     if not len(table) or int(table["start_ns"].max()) >= EARLIEST_NS:
         return trace
-    return Trace(
-        table.assign(**{name: table[name] + epoch_ns for name in _TIMES}),
-        nested=trace.nested,
-        graphs=trace.graphs,
-        notes=[
-            Text("start_time_estimated") if id_of(note) == "no_start_time" else note for note in trace.notes
-        ],
-        sources=trace.sources,
-        title=trace.title,
-        step_labels=trace.step_labels,
-        clock_bounds=trace.clock_bounds,
-    )
+    estimated = Text("start_time_estimated")
+    notes = [estimated if id_of(note) == "no_start_time" else note for note in trace.notes]
+    return replaced(trace, table.assign(**{name: table[name] + epoch_ns for name in _TIMES}), notes=notes)

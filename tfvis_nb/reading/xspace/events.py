@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from tfvis_nb.reading.protobuf.schema import grouped
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.xspace import schema
 from tfvis_nb.reading.xspace.planes import Plane, Span, message
 from tfvis_nb.reading.xspace.stats import Stats
-
-_SMALL = 1 << 18
-"""Lines of fewer bytes are decoded together."""
 
 _PIECE = 1 << 16
 """Events that are read at a time: what is put together of their stats takes memory only for so many."""
@@ -69,17 +67,7 @@ class Events:
 
 def portions(plane: Plane) -> list[list[int]]:
     """Group the lines of a plane for decoding: a large one stands alone, small ones together."""
-    groups: list[list[int]] = []
-    room = 0
-    for number, span in enumerate(plane.lines):
-        size = span.end - span.start
-        if groups and size < room:
-            groups[-1].append(number)
-            room -= size
-        else:
-            groups.append([number])
-            room = _SMALL - size
-    return groups
+    return grouped((number, line.end - line.start) for number, line in enumerate(plane.lines))
 
 
 def decode(data: Data, plane: Plane, numbers: Sequence[int]) -> Iterator[Events]:

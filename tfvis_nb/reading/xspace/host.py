@@ -119,8 +119,7 @@ def _allocated(events: Events, values: Values) -> np.ndarray:
 
 def _marks(events: Events, values: Values) -> dict[str, Sparse]:
     on_input_threads = np.isin(
-        events.line,
-        [number for number, line in events.lines.items() if line.name.startswith("tf_data_")],
+        events.line, [number for number, line in events.lines.items() if line.name.startswith("tf_data_")]
     )
     runs = _named(events, "FunctionRun", "SessionRun") & ~on_input_threads
     rows = np.flatnonzero(runs | _named(events, "KernelAndDeviceFunc::Run"))

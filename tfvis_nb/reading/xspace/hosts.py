@@ -7,7 +7,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.clocks.alignment import aligned
-from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.reading.concat import merge
 from tfvis_nb.reading.sources.files import natural
 from tfvis_nb.reading.xspace.reader import RecordedHost
@@ -74,9 +74,7 @@ def _as_task(trace: Trace, task: str) -> Trace:
             for category in column.categories
         ]
         table[name] = column.rename_categories(list(_categories(categories)))
-    return Trace(
-        table, nested=trace.nested, notes=trace.notes, title=trace.title, step_labels=trace.step_labels
-    )
+    return replaced(trace, table)
 
 
 def _categories(categories: list[str]) -> pd.Index:
@@ -115,10 +113,5 @@ def _renumbered(trace: Trace, numbers: dict[int, int]) -> Trace:
     for old, number in numbers.items():
         new[old] = number
     table["step"] = new[step]
-    return Trace(
-        table,
-        nested=trace.nested,
-        notes=trace.notes,
-        title=trace.title,
-        step_labels={numbers[old]: label for old, label in trace.step_labels.items() if old in numbers},
-    )
+    labels = {numbers[old]: label for old, label in trace.step_labels.items() if old in numbers}
+    return replaced(trace, table, step_labels=labels)

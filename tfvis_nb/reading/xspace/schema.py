@@ -34,11 +34,7 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
         ("events", 4, "*Event"),
         ("display_name", 11, "bytes"),
     ),
-    "EventMetadata": (
-        ("name", 2, "bytes"),
-        ("display_name", 4, "bytes"),
-        ("stats", 5, "*bytes"),
-    ),
+    "EventMetadata": (("name", 2, "bytes"), ("display_name", 4, "bytes"), ("stats", 5, "*bytes")),
     "StatMetadata": (("name", 2, "bytes"),),
     # A map is on the wire a repeated message of key and value.
     "EventMetadataEntry": (("key", 1, "int64"), ("value", 2, "EventMetadata")),

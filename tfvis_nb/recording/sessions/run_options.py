@@ -1,5 +1,6 @@
 """What a ``session.run`` has to be given to record itself."""
 
+import importlib
 from typing import Any
 
 from tfvis_nb.texts import Text
@@ -20,11 +21,14 @@ def run_metadata(message: bytes) -> Any:
 
 
 def _messages() -> Any:
-    """Import the messages' module, and TensorFlow with it."""
+    return tensorflow_module("tensorflow.core.protobuf.config_pb2")
+
+
+def tensorflow_module(name: str) -> Any:
+    """Import a module of TensorFlow, and TensorFlow with it."""
     try:
-        from tensorflow.core.protobuf import config_pb2
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != "tensorflow":
             raise
         raise ImportError(Text("no_tensorflow")) from None
-    return config_pb2

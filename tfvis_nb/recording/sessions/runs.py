@@ -17,8 +17,8 @@ from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler.lock import SOFTWARE, ProfilerSlot
 from tfvis_nb.recording.sessions.callables import CallableTracer
+from tfvis_nb.recording.sessions.run_options import tensorflow_module
 from tfvis_nb.recording.sessions.user_run_metadata import UsersMetadata, as_requested
-from tfvis_nb.texts import Text
 
 LABEL_NAMES = 3
 """How many names a run's label has before it only counts the rest."""
@@ -200,10 +200,4 @@ def label_of(fetches: Iterable[str], targets: Iterable[str]) -> str:
 
 def session_module() -> Any:
     """Import TensorFlow's session module, and TensorFlow with it."""
-    try:
-        from tensorflow.python.client import session
-    except ModuleNotFoundError as error:
-        if error.name != "tensorflow":
-            raise
-        raise ImportError(Text("no_tensorflow")) from None
-    return session
+    return tensorflow_module("tensorflow.python.client.session")
