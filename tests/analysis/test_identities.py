@@ -158,7 +158,7 @@ def test_causes_of_gaps_are_the_idle_time(trace: Trace) -> None:
         either = union(
             *(
                 np.append(*pair)
-                for pair in ((here.place[ran], place), (here.start[ran], begin), (here.end[ran], end))
+                for pair in ((here.device_row[ran], place), (here.start[ran], begin), (here.end[ran], end))
             )
         )
         covered = lengths(either, len(numbers), 2)[:, 1]

@@ -159,7 +159,7 @@ class _Ends:
 
 
 def _first(index: np.ndarray, event: np.ndarray, rank: np.ndarray, rows: int) -> np.ndarray:
-    """Return for each place the event with the lowest rank, of several the first event; -1 without any."""
+    """Return for each index the event with the lowest rank, of several the first event; -1 without any."""
     found = np.full(rows, -1, np.int64)
     order = np.lexsort((event, rank, index))[::-1]
     found[index[order]] = event[order]

@@ -168,7 +168,7 @@ def path_events(trace: Trace) -> np.ndarray:
 
 
 def categories(activity: np.ndarray, pieces: PathSegments) -> np.ndarray:
-    """Return the place in `CATEGORIES` of each piece (int8)."""
+    """Return the index in `CATEGORIES` of each piece (int8)."""
     other = len(ACTIVITIES) - 1
     running = activity[pieces.event]
     found = np.where(pieces.wait >= 0, pieces.wait + other + 1, np.where(running > 0, running - 1, other))

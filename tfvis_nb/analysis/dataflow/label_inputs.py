@@ -45,7 +45,7 @@ def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
 
 
 def numbers(texts: pa.Array, names: pa.Array) -> np.ndarray:
-    """Return the place of each text in `names`, -1 where it is not there or null (int64)."""
+    """Return the index of each text in `names`, -1 where it is not there or null (int64)."""
     indices = pc.index_in(texts.cast(names.type), names, skip_nulls=True).fill_null(-1)
     found: np.ndarray = indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return found

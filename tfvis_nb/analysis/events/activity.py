@@ -30,7 +30,7 @@ ACTIVITIES = (
 """Every activity; of those that happen at once, the later one counts. See `activity`."""
 
 NUMBER = {name: index for index, name in enumerate(ACTIVITIES)}
-"""The place of each activity in `ACTIVITIES`."""
+"""The index of each activity in `ACTIVITIES`."""
 
 BY_TIME = ("preprocessing", "h2d", "communication", "input", "d2d", "d2h", "device_compute")
 """What is of no step and has one of these activities counts to the step in whose time it happened."""

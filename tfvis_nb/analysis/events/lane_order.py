@@ -116,7 +116,7 @@ def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrde
 
 
 def distinct_places(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct numbers in order, and for each number its place among them."""
+    """Return the distinct numbers in order, and for each number its index among them."""
     # Ten million numbers that lie close together need no sorting.
     least = int(numbers.min()) if len(numbers) else 0
     if not len(numbers) or int(numbers.max()) - least > len(numbers):

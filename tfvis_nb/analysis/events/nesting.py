@@ -97,7 +97,7 @@ def _lane(events: pd.DataFrame) -> np.ndarray:
 
 
 def _enclosing(lane: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return for each row, ordered by lane, start and length, the place of the row it lies within, or -1."""
+    """Return for each row, ordered by lane, start and length, the index of the row it lies within, or -1."""
     index = np.arange(len(end), dtype=np.int64)
     outer = index - 1
     if len(outer):

@@ -13,16 +13,16 @@ from tfvis_nb.reading.sources.files import natural
 
 
 class StepDevices(NamedTuple):
-    """Places, one for each step, task and device and one for each task as a whole, and what is on them.
+    """The devices of each task in each step, each task as a whole, and what ran on them.
 
-    * ``table``: ``step``, ``task`` and ``device`` of each place, ordered by them; the device of a task as a
-      whole is empty.
-    * ``first``, ``last``: for each place when its step begins and ends (ns), over all tasks.
-    * ``whole``: for each place the place of its task as a whole.
-    * ``nowhere``: whether a place only collects what a task has on no device.
+    * ``table``: a row for each, ordered by ``step``, ``task`` and ``device``; the device of a task as a whole
+      is empty.
+    * ``first``, ``last``: for each row when its step begins and ends (ns), over all tasks.
+    * ``whole``: for each row the row of its task as a whole.
+    * ``nowhere``: whether a row only collects what a task has on no device.
     * ``untraced``: whether accelerators ran ops there of which no tracer says what they did.
-    * ``event``, ``place``, ``start``, ``end``: what counts to a step, from when to when (ns); see
-      `tfvis_nb.analysis.events.activity.during_steps`.
+    * ``event``, ``device_row``, ``start``, ``end``: what counts to a step, in which row of ``table``, from
+      when to when (ns); see `tfvis_nb.analysis.events.activity.during_steps`.
     """
 
     table: pd.DataFrame
@@ -32,7 +32,7 @@ class StepDevices(NamedTuple):
     nowhere: np.ndarray
     untraced: np.ndarray
     event: np.ndarray
-    place: np.ndarray
+    device_row: np.ndarray
     start: np.ndarray
     end: np.ndarray
 
@@ -53,7 +53,7 @@ def step_devices(trace: Trace) -> StepDevices | None:
     key = (np.searchsorted(numbers, step) * len(tasks) + task[event]) * width + device[event] + 1
     which, distinct = pd.factorize(key)
     keys = np.unique(np.concatenate([distinct, distinct // width * width]))
-    place = np.asarray(np.searchsorted(keys, distinct))[which]
+    device_row = np.asarray(np.searchsorted(keys, distinct))[which]
     whole = np.searchsorted(keys, keys // width * width)
     of_step, of_device = keys // width // len(tasks), keys % width
     table = pd.DataFrame(
@@ -67,8 +67,8 @@ def step_devices(trace: Trace) -> StepDevices | None:
     # Not every source says on which device a kernel ran.
     by_tracer = np.any([is_kind(events, kind) for kind in ("kernel", "memcpy", "memset")], axis=0)[event]
     traced = np.zeros(len(keys), bool)
-    traced[whole[place[(accelerator & ~op) | by_tracer]]] = True
-    blind = place[accelerator & op]
+    traced[whole[device_row[(accelerator & ~op) | by_tracer]]] = True
+    blind = device_row[accelerator & op]
     blind = blind[~traced[whole[blind]]]
     untraced = np.zeros(len(keys), bool)
     untraced[blind] = untraced[whole[blind]] = True
@@ -80,23 +80,23 @@ def step_devices(trace: Trace) -> StepDevices | None:
         nowhere=of_device == 1,
         untraced=untraced,
         event=event,
-        place=place,
+        device_row=device_row,
         start=start,
         end=end,
     )
 
 
 def _ranked(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return the words of a column, ``task:2`` before ``task:10``, and the place of each row's word."""
+    """Return the names in a column, ``task:2`` before ``task:10``, and the index of each row's name."""
     names = [str(name) for name in column.cat.categories]
     ordered = sorted({"", *names}, key=natural)
     rank_of = {name: number for number, name in enumerate(ordered)}
-    # A missing word has the code -1, which is the last.
+    # A missing name has the code -1, which is the last.
     rank = np.array([*(rank_of[name] for name in names), rank_of[""]], np.int64)
     return np.array(ordered, object), rank[column.cat.codes.to_numpy()]
 
 
 def _category(names: np.ndarray, codes: np.ndarray) -> pd.Categorical:
-    """Make a column of words, of which some may be equal."""
+    """Make a column of names, of which some may be equal."""
     distinct, which = np.unique(names.astype(str), return_inverse=True)
     return pd.Categorical.from_codes(which[codes], categories=pd.Index(distinct, dtype=event_table.TEXT))

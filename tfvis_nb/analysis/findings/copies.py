@@ -51,8 +51,8 @@ def _find(trace: Trace) -> list[Finding]:
     table = whole_tasks(trace)
     own = table[table["task"].astype(str) == task]
     amount = own[_COPIES].fillna(0).sum(axis=1).to_numpy(np.int64)
-    place = int(amount.argmax())
-    worst = own.iloc[place]
+    index = int(amount.argmax())
+    worst = own.iloc[index]
     step = int(worst["step"])
     start, end = step_range(trace, step)
     moved = trace.transfers
@@ -63,7 +63,7 @@ def _find(trace: Trace) -> list[Finding]:
         "task": task,
         "most": most.removesuffix("_ns"),
         "step": step,
-        "here_ns": int(amount[place]),
+        "here_ns": int(amount[index]),
         "step_ns": int(worst["step_ns"]),
     }
     longest = moved.nlargest(MAX_EVENTS, "duration_ns")["event"].tolist()

@@ -73,20 +73,23 @@ def findings(trace: Trace) -> pd.DataFrame:
     total = int(trace.breakdown.drop_duplicates("step")["step_ns"].sum())
     if not total:
         return cannot_say(_COLUMNS, Text("no_step_length"))
-    found = [(rule, one) for rule in RULES.values() for one in rule.find(trace)]
+    found = [(rule, finding) for rule in RULES.values() for finding in rule.find(trace)]
     largest: dict[str, float] = {}
-    for rule, one in found:
-        largest[rule.kind] = max(one.share, largest.get(rule.kind, 0.0))
+    for rule, finding in found:
+        largest[rule.kind] = max(finding.share, largest.get(rule.kind, 0.0))
 
     def rank(pair: tuple[Rule, Finding]) -> tuple[float, bool]:
-        rule, one = pair
-        return -min(one.share, largest.get(rule.below, one.share)), rule.below in largest
+        rule, finding = pair
+        return -min(finding.share, largest.get(rule.below, finding.share)), rule.below in largest
 
-    rows = [_row(rule, one, total, is_below=rule.below in largest) for rule, one in sorted(found, key=rank)]
+    rows = [
+        _row(rule, finding, total, is_below=rule.below in largest)
+        for rule, finding in sorted(found, key=rank)
+    ]
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
 
 
-def _row(rule: Rule, one: Finding, total: int, *, is_below: bool) -> dict[str, Any]:
-    figures = one.figures | ({"is_below": is_below} if rule.below else {})
-    row: dict[str, Any] = {"kind": rule.kind, "lost_ns": round(one.share * total)}
-    return row | one._asdict() | {"figures": figures} | rule.word(one.id, figures)._asdict()
+def _row(rule: Rule, finding: Finding, total: int, *, is_below: bool) -> dict[str, Any]:
+    figures = finding.figures | ({"is_below": is_below} if rule.below else {})
+    row: dict[str, Any] = {"kind": rule.kind, "lost_ns": round(finding.share * total)}
+    return row | finding._asdict() | {"figures": figures} | rule.word(finding.id, figures)._asdict()

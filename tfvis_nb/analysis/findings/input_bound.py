@@ -118,11 +118,11 @@ def _measure(trace: Trace) -> Measurement:
 def _summarise(figures: Figures) -> str:
     if "reason" in figures:
         return f"Input wait is not available: {figures['reason']}."
-    said = f"Input wait is {step_time(figures['share'])}"
+    sentence = f"Input wait is {step_time(figures['share'])}"
     if figures["share"] >= figures["threshold"] and figures["mean_ns"] < MEAN_NS.value:
         each, least = format_duration(figures["mean_ns"]), format_duration(MEAN_NS.value)
-        return f"{said}{not_reported(f'{each} per step is below the threshold of {least}')}."
-    return f"{said}{beyond(figures)}."
+        return f"{sentence}{not_reported(f'{each} per step is below the threshold of {least}')}."
+    return f"{sentence}{beyond(figures)}."
 
 
 RULE = Rule("input", {"SHARE": SHARE, "HIGH": HIGH, "MEAN_NS": MEAN_NS}, _find, _word, _measure, _summarise)

@@ -151,16 +151,16 @@ def _summarise(figures: Figures) -> str:
     if "reason" in figures:
         known = f"{busy}.{cause} " if busy else ""
         return f"{known}Launch waits are not available: {figures['reason']}."
-    said = f"{busy} and waits for launches for {format_percent(figures['share'])}"
+    sentence = f"{busy} and waits for launches for {format_percent(figures['share'])}"
     if figures["share"] < figures["threshold"]:
-        said += beyond(figures)
+        sentence += beyond(figures)
     elif figures["launches_per_step"] < LAUNCHES.value:
         few = f"a step with {figures['launches_per_step']:.0f} launches, fewer than {LAUNCHES.value:.0f}"
-        said += not_reported(f"most of {few}, is the cost of tracing")
+        sentence += not_reported(f"most of {few}, is the cost of tracing")
     elif not figures["reported"]:
         part = format_percent(figures["of_idle"])
-        said += not_reported(f"that is {part} of its time without work, below {limit(OF_IDLE.value)}")
-    return f"{said}.{cause}"
+        sentence += not_reported(f"that is {part} of its time without work, below {limit(OF_IDLE.value)}")
+    return f"{sentence}.{cause}"
 
 
 RULE = Rule(

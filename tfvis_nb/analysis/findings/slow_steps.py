@@ -59,7 +59,7 @@ def _find(trace: Trace) -> list[Finding]:
         return []
     table, more, longer = compared
     found = [_more_work(trace, table, more), _longer(trace, table, longer)]
-    return [one for one in found if one is not None]
+    return [finding for finding in found if finding is not None]
 
 
 def _chosen(table: pd.DataFrame, chosen: np.ndarray) -> tuple[pd.DataFrame, pd.Series, dict[str, Any]] | None:
@@ -242,17 +242,17 @@ def _summarise(figures: Figures) -> str:
     if "reason" in figures:
         return f"Slow steps are not available: {figures['reason']}."
     slow, steps = figures["slow_steps"], figures["steps"]
-    said = (
+    sentence = (
         f"{slow} of {steps} steps take at least {SLOW_STEP_RATIO} times the median or have that much more"
         f" work on their devices, which costs {step_time(figures['share'])}"
     )
     is_many = slow > MAX_FRACTION.value * steps
     if figures["share"] >= figures["threshold"] and is_many and not figures["reported"]:
-        said += not_reported(f"more than {limit(MAX_FRACTION.value)} of the steps are slow")
+        sentence += not_reported(f"more than {limit(MAX_FRACTION.value)} of the steps are slow")
     else:
-        said += beyond(figures)
+        sentence += beyond(figures)
     first = " The first step does not count, because it includes one-time work."
-    return f"{said}.{first if figures['slow_first_step'] else ''}"
+    return f"{sentence}.{first if figures['slow_first_step'] else ''}"
 
 
 RULE = Rule(

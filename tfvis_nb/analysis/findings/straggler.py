@@ -229,10 +229,10 @@ def _summarise(figures: Figures) -> str:
         f"{step_time(share)} {where[kind]} (threshold {limit(_BARRIERS[kind].value)})"
         for kind, share in figures["shares"].items()
     ]
-    said = f"Tasks wait for the last one for {' and '.join(waits)}"
+    sentence = f"Tasks wait for the last one for {' and '.join(waits)}"
     if figures["share"] >= figures["threshold"] and not figures["reported"]:
-        said += not_reported("clocks do not show which task is late, or the last one only waits itself")
-    return f"{said}."
+        sentence += not_reported("clocks do not show which task is late, or the last one only waits itself")
+    return f"{sentence}."
 
 
 RULE = Rule(

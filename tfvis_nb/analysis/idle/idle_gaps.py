@@ -45,7 +45,7 @@ FIGURES: dict[str, str] = {
 CAUSES = tuple(FIGURES)[2:]
 """Every cause; see `FIGURES`."""
 
-_CAUSE = {name: place for place, name in enumerate(CAUSES)}
+_CAUSE = {name: number for number, name in enumerate(CAUSES)}
 _COLUMNS = {
     "step": "int64",
     "task": "category",
@@ -78,7 +78,7 @@ _OF_ACTIVITY = {
 class _Idle(NamedTuple):
     """Stretches in which a device did nothing: where, from when to when, and what ended it."""
 
-    place: np.ndarray
+    device_row: np.ndarray
     start: np.ndarray
     end: np.ndarray
     event: np.ndarray
@@ -147,7 +147,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     group = np.cumsum(new) - 1
     longest = np.lexsort((pieces.start - pieces.end, group))[first]
     gap = pieces.walk[first]
-    table = here.table.take(idle.place[gap]).reset_index(drop=True)
+    table = here.table.take(idle.device_row[gap]).reset_index(drop=True)
     table["start_ns"] = pieces.start[last]
     table["duration_ns"] = pieces.end[first] - pieces.start[last]
     causes = pd.CategoricalDtype(list(CAUSES))
@@ -160,10 +160,10 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
 
 
 def _shown(trace: Trace, here: StepDevices) -> np.ndarray:
-    """Tell which places have gaps: accelerators, and the CPU of tasks without any."""
+    """Tell which devices have gaps: accelerators, and the CPU of tasks without any."""
     device, task = here.table["device"], here.table["task"].cat.codes.to_numpy()
     accelerator = np.zeros(len(device), bool)
-    accelerator[here.place[accelerators(trace.events)[here.event]]] = True
+    accelerator[here.device_row[accelerators(trace.events)[here.event]]] = True
     with_accelerator = np.isin(task, task[accelerator])
     cpu = ~with_accelerator & ~containing(device, HOROVOD) & (device != "").to_numpy()
     shown: np.ndarray = (accelerator | cpu) & ~here.untraced
@@ -171,22 +171,22 @@ def _shown(trace: Trace, here: StepDevices) -> np.ndarray:
 
 
 def _idle(trace: Trace, here: StepDevices, shown: np.ndarray) -> _Idle:
-    """Find the gaps of the places shown, and what ended each."""
-    ran = np.flatnonzero(ran_on_device(trace, here) & shown[here.place] & (here.end > here.start))
-    ran = ran[np.lexsort((-here.end[ran], here.start[ran], here.place[ran]))]
-    place, start = here.place[ran], here.start[ran]
-    first = np.append(True, place[1:] != place[:-1])[: len(ran)]
-    reached = pd.Series(here.end[ran]).groupby(place).cummax().to_numpy(np.int64)
-    free = np.where(first, here.first[place], np.append(0, reached[:-1])[: len(ran)])
+    """Find the gaps of the devices shown, and what ended each."""
+    ran = np.flatnonzero(ran_on_device(trace, here) & shown[here.device_row] & (here.end > here.start))
+    ran = ran[np.lexsort((-here.end[ran], here.start[ran], here.device_row[ran]))]
+    device_row, start = here.device_row[ran], here.start[ran]
+    first = np.append(True, device_row[1:] != device_row[:-1])[: len(ran)]
+    reached = pd.Series(here.end[ran]).groupby(device_row).cummax().to_numpy(np.int64)
+    free = np.where(first, here.first[device_row], np.append(0, reached[:-1])[: len(ran)])
     gaps = np.flatnonzero(free < start)
     # After its last event, and where there was none, a device is idle until the end of the step.
-    places = np.flatnonzero(shown)
+    device_rows = np.flatnonzero(shown)
     until = here.first.copy()
-    np.maximum.at(until, place, reached)
-    tails = places[until[places] < here.last[places]]
+    np.maximum.at(until, device_row, reached)
+    tails = device_rows[until[device_rows] < here.last[device_rows]]
     final = final_events(trace, here.table["step"].to_numpy(np.int64)[tails])
     return _Idle(
-        np.concatenate([place[gaps], tails]),
+        np.concatenate([device_row[gaps], tails]),
         np.concatenate([free[gaps], until[tails]]),
         np.concatenate([start[gaps], here.last[tails]]),
         np.concatenate([here.event[ran[gaps]], final]),
@@ -194,7 +194,7 @@ def _idle(trace: Trace, here: StepDevices, shown: np.ndarray) -> _Idle:
 
 
 def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments) -> np.ndarray:
-    """Return the place in `CAUSES` of each piece."""
+    """Return the index in `CAUSES` of each piece."""
     paths = backtracker(trace)
     times, event = paths.times, pieces.event
     on_device = times.device[event]
@@ -206,11 +206,11 @@ def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments) 
     late = np.where(on_device, _CAUSE["late launch"], doing)
     running = np.where(on_device, _CAUSE["unknown"], doing)
     cause = np.where(pieces.wait < 0, running, np.where(waiting < 0, late, waiting))
-    place = idle.place[pieces.walk]
-    other = on_device & (times.device_number[event] != _codes(trace, here, "device")[place])
-    remote = times.task[event] != _codes(trace, here, "task")[place]
+    device_row = idle.device_row[pieces.walk]
+    other = on_device & (times.device_number[event] != _codes(trace, here, "device")[device_row])
+    remote = times.task[event] != _codes(trace, here, "task")[device_row]
     cause[(pieces.wait < 0) & on_device & beginning(trace.events["op"], COPY_DONE)[event]] = _CAUSE["copy"]
-    cause[_silent(trace, here, place, pieces) & ~on_device] = _CAUSE["unknown"]
+    cause[_silent(trace, here, device_row, pieces) & ~on_device] = _CAUSE["unknown"]
     cause[other | remote] = _CAUSE["dependency on another device"]
     received = _after(pieces.walk, times.received[event] & ~remote)
     cause[remote & received] = _CAUSE["recv wait"]
@@ -228,7 +228,7 @@ def _with_waits(
     came = times.start.copy()
     came[arrived["event"].to_numpy(np.int64)] += waited
     # What the last rank did is on the walk, too: the piece before that is the collective left for it.
-    own = times.task[pieces.event] == _codes(trace, here, "task")[idle.place[pieces.walk]]
+    own = times.task[pieces.event] == _codes(trace, here, "task")[idle.device_row[pieces.walk]]
     left = np.maximum.accumulate(np.where(own, np.arange(len(own)), 0))
     at = _around(times.parent, pieces.event, came > times.start)[left]
     waits = cause == np.where(own, _CAUSE["recv transfer"], _CAUSE["dependency on another device"])
@@ -256,21 +256,21 @@ def _around(parent: np.ndarray, event: np.ndarray, mark: np.ndarray) -> np.ndarr
     return found
 
 
-def _silent(trace: Trace, here: StepDevices, place: np.ndarray, pieces: PathSegments) -> np.ndarray:
+def _silent(trace: Trace, here: StepDevices, device_row: np.ndarray, pieces: PathSegments) -> np.ndarray:
     """Tell which pieces are long waits of the host, during most of which it has no row at all.
 
     A thread that wakes up after so long was woken by something that is not recorded.
     """
     between = [WAITS.index("scheduling"), WAITS.index("queueing")]
     long = np.flatnonzero(np.isin(pieces.wait, between) & (pieces.end - pieces.start > LONG_SLEEP))
-    silent = np.zeros(len(place), bool)
+    silent = np.zeros(len(device_row), bool)
     if not len(long):
         return silent
     rows = np.flatnonzero(
         (~backtracker(trace).times.device & (activity(trace) != NUMBER["none"]))[here.event]
     )
-    active = union(here.whole[here.place[rows]], here.start[rows], here.end[rows])
-    worked = overlap(active, here.whole[place[long]], pieces.start[long], pieces.end[long])
+    active = union(here.whole[here.device_row[rows]], here.start[rows], here.end[rows])
+    worked = overlap(active, here.whole[device_row[long]], pieces.start[long], pieces.end[long])
     silent[long] = 2 * worked < (pieces.end - pieces.start)[long]
     return silent
 
@@ -284,6 +284,6 @@ def _after(walk: np.ndarray, mark: np.ndarray) -> np.ndarray:
 
 
 def _codes(trace: Trace, here: StepDevices, column: str) -> np.ndarray:
-    """Return for each place the number that the event table has for its device or task."""
+    """Return for each row of the table the number that the event table has for its device or task."""
     codes = trace.events[column].cat.categories.get_indexer(pd.Index(here.table[column].astype(object)))
     return np.asarray(codes, np.int64)

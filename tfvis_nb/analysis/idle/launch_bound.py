@@ -93,11 +93,11 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
         return cannot_say(_COLUMNS, reason)
     assert ran is not None
     gaps = gaps_between(trace, ran)
-    here, places = ran.here, len(ran.here.table)
-    sums = {part: _added_up(gaps["place"], gaps[part], places) for part in GAP_PARTS}
-    first, last = np.full(places, np.iinfo(np.int64).max), np.full(places, np.iinfo(np.int64).min)
-    np.minimum.at(first, ran.place, ran.start)
-    np.maximum.at(last, ran.place, ran.end)
+    here, row_count = ran.here, len(ran.here.table)
+    sums = {part: _added_up(gaps["device_row"], gaps[part], row_count) for part in GAP_PARTS}
+    first, last = np.full(row_count, np.iinfo(np.int64).max), np.full(row_count, np.iinfo(np.int64).min)
+    np.minimum.at(first, ran.device_row, ran.start)
+    np.maximum.at(last, ran.device_row, ran.end)
     rows = np.flatnonzero(last >= first)
     idle = np.sum(list(sums.values()), axis=0)
     table = here.table.take(rows).reset_index(drop=True)
@@ -107,8 +107,8 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
         table[part] = total[rows]
     table["before_ns"] = (first - here.first)[rows]
     table["after_ns"] = (here.last - last)[rows]
-    table["launches"] = np.bincount(ran.place, minlength=places)[rows]
-    table["late"] = _added_up(gaps["place"], _is_late(gaps), places)[rows]
+    table["launches"] = np.bincount(ran.device_row, minlength=row_count)[rows]
+    table["late"] = _added_up(gaps["device_row"], _is_late(gaps), row_count)[rows]
     waited = table["launching_ns"] + table["latency_ns"]
     table["launch_share"] = np.where(table["step_ns"] > 0, waited / table["step_ns"].clip(lower=1), np.nan)
     return table
@@ -156,9 +156,9 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
     gaps = gaps_between(trace, ran)
     gaps = gaps[_is_late(gaps)].reset_index(drop=True)
     begin, length = gaps["start_ns"].to_numpy(), gaps["duration_ns"].to_numpy()
-    place = gaps["place"].to_numpy()
-    first, last = _stretches(place, begin, begin + length)
-    table = ran.here.table.take(place[first]).reset_index(drop=True)
+    device_row = gaps["device_row"].to_numpy()
+    first, last = _stretches(device_row, begin, begin + length)
+    table = ran.here.table.take(device_row[first]).reset_index(drop=True)
     table["start_ns"] = begin[first]
     table["duration_ns"] = (begin + length)[last] - begin[first]
     table["late_ns"] = np.add.reduceat(length, first) if len(first) else length
@@ -179,26 +179,28 @@ def _is_late(gaps: pd.DataFrame) -> np.ndarray:
     return late
 
 
-def _added_up(place: pd.Series, value: pd.Series | np.ndarray, places: int) -> np.ndarray:
-    total = np.zeros(places, np.int64)
-    np.add.at(total, place.to_numpy(), np.asarray(value, np.int64))
+def _added_up(device_row: pd.Series, value: pd.Series | np.ndarray, row_count: int) -> np.ndarray:
+    total = np.zeros(row_count, np.int64)
+    np.add.at(total, device_row.to_numpy(), np.asarray(value, np.int64))
     return total
 
 
-def _stretches(place: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Join gaps, ordered by place and time, to stretches; return the first and the last gap of each."""
-    first = last = np.arange(len(place))
+def _stretches(device_row: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Join gaps, ordered by device and time, to stretches; return the first and the last gap of each."""
+    first = last = np.arange(len(device_row))
     score = end - begin
     while len(first) > 1:
         # Neighbours that are both longer than what is between them belong together, whatever is around.
         between = begin[first[1:]] - end[last[:-1]]
-        joins = (place[first[1:]] == place[last[:-1]]) & (between < score[1:]) & (between < score[:-1])
+        joins = (
+            (device_row[first[1:]] == device_row[last[:-1]]) & (between < score[1:]) & (between < score[:-1])
+        )
         if not joins.any():
             break
         head = np.flatnonzero(np.append(True, ~joins))
         score = np.add.reduceat(score - np.append(0, np.where(joins, between, 0)), head)
         first, last = first[head], last[np.append(head[1:], len(first)) - 1]
-    found = _maximal(place[first], begin[first], end[last], score)
+    found = _maximal(device_row[first], begin[first], end[last], score)
     return first[[stretch.first for stretch in found]], last[[stretch.last for stretch in found]]
 
 
@@ -212,10 +214,10 @@ class _Stretch(NamedTuple):
     less: int
 
 
-def _maximal(place: np.ndarray, begin: np.ndarray, end: np.ndarray, score: np.ndarray) -> list[_Stretch]:
+def _maximal(device_row: np.ndarray, begin: np.ndarray, end: np.ndarray, score: np.ndarray) -> list[_Stretch]:
     """Return the maximal scoring subsequences; what is between two parts scores minus its length."""
     found: list[_Stretch] = []
-    columns = (place.tolist(), begin.tolist(), end.tolist(), score.tolist())
+    columns = (device_row.tolist(), begin.tolist(), end.tolist(), score.tolist())
     there, total, reached, low = -1, 0, 0, 0
     for number, (at, start, stop, gain) in enumerate(zip(*columns, strict=True)):
         if at != there:
@@ -243,10 +245,10 @@ def _most(op: pd.Series, stretch: np.ndarray, value: np.ndarray, stretches: int)
     pair, pairs = pd.factorize(stretch * width + codes % width)
     total = np.zeros(len(pairs), np.int64)
     np.add.at(total, pair, value)
-    of = pairs // width
-    order = np.lexsort((-total, of))
-    rank = np.arange(len(order)) - np.searchsorted(of[order], of[order])
+    stretch_of = pairs // width
+    order = np.lexsort((-total, stretch_of))
+    rank = np.arange(len(order)) - np.searchsorted(stretch_of[order], stretch_of[order])
     ops: list[list[str]] = [[] for _ in range(stretches)]
-    for place in order[rank < _MOST_OPS].tolist():
-        ops[of[place]].append(op_names[pairs[place] % width])
+    for pair_number in order[rank < _MOST_OPS].tolist():
+        ops[stretch_of[pair_number]].append(op_names[pairs[pair_number] % width])
     return [", ".join(filter(None, names)) for names in ops]

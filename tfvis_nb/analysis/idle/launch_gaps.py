@@ -37,17 +37,17 @@ _COLUMNS = (
 
 
 class OnDevices(NamedTuple):
-    """Events that accelerators ran in steps, ordered by place, start and launch.
+    """Events that accelerators ran in steps, ordered by device, start and launch.
 
-    * ``here``: the places; ``event``, ``place``, ``start``, ``end`` as of
+    * ``here``: the devices; ``event``, ``device_row``, ``start``, ``end`` as of
       `tfvis_nb.analysis.events.step_devices.StepDevices`.
-    * ``reached``: the latest end of all events before on the place; undefined for its first event (ns).
+    * ``reached``: the latest end of all events before on the device; undefined for its first event (ns).
     * ``launched``, ``launch``: whether it is known when the event was launched, and when (ns).
     """
 
     here: StepDevices
     event: np.ndarray
-    place: np.ndarray
+    device_row: np.ndarray
     start: np.ndarray
     end: np.ndarray
     reached: np.ndarray
@@ -98,7 +98,7 @@ def launch_gaps(trace: Trace) -> pd.DataFrame:
         return cannot_say(_COLUMNS, reason)
     assert ran is not None
     gaps = gaps_between(trace, ran)
-    where = ran.here.table.take(gaps.pop("place").to_numpy()).reset_index(drop=True)
+    where = ran.here.table.take(gaps.pop("device_row").to_numpy()).reset_index(drop=True)
     return pd.concat([where, gaps], axis=1)
 
 
@@ -111,19 +111,19 @@ def why_unknown(ran: OnDevices | None) -> Text:
 
 @validate_input
 def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
-    """Return the gaps of `launch_gaps`, each with the number of its ``place`` instead of its name."""
-    again = np.append(False, ran.place[1:] == ran.place[:-1])
+    """Return the gaps of `launch_gaps`, each with its ``device_row`` instead of the names."""
+    again = np.append(False, ran.device_row[1:] == ran.device_row[:-1])
     rows = np.flatnonzero(again & (ran.start > ran.reached))
-    place, since, start = ran.place[rows], ran.reached[rows], ran.start[rows]
+    device_row, since, start = ran.device_row[rows], ran.reached[rows], ran.start[rows]
     known, launch = ran.launched[rows], ran.launch[rows]
     late = known & (launch >= since)
     # A clock that was repaired may have a launch a little after the start of what it launched.
     until = np.where(late, np.minimum(launch, start), since)
-    launching = overlap(_launching(trace, ran.here), ran.here.whole[place], since, until)
+    launching = overlap(_launching(trace, ran.here), ran.here.whole[device_row], since, until)
     gap = start - since
     return pd.DataFrame(
         {
-            "place": place,
+            "device_row": device_row,
             "start_ns": since,
             "duration_ns": gap,
             "launching_ns": launching,
@@ -150,15 +150,15 @@ def on_devices(trace: Trace) -> OnDevices | None:
     scheduled = events["scheduled_ns"]
     launched = scheduled.notna().to_numpy()[here.event[rows]]
     launch = scheduled.to_numpy(np.int64, na_value=0)[here.event[rows]]
-    place, start, end = here.place[rows], here.start[rows], here.end[rows]
-    order = np.lexsort((np.where(launched, launch, np.iinfo(np.int64).max), start, place))
+    device_row, start, end = here.device_row[rows], here.start[rows], here.end[rows]
+    order = np.lexsort((np.where(launched, launch, np.iinfo(np.int64).max), start, device_row))
     rows, launched, launch = rows[order], launched[order], launch[order]
-    place, start, end = place[order], start[order], end[order]
-    reached = pd.Series(end).groupby(place).cummax().to_numpy()
+    device_row, start, end = device_row[order], start[order], end[order]
+    reached = pd.Series(end).groupby(device_row).cummax().to_numpy()
     return OnDevices(
         here=here,
         event=here.event[rows],
-        place=place,
+        device_row=device_row,
         start=start,
         end=end,
         reached=np.concatenate([start[:1], reached[:-1]]),
@@ -168,6 +168,6 @@ def on_devices(trace: Trace) -> OnDevices | None:
 
 
 def _launching(trace: Trace, here: StepDevices) -> Segments:
-    """Return when each task of each step was launching; its group is the place of the task as a whole."""
+    """Return when each task of each step was launching; its group is the row of the task as a whole."""
     rows = np.flatnonzero((activity(trace) == NUMBER["launch"])[here.event])
-    return union(here.whole[here.place[rows]], here.start[rows], here.end[rows])
+    return union(here.whole[here.device_row[rows]], here.start[rows], here.end[rows])

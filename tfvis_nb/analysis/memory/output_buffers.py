@@ -29,14 +29,14 @@ def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
     produced = _outputs(trace).sort_values(["event", "slot"], ignore_index=True)
     keys = ["event", "allocator", "bytes"]
     made = buffers[keys].assign(
-        allocator=buffers["allocator"].astype(object), until=buffers["to_ns"], place=np.arange(len(buffers))
+        allocator=buffers["allocator"].astype(object), until=buffers["to_ns"], buffer=np.arange(len(buffers))
     )
     made = made.sort_values([*keys, "until"], ascending=[True, True, True, False], kind="stable")
     made["number"] = made.groupby(keys, sort=False).cumcount()
     produced["number"] = produced.groupby(keys, sort=False).cumcount()
-    matched = produced.merge(made[[*keys, "number", "place"]], on=[*keys, "number"], how="left")
-    own = matched["place"].notna().to_numpy()
-    buffer = matched["place"][own].to_numpy(np.int64)
+    matched = produced.merge(made[[*keys, "number", "buffer"]], on=[*keys, "number"], how="left")
+    own = matched["buffer"].notna().to_numpy()
+    buffer = matched["buffer"][own].to_numpy(np.int64)
     slot = np.full(len(buffers), -1, np.int64)
     slot[buffer] = matched["slot"][own]
     address = np.zeros(len(buffers), np.uint64)
@@ -77,14 +77,14 @@ def _aliases(trace: Trace, buffers: pd.DataFrame, handed_on: pd.DataFrame) -> li
         return there.sort_values("when", kind="stable")
 
     row = handed_on["event"].to_numpy()
-    wanted = placed(handed_on.drop(columns="place").assign(start=start[row]), end[row])
-    held = placed(buffers.assign(place=np.arange(len(buffers))), buffers["from_ns"].to_numpy())
-    held = held.loc[held["ptr"] > 0, ["step", "task", "allocator", "ptr", "when", "to_ns", "place"]]
+    wanted = placed(handed_on.drop(columns="buffer").assign(start=start[row]), end[row])
+    held = placed(buffers.assign(buffer=np.arange(len(buffers))), buffers["from_ns"].to_numpy())
+    held = held.loc[held["ptr"] > 0, ["step", "task", "allocator", "ptr", "when", "to_ns", "buffer"]]
     found = pd.merge_asof(wanted, held, on="when", by=["step", "task", "allocator", "ptr"])
     # Frees are of whole microseconds, rounded down; an op's start is not.
-    found = found[found["place"].notna() & (found["to_ns"] + _MICROSECOND > found["start"])]
+    found = found[found["buffer"].notna() & (found["to_ns"] + _MICROSECOND > found["start"])]
     names = events["name"].to_numpy()
-    for buffer, event, slot in zip(found["place"].astype(int), found["event"], found["slot"], strict=True):
+    for buffer, event, slot in zip(found["buffer"].astype(int), found["event"], found["slot"], strict=True):
         tensor = f"{names[event]}:{slot}" if slot else str(names[event])
         texts[buffer] = f"{texts[buffer]}, {tensor}" if texts[buffer] else tensor
     return texts

@@ -138,7 +138,7 @@ class _Tree(NamedTuple):
 
     @classmethod
     def of(cls, names: Sequence[str]) -> tuple[_Tree, np.ndarray]:
-        """Make the tree of some names; return also the place of each."""
+        """Make the tree of some names; return also the index of each."""
         row_of: dict[tuple[int, str], int] = {}
         name, part, parent, depth = [""], [""], [0], [0]
         found = np.zeros(len(names), np.int64)

@@ -87,29 +87,29 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     rows = np.flatnonzero(here.table["device"] != "") if here is not None else np.zeros(0, np.int64)
     if here is None or not len(rows):
         return cannot_say(_COLUMNS, Text("no_devices"))
-    places = len(here.table)
+    row_count = len(here.table)
     ran = ran_on_device(trace, here)
-    busy = _union(here, ran, places)
+    busy = _union(here, ran, row_count)
     step = here.last - here.first
-    total = _sum(here.place[ran], (here.end - here.start)[ran], places)
+    total = _sum(here.device_row[ran], (here.end - here.start)[ran], row_count)
     unknown = here.untraced
 
     scheduled = trace.events["scheduled_ns"]
     has_ready = ran & scheduled.notna().to_numpy()[here.event]
     ready = scheduled.to_numpy(np.int64, na_value=0)[here.event[has_ready]]
-    queued = np.bincount(here.place[has_ready], minlength=places)
-    waited = _sum(here.place[has_ready], np.maximum(here.start[has_ready] - ready, 0), places)
+    queued = np.bincount(here.device_row[has_ready], minlength=row_count)
+    waited = _sum(here.device_row[has_ready], np.maximum(here.start[has_ready] - ready, 0), row_count)
 
-    first = np.full(places, np.iinfo(np.int64).max)
-    last = np.full(places, np.iinfo(np.int64).min)
-    np.minimum.at(first, here.place[ran], here.start[ran])
-    np.maximum.at(last, here.place[ran], here.end[ran])
+    first = np.full(row_count, np.iinfo(np.int64).max)
+    last = np.full(row_count, np.iinfo(np.int64).min)
+    np.minimum.at(first, here.device_row[ran], here.start[ran])
+    np.maximum.at(last, here.device_row[ran], here.end[ran])
     accelerator = accelerators(trace.events)[here.event]
     computed = ran & accelerator & is_kind(trace.events, "kernel")[here.event]
-    device = np.zeros(places, bool)
-    device[here.place[accelerator & ran]] = True
+    device = np.zeros(row_count, bool)
+    device[here.device_row[accelerator & ran]] = True
     kernel = np.where(device, last - np.where(device, first, 0), 0)
-    compute = _union(here, computed, places)
+    compute = _union(here, computed, row_count)
 
     table = here.table.copy()
     table["step_ns"] = step
@@ -145,14 +145,14 @@ def _one_of(activity: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
     return np.isin(activity, [NUMBER[name] for name in names])
 
 
-def _union(here: StepDevices, chosen: np.ndarray, places: int) -> np.ndarray:
-    found = union(here.place[chosen], here.start[chosen], here.end[chosen])
-    return lengths(found, places, 2)[:, 1]
+def _union(here: StepDevices, chosen: np.ndarray, row_count: int) -> np.ndarray:
+    found = union(here.device_row[chosen], here.start[chosen], here.end[chosen])
+    return lengths(found, row_count, 2)[:, 1]
 
 
-def _sum(place: np.ndarray, value: np.ndarray, places: int) -> np.ndarray:
-    total = np.zeros(places, np.int64)
-    np.add.at(total, place, value)
+def _sum(device_row: np.ndarray, value: np.ndarray, row_count: int) -> np.ndarray:
+    total = np.zeros(row_count, np.int64)
+    np.add.at(total, device_row, value)
     return total
 
 
