@@ -154,8 +154,8 @@ def _refuse_missing(name: str, series: pd.Series) -> None:
 
 def _with_text_categories(series: pd.Series) -> pd.Series:
     """Make the categories `TEXT`, as pandas 3 does by itself, so that two tables compare equal."""
-    words = series.cat.categories
-    return series if words.dtype == TEXT else series.cat.rename_categories(words.astype(TEXT))
+    categories = series.cat.categories
+    return series if categories.dtype == TEXT else series.cat.rename_categories(categories.astype(TEXT))
 
 
 def _pandas_dtype(dtype: str) -> Any:

@@ -72,19 +72,19 @@ def format_file_size(count: int) -> str:
     """Write the size of a file as file managers do, in units of a thousand bytes."""
     if count < 1000:
         return "1 byte" if count == 1 else f"{count} bytes"
-    place = min(int(math.log10(count)) // 3, len(_FILE_UNITS) - 1)
-    return f"{count / 1000**place:,.0f} {_FILE_UNITS[place]}"
+    power = min(int(math.log10(count)) // 3, len(_FILE_UNITS) - 1)
+    return f"{count / 1000**power:,.0f} {_FILE_UNITS[power]}"
 
 
 def _scaled(value: float, base: int, units: Sequence[str]) -> str:
     """Write three digits of a value in the unit that keeps it below `base`."""
-    place = 0
+    index = 0
     # 999.5 would round to 1000: the next unit shows it better.
-    while place + 1 < len(units) and value >= (999.5 if base == 1000 else base):
+    while index + 1 < len(units) and value >= (999.5 if base == 1000 else base):
         value /= base
-        place += 1
+        index += 1
     decimals = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
-    return f"{_rounded(value, decimals):,} {units[place]}"
+    return f"{_rounded(value, decimals):,} {units[index]}"
 
 
 def _rounded(value: float, decimals: int) -> Decimal:

@@ -36,7 +36,7 @@ class Segments(NamedTuple):
         return length
 
     def take(self, which: np.ndarray) -> Segments:
-        """Return some of them, by place or mask."""
+        """Return some of them, by index or mask."""
         return Segments(*(column[which] for column in self))
 
 

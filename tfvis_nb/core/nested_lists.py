@@ -31,6 +31,6 @@ def categories(structs: pa.Array, name: str) -> pd.Categorical:
 
 
 def coded(codes: np.ndarray, texts: list[str]) -> pd.Categorical:
-    """Make categories of distinct texts and, for each row, the place of its own."""
+    """Make categories of distinct texts and, for each row, the index of its own."""
     dtype = pd.CategoricalDtype(pd.Index(texts, dtype=event_table.TEXT))
     return pd.Categorical.from_codes(codes.astype(np.int32), dtype=dtype)

@@ -46,7 +46,7 @@ def step_range(trace: Trace, step: int) -> tuple[int, int]:
 def of_task(trace: Trace, task: str) -> np.ndarray:
     """Tell which events are of a task; those of none are of the task that has no name."""
     tasks = trace.events["task"]
-    mask = map_categories(tasks, lambda word: word == task)
+    mask = map_categories(tasks, lambda name: name == task)
     return mask if task else mask | tasks.isna().to_numpy()
 
 

@@ -121,7 +121,7 @@ class PanelsWidget(anywidget.AnyWidget):
             return self._made[title]
 
     def _push(self, index: int = 0) -> None:
-        """Compute one tab after the other, from the one at `place` on."""
+        """Compute one tab after the other, from the one at `index` on."""
         if self._closing.is_set() or index == len(self._titles):
             return
         try:

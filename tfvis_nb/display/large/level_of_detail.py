@@ -9,22 +9,22 @@ from tfvis_nb.display.large.layout import Layout
 
 @dataclass(frozen=True)
 class Runs:
-    """Some places of a layout, a contiguous run of each slot: ``low[s]`` to ``high[s]``; int64."""
+    """Some positions of a layout, a contiguous run of each slot: ``low[s]`` to ``high[s]``; int64."""
 
     low: np.ndarray
     high: np.ndarray
 
     @property
     def events(self) -> int:
-        """How many places they are."""
+        """How many positions they are."""
         return int((self.high - self.low).sum())
 
     def slots(self) -> np.ndarray:
-        """The slot of each place; int64."""
+        """The slot of each position; int64."""
         return np.repeat(np.arange(len(self.low)), self.high - self.low)
 
     def positions(self) -> np.ndarray:
-        """Every place, slot by slot; int64."""
+        """Every position, slot by slot; int64."""
         lengths = self.high - self.low
         before = np.cumsum(lengths) - lengths
         return np.repeat(self.low - before, lengths) + np.arange(lengths.sum())
@@ -121,7 +121,7 @@ def overlapping(layout: Layout, outline: Entries, start: int, end: int) -> tuple
 
 
 def _begins(slots: np.ndarray, start: np.ndarray, duration: np.ndarray, shift: int) -> np.ndarray:
-    """Mark the places at which an entry begins."""
+    """Mark the positions at which an entry begins."""
     bucket = start >> shift
     short = duration < (1 << shift)
     begins = np.ones(len(start), "?")

@@ -105,7 +105,7 @@ def _rows_of(ids: np.ndarray, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _indices(ids: np.ndarray, events: np.ndarray) -> np.ndarray:
-    """For each event its place in `ids`, -1 when it is not there."""
+    """For each event its index in `ids`, -1 when it is not there."""
     if not len(ids):
         return np.full(len(events), -1)
     index = np.minimum(np.searchsorted(ids, events), len(ids) - 1)

@@ -45,9 +45,9 @@ def _peaks(trace: Trace) -> dict[str, Any]:
     rows = found.sort_values("peak_bytes", ascending=False, kind="stable")
     zoom = []
     if not why_not(found):
-        places = ZoomTargets(trace)
-        zoom = places.of_steps(rows["at_step"].fillna(rows["step"]).astype("int64").head(MOST_ROWS))
-        rows = rows.assign(at_ns=rows["at_ns"] - places.origin)
+        targets = ZoomTargets(trace)
+        zoom = targets.of_steps(rows["at_step"].fillna(rows["step"]).astype("int64").head(MOST_ROWS))
+        rows = rows.assign(at_ns=rows["at_ns"] - targets.origin)
     return table("Peaks", named(rows), columns, zoom=zoom, reason=why_not(found), order="largest")
 
 
@@ -104,10 +104,10 @@ def _buffers(trace: Trace) -> dict[str, Any]:
         peaks = memory_curve.memory_peaks(trace)
         alive = memory_curve.alive_at_peak(found, peaks) >= 0
         rows = found[alive].sort_values("bytes", ascending=False, kind="stable")
-        places = ZoomTargets(trace)
+        targets = ZoomTargets(trace)
         first = rows.head(MOST_ROWS)
-        zoom = places.of_ranges(first["from_ns"].to_numpy(), first["to_ns"].to_numpy(np.int64, na_value=0))
-        rows = rows.assign(from_ns=rows["from_ns"] - places.origin)
+        zoom = targets.of_ranges(first["from_ns"].to_numpy(), first["to_ns"].to_numpy(np.int64, na_value=0))
+        rows = rows.assign(from_ns=rows["from_ns"] - targets.origin)
     return table(
         "Alive at a peak",
         rows,

@@ -34,17 +34,17 @@ def _table(trace: Trace) -> dict[str, Any]:
     # One median for all tables of the tab.
     middle = steps.loc[steps["step"] == slow_steps.median_step(trace), "duration_ns"]
     median = float(middle.iloc[0]) if len(middle) else 0.0
-    places = ZoomTargets(trace) if len(steps) else None
+    targets = ZoomTargets(trace) if len(steps) else None
     rows = steps.assign(
         ratio=steps["duration_ns"] / median if median else np.nan,
-        start_ns=steps["start_ns"] - (places.origin if places else 0),
+        start_ns=steps["start_ns"] - (targets.origin if targets else 0),
     )
     order = "first"
     if len(rows) > MOST_ROWS:
         rows, order = rows.sort_values("duration_ns", ascending=False, kind="stable"), "longest"
     if not rows["label"].astype(bool).any():
         columns = [column for column in columns if column.name != "label"]
-    zoom = places.of_steps(rows["step"].head(MOST_ROWS)) if places else []
+    zoom = targets.of_steps(rows["step"].head(MOST_ROWS)) if targets else []
     reason = NONE if len(steps) else Text("no_steps")
     return table("Step by step", rows, columns, zoom=zoom, reason=reason, order=order)
 

@@ -104,7 +104,7 @@ def step_table(
 
 
 def op_table(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
-    """Give the op types that occur, and for each event the place of its own."""
+    """Give the op types that occur, and for each event the index of its own."""
     column = events["op"].cat.remove_unused_categories().cat
     ops = [str(op) for op in column.categories]
     codes = column.codes.to_numpy()
@@ -129,5 +129,5 @@ def waits(trace: Trace) -> np.ndarray:
 
 
 def number_column(numbers: np.ndarray, count: int) -> Column:
-    """Store places in a list of `count` entries in two bytes where they fit."""
+    """Store indices of a list of `count` entries in two bytes where they fit."""
     return Column(numbers.astype("u2" if count <= 2**16 else "u4"))

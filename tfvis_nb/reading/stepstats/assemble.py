@@ -71,7 +71,7 @@ def _table(
     times: Times,
     vocabularies: Vocabularies,
 ) -> pd.DataFrame:
-    """Build the event table: `order` are places in the parts laid end to end, `rows` source rows."""
+    """Build the event table: `order` are indices in the parts laid end to end, `rows` source rows."""
     columns: dict[str, object] = {}
     for name in CODED:
         codes = np.concatenate([getattr(part, name) for part in parts])[order]

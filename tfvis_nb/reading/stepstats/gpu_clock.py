@@ -82,7 +82,7 @@ def align_gpu_clocks(
 
 
 def _members(group: np.ndarray) -> dict[int, np.ndarray]:
-    """Return the places of each group's members."""
+    """Return the indices of each group's members."""
     order = np.argsort(group, kind="stable")
     distinct, first = np.unique(group[order], return_index=True)
     return dict(zip(distinct.tolist(), np.split(order, first[1:]), strict=True))

@@ -42,7 +42,7 @@ def eager_marks(texts: Sequence[str], meta: np.ndarray, ops: Coded, kind: np.nda
     eager = np.flatnonzero(number >= 0)
     if not (numbers >= 0).any():
         return {}
-    own = np.array([_number(word) for word in ops.texts], np.int64)[ops.codes]
+    own = np.array([_number(text) for text in ops.texts], np.int64)[ops.codes]
     ran = np.flatnonzero((kind != KINDS.index("host")) & np.isin(own, numbers[numbers >= 0]))
     return {"eager": Sparse(eager, number[eager]), "ran": Sparse(ran, own[ran])}
 

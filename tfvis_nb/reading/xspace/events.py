@@ -31,9 +31,9 @@ class Events:
     """The events of some lines.
 
     - `plane`: The plane they are of.
-    - `lines`: The lines, by their place in the plane.
-    - `line`: For each event the place of its line in the plane (int32).
-    - `meta`: For each event the place of its name in ``plane.events`` (int32).
+    - `lines`: The lines, by their index in the plane.
+    - `line`: For each event the index of its line in the plane (int32).
+    - `meta`: For each event the index of its name in ``plane.events`` (int32).
     - `start`, `duration`: In ns, counted as the source does (int64).
     - `stats`: Their stats.
     - `counted`: How many records say only how often something happened; they are not among the events.

@@ -62,7 +62,7 @@ class Names:
             self._direct[self._ids] = np.arange(len(ids))
 
     def indexes(self, ids: np.ndarray) -> np.ndarray:
-        """Return the place in `texts` of each id (int32)."""
+        """Return the index in `texts` of each id (int32)."""
         if self._direct is not None:
             last = len(self._direct) - 1
             known: np.ndarray = self._direct[np.where((ids < 0) | (ids > last), last, ids)]

@@ -12,7 +12,7 @@ from tfvis_nb.events import KINDS
 
 @dataclass
 class Coded:
-    """A column of texts: for each row the place of its text in `texts` (int32)."""
+    """A column of texts: for each row the index of its text in `texts` (int32)."""
 
     codes: np.ndarray
     texts: Sequence[str]
@@ -49,7 +49,7 @@ class Sparse:
 class Rows:
     """Events of one plane.
 
-    - `line`: For each event the place of its line in the plane.
+    - `line`: For each event the index of its line in the plane.
     - `start`, `duration`: In ns; the start from the beginning of the profile, or from the epoch as the source
       has it.
     - `kind`: The number of its kind in `tfvis_nb.events.KINDS`.

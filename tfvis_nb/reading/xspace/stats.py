@@ -31,10 +31,10 @@ class Values:
     """Some stats, decoded.
 
     - `owner`: The event each belongs to (int64).
-    - `key`: The place of its name in the plane's stat names (int32).
+    - `key`: The index of its name in the plane's stat names (int32).
     - `integer`, `real`: Its number (int64, unsigned ones as they lie; float64), 0 where it is none.
     - `unsigned`: Whether it was written as an unsigned number.
-    - `code`: The place of its text in `vocabulary`, -1 where it is none (int64).
+    - `code`: The index of its text in `vocabulary`, -1 where it is none (int64).
     """
 
     owner: np.ndarray
@@ -52,12 +52,12 @@ class Values:
         return self.owner[mask], self.integer[mask]
 
     def texts(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the events that have a text of this name, and its place in `vocabulary` for each."""
+        """Return the events that have a text of this name, and its index in `vocabulary` for each."""
         mask = self._mask(name) & (self.code >= 0)
         return self.owner[mask], self.code[mask]
 
     def spread(self, name: str, rows: int) -> np.ndarray:
-        """Return for each of `rows` events the place in `vocabulary` of the text of this name, -1 without."""
+        """Return for each of `rows` events the index in `vocabulary` of the text of this name, -1 without."""
         found = np.full(rows, -1, np.int64)
         owner, code = self.texts(name)
         found[owner] = code

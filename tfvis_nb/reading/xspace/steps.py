@@ -29,7 +29,7 @@ class Threads:
         self.position[self.rows] = np.arange(len(self.rows))
 
     def inside(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the range of places that lie within each of some rows, itself included."""
+        """Return the range of indices that lie within each of some rows, itself included."""
         first = self.position[rows]
         return first, np.maximum(np.searchsorted(self.at, self.until[first], "left"), first + 1)
 
