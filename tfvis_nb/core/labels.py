@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _TASK = re.compile(r"^/job:([^/]+)(?:/replica:([0-9]+))?/task:([0-9]+)")
 _DEVICE = re.compile(r"/?device:([^/]+)")
 _NUMBER = re.compile(r"[0-9]+")
+_DIGITS = re.compile(r"(\d+)")
 
 
 def task_label(task: str) -> str:
@@ -109,3 +110,13 @@ def one_line(trace: Trace, title: str | None = None) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """Return a key that sorts ``task:10`` after ``task:9``.
+
+    >>> sorted(["task:10", "task:9"], key=natural)
+    ['task:9', 'task:10']
+    """
+    # Longer runs of digits than this are addresses, not numbers somebody counted.
+    return [(0, int(part[-18:]), "") if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(text)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import threading
-from collections.abc import Iterator
+import traceback
 from contextlib import ContextDecorator
 from types import FrameType, TracebackType
 
@@ -99,7 +99,8 @@ class Recorder(ContextDecorator):
             return False
         if self._owner.f_code.co_flags & SUSPENDABLE:
             return True
-        return any(self._owner is frame for top in sys._current_frames().values() for frame in _stack(top))  # noqa: SLF001
+        stacks = [traceback.walk_stack(top) for top in sys._current_frames().values()]  # noqa: SLF001
+        return any(self._owner is frame for stack in stacks for frame, _ in stack)
 
 
 @only_known_options
@@ -177,11 +178,5 @@ def latest() -> RecordedTrace | None:
 def _caller() -> FrameType:
     """Return the frame whose ``with`` statement is being entered."""
     inside = (__name__, "contextlib")
-    return next(frame for frame in _stack(sys._getframe()) if frame.f_globals.get("__name__") not in inside)  # noqa: SLF001
-
-
-def _stack(top: FrameType) -> Iterator[FrameType]:
-    frame: FrameType | None = top
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
+    stack = traceback.walk_stack(sys._getframe())  # noqa: SLF001
+    return next(frame for frame, _ in stack if frame.f_globals.get("__name__") not in inside)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.lanes import natural
+from tfvis_nb.core.labels import natural
 from tfvis_nb.texts import Text
 
 _JOBS = ("ps", "worker", "chief", "master", "evaluator")

@@ -1,14 +1,12 @@
 """Which lanes a trace has, in the order they are drawn."""
 
-import re
-
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.core.labels import natural
 from tfvis_nb.core.trace import Trace
 
 _LANE_ORDER = ("ops", "collective", "recv", "stream:", "memcpy", "memset", "sync")
-_NUMBER = re.compile(r"(\d+)")
 _KEYS = ["task", "device", "lane"]
 
 
@@ -86,16 +84,3 @@ def _sort_key(task: str, device: str, lane: str) -> tuple[object, ...]:
         (rank for rank, prefix in enumerate(_LANE_ORDER) if lane.startswith(prefix)), len(_LANE_ORDER)
     )
     return natural(task), natural(device), kind, natural(lane)
-
-
-def natural(text: str) -> list[tuple[int, int, str]]:
-    """Split a text so that ``task:10`` comes after ``task:9``.
-
-    Examples
-    --------
-    >>> from tfvis_nb.analysis.events.lanes import natural
-    >>> sorted(["task:10", "task:9"], key=natural)
-    ['task:9', 'task:10']
-    """
-    # Longer runs of digits than this are addresses, not numbers somebody counted.
-    return [(0, int(part[-18:]), "") if part.isdecimal() else (1, 0, part) for part in _NUMBER.split(text)]

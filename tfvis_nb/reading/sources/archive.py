@@ -9,8 +9,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.labels import natural
 from tfvis_nb.reading.protobuf.wire import Data, text
-from tfvis_nb.reading.sources.files import MOST_FILES, natural
+from tfvis_nb.reading.sources.files import MOST_FILES
 from tfvis_nb.texts import Text
 
 _LONGEST_HEADER = 1 << 12

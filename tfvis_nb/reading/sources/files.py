@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.labels import natural
 from tfvis_nb.texts import Text
 
 _TRACE_FILE = re.compile(
@@ -164,9 +165,3 @@ def stem(name: str) -> str:
     while (shorter := _FORMAT.sub("", name)) not in (name, ""):
         name = shorter
     return name
-
-
-def natural(name: str) -> list[tuple[int, int, str]]:
-    """Return a key that sorts ``step10`` behind ``step9``."""
-    parts = re.split(r"([0-9]{1,18})", name)
-    return [(0, int(part), "") if number % 2 else (1, 0, part) for number, part in enumerate(parts)]

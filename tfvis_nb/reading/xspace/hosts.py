@@ -7,9 +7,9 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.clocks.alignment import aligned
+from tfvis_nb.core.labels import natural
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.reading.concat import merge
-from tfvis_nb.reading.sources.files import natural
 from tfvis_nb.reading.xspace.reader import RecordedHost
 from tfvis_nb.texts import Text
 

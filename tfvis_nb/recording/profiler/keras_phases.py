@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+import traceback
 from types import FrameType
 from typing import Protocol
 
@@ -60,7 +60,7 @@ def forget(phases: Phases) -> None:
 
 def running_function() -> FrameType | None:
     """Return the function of Keras that has called this one, if it is known which functions those are."""
-    for frame in _stack(sys._getframe()):  # noqa: SLF001
+    for frame, _ in traceback.walk_stack(sys._getframe()):  # noqa: SLF001
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if frame.f_code.co_name in _FUNCTIONS and package in _PACKAGES:
             return frame
@@ -77,7 +77,8 @@ def drop_abandoned(begins: str | None = None) -> None:
         found = list(_all)
     if not found:
         return
-    going_on = {id(frame) for top in sys._current_frames().values() for frame in _stack(top)}  # noqa: SLF001
+    stacks = [traceback.walk_stack(top) for top in sys._current_frames().values()]  # noqa: SLF001
+    going_on = {id(frame) for stack in stacks for frame, _ in stack}
     for phases in found:
         for phase, function in phases.under_way().items():
             if function is None:
@@ -97,13 +98,6 @@ def _watch() -> None:
             _watching = any(_all.values())
             if not _watching:
                 return
-
-
-def _stack(top: FrameType) -> Iterator[FrameType]:
-    frame: FrameType | None = top
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def _forked() -> None:
