@@ -23,6 +23,7 @@ from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.display.charts import CannotSayError, Charts
 from tfvis_nb.display.charts.bandwidth import PARTS as BANDWIDTH_PARTS
 from tfvis_nb.display.charts.breakdown import MOST_STEPS
+from tfvis_nb.display.charts.figure import chart_item
 from tfvis_nb.display.charts.log_ticks import byte_marks, time_marks
 from tfvis_nb.display.charts.ops import MAX_BARS
 from tfvis_nb.display.charts.style import ROWS, TIME, shown
@@ -438,3 +439,11 @@ def test_no_chart_needs_eval() -> None:
         assert not list(made.select({"type": CustomJS}))
         assert not list(made.select({"type": CustomJSTickFormatter}))
         assert "CustomJS" not in json.dumps(json_item(made))
+
+
+@pytest.mark.parametrize("name", Charts.NAMES)
+def test_a_dashboard_gets_what_bokeh_writes_of_a_chart(name: str) -> None:
+    made = getattr(marked_trace("a").charts, name)()
+    item = chart_item(made)
+    assert item == json_item(made)
+    assert len(item["doc"]["roots"][0]["attributes"]["renderers"]) == len(made.renderers)

@@ -1,6 +1,7 @@
 """The HTML around what is exported: one file that asks nobody for anything, with its data and code inside."""
 
 import base64
+import functools
 import gzip
 import html
 import json
@@ -31,10 +32,10 @@ def framed(
     `summary` is shown while it loads, the HTML `fallback` where no scripts run. The script finds the bytes of
     `parts` in base64 in the elements ``tfvis-NAME``, and carries its own `code` compressed.
     """
-    parts = {**parts, "code": gzip.compress(code.encode(), mtime=0)}
+    texts = {name: _base64(data) for name, data in parts.items()} | {"code": _packed(code)}
     elements = [
-        f'<script type="application/octet-stream" id="tfvis-{name}">{_base64(data)}</script>'
-        for name, data in parts.items()
+        f'<script type="application/octet-stream" id="tfvis-{name}">{text}</script>'
+        for name, text in texts.items()
     ]
     return _PAGE.substitute(
         what=what,
@@ -51,3 +52,8 @@ def framed(
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
+
+
+@functools.lru_cache(4)
+def _packed(code: str) -> str:
+    return _base64(gzip.compress(code.encode(), mtime=0))

@@ -112,8 +112,7 @@ def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
     }
     if block["cannot_say"]:
         return block
-    from bokeh.embed import json_item
-
+    from tfvis_nb.display.charts.figure import chart_item
     from tfvis_nb.display.charts.style import TIME
 
     made = getattr(charts, name)()
@@ -121,7 +120,7 @@ def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
     block["title"] = made.title.text
     made.title.visible = False
     legend = _legend(made)
-    return block | {"item": json_item(made), "legend": legend, "wide": made.name == TIME}
+    return block | {"item": chart_item(made), "legend": legend, "wide": made.name == TIME}
 
 
 def _legend(made: Any) -> list[dict[str, str]]:
