@@ -40,6 +40,9 @@ COLUMNS: dict[str, str] = {
 }
 """Column name to dtype, in order. Times are epoch nanoseconds, durations nanoseconds, sizes bytes."""
 
+SHOWN = {"thread": "Thread"}
+"""Columns of whole numbers that the details of an event show as they are, and how they are called there."""
+
 
 def _text_dtype() -> Any:
     """Return the dtype pandas 3 calls "str"; pandas 2.2 and 2.3 have it under other names."""
@@ -63,6 +66,9 @@ _WHERE = ("task", "device", "lane")
 _TIMES = ("start_ns", "scheduled_ns", "compute_start_ns", "compute_end_ns")
 _ONE_BY_ONE = ("step", "kind", "start_ns", "duration_ns")
 """Every row has a value of these."""
+
+OPTIONAL = tuple(name for name in COLUMNS if name not in {*_WHERE, *_ONE_BY_ONE, "name", "op"})
+"""Columns that not every kind of row has, nor every file."""
 
 
 def build(columns: Mapping[str, Any], *, rows: int | None = None) -> pd.DataFrame:

@@ -68,6 +68,16 @@ def test_other_programs_see_a_plain_table(data: Path, tmp_path: Path) -> None:
     assert table["op"].astype(str).tolist() == trace.events["op"].astype(str).tolist()
 
 
+@pytest.mark.parametrize("name", event_table.OPTIONAL)
+def test_a_file_older_than_a_column(name: str, data: Path, tmp_path: Path) -> None:
+    trace = tv.read_trace(data / "local_mlp_step1.pb")
+    path = trace.to_parquet(tmp_path / "trace.parquet")
+    pq.write_table(pq.read_table(path).drop_columns([name]), path)
+    older = tv.read_trace(path).events
+    pd.testing.assert_frame_equal(older.drop(columns=name), trace.events.drop(columns=name))
+    assert (older[name].isna() | (older[name] == "")).all()
+
+
 def test_other_tables_and_damaged_ones_are_refused(data: Path, tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
     with raises_id(tv.TraceFormatError, "parquet_of_others"):
@@ -80,6 +90,9 @@ def test_other_tables_and_damaged_ones_are_refused(data: Path, tmp_path: Path) -
     pq.write_table(table.drop_columns(["start_ns"]), tmp_path / "lacking.parquet")
     with raises_id(tv.TraceFormatError, "parquet_table_damaged"):
         tv.read_trace(tmp_path / "lacking.parquet")
+    pq.write_table(table.append_column("thread", table["thread"]), tmp_path / "twice.parquet")
+    with raises_id(tv.TraceFormatError, "parquet_table_damaged"):
+        tv.read_trace(tmp_path / "twice.parquet")
     pq.write_table(
         table.replace_schema_metadata({b"tfvis_nb": b'{"version": 99}'}), tmp_path / "later.parquet"
     )

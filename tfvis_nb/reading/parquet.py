@@ -123,6 +123,8 @@ def _events(
 ) -> pd.DataFrame:
     columns: dict[str, Any] = {}
     for name, dtype in event_table.COLUMNS.items():
+        if name in event_table.OPTIONAL and name not in table.column_names:
+            continue  # the file is older than the column
         if table.column_names.count(name) != 1:
             raise ValueError(f"{table.column_names.count(name)} columns {name!r}")
         column = table[name].combine_chunks()

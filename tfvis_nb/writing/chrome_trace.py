@@ -16,6 +16,7 @@ from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.nested_columns import LINKING
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import OPTIONAL
 from tfvis_nb.texts import notes_to_json
 from tfvis_nb.writing.chrome_memory import memory_counters
 from tfvis_nb.writing.chrome_rows import ChromeRows, place_rows
@@ -25,7 +26,6 @@ WRITER = "tfvis_nb"
 
 _FLOWS = ("transfer", "launch")
 _TIMES = ("scheduled_ns", "compute_start_ns", "compute_end_ns")
-_OPTIONAL = ("bytes", "source", "destination", "tensor", "thread", "detail", *_TIMES)
 
 
 def write_chrome_trace(trace: Trace, path: str | Path) -> Path:
@@ -114,7 +114,7 @@ def _arguments(trace: Trace, ops: pd.Series) -> list[dict[str, Any]]:
         }
         for event, (name, op, step, start, duration) in enumerate(exact)
     ]
-    for column in _OPTIONAL:
+    for column in OPTIONAL:
         values = events[column].astype(object)
         for event, value in values[values.notna() & (values != "")].items():
             arguments[int(str(event))][column] = str(value) if column in _TIMES else value

@@ -90,7 +90,7 @@ export class SparseDetails implements DetailsView {
   readonly waiting = null;
   readonly tracks = [];
   readonly bytes = this.#alike("bytes", null);
-  readonly thread = this.#alike("thread", null);
+  readonly numbers = this.#alike("numbers", []);
   readonly source = this.#alike("source", null);
   readonly destination = this.#alike("destination", null);
   readonly tensor = this.#alike("tensor", "");

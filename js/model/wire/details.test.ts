@@ -17,6 +17,7 @@ const header = {
   allocators: ["gpu_bfc"],
   dtypes: { 1: "float32" },
   own_name: "\x1a",
+  numbers: { thread: "Thread", priority: "Priority" },
 };
 const none = Number.NaN;
 const columns: Record<string, Planned> = {
@@ -24,6 +25,7 @@ const columns: Record<string, Planned> = {
   compute_after: { encoding: "shuffle", values: Uint32Array.of(0, 0, 3, 0) },
   compute_left: { encoding: "shuffle", values: Uint32Array.of(0, 0, 15, 0) },
   bytes: { encoding: "shuffle", values: Float64Array.of(none, 0, none, 4_194_304) },
+  priority: { encoding: "shuffle", values: Uint32Array.of(0, 0, 15, 0) },
   source: { encoding: "shuffle", values: Uint16Array.of(65535, 1, 65535, 0) },
   destination: { encoding: "shuffle", values: Uint16Array.of(65535, 65535, 65535, 1) },
   last: { encoding: "shuffle", values: Uint16Array.of(65535, 65535, 0, 1) },
@@ -65,13 +67,17 @@ describe("Details", () => {
     ]);
   });
 
+  it("names the numbers that are shown as they are", () => {
+    expect([0, 1, 2, 3].map((event) => details.numbers(event)).flat()).toEqual([["Priority", 7]]);
+  });
+
   it("knows which rank came last to a collective", () => {
     expect([0, 1, 2, 3].map((event) => details.last(event))).toEqual(["/task:0", null, "/task:1", null]);
     expect([0, 1, 2].map((event) => details.spread(event))).toEqual([0, null, 7]);
   });
 
   it("takes a column that was left out as never recorded", () => {
-    expect([details.thread(0), details.temp(0), details.persistent(3)]).toEqual([null, null, null]);
+    expect([details.numbers(3), details.temp(0), details.persistent(3)]).toEqual([[], null, null]);
   });
 
   it("follows edges both ways", () => {

@@ -98,8 +98,12 @@ export class Details {
     return this.#number("bytes", this.#rows[event]);
   }
 
-  thread(event: number): number | null {
-    return this.#number("thread", this.#rows[event]);
+  /** Whole numbers that are shown as they are, each with its name; 0 is as good as none. */
+  numbers(event: number): [string, number][] {
+    return Object.entries(this.#header.numbers ?? {}).flatMap(([column, name]) => {
+      const number = this.#number(column, this.#rows[event]);
+      return number ? [[name, number]] : [];
+    });
   }
 
   source(event: number): string | null {
@@ -215,4 +219,6 @@ interface Header {
   dtypes: Record<string, string>;
   /** What stands in labels for the event's own name; "" when nothing does. */
   own_name: string;
+  /** Columns that `numbers` gives, with their names. */
+  numbers?: Record<string, string>;
 }

@@ -160,8 +160,7 @@ function placeFacts(store: Store, id: number): Fact[] {
       ),
     });
   facts.push({ term: "Ran on", value: locationOf(store.drawn, id) });
-  const thread = details?.thread(id) ?? null;
-  if (thread !== null && thread !== 0) facts.push({ term: "Thread", value: String(thread) });
+  for (const [term, number] of details?.numbers(id) ?? []) facts.push({ term, value: String(number) });
   const { step, steps } = store.run;
   if (step && steps.length > 1)
     facts.push({ term: "Step", value: stepName(steps[step[id]]).replace(/^Step /, "") });

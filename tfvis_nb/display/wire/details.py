@@ -21,6 +21,7 @@ from tfvis_nb.display.wire.memory import memory_tracks, name_columns
 from tfvis_nb.display.wire.nested import NestedRows, nested_rows, shape_texts
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 from tfvis_nb.display.wire.waiting import waiting
+from tfvis_nb.events import SHOWN
 from tfvis_nb.texts import Text
 
 _NONE = 65535
@@ -39,8 +40,8 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
         "compute_left": _optional(events["compute_end_ns"], lambda known: end - known),
         "bytes": _optional(events["bytes"]),
     }
-    if events["thread"].notna().any():
-        columns["thread"] = _optional(events["thread"])
+    shown = {name: label for name, label in SHOWN.items() if events[name].notna().any()}
+    columns |= {name: _optional(events[name]) for name in shown}
     devices, columns["source"], columns["destination"] = _devices(events)
     tasks, arrived = _arrivals(trace, rows)
     columns |= arrived
@@ -67,6 +68,7 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
         "allocators": allocators,
         "dtypes": {str(number): name for number, name in dtype_names().items()},
         "own_name": own_name,
+        "numbers": shown,
         "tracks": tracks,
         **waited,
     }

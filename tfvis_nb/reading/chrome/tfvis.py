@@ -1,7 +1,7 @@
 """Trace events that `Trace.to_chrome_trace` wrote: read back exactly, also several files laid together."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,13 @@ from tfvis_nb.reading.chrome.table import category, make_trace, masked
 from tfvis_nb.reading.chrome.values import integers, maybe_texts, text, texts
 from tfvis_nb.texts import Text, notes_from_json
 
-_NUMBERS = ("scheduled_ns", "compute_start_ns", "compute_end_ns", "thread", "bytes")
-_DEVICES = ("source", "destination")
-_WORDS = ("tensor", "detail")
-
 _KEPT = (
     "step",
     "name",
     "op",
     "start_ns",
     "duration_ns",
-    *_NUMBERS,
-    *_DEVICES,
-    *_WORDS,
+    *event_table.OPTIONAL,
     *LINKING,
     "raw_device",
 )
@@ -63,9 +57,7 @@ class OwnReader:
             "name": texts(kept["name"]),
             "op": _category(kept["op"]),
             "kind": _kinds(columns),
-            **{name: masked(*integers(kept[name])) for name in _NUMBERS},
-            **{name: _category(kept[name]) for name in _DEVICES},
-            **{name: texts(kept[name]) for name in _WORDS},
+            **{name: _READ[event_table.COLUMNS[name]](kept[name]) for name in event_table.OPTIONAL},
         }
         for what in ("task", "device", "lane"):
             described = [text(self._bars.described.get(thread, {}).get(what)) for thread in columns.threads]
@@ -107,3 +99,11 @@ def _kinds(columns: Columns) -> pd.Categorical:
 def _category(values: Sequence[Any]) -> pd.Categorical:
     written = [text(value) for value in values]
     return category(written, np.arange(len(written)))
+
+
+_READ: dict[str, Callable[[list[Any]], Any]] = {
+    "Int64": lambda values: masked(*integers(values)),
+    "category": _category,
+    "str": texts,
+}
+"""How a column is made of what bars have, by its dtype."""
