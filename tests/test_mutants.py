@@ -19,7 +19,7 @@ from tests.mutants.samples import SESSION, Sample, samples
 from tfvis_nb.analysis import metrics
 
 ROOT = Path(__file__).parents[1]
-FIRST, COUNT = 1_000_000, 24
+FIRST, COUNT = 1_000_000, 12
 FORMS = sorted({one.form for one in samples()} - {SESSION})
 
 
