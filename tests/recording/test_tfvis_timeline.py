@@ -96,7 +96,7 @@ tfvis.timeline_visualize(run_metadata, "example.html")
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where each snippet ran, in a folder of its name: in one process, as importing TensorFlow takes seconds."""
+    """Where each snippet ran, in a folder of its name. One process ran them: TensorFlow is slow to import."""
     folder = tmp_path_factory.mktemp("snippets")
     script = ["import os"]
     for name, snippet in SNIPPETS.items():

@@ -150,7 +150,7 @@ def file_in(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where each snippet ran, in a folder of its name: in one process, as importing TensorFlow takes seconds."""
+    """Where each snippet ran, in a folder of its name. One process ran them: TensorFlow is slow to import."""
     folder = tmp_path_factory.mktemp("snippets")
     script = [PROLOGUE, "import contextlib, os"]
     for name, snippet in SNIPPETS.items():
