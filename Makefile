@@ -46,7 +46,7 @@ check: $(INSTALLED) $(VIEW)
 # Without nbmake, whose import takes seconds, and the examples that run TensorFlow.
 quick:
 	$(PY) -m pytest -q -p no:nbmake -m 'not browser and not slow and not tensorflow' -n 2 --extent small \
-	  $(patsubst %,--ignore=tests/%,$(LARGER)) --ignore=tfvis_nb/compat tests tfvis_nb
+	  $(patsubst %,--ignore=tests/%,$(LARGER)) --ignore=tfvis_nb/compat --ignore=tfvis_nb/recording tests tfvis_nb
 
 # Three processes keep two cores busy: one is for what is seen in a browser or a notebook, and often waits.
 test-all: EXTENT := --extent all
