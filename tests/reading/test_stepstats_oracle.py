@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.support import oracle
+from tests.support.texts import figures_of
 from tfvis_nb import events as event_table
 
 pytestmark = pytest.mark.tensorflow
@@ -48,8 +48,8 @@ def test_same_table_as_the_oracle(step_stats_path: Path) -> None:
     assert trace.nested is not None
     assert trace.nested.to_pylist() == [oracle.nested(row) for row in expected]
     counted = [
-        int(found[1])
-        for note in trace.notes
-        if (found := re.match(r"(\d+) rows .*(?:left out|set aside)", note))
+        note["rows"]
+        for key in ("aggregate_rows_left_out", "rows_set_aside")
+        for note in figures_of(trace.notes, key)
     ]
     assert sum(counted) == repeated + aside
