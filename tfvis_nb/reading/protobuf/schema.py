@@ -85,6 +85,10 @@ MESSAGES: dict[str, tuple[Field, ...]] = {
         ("scheduled_micros", 9, "int64"),
     ),
     "TimesOnly": (("node_stats", 2, "*NodeTimes"),),
+    # And with nothing but how many records there are; a message needs a field, and no record has this one.
+    "Record": (("none", 500, "bool"),),
+    "NodeRecords": (("memory", 6, "*Record"), ("output", 7, "*Record")),
+    "RecordsOnly": (("node_stats", 2, "*NodeRecords"), ("thread_names", 3, "*Record")),
     "StepStats": (("dev_stats", 1, "*DeviceStepStats"),),
     "RunMetadata": (("step_stats", 1, "StepStats"), ("partition_graphs", 3, "*bytes")),
 }

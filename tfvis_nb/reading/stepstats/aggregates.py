@@ -1,31 +1,43 @@
 """Aggregate lanes: ``stream:all`` and ``memcpy`` repeat the rows of the other lanes of their GPU."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from tfvis_nb.core.devices import block_numbers
+from tfvis_nb.core.devices import Place, block_numbers
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 
 _TIMES = ("all_start_micros", "all_end_rel_micros", "scheduled_micros")
 
 
-def _groups(step: RecordedStep) -> np.ndarray:
+def _groups(places: Sequence[Place]) -> np.ndarray:
     """Number the GPU of each entry within its block; -1 for entries that no aggregate lane covers."""
-    numbers = block_numbers(step.places)
+    numbers = block_numbers(places)
     groups = [
         block << 16 | where.ordinal & 0xFFFF if where.family == "gpu" and where.lane != "sync" else -1
-        for block, where in zip(numbers, step.places, strict=True)
+        for block, where in zip(numbers, places, strict=True)
     ]
     return np.array(groups, np.int64)
+
+
+def same_bytes(places: Sequence[Place], contents: Sequence[pa.Buffer]) -> bool:
+    """Tell whether each aggregate lane equals another lane of its GPU, one to one, as with one stream."""
+    keys = zip(_groups(places).tolist(), (one.size for one in contents), range(len(places)), strict=True)
+    covered = sorted(key for key in keys if key[0] >= 0)
+    lanes = [key for key in covered if not places[key[2]].aggregate]
+    totals = [key for key in covered if places[key[2]].aggregate]
+    return [key[:2] for key in lanes] == [key[:2] for key in totals] and all(
+        contents[one].equals(contents[other]) for (*_, one), (*_, other) in zip(lanes, totals, strict=True)
+    )
 
 
 def same_times(step: RecordedStep, aggregates: RecordedStep) -> bool:
     """Tell whether the aggregate lanes hold exactly the times of the other lanes of their GPU."""
     sides: list[np.ndarray] = []
     for side in (step, aggregates):
-        group = _groups(side)[side.entry] if len(side.entry) else np.zeros(0, np.int64)
+        group = _groups(side.places)[side.entry] if len(side.entry) else np.zeros(0, np.int64)
         mixed = group.astype(np.uint64)
         for name in _TIMES if len(side.entry) else ():
             mixed = (mixed ^ side.numbers(name).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
@@ -35,7 +47,7 @@ def same_times(step: RecordedStep, aggregates: RecordedStep) -> bool:
 
 def without_repeats(step: RecordedStep) -> RecordedStep:
     """Drop each row of an aggregate lane whose name, label and times another lane has too."""
-    group = _groups(step)[step.entry].tolist()
+    group = _groups(step.places)[step.entry].tolist()
     fields = [step.numbers(name).tolist() for name in _TIMES]
     names = [value for chunk in step.chunks for value in chunk.field("node_name").to_pylist()]
     labels = [value for chunk in step.chunks for value in chunk.field("timeline_label").to_pylist()]

@@ -52,7 +52,9 @@ def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
     order = order[np.lexsort((kept, -times.duration[kept], times.start[kept]))]
     with ThreadPoolExecutor(1) as other:
         nested = other.submit(nested_table, source, rows[order])
-        table = _table(source, parts, order, rows[order], times, vocabularies)
+        details = other.submit(lambda: source.details.take(pa.array(rows[order])).cast(pa.large_string()))
+        columns = _columns(source, parts, order, rows[order], times, vocabularies)
+        table = event_table.build(columns | {"detail": details.result()})
     return Trace(
         table,
         nested=nested.result(),
@@ -63,15 +65,15 @@ def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
     )
 
 
-def _table(
+def _columns(
     source: Source,
     parts: list[Part],
     order: np.ndarray,
     rows: np.ndarray,
     times: Times,
     vocabularies: Vocabularies,
-) -> pd.DataFrame:
-    """Build the event table: `order` are indices in the parts laid end to end, `rows` source rows."""
+) -> dict[str, object]:
+    """Return the columns of events: `order` are indices in the parts laid end to end, `rows` source rows."""
     columns: dict[str, object] = {}
     for name in CODED:
         codes = np.concatenate([getattr(part, name) for part in parts])[order]
@@ -79,7 +81,6 @@ def _table(
     take = pa.array(order)
     for name in WORDED:
         columns[name] = pa.chunked_array([getattr(part, name) for part in parts]).combine_chunks().take(take)
-    columns["detail"] = source.details.take(pa.array(rows))
     size_bytes = np.concatenate([part.size_bytes for part in parts])[order]
     thread = source.numbers("thread_id")[rows].astype(np.int64)
     columns |= {
@@ -92,7 +93,7 @@ def _table(
         "thread": nullable(thread, thread != 0),
         "bytes": nullable(size_bytes, size_bytes >= 0),
     }
-    return event_table.build(columns)
+    return columns
 
 
 def _usable(source: Source, rows: np.ndarray, times: Times, notes: list[str]) -> np.ndarray:
@@ -102,8 +103,11 @@ def _usable(source: Source, rows: np.ndarray, times: Times, notes: list[str]) ->
     stretch the picture over centuries.
     """
     usable: np.ndarray = ~times.unusable[rows]
+    starts = times.start[rows].astype(np.float64)
+    if usable.all() and np.ptp(starts) <= ABSURD:
+        return usable
     step = source.step[source.entry[rows]]
-    start = pd.Series(np.where(usable, times.start[rows].astype(np.float64), np.nan))
+    start = pd.Series(np.where(usable, starts, np.nan))
     # The upper median is a row's own time, also between two clusters.
     middle = start.groupby(step).quantile(0.5, interpolation="higher")
     usable &= np.abs(start.to_numpy() - middle.reindex(step).to_numpy()) <= ABSURD

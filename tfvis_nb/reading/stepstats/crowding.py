@@ -4,7 +4,7 @@ An empty row takes two bytes in a file and some hundred in a table. Counting rec
 the time and memory of decoding them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.reading.protobuf.schema import Field, register
+from tfvis_nb.reading.protobuf.schema import MESSAGES, Field, register
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.texts import Text
 
@@ -28,11 +28,8 @@ _TIMES = 24
 _LARGEST = (1 << 31) - 1
 
 _MESSAGES: dict[str, tuple[Field, ...]] = {
-    # A message needs a field; none has one of this number.
-    "Record": (("none", 500, "bool"),),
-    "Node": (("memory", 6, "*Record"), ("output", 7, "*Record")),
-    "Device": (("node_stats", 2, "*Node"), ("thread_names", 3, "*Record")),
-    "StepStats": (("dev_stats", 1, "*Device"),),
+    "Record": MESSAGES["Record"],
+    "StepStats": (("dev_stats", 1, "*Record"),),
     "RunMetadata": (("step_stats", 1, "*StepStats"),),
     "Line": (("events", 4, "*Event"),),
     "Event": (("stats", 4, "*Record"),),
@@ -44,7 +41,7 @@ _MESSAGES: dict[str, tuple[Field, ...]] = {
     ),
     "XSpace": (("planes", 1, "*Plane"),),
 }
-"""The records of traces, without what is in them."""
+"""The records of traces, without what is in them; those of a DeviceStepStats are counted one by one."""
 
 _COSTS: Mapping[str, int] = {
     "node_stats": 450,
@@ -73,23 +70,28 @@ def _handler(message: str) -> Any:
     return HandlerPool([descriptor.file]).get_for_message(descriptor)
 
 
-def check_crowded(data: Data, message: str, label: str) -> None:
-    r"""Refuse a serialised `message` whose records would take far more memory than a trace of its size."""
+def records(data: Data, message: str) -> list[pa.RecordBatch]:
+    """Return the records of a serialised `message` without what is in them, to count; none of a small one."""
     if not SMALL <= len(data) <= _LARGEST:
-        return
+        return []
     offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
     one = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
-    batch = _handler(message).array_to_record_batch(one)
+    return [_handler(message).array_to_record_batch(one)]
+
+
+def check_crowded(batches: Iterable[pa.RecordBatch], size: int, label: str) -> None:
+    """Refuse records that would take far more memory than those of a trace of `size` bytes."""
     counts = [
         count
+        for batch in batches
         for name, column in zip(batch.schema.names, batch.columns, strict=True)
         for count in _counts(name, column)
     ]
     taken = sum(count * _COSTS.get(name, _OTHER) for name, count in counts)
-    if taken > max(_ROOM, _TIMES * len(data)):
-        records = sum(count for _, count in counts)
+    if taken > max(_ROOM, _TIMES * size):
+        found = sum(count for _, count in counts)
         raise TraceFormatError(
-            Text("too_many_records", label=label, records=records, bytes=len(data), gigabytes=taken / 1e9)
+            Text("too_many_records", label=label, records=found, bytes=size, gigabytes=taken / 1e9)
         )
 
 

@@ -1,8 +1,8 @@
 """One serialised step -> Arrow columns, still exactly what the source says.
 
 The step is split into its ``DeviceStepStats`` by hand, a few lengths to follow, so
-that the aggregate lanes, half of a GPU trace's bytes, need not be decoded when a look
-at their times shows that they only repeat other rows.
+that the aggregate lanes, half of a GPU trace's bytes, need not be decoded when their
+bytes, or a look at their times, show that they only repeat other rows.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,8 +17,8 @@ from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.protobuf import schema, wire
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.sources.damage import damaged_message
-from tfvis_nb.reading.stepstats.aggregates import same_times, without_repeats
-from tfvis_nb.reading.stepstats.crowding import check_crowded
+from tfvis_nb.reading.stepstats.aggregates import same_bytes, same_times, without_repeats
+from tfvis_nb.reading.stepstats.crowding import SMALL, check_crowded, records
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
@@ -26,26 +26,31 @@ from tfvis_nb.texts import Text
 _LARGE = 1 << 22
 _WORKERS = 2
 _MOST_GRAPHS = 100_000
+_MANY = 10_000
+"""Entries after which the others are counted before they are looked at."""
+
+_LOOK = 1000
+"""Labels of a batch that tell whether they repeat themselves."""
 
 _Map = Callable[[Callable[[list[int]], "pa.RecordBatch"], list[list[int]]], Iterable["pa.RecordBatch"]]
 _Batches = Iterable[tuple[list[int], "pa.RecordBatch"]]
 
 
 class _Entry(NamedTuple):
-    """Where a DeviceStepStats lies in the data, and its device."""
+    """Where a DeviceStepStats lies in the data, its device, and where what follows that begins."""
 
     start: int
     end: int
     device: str
+    content: int
 
 
 def decode(data: Data, label: str, message: str = "") -> RecordedStep:
     """Read a serialised RunMetadata or StepStats; the bytes show which, unless `message` names it."""
     message = message or kind_of(data)
     try:
-        check_crowded(data, message, label)
-        entries, graphs = _split(data, message)
-        step = _decode_entries(data, entries, graphs)
+        entries, graphs = _split(data, message, label)
+        step = _decode_entries(data, entries, graphs, label)
     except TraceFormatError:
         raise
     except (wire.DamageError, ValueError) as error:
@@ -100,12 +105,12 @@ def _is_device_entry(data: bytes) -> bool:
     return first is None or (first.number <= 3 and first.wire_type == wire.LENGTH)
 
 
-def _split(data: Data, message: str) -> tuple[list[_Entry], list[bytes]]:
+def _split(data: Data, message: str, label: str) -> tuple[list[_Entry], list[bytes]]:
     """Find the DeviceStepStats and the graphs of a message."""
     graphs: list[bytes] = []
     if message == "StepStats":
-        return _entries(data, [(0, len(data))]), graphs
-    steps = []
+        return _entries(data, [(0, len(data))], message, label), graphs
+    steps: list[tuple[int, int]] = []
     for part in wire.fields(data):
         if part.number in (1, 3) and part.wire_type != wire.LENGTH:
             raise wire.DamageError(
@@ -113,15 +118,22 @@ def _split(data: Data, message: str) -> tuple[list[_Entry], list[bytes]]:
             )
         if part.number == 1:
             steps.append((part.start, part.end))
+            _refuse_many(data, message, label, len(steps))
         elif part.number == 3:
             graphs.append(bytes(data[part.start : part.end]))
             if len(graphs) > _MOST_GRAPHS:
                 raise wire.DamageError(part.position, Text("too_many_graphs", most=_MOST_GRAPHS), message)
-    return _entries(data, steps), graphs
+    return _entries(data, steps, message, label), graphs
 
 
-def _entries(data: Data, steps: Iterable[tuple[int, int]]) -> list[_Entry]:
-    entries = []
+def _refuse_many(data: Data, message: str, label: str, found: int) -> None:
+    """Look ahead, when many entries have been found, whether memory can hold the rest of them."""
+    if found == _MANY:
+        check_crowded(records(data, message), len(data), label)
+
+
+def _entries(data: Data, steps: Iterable[tuple[int, int]], message: str, label: str) -> list[_Entry]:
+    entries: list[_Entry] = []
     for start, end in steps:
         for part in wire.fields(data, start, end):
             if part.number == 1 and part.wire_type != wire.LENGTH:
@@ -134,21 +146,36 @@ def _entries(data: Data, steps: Iterable[tuple[int, int]]) -> list[_Entry]:
                 names = (f for f in wire.fields(data, part.start, part.end) if f.number == 1)
                 name = next(names, None)
                 device = text(bytes(data[name.start : name.end])) if name else ""
-                entries.append(_Entry(part.start, part.end, device))
+                content = name.end if name and name.position == part.start else part.start
+                entries.append(_Entry(part.start, part.end, device, content))
+                _refuse_many(data, message, label, len(entries))
     return entries
 
 
-def _decode_entries(data: Data, entries: list[_Entry], graphs: list[bytes]) -> RecordedStep:
+def _decode_entries(data: Data, entries: list[_Entry], graphs: list[bytes], label: str) -> RecordedStep:
+    """Decode the entries, unless there are too many records in them."""
     places = [place(entry.device) for entry in entries]
     totals = {number for number, where in enumerate(places) if where.aggregate}
     others = set(range(len(entries))) - totals
+    whole = pa.py_buffer(data)
+    contents = [whole.slice(entry.content, entry.end - entry.content) for entry in entries]
+    twins = bool(totals) and same_bytes(places, contents)
+    if twins:
+        totals = set()
     with ThreadPoolExecutor(_WORKERS) as pool:
         # ptars lets other threads run; the threads themselves start only when a task is handed in.
         run: _Map = pool.map if len(data) > _LARGE else map
+        if len(data) >= SMALL:
+            counted = _decoded(data, entries, others | totals, "RecordsOnly", run)
+            check_crowded((batch for _, batch in counted), len(data), label)
         of_others = _decoded(data, entries, others, "DeviceStepStats", run)
         times = _decoded(data, entries, totals, "TimesOnly", run)
         step = _step(of_others, entries, places, graphs)
-        if totals:
+        if twins:
+            # Of the lanes of GPUs, the aggregate ones cover all but those of synchronisation.
+            covered = [where.family == "gpu" and where.lane != "sync" for where in places]
+            step.repeated = int(np.array(covered)[step.entry].sum())
+        elif totals:
             aggregates = _step(times, entries, places, graphs)
             if same_times(step, aggregates):
                 step.repeated = len(aggregates.entry)
@@ -161,9 +188,12 @@ def _decode_entries(data: Data, entries: list[_Entry], graphs: list[bytes]) -> R
 def _decoded(data: Data, entries: list[_Entry], wanted: set[int], message: str, run: _Map) -> _Batches:
     """Start to decode the entries whose numbers are `wanted`: numbers and Arrow rows, run by run."""
     runs = _runs(entries, wanted)
-    return zip(
-        runs, run(lambda numbers: _batch(data, [entries[n] for n in numbers], message), runs), strict=True
-    )
+    finish = _with_texts if message == "DeviceStepStats" else lambda batch: batch
+
+    def decoded(numbers: list[int]) -> pa.RecordBatch:
+        return finish(_batch(data, [entries[number] for number in numbers], message))
+
+    return zip(runs, run(decoded, runs), strict=True)
 
 
 def _step(batches: _Batches, entries: list[_Entry], places: list[Place], graphs: list[bytes]) -> RecordedStep:
@@ -196,3 +226,26 @@ def _batch(data: Data, entries: list[_Entry], message: str) -> pa.RecordBatch:
     content = pa.py_buffer(data).slice(one.start, one.end - one.start)
     offsets = pa.py_buffer(np.array([0, one.end - one.start], np.int32))
     return handler.array_to_record_batch(pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content]))
+
+
+def _with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Make texts of the bytes of names and labels, as `RecordedStep` has them."""
+    nodes = batch.column("node_stats")
+    fields = {field.name: nodes.values.field(field.name) for field in nodes.values.type}
+    labels = _as_text(fields["timeline_label"])
+    head = labels.slice(0, _LOOK)
+    if 2 * len(head.unique()) < len(head):
+        labels = labels.dictionary_encode()
+    else:
+        labels = pa.DictionaryArray.from_arrays(pa.array(np.arange(len(labels))), labels)
+    fields |= {"node_name": _as_text(fields["node_name"]), "timeline_label": labels}
+    rows = pa.StructArray.from_arrays(list(fields.values()), list(fields))
+    lists = pa.ListArray.from_arrays(nodes.offsets, rows)
+    return batch.set_column(batch.schema.get_field_index("node_stats"), "node_stats", lists)
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    try:
+        return values.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return pa.array([text(value) for value in values.to_pylist()], pa.large_string())

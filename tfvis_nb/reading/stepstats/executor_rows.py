@@ -21,7 +21,7 @@ def executor_part(source: Source, rows: np.ndarray, vocabularies: Vocabularies, 
     count = len(rows)
     entry = source.entry[rows]
     name = source.pick(source.names, rows)
-    detail = source.pick(source.labels, rows)
+    detail = source.labels_of(rows).dictionary_decode()
     op_text = label_grammar.executor_ops(detail)
     op = vocabularies.op.codes(op_text)
     places = source.places

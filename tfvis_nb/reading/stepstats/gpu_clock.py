@@ -10,8 +10,8 @@ once the offset between the clocks lies between ``op_start - launch`` and
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tfvis_nb.reading.columns import Part, Vocabularies
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
@@ -162,25 +162,16 @@ def _place_roughly(rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, 
 
 def _ops_that_ran_once(source: Source, executors: Part, gpu: Part, vocabularies: Vocabularies) -> np.ndarray:
     """Return the source row of each kernel's op when that ran exactly once in its step and task, else -1."""
-    names = executors.name.dictionary_encode()
-    node = pc.index_in(gpu.name, names.dictionary).fill_null(-1).to_numpy().astype(np.int64)
-    width = len(names.dictionary) + 1
-    tasks = len(vocabularies.task.texts)
-
-    def key(part: Part, name: np.ndarray) -> np.ndarray:
-        numbers: np.ndarray = (source.step[source.entry[part.rows]] * tasks + part.task) * width + name
-        return numbers
-
-    keys = key(executors, names.indices.to_numpy().astype(np.int64))
-    distinct, first, counts = np.unique(keys, return_index=True, return_counts=True)
-    distinct, first = distinct[counts == 1], first[counts == 1]
-    if not len(distinct):
-        return np.full(len(gpu.rows), -1)
-    wanted = key(gpu, node)
-    at = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
+    chunks = pa.chunked_array([executors.name, gpu.name]).dictionary_encode().chunks
+    name = np.concatenate([chunk.indices.to_numpy() for chunk in chunks]).astype(np.int64)
+    rows = np.concatenate([executors.rows, gpu.rows])
+    task = np.concatenate([executors.task, gpu.task])
+    group = source.step[source.entry[rows]] * len(vocabularies.task.texts) + task
+    keys = pd.Index(group * len(rows) + name)
+    ran = keys[: len(executors.rows)]
+    once = np.flatnonzero(~ran.duplicated(keep=False))
+    at = ran[once].get_indexer(keys[len(executors.rows) :])
     kernel = (gpu.kind == vocabularies.kind.code("kernel")) | (
         gpu.kind == vocabularies.kind.code("collective")
     )
-    found = (distinct[at] == wanted) & (node >= 0) & kernel
-    assert isinstance(names, pa.DictionaryArray)
-    return np.where(found, executors.rows[first[at]], -1)
+    return np.where(kernel, np.append(executors.rows[once], -1)[at], -1)

@@ -13,8 +13,7 @@ from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.logical_gpus import logical_devices
 from tfvis_nb.reading.stepstats.source_rows import Source
 
-_SPECIAL_LABEL = r"^(?i:memcpy|memset|(?:void )?nccl)"
-_SPECIAL_NAME = r"(?i)memcpy|memset|nccl"
+_SPECIAL = r"(?i)memcpy|memset|nccl"
 _COPY_NAME = r"(?i:(?:^|:|@@)memcpy[a-z0-9]*$)"
 _STARTS = {"copy": r"^(?i:memcpy)", "memset": r"^(?i:memset)", "nccl": r"^(?i:(?:void )?nccl)"}
 _OLD_KERNEL = r"^(?P<node>[^:\s]+):(?P<op>[A-Za-z_]\w*)[^ ]* regs:"
@@ -34,7 +33,7 @@ class GpuTexts(NamedTuple):
 
     rows: np.ndarray
     raw_names: pa.Array
-    detail: pa.Array
+    detail: pa.DictionaryArray
     special: _Special
     nodes: pa.Array
     op_types: pa.Array
@@ -43,7 +42,7 @@ class GpuTexts(NamedTuple):
 def gpu_texts(source: Source, rows: np.ndarray) -> GpuTexts:
     """Read the names and labels of the rows of GPU lanes."""
     raw_names = source.pick(source.names, rows)
-    detail = source.pick(source.labels, rows)
+    detail = source.labels_of(rows)
     names = raw_names.dictionary_encode()
     special = _special_rows(source, source.entry[rows], names, detail)
     return GpuTexts(rows, raw_names, detail, special, *_nodes(names, raw_names, detail))
@@ -77,7 +76,9 @@ def gpu_part(
     return part
 
 
-def _special_rows(source: Source, entry: np.ndarray, names: pa.DictionaryArray, detail: pa.Array) -> _Special:
+def _special_rows(
+    source: Source, entry: np.ndarray, names: pa.DictionaryArray, detail: pa.DictionaryArray
+) -> _Special:
     """Find the rows that are no kernels."""
 
     # A row of a GPU is a kernel unless one of three texts says otherwise: the word in the name of its lane
@@ -89,9 +90,8 @@ def _special_rows(source: Source, entry: np.ndarray, names: pa.DictionaryArray, 
         mask: np.ndarray = lanes[entry]
         return mask
 
-    by_label = _matches(detail, _SPECIAL_LABEL, _STARTS)
-    by_name = _matches(names.dictionary, _SPECIAL_NAME, _STARTS | {"copy": _COPY_NAME})
-    by_name = {what: mask[names.indices.to_numpy()] for what, mask in by_name.items()}
+    by_label = _matches(detail, _STARTS)
+    by_name = _matches(names, _STARTS | {"copy": _COPY_NAME})
     copies = in_lane_of("memcpy") | by_label["copy"] | (by_name["copy"] & ~in_lane_of("kernel"))
     memsets = ~copies & (by_label["memset"] | by_name["memset"] | in_lane_of("memset"))
     syncs = in_lane_of("sync") & ~(copies | memsets)
@@ -133,47 +133,51 @@ def _ops_of_executors(part: Part, executors: Part, vocabularies: Vocabularies) -
         part.op[unknown] = np.append(executors.op, 0)[same]
 
 
-def _matches(texts: pa.Array, any_of: str, patterns: dict[str, str]) -> dict[str, np.ndarray]:
-    """Return for each of `patterns` a mask of the texts it matches; `any_of` matches when one of them does.
+def _matches(encoded: pa.DictionaryArray, patterns: dict[str, str]) -> dict[str, np.ndarray]:
+    """Return for each of `patterns` a mask of the texts it matches, in all of which a `_SPECIAL` word stands.
 
     Nearly every text is a kernel's, which the one common pattern passes over.
     """
-    rows = np.flatnonzero(pc.match_substring_regex(texts, any_of).to_numpy(zero_copy_only=False))
+    texts, indices = encoded.dictionary, encoded.indices.to_numpy()
+    rows = np.flatnonzero(pc.match_substring_regex(texts, _SPECIAL).to_numpy(zero_copy_only=False))
     masks = {what: np.zeros(len(texts), bool) for what in patterns}
     candidates = texts.take(pa.array(rows))
     for what, pattern in patterns.items():
         masks[what][rows] = pc.match_substring_regex(candidates, pattern).to_numpy(zero_copy_only=False)
-    return masks
+    return {what: mask[indices] for what, mask in masks.items()}
 
 
-def _nodes(names: pa.DictionaryArray, raw: pa.Array, detail: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _nodes(names: pa.DictionaryArray, raw: pa.Array, detail: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
     """Return the node that launched each kernel and its op type, null where not known."""
     node, op = label_grammar.node_and_op(names.dictionary)
     node, op = node.take(names.indices), op.take(names.indices)
     if node.null_count:
         # Tracers of the TF 1.3 era put the annotation into the label.
-        parts = pc.extract_regex(detail, _OLD_KERNEL)
+        parts = pc.extract_regex(detail.dictionary, _OLD_KERNEL).take(detail.indices)
         node = pc.coalesce(node, pc.struct_field(parts, "node"))
         op = pc.coalesce(op, pc.struct_field(parts, "op"))
         node = pc.coalesce(node, raw)
     return node, op
 
 
-def _keep_telling_names(source: Source, rows: np.ndarray, raw_names: pa.Array, detail: pa.Array) -> None:
+def _keep_telling_names(
+    source: Source, rows: np.ndarray, raw_names: pa.Array, detail: pa.DictionaryArray
+) -> None:
     """Show the whole node name as the detail of rows where only that says anything (TF 1.14 to 2.0)."""
-    telling = pc.equal(detail, "")
+    telling = pc.equal(detail.dictionary, "").take(detail.indices)
     if pc.any(telling).as_py():
         telling = pc.and_(telling, pc.match_substring(raw_names, "@@"))
         chosen = rows[telling.to_numpy(zero_copy_only=False)]
-        source.details = scatter(source.details, chosen, raw_names.filter(telling))
+        source.details = scatter(source.labels.dictionary_decode(), chosen, raw_names.filter(telling))
 
 
-def _amounts(detail: pa.Array, memsets: np.ndarray) -> np.ndarray:
+def _amounts(detail: pa.DictionaryArray, memsets: np.ndarray) -> np.ndarray:
     """Return the bytes a memset fills, -1 for other rows."""
     size_bytes = np.full(len(detail), -1, np.int64)
     if memsets.any():
         parts = pc.extract_regex(
-            detail.filter(pa.array(memsets)), r"\b(?:size|num_bytes|bytes): ?(?P<amount>\d{1,18})\b"
+            detail.filter(pa.array(memsets)).dictionary_decode(),
+            r"\b(?:size|num_bytes|bytes): ?(?P<amount>\d{1,18})\b",
         )
         size_bytes[memsets] = pc.cast(pc.struct_field(parts, "amount"), "int64").fill_null(-1).to_numpy()
     return size_bytes
@@ -194,7 +198,7 @@ def _read_copies(
     if not len(rows):
         return _Copies(rows, [], rows)
     names = raw_names.take(pa.array(rows)).dictionary_encode()
-    labels = source.labels.take(pa.array(part.rows[rows])).dictionary_encode()
+    labels = source.labels.take(pa.array(part.rows[rows])).dictionary_decode().dictionary_encode()
     lanes = source.entry[part.rows[rows]]
     keys = np.stack([lanes, names.indices.to_numpy(), labels.indices.to_numpy()], axis=1)
     distinct, which = np.unique(keys, axis=0, return_inverse=True)

@@ -26,7 +26,7 @@ def host_part(
     count = len(rows)
     entry = source.entry[rows]
     raw = source.pick(source.names, rows)
-    detail = source.pick(source.labels, rows)
+    detail = source.labels_of(rows)
     encoded = raw.dictionary_encode()
     node, op = label_grammar.node_and_op(encoded.dictionary)
     device = [

@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -50,7 +51,7 @@ def node_and_op(names: pa.Array) -> tuple[pa.Array, pa.Array]:
     if pc.all(pc.match_substring_regex(names, _PLAIN_ANNOTATION)).as_py():
         # Matching and then splitting is several times quicker than a pattern with groups.
         halves = pc.list_flatten(pc.split_pattern(names, ":"))
-        first = pa.array(range(0, len(halves), 2), pa.int64())
+        first = pa.array(np.arange(0, len(halves), 2))
         return halves.take(first), halves.take(pc.add(first, 1))
     parts = pc.extract_regex(names, _ANNOTATION)
     return pc.struct_field(parts, "node"), pc.struct_field(parts, "op")

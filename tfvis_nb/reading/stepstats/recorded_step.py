@@ -15,7 +15,9 @@ class RecordedStep:
 
     - `devices`, `places`, `threads`: For each ``DeviceStepStats`` in the order of the source: its device
       name, what that means, and its thread names by thread id.
-    - `chunks`: All rows as Arrow struct arrays of ``NodeExecStats``, entry after entry.
+    - `chunks`: All rows as Arrow struct arrays of ``NodeExecStats``, entry after entry. Names are
+      large_string, never null, and so are labels in a dictionary, which may hold a text twice: kernels
+      have long labels, and few of them.
     - `entry`: For each row, the ``DeviceStepStats`` it is of (int64, ascending).
     - `graphs`: Serialised ``GraphDef`` of each partition.
     - `repeated`: How many rows of aggregate lanes were left out because another lane has them too.
@@ -43,3 +45,8 @@ class RecordedStep:
 def concat_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Concatenate arrays; a single one is not copied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def concatenated(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Concatenate Arrow arrays; a single one is not copied."""
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.core.devices import Place
-from tfvis_nb.reading.protobuf.wire import text
-from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, concat_arrays
+from tfvis_nb.reading.stepstats.recorded_step import RecordedStep, concat_arrays, concatenated
 
 
 class Source:
@@ -18,7 +17,7 @@ class Source:
     - `step`: For each entry, its step (int64).
     - `devices`, `threads`, `places`: For each entry, its device string, thread names and parsed place.
     - `bounds`: Row numbers where entries begin, and the number of rows (int64).
-    - `names`, `labels`: For each row, its node name and its label.
+    - `names`, `labels`: For each row, its node name and its label, the latter as in `RecordedStep`.
     - `details`: The labels as they will be shown; a reader may replace some.
     """
 
@@ -33,8 +32,8 @@ class Source:
         self.entry = concat_arrays([step.entry + first for step, first in zip(steps, firsts, strict=False)])
         self.rows = len(self.entry)
         self.bounds = np.searchsorted(self.entry, np.arange(len(self.devices) + 1))
-        self.names = self.texts("node_name")
-        self.labels = self.details = self.texts("timeline_label")
+        self.names = concatenated([chunk.field("node_name") for chunk in self.chunks])
+        self.labels = self.details = _end_to_end([chunk.field("timeline_label") for chunk in self.chunks])
 
     def numbers(self, field: str) -> np.ndarray:
         """Return an integer field of every row."""
@@ -44,24 +43,28 @@ class Source:
         """Return a field of every row as Arrow, in pieces."""
         return pa.chunked_array([chunk.field(field) for chunk in self.chunks])
 
-    def texts(self, field: str) -> pa.Array:
-        """Return a text field of every row (large_string, never null)."""
-        arrays = [_as_text(chunk.field(field)) for chunk in self.chunks]
-        return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
-
     def pick(self, texts: pa.Array, rows: np.ndarray) -> pa.Array:
         """Return the texts of some rows; rows that lie together are not copied."""
         if len(rows) and int(rows[-1]) - int(rows[0]) == len(rows) - 1:
             return texts.slice(int(rows[0]), len(rows))
         return texts.take(pa.array(rows))
 
+    def labels_of(self, rows: np.ndarray) -> pa.DictionaryArray:
+        """Return the labels of some rows, in a dictionary of nothing else."""
+        indices = self.pick(self.labels.indices, rows).to_numpy()
+        used = np.zeros(len(self.labels.dictionary), bool)
+        used[indices] = True
+        words = self.pick(self.labels.dictionary, np.flatnonzero(used))
+        return pa.DictionaryArray.from_arrays(pa.array((np.cumsum(used) - 1)[indices]), words)
+
     def rows_of(self, entries: np.ndarray) -> np.ndarray:
         """Return the row numbers of some entries (`entries`: a bool for each), in order."""
         return np.flatnonzero(entries[self.entry])
 
 
-def _as_text(values: pa.Array) -> pa.Array:
-    try:
-        return values.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        return pa.array([text(value) for value in values.to_pylist()], pa.large_string())
+def _end_to_end(pieces: Sequence[pa.DictionaryArray]) -> pa.DictionaryArray:
+    """Lay pieces behind one another, and their dictionaries, without a look for what is in several."""
+    firsts = np.cumsum([0, *(len(piece.dictionary) for piece in pieces)])
+    indices = [piece.indices.to_numpy() + first for piece, first in zip(pieces, firsts, strict=False)]
+    words = concatenated([piece.dictionary for piece in pieces])
+    return pa.DictionaryArray.from_arrays(pa.array(concat_arrays(indices)), words)

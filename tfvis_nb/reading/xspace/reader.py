@@ -14,7 +14,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import damaged_message
-from tfvis_nb.reading.stepstats.crowding import check_crowded
+from tfvis_nb.reading.stepstats.crowding import check_crowded, records
 from tfvis_nb.reading.xspace import schema
 from tfvis_nb.reading.xspace.events import Events, decode, portions
 from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
@@ -64,7 +64,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
     `threadpool` keeps the events in which thread pools record themselves, about half of a host's events.
     """
     try:
-        check_crowded(data, "XSpace", label)
+        check_crowded(records(data, "XSpace"), len(data), label)
         found = planes(data)
         parts, notes = _parts(data, found)
         names = hostnames(data)
