@@ -65,7 +65,7 @@ ANALYSES: dict[str, Callable[[Trace], object]] = {
     "transfer_matrix": transfer_matrix,
     "bandwidth": bandwidth,
     "slowest_transfers": slowest_transfers,
-    "arrivals": lambda trace: trace.arrivals,
+    "collective_waits": lambda trace: trace.collective_waits,
     "stragglers": stragglers,
     "slow_steps": slow_steps,
     "compare": lambda trace: compare(trace, trace),

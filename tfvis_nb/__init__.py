@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tfvis_nb.display.monitor.widget import MonitorWidget, monitor
     from tfvis_nb.display.timeline.widget import TimelineWidget, show_timeline
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
-    from tfvis_nb.recording import RecordedTrace, TraceSession, inject, trace
+    from tfvis_nb.recording import RecordedTrace, TraceSession, record_process, trace
     from tfvis_nb.session import SavedSession, open_session
     from tfvis_nb.session.file.errors import DamagedSessionError
 
@@ -56,12 +56,12 @@ __all__ = [
     "TracingServer",
     "__version__",
     "hook_inject",
-    "inject",
     "last_trace",
     "load_ipython_extension",
     "monitor",
     "open_session",
     "read_trace",
+    "record_process",
     "show_comparison",
     "show_dashboard",
     "show_timeline",
@@ -85,7 +85,7 @@ _HOMES = {
     "TraceSession": "tfvis_nb.recording",
     "TracingServer": "tfvis_nb.compat.tftracer_server",
     "hook_inject": "tfvis_nb.compat.tftracer_server",
-    "inject": "tfvis_nb.recording",
+    "record_process": "tfvis_nb.recording",
     "monitor": "tfvis_nb.display.monitor.widget",
     "open_session": "tfvis_nb.session",
     "read_trace": "tfvis_nb.reading",

@@ -42,7 +42,7 @@ function Ordered({ store, state }: { store: MonitorStore; state: MonitorState })
         type="button"
         title="Withdraws all orders, also those for single signatures"
         disabled={!state.controllable || store.isPending("rule null")}
-        onClick={() => store.order("rule null", { do: "trace_none", signature: null })}
+        onClick={() => store.order("rule null", { do: "stop_tracing", signature: null })}
       >
         {rule.kind === "none" ? "Withdraw" : "Stop"}
       </button>

@@ -92,8 +92,8 @@ export type Command =
 export type RuleCommand =
   | { do: "trace_every"; n: number; signature: number | null }
   | { do: "trace_all"; signature: number | null }
-  | { do: "trace_when"; slower_than: number; signature: number | null }
-  | { do: "trace_none"; signature: number | null };
+  | { do: "trace_slow"; factor: number; signature: number | null }
+  | { do: "stop_tracing"; signature: number | null };
 
 export type DownloadFormat = "html" | "dashboard" | "json" | "parquet";
 

@@ -70,11 +70,11 @@ describe("what is typed", () => {
       signature: 3,
     });
     expect(rules.ruleCommand({ kind: "slower", value: 2 }, null)).toEqual({
-      do: "trace_when",
-      slower_than: 2,
+      do: "trace_slow",
+      factor: 2,
       signature: null,
     });
     expect(rules.ruleCommand({ kind: "all", value: 0 }, 1)).toEqual({ do: "trace_all", signature: 1 });
-    expect(rules.ruleCommand({ kind: "none", value: 0 }, 1)).toEqual({ do: "trace_none", signature: 1 });
+    expect(rules.ruleCommand({ kind: "none", value: 0 }, 1)).toEqual({ do: "stop_tracing", signature: 1 });
   });
 });

@@ -60,6 +60,6 @@ export function ruleFault(rule: Rule): string | null {
 
 export function ruleCommand(rule: Rule, signature: number | null): RuleCommand {
   if (rule.kind === "every") return { do: "trace_every", n: rule.value, signature };
-  if (rule.kind === "slower") return { do: "trace_when", slower_than: rule.value, signature };
-  return { do: rule.kind === "all" ? "trace_all" : "trace_none", signature };
+  if (rule.kind === "slower") return { do: "trace_slow", factor: rule.value, signature };
+  return { do: rule.kind === "all" ? "trace_all" : "stop_tracing", signature };
 }

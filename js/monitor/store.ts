@@ -125,7 +125,7 @@ export class MonitorStore {
   withdraw(row: SignatureRow): Promise<void> {
     const { signature } = row;
     return this.attempt(`next ${signature}`, "This could not be done", async () => {
-      await this.host.command({ do: "trace_none", signature });
+      await this.host.command({ do: "stop_tracing", signature });
       const rule = parseRule(row.rule);
       if (rule.kind !== "none") await this.host.command(ruleCommand(rule, signature));
     });

@@ -255,7 +255,9 @@ def test_the_faster_worker_waits_at_its_collectives(shared: Path) -> None:
     assert (trace.events["kind"].iloc[gaps["cause_event"]] == "collective").all()
     waited = gaps.groupby(gaps["task"].astype(str).str[-1])["duration_ns"].sum()
     # Nearly all that it waits at them: the device is busy for little of it.
-    by_rank = trace.arrivals.groupby(trace.arrivals["task"].astype(str).str[-1])["wait_ns"].sum()
+    by_rank = trace.collective_waits.groupby(trace.collective_waits["task"].astype(str).str[-1])[
+        "wait_ns"
+    ].sum()
     assert list(waited.index) == ["0"]
     assert by_rank["1"] == 0
     assert 0.95 * by_rank["0"] < waited["0"] <= by_rank["0"]

@@ -62,7 +62,7 @@ def meetings(trace: Trace) -> dict[tuple[Any, ...], Meeting]:
     """Return everything at which tasks could meet."""
     found: dict[tuple[Any, ...], Meeting] = {}
     rows: list[dict[Any, Any]] = trace.events.to_dict("records")
-    known = trace.arrivals[trace.arrivals["wait_ns"].notna()]
+    known = trace.collective_waits[trace.collective_waits["wait_ns"].notna()]
     for event, collective in zip(known["event"], known["collective"], strict=True):
         row = rows[event]
         meeting = found.setdefault((row["step"], "collective", row["name"], collective), {})

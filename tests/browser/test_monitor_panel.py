@@ -220,7 +220,7 @@ def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
 
 def test_a_rule_waits_while_nobody_records(monitor: Monitor, path: Path) -> None:
     with tv.open_session(path) as session:
-        session.trace_when(slower_than=3)
+        session.trace_slow(factor=3)
     expect(monitor.banner).to_contain_text(
         "A rule waits for the next job: runs over 3\u00d7 the median of the last 64"
     )

@@ -84,7 +84,7 @@ def check_details(trace: Trace) -> None:
     devices = [*header["devices"], *[""] * (65536 - len(header["devices"]))]
     for name in ("source", "destination"):
         assert [devices[columns[name][row]] for row in rows] == table[name].astype("str").tolist()
-    arrived = trace.arrivals.dropna(subset="spread_ns").set_index("event")
+    arrived = trace.collective_waits.dropna(subset="spread_ns").set_index("event")
     tasks = [*header.get("tasks", []), *[None] * (65536 - len(header.get("tasks", [])))]
     last = [tasks[number] for number in columns.get("last", [65535] * len(rows))]
     spread = optional(header, columns, "spread") if "spread" in columns else [None] * len(rows)

@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 LIGHT = [
-    "analysis/test_collective_arrivals.py",
+    "analysis/test_collective_waits.py",
     "reading/test_pickles.py",
     "reading/test_dialects.py",
     "recording/test_sessions.py",

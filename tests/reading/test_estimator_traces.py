@@ -57,9 +57,9 @@ def test_a_rank_of_a_horovod_estimator(shared: Path) -> None:
     assert collectives.groupby("step")["op"].apply(list).tolist() == [["HorovodAllreduce"] * 2] * 3
     assert set(collectives["lane"]) == {"collective"}
     # One rank alone: nobody else tells when it came, so that no waits are.
-    assert trace.arrivals.empty
+    assert trace.collective_waits.empty
     assert (communication_overlap(trace)["communication_ns"] > 0).all()
 
 
 def test_a_rank_alone_has_no_waits() -> None:
-    assert tv.read_trace(DATA / "horovod_rank0_step3.pb.xz").arrivals.empty
+    assert tv.read_trace(DATA / "horovod_rank0_step3.pb.xz").collective_waits.empty

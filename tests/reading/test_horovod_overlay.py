@@ -88,7 +88,7 @@ def test_the_ranks_rows_and_figures_stay_what_they_were(trace: tv.Trace) -> None
     phases = of_horovod(trace).index
     assert (activity(trace)[phases] == NUMBER["none"]).all()
     assert late_ranks(trace).equals(late_ranks(without))
-    assert len(trace.arrivals) == len(without.arrivals) == 16
+    assert len(trace.collective_waits) == len(without.collective_waits) == 16
     assert trace.transfers.empty
     kinds = of_horovod(trace)["kind"].astype(str)
     assert set(kinds) == {"host", "sync"}
@@ -252,14 +252,14 @@ def test_ranks_that_were_kept_by_this_package(tmp_path: Path, trace: tv.Trace) -
     assert same_rows(kept.events, trace.events)
     assert kept.graphs == trace.graphs
     assert len(kept.edges) == len(trace.edges)
-    assert len(kept.arrivals) == 16
+    assert len(kept.collective_waits) == 16
     # Of several steps, each with that of the other rank.
     several = [tv.read_trace([file, file]) for file in FILES]
     for rank, each in enumerate(several):
         each.to_parquet(tmp_path / f"rank{rank}.parquet")
     both = tv.read_trace([tmp_path / f"rank{rank}.parquet" for rank in (0, 1)])
     assert both.steps["step"].tolist() == [0, 1]
-    assert both.arrivals.groupby("step").size().tolist() == [16, 16]
+    assert both.collective_waits.groupby("step").size().tolist() == [16, 16]
     assert len(both.graphs) == 2
     # What does not have the same steps is not of the same run.
     tv.read_trace(FILES[0]).to_parquet(tmp_path / "rank0.parquet")

@@ -25,8 +25,8 @@ def every_order(recorded: tv.TraceSession) -> None:
     recorded.trace_next()
     recorded.trace_next("train")
     recorded.trace_all(7)
-    recorded.trace_when(slower_than=3)
-    recorded.trace_none()
+    recorded.trace_slow(factor=3)
+    recorded.stop_tracing()
     recorded.delete([1, 2])
 
 
@@ -48,8 +48,8 @@ def check_stopped(recorded: tv.TraceSession, caplog: pytest.LogCaptureFixture, *
         assert word in warning.getMessage()
     with raises_id(TypeError, "not_from_one"):
         recorded.trace_every("a")  # type: ignore[arg-type]
-    with raises_id(ValueError, "not_a_factor", name="slower_than"):
-        recorded.trace_when(slower_than=float("inf"))
+    with raises_id(ValueError, "not_a_factor", name="factor"):
+        recorded.trace_slow(factor=float("inf"))
 
 
 def test_a_folder_that_is_not_there(session: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -232,7 +232,7 @@ import tfvis_nb as tv
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 recorded = tv.TraceSession(sys.argv[1])
 if sys.argv[2] == "later":
-    recorded.trace_none()
+    recorded.stop_tracing()
 size = 0 if sys.argv[2] == "at once" else 40_000
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # a write beyond that fails
 for _ in range(2000):

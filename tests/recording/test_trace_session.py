@@ -121,7 +121,7 @@ def test_orders(session: Any, path: Path) -> None:
         assert not traced(product)
         recorded.trace_all()
         assert [traced(product), traced(loss)] == [True, False]  # its own rule goes before
-        recorded.trace_none()
+        recorded.stop_tracing()
         assert [traced(product), traced(loss)] == [False, False]
     trace = recorded.read(1)
     assert trace.steps["label"].tolist() == ["loss"]
@@ -154,7 +154,7 @@ def test_only_slow_runs_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) ->
             return value
 
         taken = v1.py_func(take, [microseconds], tf.int64, name="taken")
-        recorded.trace_when(slower_than=5)
+        recorded.trace_slow(factor=5)
         for run in range(1, 21):
             # At the second run there is no median yet.
             took = {2: 500_000, 15: 5000, 16: 5001}.get(run, 1000)
@@ -208,7 +208,7 @@ def test_the_programs_own_trace_goes_on(session: Any, path: Path) -> None:
 
 
 def test_inject_records_sessions_and_keras_and_is_undone(session: Any, path: Path, model: Any) -> None:
-    with tv.inject(path) as recorded:
+    with tv.record_process(path) as recorded:
         session.run("loss:0")
         fit(model)
         model.predict(INPUTS, batch_size=BATCH, verbose=0)
@@ -374,7 +374,7 @@ def test_a_forked_process_leaves_the_file_alone(session: Any, path: Path) -> Non
 def test_a_file_of_something_else_is_not_touched(path: Path) -> None:
     path.write_bytes(b"not a session" * 100)
     with raises_id(tv.TraceFormatError, "no_session"):
-        tv.inject(path)
+        tv.record_process(path)
     assert path.read_bytes() == b"not a session" * 100
 
 

@@ -104,7 +104,7 @@ def test_commands(server: MonitorServer, path: Path) -> None:
     answer = command(server, do="trace_every", n=7, signature=1)
     assert answer.status == 200
     assert [row["rule"] for row in answer.json["signatures"]] == ["every 7"]
-    assert command(server, do="trace_none", signature=None).json["signatures"][0]["rule"] == ""
+    assert command(server, do="stop_tracing", signature=None).json["signatures"][0]["rule"] == ""
     assert command(server, do="delete", traces=[1]).json["traces"] == []
     assert len(tv.open_session(path).traces) == 0
     assert ask(server, "/api/trace/1/drawn").error == Text("trace_gone", trace=1)
@@ -124,8 +124,8 @@ def test_commands(server: MonitorServer, path: Path) -> None:
         {"do": "trace_every", "n": 0},
         {"do": "trace_every", "n": "many"},
         {"do": "trace_every"},
-        {"do": "trace_when", "slower_than": -1},
-        {"do": "trace_when", "slower_than": float("nan")},
+        {"do": "trace_slow", "factor": -1},
+        {"do": "trace_slow", "factor": float("nan")},
         {"do": "delete"},
         {"do": "delete", "traces": "all"},
         {"do": "delete", "traces": [2**70]},
@@ -268,10 +268,10 @@ def test_a_file_that_is_replaced(server: MonitorServer, path: Path) -> None:
     assert ask(server, "/api/trace/1/drawn").status == 200
     path.unlink()
     write_session(path, traces=3)
-    assert command(server, do="trace_none").json["traces_total"] == 3
+    assert command(server, do="stop_tracing").json["traces_total"] == 3
     assert ask(server, "/api/trace/3/drawn").status == 200
     path.unlink()
-    assert command(server, do="trace_none").error.startswith("there is no file run.tfvis")
+    assert command(server, do="stop_tracing").error.startswith("there is no file run.tfvis")
 
 
 def test_twenty_clients_at_once(path: Path) -> None:

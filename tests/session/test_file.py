@@ -216,11 +216,11 @@ def test_wrong_orders(path: Path) -> None:
             session.trace_all(9)
         with raises_id(ValueError, "not_from_one", value=0):
             session.trace_every(0)
-        with raises_id(ValueError, "not_a_factor", name="slower_than", value=0):
-            session.trace_when(slower_than=0)
-        session.trace_when(slower_than=2.5, signature="train")
+        with raises_id(ValueError, "not_a_factor", name="factor", value=0):
+            session.trace_slow(factor=0)
+        session.trace_slow(factor=2.5, signature="train")
         assert session.signatures["rule"].tolist() == ["slower 2.5"]
-        session.trace_none("train")
+        session.stop_tracing("train")
         assert session.signatures["rule"].tolist() == [""]
 
 

@@ -236,7 +236,11 @@ def test_orders_where_nothing_can_be_written(folder: Path) -> None:
     path = folder / "run.tfvis"
     filled(path)
     with read_only(folder), tv.open_session(path) as session:
-        orders: list[Callable[[], None]] = [session.trace_next, session.trace_none, lambda: session.delete(1)]
+        orders: list[Callable[[], None]] = [
+            session.trace_next,
+            session.stop_tracing,
+            lambda: session.delete(1),
+        ]
         for order in orders:
             with raises_id(OSError, "session_unwritable"):
                 order()
@@ -284,12 +288,12 @@ def test_without_a_ledger_the_process_tells(path: Path, change: dict[str, Any], 
         (lambda session: session.trace_every(2.5), TypeError, "not_from_one"),
         (lambda session: session.trace_every(True), TypeError, "not_from_one"),
         (lambda session: session.trace_every(-1), ValueError, "not_from_one"),
-        (lambda session: session.trace_when(slower_than=math.inf), ValueError, "not_a_factor"),
-        (lambda session: session.trace_when(slower_than=math.nan), ValueError, "not_a_factor"),
-        (lambda session: session.trace_when(slower_than="3"), TypeError, "not_a_factor"),
+        (lambda session: session.trace_slow(factor=math.inf), ValueError, "not_a_factor"),
+        (lambda session: session.trace_slow(factor=math.nan), ValueError, "not_a_factor"),
+        (lambda session: session.trace_slow(factor="3"), TypeError, "not_a_factor"),
         (lambda session: session.trace_next(True), TypeError, "signature_of_other_type"),
         (lambda session: session.trace_all(1.5), TypeError, "signature_of_other_type"),
-        (lambda session: session.trace_none(["train"]), TypeError, "signature_of_other_type"),
+        (lambda session: session.stop_tracing(["train"]), TypeError, "signature_of_other_type"),
         (lambda session: session.trace_next(2**70), ValueError, "no_such_signature"),
         (lambda session: session.read("a"), TypeError, "trace_number_of_other_type"),
         (lambda session: session.read(2**70), KeyError, "no_such_trace"),
@@ -334,7 +338,7 @@ def test_numbers_of_numpy_are_numbers(path: Path) -> None:
     one, seven, two = np.int64(1), np.int64(7), np.float32(2)
     with tv.open_session(path) as session:
         session.trace_every(seven, one)  # type: ignore[arg-type] # NumPy's are no int to mypy
-        session.trace_when(slower_than=two)  # type: ignore[arg-type]
+        session.trace_slow(factor=two)  # type: ignore[arg-type]
         assert session.signatures["rule"].tolist() == ["every 7"]
         session.delete(session.traces.index[:2])
         session.delete(one)  # type: ignore[arg-type]

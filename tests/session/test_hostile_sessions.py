@@ -355,7 +355,7 @@ COMMANDS: tuple[dict[str, object], ...] = (
     {"do": "trace_next"},
     {"do": "trace_every", "n": 3, "signature": 1},
     {"do": "delete", "traces": [1]},
-    {"do": "trace_none"},
+    {"do": "stop_tracing"},
 )
 
 

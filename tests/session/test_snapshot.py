@@ -61,7 +61,7 @@ def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
         writer.add_trace(train, recording(run), None)
     writer.count(slot, Counts(4, 1, 80, 30, START_NS, START_NS + 10**9))  # which is not in the database yet
     session.trace_every(1_000_000)
-    session.trace_when(slower_than=2.5, signature=never)
+    session.trace_slow(factor=2.5, signature=never)
     session.trace_next("train")
     session.trace_next()
     state = session_state(session)
@@ -340,11 +340,11 @@ def test_commands(path: Path, session: tv.SavedSession) -> None:
     assert asked(session) == {"all": ("every 1000", 1), "train": ("", 1)}
     execute_command(session, {"do": "trace_all", "signature": number})
     assert asked(session)["train"] == ("all", 1)
-    execute_command(session, {"do": "trace_none", "signature": number})
+    execute_command(session, {"do": "stop_tracing", "signature": number})
     assert asked(session)["train"] == ("", 0)
-    execute_command(session, {"do": "trace_when", "slower_than": 3, "signature": number})
+    execute_command(session, {"do": "trace_slow", "factor": 3, "signature": number})
     assert asked(session)["train"] == ("slower 3", 0)
-    execute_command(session, {"do": "trace_none", "signature": None})
+    execute_command(session, {"do": "stop_tracing", "signature": None})
     assert asked(session) == {"all": ("", 0), "train": ("", 0)}
     for _ in range(2):  # of which the second finds two of them deleted
         execute_command(session, {"do": "delete", "traces": [1, 3]})
@@ -368,10 +368,10 @@ def test_commands(path: Path, session: tv.SavedSession) -> None:
         ({"do": "trace_every", "n": True}, "command_count_out_of_range"),
         ({"do": "trace_every", "n": MOST_RUNS + 1}, "command_count_out_of_range"),
         ({"do": "trace_every", "n": 10**400}, "command_count_out_of_range"),
-        ({"do": "trace_when", "slower_than": 0}, "command_factor_out_of_range"),
-        ({"do": "trace_when", "slower_than": math.nan}, "command_factor_out_of_range"),
-        ({"do": "trace_when", "slower_than": math.inf}, "command_factor_out_of_range"),
-        ({"do": "trace_when", "slower_than": "3"}, "command_factor_out_of_range"),
+        ({"do": "trace_slow", "factor": 0}, "command_factor_out_of_range"),
+        ({"do": "trace_slow", "factor": math.nan}, "command_factor_out_of_range"),
+        ({"do": "trace_slow", "factor": math.inf}, "command_factor_out_of_range"),
+        ({"do": "trace_slow", "factor": "3"}, "command_factor_out_of_range"),
         ({"do": "trace_next", "signature": 99}, "no_such_signature"),
         ({"do": "trace_next", "signature": "train"}, "command_count_out_of_range"),
         ({"do": "trace_next", "signature": 0}, "command_count_out_of_range"),

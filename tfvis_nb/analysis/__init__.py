@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tfvis_nb.analysis.communication.bandwidth import bandwidth, binned_bandwidth
-    from tfvis_nb.analysis.communication.collective_arrivals import collective_arrivals, late_ranks
+    from tfvis_nb.analysis.communication.collective_waits import collective_waits, late_ranks
     from tfvis_nb.analysis.communication.communication_overlap import communication_overlap
     from tfvis_nb.analysis.communication.scheduling_efficiency import scheduling_efficiency
     from tfvis_nb.analysis.communication.slowest_transfers import slowest_transfers
@@ -46,7 +46,7 @@ __all__ = [
     "bandwidth",
     "binned_bandwidth",
     "breakdown",
-    "collective_arrivals",
+    "collective_waits",
     "communication_overlap",
     "compare",
     "compare_activities",
@@ -83,14 +83,14 @@ _HOMES = {
     "bandwidth": "communication.bandwidth",
     "binned_bandwidth": "communication.bandwidth",
     "breakdown": "steps.breakdown",
-    "collective_arrivals": "communication.collective_arrivals",
+    "collective_waits": "communication.collective_waits",
     "communication_overlap": "communication.communication_overlap",
     "compare": "steps.compare",
     "compare_activities": "steps.compare",
     "cpu_amid_gpu": "steps.cpu_amid_gpu",
     "definitions": "metrics",
     "idle_gaps": "idle.idle_gaps",
-    "late_ranks": "communication.collective_arrivals",
+    "late_ranks": "communication.collective_waits",
     "late_tasks": "communication.stragglers",
     "launch_bound": "idle.launch_bound",
     "launch_gaps": "idle.launch_gaps",

@@ -8,7 +8,7 @@ MODULES: dict[str, str] = {
     "utilisation": "steps.utilisation",
     "communication_overlap": "communication.communication_overlap",
     "scheduling_efficiency": "communication.scheduling_efficiency",
-    "collective_arrivals": "communication.collective_arrivals",
+    "collective_waits": "communication.collective_waits",
     "op_statistics": "steps.op_statistics",
     "scope_tree": "steps.scope_tree",
     "launch_bound": "idle.launch_bound",

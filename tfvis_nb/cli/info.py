@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pandas as pd
 
-from tfvis_nb.analysis.communication.collective_arrivals import late_ranks
+from tfvis_nb.analysis.communication.collective_waits import late_ranks
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, read
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent

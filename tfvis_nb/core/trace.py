@@ -112,11 +112,11 @@ class Trace(HtmlExport):
         return transfers(self)
 
     @cached_property
-    def arrivals(self) -> pd.DataFrame:
-        """One row per rank and collective: `tfvis_nb.analysis.collective_arrivals`."""
-        from tfvis_nb.analysis.communication.collective_arrivals import collective_arrivals
+    def collective_waits(self) -> pd.DataFrame:
+        """One row per rank and collective: `tfvis_nb.analysis.collective_waits`."""
+        from tfvis_nb.analysis.communication.collective_waits import collective_waits
 
-        return collective_arrivals(self)
+        return collective_waits(self)
 
     @cached_property
     def breakdown(self) -> pd.DataFrame:

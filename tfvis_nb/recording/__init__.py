@@ -1,7 +1,7 @@
 """Running TensorFlow -> Trace. Only this folder imports tensorflow, and only when a recording starts."""
 
-from tfvis_nb.recording.live.trace_session import TraceSession, inject
+from tfvis_nb.recording.live.trace_session import TraceSession, record_process
 from tfvis_nb.recording.recorded_trace import RecordedTrace
 from tfvis_nb.recording.recorder import Recorder, latest, trace
 
-__all__ = ["RecordedTrace", "Recorder", "TraceSession", "inject", "latest", "trace"]
+__all__ = ["RecordedTrace", "Recorder", "TraceSession", "latest", "record_process", "trace"]

@@ -19,7 +19,7 @@ def execute_command(session: SavedSession, command: Mapping[str, Any]) -> None:
     """Do what a command says.
 
     `command` has its name as ``do``, and what goes with it: those are the methods of `tfvis_nb.SavedSession`,
-    ``trace_next``, ``trace_every`` (``n``), ``trace_all``, ``trace_when`` (``slower_than``), ``trace_none``,
+    ``trace_next``, ``trace_every`` (``n``), ``trace_all``, ``trace_slow`` (``factor``), ``stop_tracing``,
     each with a ``signature``: a number, or None or left out for all; and ``delete`` with a list of numbers,
     ``traces``. ValueError if there is no such command, or something in it is missing, unknown or out of
     range.
@@ -72,15 +72,15 @@ def _all(session: SavedSession, command: Mapping[str, Any]) -> None:
 
 
 def _when(session: SavedSession, command: Mapping[str, Any]) -> None:
-    factor = command["slower_than"]
+    factor = command["factor"]
     is_number = isinstance(factor, int | float) and not isinstance(factor, bool)
     if not is_number or not 0 < factor <= MOST_RUNS or not math.isfinite(factor):
         raise ValueError(Text("command_factor_out_of_range", value=_shown(factor)))
-    session.trace_when(slower_than=factor, signature=_signature(command))
+    session.trace_slow(factor=factor, signature=_signature(command))
 
 
 def _none(session: SavedSession, command: Mapping[str, Any]) -> None:
-    session.trace_none(_signature(command))
+    session.stop_tracing(_signature(command))
 
 
 def _delete(session: SavedSession, command: Mapping[str, Any]) -> None:
@@ -94,8 +94,8 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], Callable[[SavedSession, Mapping[str,
     "trace_next": ((), _next),
     "trace_every": (("n",), _every),
     "trace_all": ((), _all),
-    "trace_when": (("slower_than",), _when),
-    "trace_none": ((), _none),
+    "trace_slow": (("factor",), _when),
+    "stop_tracing": ((), _none),
     "delete": (("traces",), _delete),
 }
 

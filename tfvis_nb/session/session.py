@@ -182,15 +182,15 @@ class SavedSession:
         """Trace every run from now on, each as much slower as TensorFlow's tracing makes it."""
         self._rule("all", 0.0, signature)
 
-    def trace_when(self, *, slower_than: float, signature: int | str | None = None) -> None:
-        """Keep the traces of runs that took longer than `slower_than` times the median of the last ones.
+    def trace_slow(self, *, factor: float, signature: int | str | None = None) -> None:
+        """Keep the traces of runs that took longer than `factor` times the median of the last ones.
 
         Whether a run is slow is known when it has ended, so all are traced, with the cost of
         that, and those of the others are thrown away.
         """
-        self._rule("slower", validate.factor(slower_than, "slower_than"), signature)
+        self._rule("slower", validate.factor(factor, "factor"), signature)
 
-    def trace_none(self, signature: int | str | None = None) -> None:
+    def stop_tracing(self, signature: int | str | None = None) -> None:
         """Withdraw the rule of a signature, or without one all rules and requests."""
         called = validate.signature(signature)
 

@@ -33,7 +33,7 @@ def met(trace: Trace) -> pd.DataFrame:
     """Return when each task reached each point where it met other tasks; at least two tasks per barrier.
 
     * ``collective``: executions of one collective op on several tasks; a task arrives when its execution
-      starts (see `tfvis_nb.analysis.collective_arrivals`).
+      starts (see `tfvis_nb.analysis.collective_waits`).
     * ``exchange``: a round of ``RecvBuf``, by which the CPU's collectives pass pieces around a ring; a task
       arrives when the piece it sends begins to move. The k-th piece of each task in one pass is round k.
       The keys are those of ``RingAlgBufKey`` in TensorFlow's ``ring_alg.cc``: what is executed, pass,
@@ -121,7 +121,7 @@ def _rows(
 
 
 def _collectives(trace: Trace) -> pd.DataFrame:
-    known = trace.arrivals
+    known = trace.collective_waits
     known = known[known["wait_ns"].notna() & (known["step"] >= 0)]
     return _rows(
         known["collective"].astype(str),

@@ -175,6 +175,6 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
 def _reason(trace: Trace) -> Text:
     if not (trace.steps["step"] >= 0).any():
         return Text("no_steps")
-    if trace.arrivals["wait_ns"].isna().any():
+    if trace.collective_waits["wait_ns"].isna().any():
         return Text("clocks_disagree")
     return Text("one_task")

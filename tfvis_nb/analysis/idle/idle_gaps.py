@@ -115,7 +115,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     launch`` and ``kernel gap`` here.
 
     At a collective a rank waits until the last one has come, as
-    `tfvis_nb.analysis.collective_arrivals` has it; that is ``recv wait`` and its
+    `tfvis_nb.analysis.collective_waits` has it; that is ``recv wait`` and its
     event the rank's own collective, what follows ``recv transfer``.
 
     Examples
@@ -221,7 +221,7 @@ def _with_waits(
     trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments, cause: np.ndarray
 ) -> tuple[PathSegments, np.ndarray]:
     """Cut pieces where the last rank came to a collective: until then those before it waited."""
-    times, arrived = backtracker(trace).times, trace.arrivals
+    times, arrived = backtracker(trace).times, trace.collective_waits
     waited = arrived["wait_ns"].to_numpy(np.int64, na_value=0)
     if not waited.any():
         return pieces, cause

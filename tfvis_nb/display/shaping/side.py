@@ -91,7 +91,7 @@ def _of_one_step(part: Trace, step: int, label: str, loose: int) -> Trace:
     events = part.events.assign(step=np.full(len(part.events), step, np.int32))
     labels = {step: label} if label else {}
     whole = replaced(part, events, notes=[*part.notes, *notes], step_labels=labels)
-    known = ("edges", "transfers", "arrivals")
+    known = ("edges", "transfers", "collective_waits")
     whole.__dict__.update({name: part.__dict__[name] for name in known if name in part.__dict__})
     return whole
 

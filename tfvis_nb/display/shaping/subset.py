@@ -35,7 +35,7 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
     if kinds.isin(["transfer", "memcpy"]).any():
         part.transfers = _rows_of(ids, trace.transfers)
     if (kinds == "collective").any():
-        part.arrivals = _rows_of(ids, trace.arrivals)
+        part.collective_waits = _rows_of(ids, trace.collective_waits)
     return part
 
 

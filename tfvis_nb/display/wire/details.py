@@ -117,9 +117,9 @@ def _devices(events: pd.DataFrame) -> tuple[list[str], Column, Column]:
 
 def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, Column]]:
     """Store for each rank's row of a collective which task came last to it, and how long after the first."""
-    if not (trace.events["kind"] == "collective").any() or trace.arrivals.empty:
+    if not (trace.events["kind"] == "collective").any() or trace.collective_waits.empty:
         return [], {}
-    known = trace.arrivals[trace.arrivals["spread_ns"].notna()]
+    known = trace.collective_waits[trace.collective_waits["spread_ns"].notna()]
     event = known["event"].to_numpy()
     tasks = [str(task) for task in known["last"].cat.categories]
     last = np.full(len(rows), _NONE, "u2")

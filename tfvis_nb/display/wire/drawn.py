@@ -117,7 +117,7 @@ def waits(trace: Trace) -> np.ndarray:
     """Nanoseconds at the head of each event that it waited for its peers: transfers, collectives of ranks."""
     wait = np.zeros(len(trace.events), "i8")
     kinds = trace.events["kind"]
-    for kind, waiting in (("transfer", "transfers"), ("collective", "arrivals")):
+    for kind, waiting in (("transfer", "transfers"), ("collective", "collective_waits")):
         if not (kinds == kind).any():
             continue
         table = getattr(trace, waiting)

@@ -57,7 +57,7 @@ class TraceRequest:
     """That a run is to be traced: for a request, or to be kept only if it is slow."""
 
     request: int | None = None
-    slower_than: float = 0.0
+    factor: float = 0.0
 
 
 class RunRegistry:
@@ -198,7 +198,7 @@ class RunRegistry:
             kind, value = self._orders.rules.get(counted.number) or self._orders.rules.get(EVERY) or ("", 0.0)
             if kind == "all" or (kind == "every" and run % max(value, 1.0) == 0):
                 return TraceRequest()
-            return TraceRequest(slower_than=value) if kind == "slower" else None
+            return TraceRequest(factor=value) if kind == "slower" else None
 
     def ran(self, counted: SignatureStats, began_ns: int, duration_ns: int) -> None:
         """Count a run that began at an epoch time.
@@ -308,11 +308,11 @@ class RunRegistry:
         )
 
     def _is_kept(self, counted: SignatureStats, order: TraceRequest, duration_ns: int) -> bool:
-        if not order.slower_than:
+        if not order.factor:
             return True
         if len(counted.recent) < ENOUGH:
             return False
-        return duration_ns > order.slower_than * statistics.median(counted.recent)
+        return duration_ns > order.factor * statistics.median(counted.recent)
 
 
 @contextmanager

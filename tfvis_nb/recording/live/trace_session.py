@@ -42,7 +42,7 @@ class TraceSession(SavedSession):
     asked raise, and so do `read` and `save` where they cannot do what they are for.
 
     It records in a ``with`` block, from `hook` in a ``MonitoredSession`` or ``Estimator``, from
-    `keras_callback` in ``fit``, or from `inject` on. All of them see the runs of every session in
+    `keras_callback` in ``fit``, or from `record_process` on. All of them see the runs of every session in
     the process, those of initialisers and savers too.
 
     Parameters
@@ -264,7 +264,7 @@ class TraceSession(SavedSession):
         self._reader = None
 
 
-def inject(path: str | Path | None = None, **options: Any) -> TraceSession:
+def record_process(path: str | Path | None = None, **options: Any) -> TraceSession:
     """Record every session of this process from now on, without a change in the code that runs them.
 
     Keras's ``fit``, ``evaluate`` and ``predict`` are recorded like with `TraceSession.keras_callback`.
@@ -286,7 +286,7 @@ def inject(path: str | Path | None = None, **options: Any) -> TraceSession:
     >>> import tensorflow.compat.v1 as tf
     >>> import tfvis_nb as tv
     >>> folder = tempfile.TemporaryDirectory()
-    >>> recorded = tv.inject(os.path.join(folder.name, "run.tfvis"))
+    >>> recorded = tv.record_process(os.path.join(folder.name, "run.tfvis"))
     >>> with tf.Graph().as_default(), tf.Session() as session:
     ...     value = session.run(tf.constant(1.0, name="one"))
     >>> recorded.signatures["label"].tolist()

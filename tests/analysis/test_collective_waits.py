@@ -16,7 +16,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
-from tfvis_nb.analysis.communication.collective_arrivals import COLUMNS, collective_arrivals, late_ranks
+from tfvis_nb.analysis.communication.collective_waits import COLUMNS, collective_waits, late_ranks
 from tfvis_nb.display.shaping.subset import subset
 from tfvis_nb.display.wire.drawn import drawn, waits
 from tfvis_nb.reading.stepstats.label_grammar import is_collective
@@ -77,7 +77,7 @@ def test_waiting_and_moving_are_the_duration(collectives: list[tuple[list[int], 
         for rank, start in enumerate(starts)
     ]
     trace = tv.Trace(table(rows))
-    found = collective_arrivals(trace)
+    found = collective_waits(trace)
     assert len(found) == len(rows)
     assert (found["wait_ns"] + found["transfer_ns"] == found["duration_ns"]).all()
     for row in found.to_dict("records"):
@@ -109,7 +109,7 @@ def test_executions_in_a_loop_are_paired_in_order() -> None:
         (80, 10, "/task:1", "a"),
     ]
     trace = tv.Trace(table(rows))
-    found = collective_arrivals(trace)
+    found = collective_waits(trace)
     assert found["collective"].tolist() == [0, 0, 1, 1]
     assert found["wait_ns"].tolist() == [10, 0, 30, 0]
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_paired_has_no_row() -> None:
     uneven = [(0, 5, "/task:0", "b"), (10, 5, "/task:0", "b"), (10, 5, "/task:1", "b")]
     untold = [(0, 5, "", "c"), (1, 5, "/task:1", "c")]
     trace = tv.Trace(table(alone + uneven + untold))
-    found = collective_arrivals(trace)
+    found = collective_waits(trace)
     assert found.empty
     assert tuple(found.columns) == COLUMNS
     assert late_ranks(trace).empty
@@ -128,12 +128,12 @@ def test_what_cannot_be_paired_has_no_row() -> None:
 def test_kernels_are_left_to_their_ops() -> None:
     rows = table([(0, 5, "/task:0", "a"), (1, 5, "/task:1", "a")])
     rows["lane"] = pd.Categorical(["stream:13", "stream:13"])
-    assert collective_arrivals(tv.Trace(rows)).empty
+    assert collective_waits(tv.Trace(rows)).empty
 
 
 def test_clocks_that_disagree_are_not_believed() -> None:
     trace = tv.Trace(table([(0, 10, "/task:0", "a"), (500, 10, "/task:1", "a")]))
-    found = collective_arrivals(trace)
+    found = collective_waits(trace)
     assert found["wait_ns"].isna().all()
     assert found["transfer_ns"].isna().all()
     assert found["spread_ns"].isna().all()
@@ -142,7 +142,7 @@ def test_clocks_that_disagree_are_not_believed() -> None:
 
 def test_nothing_of_nothing() -> None:
     trace = tv.Trace(events.build({}, rows=0))
-    found = collective_arrivals(trace)
+    found = collective_waits(trace)
     assert tuple(found.columns) == COLUMNS
     assert late_ranks(trace).empty
 
@@ -171,15 +171,15 @@ def test_every_collective_of_every_run_is_waited_for(files: tuple[str, str], sha
     assert ran["op"].astype(str).str.startswith("Horovod").all()
     assert set(ran["lane"]) == {"collective"}
     # Of both ranks, once each; and nothing that only asks is among them.
-    assert sorted(trace.arrivals["event"]) == ran.index.tolist()
+    assert sorted(trace.collective_waits["event"]) == ran.index.tolist()
     assert set(ran["op"]) & {f"Horovod{name}" for name in QUERIES} == set()
-    assert trace.arrivals["wait_ns"].notna().all()
-    shown = waits(trace)[trace.arrivals["event"]]
-    assert (shown > 0).sum() == len(trace.arrivals) / 2
-    first = trace.arrivals.groupby("collective").first()
+    assert trace.collective_waits["wait_ns"].notna().all()
+    shown = waits(trace)[trace.collective_waits["event"]]
+    assert (shown > 0).sum() == len(trace.collective_waits) / 2
+    first = trace.collective_waits.groupby("collective").first()
     assert (first["wait_ns"] == first["spread_ns"]).all()
     ranks = late_ranks(trace)
-    assert ranks["last"].sum() == trace.arrivals["collective"].nunique()
+    assert ranks["last"].sum() == trace.collective_waits["collective"].nunique()
     assert ranks["awaited_ns"].iloc[0] > 0
 
 
@@ -209,7 +209,7 @@ def test_ranks_of_ddl() -> None:
             info.size = len(text) + 1
             tar.addfile(info, io.BytesIO(f"{text}}}".encode()))
     trace = tv.read_trace(packed.getvalue())
-    arrived = trace.arrivals
+    arrived = trace.collective_waits
     assert arrived["wait_ns"].tolist() == [50_000, 40_000, 0] * 2
     assert arrived["transfer_ns"].tolist() == [40_000] * 6
     assert set(arrived["last"]) == {"/job:worker/replica:0/task:2"}
@@ -232,7 +232,7 @@ def test_the_straggler_is_named(files: tuple[str, str], shared: Path) -> None:
     ranks = late_ranks(trace)
     assert ranks["task"].iloc[0] == RANKS[1]
     assert ranks["last"].tolist() == [8, 0]
-    assert trace.arrivals["collective"].nunique() == 8
+    assert trace.collective_waits["collective"].nunique() == 8
     slow, fast = ranks.to_dict("records")
     # What one waits the other is waited for.
     assert slow["awaited_ns"] == fast["waited_ns"] > 190_000_000
@@ -243,7 +243,7 @@ def test_the_straggler_is_named(files: tuple[str, str], shared: Path) -> None:
 def test_the_wait_of_a_known_allreduce(shared: Path) -> None:
     """In microseconds: rank 0 came at 1656960 and rank 1 at 1868396; they ended at 1877875 and 1877894."""
     trace = tv.read_trace([shared / name for name in STRAGGLERS["hvd"]])
-    loss = trace.arrivals[trace.arrivals["name"] == "avg_loss"]
+    loss = trace.collective_waits[trace.collective_waits["name"] == "avg_loss"]
     assert loss["task"].tolist() == RANKS
     assert (loss["wait_ns"] // 1000).tolist() == [1868396 - 1656960 - 1, 0]
     assert (loss["transfer_ns"] // 1000).tolist() == [1877875 - 1868396, 1877894 - 1868396]
@@ -254,7 +254,7 @@ def test_the_slower_worker_of_a_multi_worker_strategy_is_named() -> None:
     trace = tv.read_trace([DATA / f"gpu_tf221_worker{worker}.xplane.pb.xz" for worker in (0, 1)])
     ranks = late_ranks(trace)
     assert ranks.groupby("step")["task"].first().tolist() == [RANKS[1]] * 6
-    assert trace.arrivals["op"].unique().tolist() == ["CollectiveReduceV2"]
+    assert trace.collective_waits["op"].unique().tolist() == ["CollectiveReduceV2"]
 
 
 @pytest.mark.collection("hvd/hvd115_rank0_step3.pb", "hvd/hvd115_rank1_step3.pb")
@@ -267,7 +267,7 @@ def test_ranks_that_are_even_wait_little(shared: Path) -> None:
 def test_the_picture_shows_the_waits(shared: Path) -> None:
     trace = tv.read_trace([shared / name for name in STRAGGLERS["hvd"]])
     expected = np.zeros(len(trace.events), np.int64)
-    expected[trace.arrivals["event"]] = trace.arrivals["wait_ns"]
+    expected[trace.collective_waits["event"]] = trace.collective_waits["wait_ns"]
     assert waits(trace).tolist() == expected.tolist()
     assert [row["wait"] for row in read_drawn(drawn(trace))[1]] == expected.tolist()
 

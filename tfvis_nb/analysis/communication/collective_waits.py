@@ -41,7 +41,7 @@ COLUMNS = (
 
 
 @validate_input
-def collective_arrivals(trace: Trace) -> pd.DataFrame:
+def collective_waits(trace: Trace) -> pd.DataFrame:
     """Return one row per rank and collective, with waiting for the others and moving told apart.
 
     A collective begins when its last rank has come. A rank that comes at ``start`` therefore waits
@@ -57,7 +57,7 @@ def collective_arrivals(trace: Trace) -> pd.DataFrame:
     Parameters
     ----------
     trace
-        A trace with a task for each rank; it keeps the result as ``trace.arrivals``.
+        A trace with a task for each rank; it keeps the result as ``trace.collective_waits``.
 
     Returns
     -------
@@ -79,10 +79,10 @@ def collective_arrivals(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis import collective_arrivals
+    >>> from tfvis_nb.analysis import collective_waits
     >>> columns = {"start_ns": [0, 70], "duration_ns": [100, 30], "task": ["/task:0", "/task:1"],
     ...            "kind": ["collective"] * 2, "lane": ["collective"] * 2, "name": ["sum"] * 2}
-    >>> arrived = collective_arrivals(Trace(events.build(columns)))
+    >>> arrived = collective_waits(Trace(events.build(columns)))
     >>> arrived[["task", "wait_ns", "transfer_ns", "last"]].values.tolist()
     [['/task:0', 70, 30, '/task:1'], ['/task:1', 0, 30, '/task:1']]
     """
@@ -147,7 +147,7 @@ def late_ranks(trace: Trace) -> pd.DataFrame:
     >>> ranks[["task", "last", "waited_ns", "awaited_ns"]].values.tolist()
     [['/task:1', 2, 0, 70], ['/task:0', 0, 70, 0]]
     """
-    arrived = trace.arrivals
+    arrived = trace.collective_waits
     known = arrived[arrived["wait_ns"].notna()].reset_index(drop=True)
     start = known["start_ns"].to_numpy(np.int64)
     wait = known["wait_ns"].to_numpy(np.int64)
