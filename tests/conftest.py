@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections import Counter
 from pathlib import Path
@@ -61,6 +62,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _parameters(item: pytest.Item) -> list[object]:
     call = getattr(item, "callspec", None)
     return list(call.params.values()) if call else []
+
+
+def pytest_collection_finish() -> None:
+    # Thousands of tests would be looked at again by every full collection of garbage.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

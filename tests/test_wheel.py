@@ -46,7 +46,7 @@ def test_wheel_holds_the_view_and_no_sources(wheel: Path) -> None:
     assert "tfvis_nb/py.typed" in names
     roots = {name.partition("/")[0] for name in names}
     assert {root for root in roots if not root.endswith(".dist-info")} == {"tfvis_nb"}
-    assert [name for name in names if name.endswith((".ts", ".tsx", ".css", ".test.js"))] == []
+    assert [name for name in names if name.endswith((".ts", ".tsx", ".test.js"))] == []
 
 
 @pytest.mark.thorough

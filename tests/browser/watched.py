@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import ConsoleMessage, Dialog, Page, Request
+from playwright.sync_api import ConsoleMessage, Dialog, Error, Page, Request
 
 HARMLESS = ("data:", "blob:")
 
@@ -23,13 +23,18 @@ class Watched:
         self.errors: list[str] = []
         self.strangers: list[str] = []
         page.on("console", self._console)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("pageerror", self._raised)
         page.on("dialog", self._dialog)
         page.on("request", self._request)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
             self.errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def _raised(self, error: Error) -> None:
+        # JupyterLab 4.6 takes its splash screen away twice where two things have shown it.
+        if not ("removeChild" in error.message and "/jlab_core." in str(error.stack)):
+            self.errors.append(str(error.stack or error))
 
     def _dialog(self, dialog: Dialog) -> None:
         self.errors.append(f"{dialog.type}: {dialog.message}")
@@ -47,5 +52,5 @@ class Watched:
 
     def check(self) -> None:
         """Fail if anything was logged as an error, said in a dialog or loaded from elsewhere."""
-        assert self.errors == []
+        assert self.errors == [], self.errors
         assert self.strangers == []

@@ -1,5 +1,6 @@
 """What recordings are tried on, and that they leave nothing behind."""
 
+import gc
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,16 @@ from tfvis_nb.recording.profiler.eager_calls import CALLS
 
 v1 = tf.compat.v1
 CallbackList = keras.callbacks.CallbackList
+
+
+@pytest.fixture(scope="module", autouse=True)
+def garbage() -> Iterator[None]:
+    """Leave no tf.data iterator to be collected by a test that measures time.
+
+    To destroy one, TensorFlow 2.21 may wait a minute for its autotuning thread to wake up.
+    """
+    yield
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)
