@@ -147,6 +147,7 @@ def check_slack(trace: Trace) -> None:
     assert (table.set_index("event")["slack_ns"].reindex(on_path).dropna() == 0).all()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(300))
 @given(st.lists(ROW, min_size=1, max_size=14))
 def test_paths_of_anything_cover_their_steps(rows: list[dict[str, Any]]) -> None:

@@ -42,6 +42,7 @@ def check_sums(trace: Trace) -> None:
     assert (others[["GPU" in device for _, _, device in others.index]] == 0).all()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(200))
 @given(st.lists(ROW, min_size=1, max_size=14))
 def test_gaps_of_anything_add_up(rows: list[dict[str, Any]]) -> None:

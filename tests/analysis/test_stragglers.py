@@ -238,6 +238,7 @@ def test_clocks_that_may_be_apart(low: float, high: float, sure: bool) -> None:
     assert stragglers(trace)["certain"].tolist() == [sure, sure]
 
 
+@pytest.mark.slow
 def test_nobody_meets() -> None:
     nobody = Trace(events.build({}, rows=0))
     assert why_not(stragglers(nobody)).id == "no_steps"

@@ -205,6 +205,7 @@ def tables(draw: st.DrawFn) -> pd.DataFrame:
     return events.order(table)[0]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(tables())
 def test_any_table_comes_back(table: pd.DataFrame) -> None:

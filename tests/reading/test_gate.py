@@ -100,6 +100,7 @@ def test_a_file_that_is_not_there_is_no_damaged_trace(tmp_path: Path) -> None:
         tv.read_trace(tmp_path / "none.pb")
 
 
+@pytest.mark.slow
 def test_damaged_files_are_not_held_until_the_others_are_read(tmp_path: Path) -> None:
     size = 8 << 20
     for number in range(12):

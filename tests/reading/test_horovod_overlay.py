@@ -244,6 +244,7 @@ def test_what_is_kept_of_it_elsewhere(trace: tv.Trace, tmp_path: Path) -> None:
     assert again.steps["step"].tolist() == [0, 1]
 
 
+@pytest.mark.slow
 def test_ranks_that_were_kept_by_this_package(tmp_path: Path, trace: tv.Trace) -> None:
     for rank, file in enumerate(FILES):
         tv.read_trace(file).to_parquet(tmp_path / f"rank{rank}.parquet")

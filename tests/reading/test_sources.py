@@ -377,6 +377,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.slow
 def test_a_long_read_says_how_far_it_is_and_a_short_one_nothing(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

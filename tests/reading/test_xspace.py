@@ -164,6 +164,7 @@ def test_input_pipelines_are_input(data: Path) -> None:
         assert set(category[chosen]) == {"input"}
 
 
+@pytest.mark.slow
 def test_two_hosts_are_two_tasks_of_one_run(data: Path, tmp_path: Path) -> None:
     for name in WORKERS:
         shutil.copy(data / name, tmp_path)

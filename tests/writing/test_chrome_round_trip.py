@@ -64,6 +64,7 @@ def test_the_earliest_and_the_latest_times() -> None:
     assert_same_rows(trace, again(trace))
 
 
+@pytest.mark.slow
 def test_other_formats() -> None:
     for name in ("kineto_rank0.json.xz", "horovod_timeline.json.xz", "tf2_host.trace.json"):
         trace = tv.read_trace(DATA / name)
@@ -92,6 +93,7 @@ def test_links_of_two_profiles() -> None:
     assert merged.nested["instance"].drop_null().unique().to_pylist()
 
 
+@pytest.mark.slow
 def test_links_beside_a_trace_without_any() -> None:
     profile = tv.read_trace(WORKERS[0])
     other = tv.read_trace(DATA / "kineto_rank0.json.xz")
