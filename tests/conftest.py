@@ -22,6 +22,24 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try_examples(config.getoption("extent"))
     config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailuresAtOnce(config))
+
+
+class FailuresAtOnce:
+    """Names a test as soon as it fails: a run that is ended from outside prints no summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Print a line for a failure."""
+        if report.failed:
+            printer = self._config.pluginmanager.get_plugin("terminalreporter")
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = next(iter(str(crash.message if crash else report.longrepr).splitlines()), "")
+            assert isinstance(printer, pytest.TerminalReporter)
+            printer.write_line(f"\n{report.nodeid} ({report.when}, {report.duration:.0f} s): {why}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import TimeoutError as Late
 
 from tests.browser.dashboard import Dashboard, OpenDashboard
 from tests.browser.jupyter_server import JupyterServer
-from tests.browser.notebook import Notebook, OpenNotebook, put_away
+from tests.browser.notebook import Notebook, OpenNotebook, put_away, state
 from tests.browser.timeline import OpenExported, Timeline
 from tests.browser.watched import Watched
 
 HERE = Path(__file__).parent
+FAILED = pytest.StashKey[bool]()
 WINDOW: ViewportSize = {"width": 1280, "height": 1600}
 
 
@@ -28,6 +30,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker("browser")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note a failure for the fixtures, and add to it what JupyterLab was at."""
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+        if lab := getattr(item, "funcargs", {}).get("lab"):
+            report.sections.append(("JupyterLab", lab.state()))
+    return report
 
 
 @pytest.fixture(scope="package")
@@ -90,65 +103,71 @@ class Lab:
     Its page is kept, and a kernel that has our package and forgot the rest: both take longer than most tests.
     """
 
-    def __init__(self, context: BrowserContext, url: str) -> None:
+    def __init__(self, context: BrowserContext, server: JupyterServer) -> None:
         self._context = context
-        self._url = url
+        self._server = server
         self._kept: tuple[Page, Watched] | None = None
-        self.kernel: str | None = None
+        self._kernel: str | None = None
+        self.shown: list[Watched] = []
 
-    def pages(self) -> Iterator[tuple[Page, Watched]]:
-        """The page that is kept, then as many new ones as are wanted."""
-        if self._kept is None:
-            self._kept = self._new()
-        page, watch = self._kept
-        watch.forget()  # what was logged while kernels ended
-        yield page, watch
-        while True:
-            yield self._new()
-
-    def _new(self) -> tuple[Page, Watched]:
+    def open(self, name: str, cells: Sequence[str]) -> Notebook:
+        """Open a notebook: on the page that is kept and with its kernel, or else on a new one."""
+        if not self.shown and self._kept is not None:
+            page, watch = self._kept
+            watch.forget()  # what was logged while kernels ended
+            try:
+                return self._opened(page, watch, name, cells, self._kernel)
+            except Late:
+                # A page that is left with a kernel or a dialog of an earlier test never gets ready.
+                self._kept = None
         page = self._context.new_page()
-        return page, Watched(page, own=self._url)
+        watch = Watched(page, own=self._server.url)
+        if self._kept is None:
+            self._kept = page, watch
+        return self._opened(page, watch, name, cells, None)
+
+    def _opened(
+        self, page: Page, watch: Watched, name: str, cells: Sequence[str], kernel: str | None
+    ) -> Notebook:
+        book = Notebook(page, self._server, f"{name}{len(self.shown) + 1}.ipynb", cells, kernel)
+        self.shown.append(watch)
+        return book
 
     def tidy(self, *, keep: bool) -> None:
         """Leave nothing of a test but JupyterLab itself and a kernel, if that is wanted and they can be."""
         kernels = put_away(self._kept[0]) if self._kept and keep else None
         if kernels is None:
             self._kept = None
-        self.kernel = kernels[0] if kernels else None
+        self._kernel = kernels[0] if kernels else None
+        self.shown = []
         for page in self._context.pages:
             if self._kept is None or page is not self._kept[0]:
                 page.close()
+        self._server.end_kernels(but=self._kernel)
+
+    def state(self) -> str:
+        """Return what its pages show and its server has, to say where a test has failed."""
+        return "\n".join([*map(state, self._context.pages), self._server.state()])
 
 
 @pytest.fixture(scope="package")
 def lab(chromium: Browser, jupyter: JupyterServer) -> Iterator[Lab]:
     with chromium.new_context(viewport=WINDOW) as context:
         context.set_default_timeout(20_000)
-        yield Lab(context, jupyter.url)
+        yield Lab(context, jupyter)
 
 
 @pytest.fixture
-def notebook(lab: Lab, jupyter: JupyterServer, request: pytest.FixtureRequest) -> Iterator[OpenNotebook]:
+def notebook(lab: Lab, request: pytest.FixtureRequest) -> Iterator[OpenNotebook]:
     """Makes a notebook of some cells and opens it in JupyterLab."""
-    watched: list[Watched] = []
-    pages = lab.pages()
-
-    def open_notebook(cells: Sequence[str]) -> Notebook:
-        page, watch = next(pages)
-        watched.append(watch)
-        name = re.sub(r"\W+", "_", request.node.name)
-        kernel = lab.kernel if len(watched) == 1 else None
-        return Notebook(page, jupyter, f"{name}{len(watched)}.ipynb", cells, kernel)
-
-    yield open_notebook
+    name = re.sub(r"\W+", "_", request.node.name)
+    yield lambda cells: lab.open(name, cells)
+    sound = not request.node.stash.get(FAILED, False)
     try:
-        for each in watched:
+        for each in lab.shown:
             each.check()
     except AssertionError:
-        lab.tidy(keep=False)
+        sound = False
         raise
-    else:
-        lab.tidy(keep=bool(watched))
     finally:
-        jupyter.end_kernels(but=lab.kernel)
+        lab.tidy(keep=sound)

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -31,12 +32,15 @@ class JupyterServer:
             for name in (
                 "JUPYTER_CONFIG_DIR",
                 "JUPYTER_DATA_DIR",
-                "JUPYTER_RUNTIME_DIR",
                 "JUPYTERLAB_SETTINGS_DIR",
                 "JUPYTERLAB_WORKSPACES_DIR",
                 "IPYTHONDIR",
             )
         }
+        # Kernels that listen on ports would take those that were free a moment ago. The path of a socket has
+        # 107 bytes at most.
+        self._sockets = tempfile.TemporaryDirectory(prefix="jupyter-")
+        private["JUPYTER_RUNTIME_DIR"] = self._sockets.name
         # Or else it asks, over the notebook's corner, whether it may fetch news.
         settings = Path(private["JUPYTERLAB_SETTINGS_DIR"]) / "@jupyterlab" / "apputils-extension"
         settings.mkdir(parents=True)
@@ -48,6 +52,7 @@ class JupyterServer:
             "--ServerApp.port_retries=0",
             "--ServerApp.disable_check_xsrf=True",
             "--IdentityProvider.token=",
+            "--KernelManager.transport=ipc",
             "--LabApp.news_url=",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             "--LabApp.extension_manager=readonly",
@@ -86,6 +91,15 @@ class JupyterServer:
             if kernel["id"] != but:
                 self.api("DELETE", f"/api/kernels/{kernel['id']}")
 
+    def state(self) -> str:
+        """Return its kernels and the end of its log."""
+        try:
+            kernels = self.api("GET", "/api/kernels")
+        except OSError as error:
+            kernels = error
+        log = self._log.read_text(errors="replace").splitlines()[-20:]
+        return "\n".join([f"kernels: {kernels}", *log])
+
     def close(self) -> None:
         """End the server and, with its process group, whatever it started."""
         if self._process.poll() is None:
@@ -95,6 +109,7 @@ class JupyterServer:
             except subprocess.TimeoutExpired:
                 os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait(15)
+        self._sockets.cleanup()
 
 
 def _free_port() -> int:

@@ -16,6 +16,12 @@ from tests.browser.timeline import Timeline
 if TYPE_CHECKING:
     from tests.browser.jupyter_server import JupyterServer
 
+SHOWN_WITHIN, LOADED_WITHIN = 30_000, 90_000
+"""Milliseconds until a notebook is shown and its kernel idle, on a page that has JupyterLab and on a new one.
+
+On a quiet machine it takes less than two seconds.
+"""
+
 # JupyterLab started with expose_app_in_browser: its commands are surer than menus and keys.
 _READY = """(path) => {
     const app = window.jupyterapp;
@@ -25,9 +31,10 @@ _READY = """(path) => {
     return shown && kernel?.status === 'idle';
 }"""
 
-_SHOW = """async ([path, id]) => {
+# Not awaited: what never ends would hold the test.
+_SHOW = """([path, id]) => {
     const kernel = id === null ? undefined : { id };
-    await window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook', kernel });
+    window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook', kernel });
 }"""
 
 # What a kernel says of itself is not enough: it answers a view, and is idle then, while it runs a cell.
@@ -35,10 +42,10 @@ _RUNNING = """(panel) =>
     [...panel.node.querySelectorAll('.jp-InputPrompt')].some((prompt) => prompt.textContent.includes('*'))
 """
 
-_INTERRUPT = f"""async () => {{
+_INTERRUPT = f"""() => {{
     const running = {_RUNNING};
     for (const panel of [...window.jupyterapp.shell.widgets('main')].filter(running)) {{
-        await panel.sessionContext.session?.kernel?.interrupt();
+        panel.sessionContext.session?.kernel?.interrupt();
     }}
 }}"""
 
@@ -62,6 +69,7 @@ get_ipython().reset()
 
 _PUT_AWAY = """async (code) => {
     const kept = [];
+    const late = new Promise((resolve) => setTimeout(resolve, 20_000));
     // TensorFlow keeps memory, and what it was told; an extension keeps the module that it was loaded from.
     const usable =
         "'tensorflow' not in __import__('sys').modules and " +
@@ -69,13 +77,24 @@ _PUT_AWAY = """async (code) => {
     for (const panel of [...window.jupyterapp.shell.widgets('main')]) {
         const kernel = panel.sessionContext?.session?.kernel; // a launcher has none
         const asked = kernel?.requestExecute({ code, silent: true, user_expressions: { usable } });
-        const answer = await asked?.done;
+        const answer = await Promise.race([asked?.done, late]);
         if (answer?.content.user_expressions?.usable?.data?.['text/plain'] === 'True') {
             kept.push(kernel.id);
         }
         panel.dispose();
     }
     return kept;
+}"""
+
+_STATE = """() => {
+    const panels = [...(window.jupyterapp?.shell.widgets('main') ?? [])];
+    const shown = panels.map((panel) => {
+        const session = panel.sessionContext;
+        const kernel = session?.session?.kernel;
+        return [panel.title.label, session?.isReady, session?.kernelDisplayStatus, kernel?.id];
+    });
+    const dialogs = [...document.querySelectorAll('.jp-Dialog')].map((dialog) => dialog.innerText);
+    return JSON.stringify({ shown, dialogs });
 }"""
 
 _RUN = """async ([name, args]) => await window.jupyterapp.commands.execute(name, args)"""
@@ -122,17 +141,18 @@ class Notebook:
         nbformat.write(document, self.path)
         if page.url.startswith(server.url):
             page.evaluate(_SHOW, [name, kernel])
-            self._wait()
+            self._wait(SHOWN_WITHIN)
         else:
             self.open()
 
     def open(self) -> None:
         """Load the page, as after closing the browser: what it shows comes from the file and the kernel."""
         self.page.goto(f"{self._server.url}/doc/tree/{self._name}?reset")
-        self._wait()
+        self._wait(LOADED_WITHIN)
 
-    def _wait(self) -> None:
-        self.page.wait_for_function(_READY, arg=self._name, timeout=90_000)
+    def _wait(self, within: int) -> None:
+        # Asked by the clock, not at each frame: a page behind another one may draw none.
+        self.page.wait_for_function(_READY, arg=self._name, timeout=within, polling=100)
 
     def run_all(self) -> None:
         """Run every cell and wait until the kernel has answered them all."""
@@ -210,6 +230,14 @@ def put_away(page: Page) -> list[str] | None:
         return None
     kernels: list[str] = page.evaluate(_PUT_AWAY, _FORGET)
     return kernels
+
+
+def state(page: Page) -> str:
+    """Return which notebooks and dialogs a page shows, and how their kernels are."""
+    try:
+        return f"{page.url}: {page.wait_for_function(_STATE, timeout=5_000, polling=100).json_value()}"
+    except Late:
+        return f"{page.url}: does not answer"
 
 
 OpenNotebook = Callable[[Sequence[str]], Notebook]
