@@ -17,18 +17,12 @@ import { loadRest } from "../state/loading";
 import type { Store } from "../state/store";
 import { detectTheme, readTokens, watchTheme } from "../ui/theme";
 import { Frame, type FrameTimes } from "./canvas/frame";
-import { DetailsPanel } from "./details/panel";
-import { Announcer, CursorTime } from "./parts/announcer";
-import { Help } from "./parts/help";
-import { LaneFilter, LaneLabels } from "./parts/lane_labels";
-import { NoLanes } from "./parts/no_lanes";
-import { ProgressBar } from "./parts/progress_bar";
-import { Skeleton } from "./parts/skeleton";
-import { StatusLine } from "./parts/status_line";
-import { StepStrip } from "./parts/step_strip";
-import { Toolbar } from "./parts/toolbar";
-import { Tooltip } from "./parts/tooltip";
+import { type FindPart, Skeleton } from "./parts/skeleton";
+import { renderParts } from "./render_parts";
 import { bindScroll, bindSizes, fitHeight, followSize } from "./sizes";
+
+/** From the top of a bar to its middle (CSS px). */
+const HALF_BAR_PX = 8;
 
 /** What a mounted timeline answers to programs: where an event (by id) is on the screen, how long frames took. */
 export interface Mounted {
@@ -44,59 +38,28 @@ export function assemble(
   store: Store,
   outline: Outline | null,
 ): Mounted {
-  const { signal, host, drawn } = store;
   const isMac = /mac/i.test(navigator.platform);
-  root.setAttribute("role", "region");
-  root.setAttribute("aria-label", `Timeline${drawn.title ? ` of ${isolated(drawn.title)}` : ""}`);
-  const description = `${formatNumber(eventCount(drawn), "event")} in ${formatNumber(drawn.lanes.length, "lane")} over ${formatDuration(drawn.span)}. Arrow keys go from event to event, ? lists all keys.`;
-  render(<Skeleton description={description} />, root);
-  if (!OWNS_PAGE && !host.fills) fitHeight(root, store);
-  const find = (name: string) => root.querySelector<HTMLElement>(`[data-part="${name}"]`)!;
-  const main = find("main");
+  const find = renderSkeleton(root, store);
   const lanes = find("lanes");
-  const scroller = find("scroll");
-  lanes.tabIndex = 0;
-  const hint = hinter(find("hint"), signal);
-  const focusSearch = () => {
-    const input = root.querySelector<HTMLInputElement>(".search input");
-    input?.focus();
-    // What is typed next replaces the search before.
-    input?.select();
-  };
-  const focusLanes = () => lanes.focus({ preventScroll: true });
-  const actions = new Actions(store, { hint, focusLanes, focusSearch });
+  const hint = hinter(find("hint"), store.signal);
+  const actions = new Actions(store, { hint, ...focusTargets(root, lanes) });
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
   renderParts(root, find, store, actions, isMac);
-  new Pointer(lanes, store, actions);
-  bindKeyboard(lanes, root, actions);
-  bindWheel(lanes, store, {
-    scrollTo: (top) => store.scrollTo(top),
-    hint: () => hint(`${isMac ? "⌘" : "Ctrl"} + wheel zooms · click, then the wheel scrolls the lanes`),
-  });
-  bindRuler(find("ruler"), store, actions);
-  bindScroll(scroller, store);
-  bindSizes(root, main, find, store);
 
-  if (!OWNS_PAGE) yieldShortcuts(element, signal);
+  bindInput(root, find, store, actions, () =>
+    hint(`${isMac ? "⌘" : "Ctrl"} + wheel zooms · click, then the wheel scrolls the lanes`),
+  );
+  bindScroll(find("scroll"), store);
+  bindSizes(root, find("main"), find, store);
+  if (!OWNS_PAGE) yieldShortcuts(element, store.signal);
 
   followTheme(root, element, store, frame);
   followSize(root, lanes, store, actions, frame);
   loadRest(store, outline, actions);
-  // A selection made in Python is shown, not only outlined somewhere out of view.
-  host.watch("selection", () => actions.revealSelection(), signal);
-  if (store.selection) actions.revealSelection();
-  if (HAS_PANELS && host.link) {
-    const { side } = host.pair ?? {};
-    if (side === undefined) new DashboardLink(store, actions, host.link);
-    else new ComparisonLink(store, actions, host.link, side, root);
-  }
-  // On a page of its own nothing else can want the keys.
-  if (OWNS_PAGE) {
-    actions.focusLanes();
-    // Nobody has moved the focus yet, so there is none to point out.
-    lanes.dataset.quiet = "";
-    lanes.addEventListener("blur", () => delete lanes.dataset.quiet, { once: true, signal });
-  }
+  revealSelectionOfPython(store, actions);
+  if (HAS_PANELS) linkPanels(root, store, actions);
+  if (OWNS_PAGE) focusQuietly(lanes, store, actions);
+
   return {
     store,
     times: frame.times,
@@ -104,28 +67,72 @@ export function assemble(
   };
 }
 
-function renderParts(
+/** Renders the empty frame, with what a screen reader says of the timeline, and finds parts in it from then on. */
+function renderSkeleton(root: HTMLElement, store: Store): FindPart {
+  const { drawn, host } = store;
+  const title = drawn.title ? ` of ${isolated(drawn.title)}` : "";
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", `Timeline${title}`);
+  const events = formatNumber(eventCount(drawn), "event");
+  const lanes = formatNumber(drawn.lanes.length, "lane");
+  const extent = `${events} in ${lanes} over ${formatDuration(drawn.span)}`;
+  const description = `${extent}. Arrow keys go from event to event, ? lists all keys.`;
+  render(<Skeleton description={description} />, root);
+  if (!OWNS_PAGE && !host.fills) fitHeight(root, store);
+  return (name) => root.querySelector<HTMLElement>(`[data-part="${name}"]`)!;
+}
+
+/** Where actions put the keyboard focus. */
+function focusTargets(root: HTMLElement, lanes: HTMLElement) {
+  lanes.tabIndex = 0;
+  return {
+    focusLanes: () => lanes.focus({ preventScroll: true }),
+    focusSearch: () => {
+      const input = root.querySelector<HTMLInputElement>(".search input");
+      input?.focus();
+      // The next search replaces the one before.
+      input?.select();
+    },
+  };
+}
+
+/** Pointer, keyboard and wheel; `hint` explains a wheel that the timeline leaves to the page. */
+function bindInput(
   root: HTMLElement,
-  find: (name: string) => HTMLElement,
+  find: FindPart,
   store: Store,
   actions: Actions,
-  isMac: boolean,
+  hint: () => void,
 ): void {
-  render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
-  render(<StepStrip store={store} />, find("steps"));
-  render(<LaneLabels store={store} />, find("labels"));
-  render(<NoLanes store={store} actions={actions} />, find("no-lanes"));
-  render(<LaneFilter store={store} actions={actions} />, find("filter"));
-  render(<DetailsPanel store={store} actions={actions} />, find("details"));
-  render(<StatusLine store={store} isMac={isMac} />, find("status"));
-  if (HAS_KERNEL) render(<ProgressBar store={store} />, find("progress"));
-  render(<Tooltip store={store} main={find("main")} />, find("tooltip"));
-  render(<CursorTime store={store} />, find("cursor"));
-  render(<Announcer store={store} />, find("announcer"));
-  render(<Help store={store} />, find("help"));
-  store.signal.addEventListener("abort", () => {
-    for (const part of root.querySelectorAll("[data-part]")) render(null, part);
-  });
+  const lanes = find("lanes");
+  new Pointer(lanes, store, actions);
+  bindKeyboard(lanes, root, actions);
+  bindWheel(lanes, store, { scrollTo: (top) => store.scrollTo(top), hint });
+  bindRuler(find("ruler"), store, actions);
+}
+
+/** A selection made in Python is brought into view: an outline somewhere off the screen would go unseen. */
+function revealSelectionOfPython(store: Store, actions: Actions): void {
+  store.host.watch("selection", () => actions.revealSelection(), store.signal);
+  if (store.selection) actions.revealSelection();
+}
+
+/** Connects the timeline to the tabs of its dashboard, or to the other timeline of a comparison. */
+function linkPanels(root: HTMLElement, store: Store, actions: Actions): void {
+  const { link, pair } = store.host;
+  if (!link) return;
+  if (pair?.side === undefined) new DashboardLink(store, actions, link);
+  else new ComparisonLink(store, actions, link, pair.side, root);
+}
+
+/**
+ * Focuses the lanes of a page that holds nothing else which could want the keys, so that shortcuts work without a
+ * click. A focus ring would point out a move that nobody made: `data-quiet` keeps it away until the focus leaves.
+ */
+function focusQuietly(lanes: HTMLElement, store: Store, actions: Actions): void {
+  actions.focusLanes();
+  lanes.dataset.quiet = "";
+  lanes.addEventListener("blur", () => delete lanes.dataset.quiet, { once: true, signal: store.signal });
 }
 
 function followTheme(root: HTMLElement, element: HTMLElement, store: Store, frame: Frame): void {
@@ -151,17 +158,17 @@ function hinter(element: HTMLElement, signal: AbortSignal): (text: string) => vo
   };
 }
 
+/** The middle of the visible part of a bar in client coordinates; null when no part of it is in view. */
 function locate(lanes: HTMLElement, store: Store, id: number | null): { x: number; y: number } | null {
   if (id === null) return null;
   const top = store.placement.top(id);
-  const box = lanes.getBoundingClientRect();
   const { start, end } = store.viewport;
   const scale = store.width / (end - start);
   const left = Math.max((store.drawn.start[id] - start) * scale, 0);
   const right = Math.min((store.end(id) - start) * scale, store.width);
   if (top === null || right < 0 || left > store.width) return null;
-  const y = top - store.scroll + 8;
-  return y < 0 || y > store.height
-    ? null
-    : { x: box.left + (left + Math.max(right, left)) / 2, y: box.top + y };
+  const y = top - store.scroll + HALF_BAR_PX;
+  if (y < 0 || y > store.height) return null;
+  const box = lanes.getBoundingClientRect();
+  return { x: box.left + (left + Math.max(right, left)) / 2, y: box.top + y };
 }

@@ -5,6 +5,7 @@ import { countSteps } from "../model/lanes/step_bars";
 import type { Store } from "../state/store";
 import { bindSize } from "../ui/resize_handle";
 import type { Frame } from "./canvas/frame";
+import type { FindPart } from "./parts/skeleton";
 
 /** Toolbar, overview, ruler, status line and borders (CSS px). */
 const AROUND_LANES_PX = 38 + 38 + 22 + 26 + 2;
@@ -58,12 +59,7 @@ export function bindScroll(scroller: HTMLElement, store: Store): void {
   scroller.addEventListener("scroll", () => store.scrollTo(scroller.scrollTop), { signal: store.signal });
 }
 
-export function bindSizes(
-  root: HTMLElement,
-  main: HTMLElement,
-  find: (name: string) => HTMLElement,
-  store: Store,
-): void {
+export function bindSizes(root: HTMLElement, main: HTMLElement, find: FindPart, store: Store): void {
   const { signal, host } = store;
   const column = (name: string, fallback: number) => ({
     read: () => Number.parseFloat(root.style.getPropertyValue(name)) || fallback,

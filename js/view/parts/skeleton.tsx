@@ -1,5 +1,8 @@
 /** The frame that everything else is put into; each part is found by its data-part. */
 
+/** Finds a part of a rendered skeleton by its name. */
+export type FindPart = (name: string) => HTMLElement;
+
 export function Skeleton({ description }: { description: string }) {
   return (
     <>

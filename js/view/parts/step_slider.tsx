@@ -1,0 +1,143 @@
+/** The bars of the steps: a slider whose value is the step shown, for the pointer and for the keyboard. */
+
+import { formatDuration } from "../../model/format/units";
+import {
+  MAX_BAR_RATIO,
+  SLOW_RATIO,
+  type StepBar,
+  type StepBars,
+  stepName,
+} from "../../model/lanes/step_bars";
+import type { Step } from "../../model/types";
+import type { Store } from "../../state/store";
+
+const BAR_HEIGHT_PX = 26;
+/** What is highlighted is at least this high (CSS px): in a step that mostly waits, even twice the work is a hair. */
+const MIN_HIGHLIGHT_PX = 8;
+
+interface StepSliderProps {
+  store: Store;
+  figures: StepBars;
+  /** What computes in a step, if a device does: "GPU". */
+  noun: string | null;
+  show: (index: number) => void;
+  onHover: (bar: StepBar | null) => void;
+  /** Gets the element whose width decides how many bars there are. */
+  measured: (element: HTMLElement | null) => void;
+}
+
+export function StepSlider({ store, figures, noun, show, onHover, measured }: StepSliderProps) {
+  const { bars } = figures;
+  const { steps } = store.run;
+  const shown = store.step ?? -1;
+  return (
+    <div
+      class="step-bars"
+      ref={measured}
+      title={legend(noun)}
+      role="slider"
+      tabIndex={0}
+      aria-label="Step shown"
+      aria-valuemin={0}
+      aria-valuemax={steps.length - 1}
+      aria-valuenow={Math.max(shown, 0)}
+      aria-valuetext={valueText(store, figures, noun)}
+      onClick={(event) => {
+        const bar = barAt(event, bars);
+        if (bar) show(bar.described);
+      }}
+      onPointerMove={(event) => onHover(barAt(event, bars))}
+      onPointerLeave={() => onHover(null)}
+      onKeyDown={(event) => {
+        const step = stepOfKey(event.key, shown, steps.length - 1);
+        if (step === null) return;
+        show(step);
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      {bars.map((bar, number) => (
+        <Bar
+          key={bar.first}
+          {...{ bar, number }}
+          isShown={shown >= bar.first && shown <= bar.last}
+          title={bar.isCut ? cutText(steps[bar.described], figures.median) : undefined}
+        />
+      ))}
+    </div>
+  );
+}
+
+/** The bar that a pointer event is about; null between bars. */
+function barAt(event: Event, bars: readonly StepBar[]): StepBar | null {
+  const element = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-bar]") : null;
+  return element ? (bars[Number(element.dataset.bar)] ?? null) : null;
+}
+
+/**
+ * The step that a key leads to (its index), or null for keys of others. A bar may stand for several steps, but the
+ * arrows move by one step, so that each can be reached. Where no step is shown, `shown` is -1: the right arrow leads to
+ * the first. The index may lie outside of the steps; the caller limits it.
+ */
+function stepOfKey(key: string, shown: number, last: number): number | null {
+  if (key === "ArrowLeft") return shown - 1;
+  if (key === "ArrowRight") return shown + 1;
+  if (key === "Home") return 0;
+  return key === "End" ? last : null;
+}
+
+interface BarProps {
+  bar: StepBar;
+  number: number;
+  isShown: boolean;
+  title: string | undefined;
+}
+
+function Bar({ bar, number, isShown, title }: BarProps) {
+  const mark = (isMarked: boolean) => (isMarked ? "" : undefined);
+  const least = bar.isBusy ? MIN_HIGHLIGHT_PX : 1;
+  return (
+    <i
+      data-bar={number}
+      data-slow={mark(bar.isSlow)}
+      data-busy={mark(bar.isBusy)}
+      data-cut={mark(bar.isCut)}
+      data-shown={mark(isShown)}
+      title={title}
+    >
+      <b style={{ height: `${Math.max(bar.height * BAR_HEIGHT_PX, 1)}px` }}>
+        {bar.work > 0 && <u style={{ height: `${Math.max(bar.work * BAR_HEIGHT_PX, least)}px` }} />}
+      </b>
+    </i>
+  );
+}
+
+/** What the marks of a bar mean. */
+function legend(noun: string | null): string {
+  const height = `Height: how long a step took; orange: ${SLOW_RATIO} × the median or more; cut: over ${MAX_BAR_RATIO} × the median`;
+  if (noun === null) return height;
+  return `${height}\nBottom part: how long the ${noun} computed in it; violet: ${SLOW_RATIO} × the median of that or more`;
+}
+
+/** The tooltip of a bar that would be higher than bars are drawn. */
+function cutText(step: Step, median: number): string {
+  const times = ((step.end - step.start) / median).toFixed(1);
+  return `${stepName(step)}: ${times} × the median; its bar is cut at ${MAX_BAR_RATIO} × the median`;
+}
+
+/** What a screen reader says of the step shown. */
+function valueText(store: Store, figures: StepBars, noun: string | null): string {
+  if (store.aligned) return "all steps, aligned";
+  if (store.step === null) return "all steps";
+  const step = store.run.steps[store.step];
+  const duration = `step ${step.step}, ${timeText(step.end - step.start, figures.median)}`;
+  const device = noun === null ? "" : `, ${noun} ${timeText(step.device ?? 0, figures.workMedian)}`;
+  const isCut = figures.bars.some((bar) => bar.isCut && bar.described === store.step);
+  const cut = isCut ? `, bar cut at ${MAX_BAR_RATIO} times the median` : "";
+  return duration + device + cut;
+}
+
+function timeText(ns: number, median: number): string {
+  const ratio = median > 0 ? `, ${(ns / median).toFixed(1)} times the median` : "";
+  return formatDuration(ns) + ratio;
+}

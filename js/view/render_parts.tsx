@@ -1,0 +1,40 @@
+/** The components around the lanes: each is rendered into its part of the skeleton, and removed with the timeline. */
+
+import { render } from "preact";
+import type { Actions } from "../input/actions";
+import type { Store } from "../state/store";
+import { DetailsPanel } from "./details/panel";
+import { Announcer, CursorTime } from "./parts/announcer";
+import { Help } from "./parts/help";
+import { LaneFilter, LaneLabels } from "./parts/lane_labels";
+import { NoLanes } from "./parts/no_lanes";
+import { ProgressBar } from "./parts/progress_bar";
+import type { FindPart } from "./parts/skeleton";
+import { StatusLine } from "./parts/status_line";
+import { StepStrip } from "./parts/step_strip";
+import { Toolbar } from "./parts/toolbar";
+import { Tooltip } from "./parts/tooltip";
+
+export function renderParts(
+  root: HTMLElement,
+  find: FindPart,
+  store: Store,
+  actions: Actions,
+  isMac: boolean,
+): void {
+  render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
+  render(<StepStrip store={store} />, find("steps"));
+  render(<LaneLabels store={store} />, find("labels"));
+  render(<NoLanes store={store} actions={actions} />, find("no-lanes"));
+  render(<LaneFilter store={store} actions={actions} />, find("filter"));
+  render(<DetailsPanel store={store} actions={actions} />, find("details"));
+  render(<StatusLine store={store} isMac={isMac} />, find("status"));
+  if (HAS_KERNEL) render(<ProgressBar store={store} />, find("progress"));
+  render(<Tooltip store={store} main={find("main")} />, find("tooltip"));
+  render(<CursorTime store={store} />, find("cursor"));
+  render(<Announcer store={store} />, find("announcer"));
+  render(<Help store={store} />, find("help"));
+  store.signal.addEventListener("abort", () => {
+    for (const part of root.querySelectorAll("[data-part]")) render(null, part);
+  });
+}
