@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -142,7 +142,6 @@ STEP = st.tuples(st.integers(0, 30), st.integers(1, 20))
 LOOSE = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30)), max_size=5)
 
 
-@settings(deadline=None)
 @given(st.lists(STEP, max_size=4, unique_by=lambda step: step[0]), LOOSE)
 def test_each_moment_of_the_pipeline_counts_to_the_last_step_that_had_begun(
     steps: list[tuple[int, int]], loose: list[tuple[int, int]]

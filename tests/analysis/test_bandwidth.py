@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -48,7 +48,6 @@ def told(table: pd.DataFrame) -> dict[Moment, tuple[int, float]]:
     return found
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from(CHANNELS))
 def test_every_moment(rows: list[Row], by: str) -> None:
     trace = trace_of(rows)
@@ -64,7 +63,6 @@ def test_every_moment(rows: list[Row], by: str) -> None:
     assert bool(why_not(table)) == (not used)
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from(CHANNELS), st.integers(1, 25))
 def test_every_bin(rows: list[Row], by: str, bin_ns: int) -> None:
     trace = trace_of(rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -72,7 +72,6 @@ def shares(table: pd.DataFrame) -> dict[tuple[int, str, str], list[int]]:
     return found
 
 
-@settings(deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=20))
 def test_every_nanosecond_is_of_one_activity(rows: list[dict[str, Any]]) -> None:
     trace = built(rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -62,7 +62,6 @@ def test_what_only_asks(name: str) -> None:
     assert not is_collective(f"Horovod{name}")
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.lists(st.integers(0, 99), min_size=2, max_size=4), st.integers(0, 50)),

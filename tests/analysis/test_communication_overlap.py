@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -27,7 +27,6 @@ def moments(rows: list[tuple[int, int, str, str]], *kinds: str) -> set[int]:
     return {t for start, length, kind, _ in rows if kind in kinds for t in range(start, start + length)}
 
 
-@settings(deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=15))
 def test_lengths_are_those_counted_moment_by_moment(rows: list[tuple[int, int, str, str]]) -> None:
     rows = sorted(rows)

@@ -52,7 +52,6 @@ def known(value: Any) -> Any:
     return None if pd.isna(value) else value
 
 
-@settings(deadline=None)
 @given(ROWS, ROWS, st.sampled_from(GROUPINGS))
 def test_every_row(rows_a: list[dict[str, Any]], rows_b: list[dict[str, Any]], by: str) -> None:
     a, b = trace_of(rows_a), trace_of(rows_b)
@@ -86,7 +85,7 @@ def test_every_row(rows_a: list[dict[str, Any]], rows_b: list[dict[str, Any]], b
     assert (table["step_difference_ns"].abs().fillna(-1).diff().dropna() <= 0).all()
 
 
-@settings(deadline=None, max_examples=examples(50))
+@settings(max_examples=examples(50))
 @given(ROWS.filter(bool), st.data())
 def test_some_steps(rows: list[dict[str, Any]], data: st.DataObject) -> None:
     trace = trace_of(rows)
@@ -100,7 +99,7 @@ def test_some_steps(rows: list[dict[str, Any]], data: st.DataObject) -> None:
     assert len(one) > 1 or set(same["change"]) == {"same"}
 
 
-@settings(deadline=None, max_examples=examples(50))
+@settings(max_examples=examples(50))
 @given(ROWS, ROWS)
 def test_activities_add_up_to_the_steps(rows_a: list[dict[str, Any]], rows_b: list[dict[str, Any]]) -> None:
     a, b = trace_of(rows_a), trace_of(rows_b)

@@ -79,7 +79,6 @@ def graphs(draw: st.DrawFn) -> Graph:
     return Graph(ops)
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_the_path_is_the_longest_chain(graph: Graph) -> None:
     trace, op_of = graph.trace()
@@ -95,7 +94,6 @@ def test_the_path_is_the_longest_chain(graph: Graph) -> None:
     assert waits["duration_ns"].sum() == sum(graph.ops[op][1] for op in chain[1:])
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_slack_is_how_much_longer_an_op_can_take(graph: Graph) -> None:
     trace, op_of = graph.trace()
@@ -148,7 +146,7 @@ def check_slack(trace: Trace) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=examples(300))
+@settings(max_examples=examples(300))
 @given(st.lists(ROW, min_size=1, max_size=14))
 def test_paths_of_anything_cover_their_steps(rows: list[dict[str, Any]]) -> None:
     trace = any_trace(rows)

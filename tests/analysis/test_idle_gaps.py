@@ -43,7 +43,7 @@ def check_sums(trace: Trace) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=examples(200))
+@settings(max_examples=examples(200))
 @given(st.lists(ROW, min_size=1, max_size=14))
 def test_gaps_of_anything_add_up(rows: list[dict[str, Any]]) -> None:
     check_sums(any_trace(rows))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -104,7 +104,6 @@ def slow_gaps(trace: Trace) -> list[tuple[Any, ...]]:
     return found
 
 
-@settings(deadline=None)
 @given(KERNELS, OPS)
 def test_every_gap_and_what_it_is_due_to(kernels: list[Kernel], ops: list[Op]) -> None:
     trace = trace_of(kernels, ops)
@@ -115,7 +114,6 @@ def test_every_gap_and_what_it_is_due_to(kernels: list[Kernel], ops: list[Op]) -
     assert [tuple(row) for row in table.astype(object).to_numpy().tolist()] == slow_gaps(trace)
 
 
-@settings(deadline=None)
 @given(KERNELS, OPS)
 def test_the_parts_of_a_step_add_up_to_it(kernels: list[Kernel], ops: list[Op]) -> None:
     trace = trace_of(kernels, ops)
@@ -174,7 +172,6 @@ def slow_stretches(gaps: list[tuple[int, int]]) -> set[tuple[int, int]]:
     }
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=12))
 def test_stretches_are_all_ranges_that_are_mostly_late(sizes: list[tuple[int, int]]) -> None:
     now = 10
@@ -204,7 +201,6 @@ def test_stretches_are_all_ranges_that_are_mostly_late(sizes: list[tuple[int, in
         assert [waited[op] for op in row["ops"].split(", ")] == sorted(waited.values(), reverse=True)[:3]
 
 
-@settings(deadline=None)
 @given(KERNELS, OPS)
 def test_stretches_hold_every_late_gap_once_and_stay_on_one_device(
     kernels: list[Kernel], ops: list[Op]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -79,7 +79,6 @@ def paired(trace: Trace) -> Counter[Buffer]:
     return found
 
 
-@settings(deadline=None)
 @given(st.lists(EVENT, min_size=1, max_size=6))
 def test_buffers_and_curves(rows: list[dict[str, Any]]) -> None:
     trace = built(rows)
@@ -114,7 +113,6 @@ def test_buffers_and_curves(rows: list[dict[str, Any]]) -> None:
     assert times == changed
 
 
-@settings(deadline=None)
 @given(st.lists(EVENT, min_size=1, max_size=6))
 def test_what_is_alive_at_a_peak_is_the_peak(rows: list[dict[str, Any]]) -> None:
     trace = built(rows)
@@ -128,7 +126,6 @@ def test_what_is_alive_at_a_peak_is_the_peak(rows: list[dict[str, Any]]) -> None
     assert {where: size for where, size in ends.items() if size} == kept.to_dict()
 
 
-@settings(deadline=None)
 @given(st.lists(EVENT, min_size=1, max_size=4), st.integers(-(10**12), 10**12))
 def test_records_move_with_their_events(rows: list[dict[str, Any]], back: int) -> None:
     trace = built(rows)
@@ -141,7 +138,6 @@ def test_records_move_with_their_events(rows: list[dict[str, Any]], back: int) -
     assert moved.lifetimes["bytes"].tolist() == trace.lifetimes["bytes"].tolist()
 
 
-@settings(deadline=None)
 @given(st.lists(EVENT, min_size=1, max_size=6), st.integers(0, 12_000), st.integers(1, 8000))
 def test_a_part_keeps_the_memory_of_the_whole(rows: list[dict[str, Any]], start: int, length: int) -> None:
     trace = built(rows)
@@ -176,7 +172,6 @@ PROFILED = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(PROFILED, min_size=1, max_size=12))
 def test_a_profile_pairs_by_address(rows: list[dict[str, Any]]) -> None:
     rows = sorted(rows, key=lambda row: row["start_ns"])

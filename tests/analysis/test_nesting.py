@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -55,14 +55,12 @@ def slow_parents(frame: pd.DataFrame) -> list[int]:
     return found
 
 
-@settings(deadline=None)
 @given(ROWS, st.booleans())
 def test_the_innermost_of_all_that_contain_an_event(rows: list[Row], longer_first: bool) -> None:
     frame = table(rows, longer_first=longer_first)
     assert parents(frame).tolist() == slow_parents(frame)
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_rows_that_climb_one_by_one_find_the_same(rows: list[Row]) -> None:
     frame = table(rows)
@@ -71,7 +69,6 @@ def test_rows_that_climb_one_by_one_find_the_same(rows: list[Row]) -> None:
         assert parents(frame).tolist() == slow_parents(frame)
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_self_time_is_what_nothing_directly_within_covers(rows: list[Row]) -> None:
     frame = table(rows)
@@ -90,7 +87,6 @@ def test_self_time_is_what_nothing_directly_within_covers(rows: list[Row]) -> No
         assert own[event] == len(set(range(start, start + duration)) - inner)
 
 
-@settings(deadline=None)
 @given(ROWS, st.lists(st.booleans(), min_size=25, max_size=25))
 def test_what_is_not_asked_for_contains_nothing_and_lies_in_nothing(
     rows: list[Row], chosen: list[bool]

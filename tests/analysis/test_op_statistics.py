@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -72,7 +72,6 @@ def side_of(frame: pd.DataFrame, event: int) -> str:
     return {"kernel": "device", "transfer": "network"}.get(kind, "host")
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from(GROUPINGS))
 def test_every_row_of_the_table(rows: list[Row], by: str) -> None:
     trace = trace_of(rows)
@@ -105,7 +104,6 @@ def test_every_row_of_the_table(rows: list[Row], by: str) -> None:
             assert math.isnan(found["share"])
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_the_largest_come_first_on_each_side(rows: list[Row]) -> None:
     table = op_statistics(trace_of(rows))
@@ -120,7 +118,6 @@ def test_the_largest_come_first_on_each_side(rows: list[Row]) -> None:
     assert key == sorted(key)
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_steps_add_up_to_all(rows: list[Row]) -> None:
     trace = trace_of(rows)

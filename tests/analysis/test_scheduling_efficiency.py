@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -22,7 +22,6 @@ ROW = st.tuples(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=15))
 def test_figures_are_those_counted_moment_by_moment(rows: list[tuple[int, int, str, str, int]]) -> None:
     rows = sorted(rows, key=lambda row: (row[0], -row[1]))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -57,7 +57,6 @@ def paths(table: pd.DataFrame) -> list[tuple[str, ...]]:
     return found
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_every_scope_has_what_is_in_it(rows: list[Row]) -> None:
     counted = [(KINDS[kind], length, node_of(KINDS[kind], name)) for kind, length, name in rows]
@@ -87,7 +86,6 @@ def test_every_scope_has_what_is_in_it(rows: list[Row]) -> None:
                 assert pd.isna(row[f"{side}_share"])
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_it_is_in_the_order_of_the_tree_and_the_larger_come_first(rows: list[Row]) -> None:
     table = scope_tree(trace_of(rows))

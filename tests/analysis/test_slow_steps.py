@@ -59,7 +59,7 @@ def own_times(trace: Trace, step: int) -> dict[tuple[str, str], int]:
     return found
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(ROWS)
 def test_every_step(rows: list[dict[str, Any]]) -> None:
     trace = trace_of(rows)
@@ -102,7 +102,7 @@ def test_every_step(rows: list[dict[str, Any]]) -> None:
             assert row["activity"] == ""
 
 
-@settings(deadline=None, max_examples=examples(50))
+@settings(max_examples=examples(50))
 @given(ROWS)
 def test_what_the_devices_did(rows: list[dict[str, Any]]) -> None:
     trace = trace_of(rows)

@@ -59,7 +59,7 @@ def test_there_are_analyses() -> None:
 
 
 @given(SOME)
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(20))
 def test_every_analysis_answers(trace: tv.Trace) -> None:
     for analysis in ANALYSES:
         answer = analysis(trace)
@@ -68,7 +68,7 @@ def test_every_analysis_answers(trace: tv.Trace) -> None:
 
 
 @given(ALL)
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(20))
 def test_nothing_is_found_in_them(trace: tv.Trace) -> None:
     table = findings(trace)
     assert table.empty
@@ -77,7 +77,7 @@ def test_nothing_is_found_in_them(trace: tv.Trace) -> None:
 
 @pytest.mark.parametrize("name", tab_names())
 @given(trace=SOME)
-@settings(max_examples=examples(5), deadline=None)
+@settings(max_examples=examples(5))
 def test_every_tab_is_made(name: str, trace: tv.Trace) -> None:
     assert json.loads(json.dumps(tab(trace, name), allow_nan=False))["title"] == name
 

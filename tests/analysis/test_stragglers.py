@@ -141,7 +141,7 @@ def compare(trace: Trace) -> None:
     assert (together["task"].nunique() == together.size()).all()
 
 
-@settings(deadline=None, max_examples=examples(50))
+@settings(max_examples=examples(50))
 @given(ROWS)
 def test_every_arrival(rows: list[dict[str, Any]]) -> None:
     compare(trace_of(rows))
@@ -152,7 +152,7 @@ def test_real_arrivals(path: Path) -> None:
     compare(tv.read_trace(path))
 
 
-@settings(deadline=None, max_examples=examples(50))
+@settings(max_examples=examples(50))
 @given(ROWS)
 def test_tasks_are_late_moment_by_moment(rows: list[dict[str, Any]]) -> None:
     trace = trace_of(rows)

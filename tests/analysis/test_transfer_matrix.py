@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -62,7 +62,6 @@ def told(table: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Any]]:
     }
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from(ENDS))
 def test_every_cell(rows: list[Row], between: str) -> None:
     trace = trace_of(rows)
@@ -77,7 +76,6 @@ def test_every_cell(rows: list[Row], between: str) -> None:
     assert bool(why_not(table)) == trace.transfers.empty
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_steps_add_up_to_the_whole(rows: list[Row]) -> None:
     trace = trace_of(rows)

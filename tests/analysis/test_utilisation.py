@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -96,7 +96,6 @@ def told(table: pd.DataFrame) -> dict[tuple[int, str], dict[str, float | None]]:
     }
 
 
-@settings(deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=15))
 def test_every_figure_is_that_counted_one_by_one(rows: list[dict[str, Any]]) -> None:
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}

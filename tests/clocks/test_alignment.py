@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -120,7 +120,6 @@ def test_files_whose_clocks_differ_are_aligned_when_they_are_read(data: Path, tm
     assert (left >= entered).all()
 
 
-@settings(deadline=None)
 @given(
     offsets=st.lists(st.integers(-(10**9), 10**9), min_size=2, max_size=5),
     rounds=st.lists(

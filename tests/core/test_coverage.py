@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tfvis_nb.core.coverage import overlap
@@ -18,7 +18,6 @@ def columns(rows: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return table[:, 0], table[:, 1], table[:, 1] + table[:, 2]
 
 
-@settings(deadline=None)
 @given(ROWS, ROWS)
 def test_as_many_moments_as_are_in_both(there: list[Row], asked: list[Row]) -> None:
     moments = {(group, start + after) for group, start, length in there for after in range(length)}

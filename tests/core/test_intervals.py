@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tfvis_nb.core.intervals import Segments, concurrency, fill_gaps, lengths, priority_union, union
@@ -49,7 +49,6 @@ def painted(segments: Segments) -> np.ndarray:
     return picture
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_the_highest_level_that_is_active(rows: list[Row]) -> None:
     counts = bitmap(rows)
@@ -59,7 +58,6 @@ def test_the_highest_level_that_is_active(rows: list[Row]) -> None:
     assert (painted(priority_union(*columns(rows))) == expected).all()
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_how_many_at_once_and_whether_any(rows: list[Row]) -> None:
     group, start, end, _ = columns(rows)
@@ -68,7 +66,6 @@ def test_how_many_at_once_and_whether_any(rows: list[Row]) -> None:
     assert (painted(union(group, start, end)) == (expected > 0)).all()
 
 
-@settings(deadline=None)
 @given(ROWS, st.lists(st.tuples(st.integers(0, 30), st.integers(0, 25)), min_size=3, max_size=3))
 def test_tiles_cover_their_window_exactly(rows: list[Row], windows: list[tuple[int, int]]) -> None:
     first = np.array([start for start, _ in windows])

@@ -34,7 +34,7 @@ def naive_rows(start: list[int], duration: list[int]) -> list[int]:
     return rows
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=60))
 def test_rows_are_first_fit(pairs: list[tuple[int, int]]) -> None:
     pairs.sort()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfvis_nb as tv
@@ -61,7 +61,6 @@ ROWS = st.tuples(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(ROWS, max_size=25))
 def test_every_step_is_described_as_counted(rows: list[Row]) -> None:
     trace = trace_of(rows)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.real_traces import DATA, each, step_stats_files
@@ -206,7 +206,6 @@ def tables(draw: st.DrawFn) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(tables())
 def test_any_table_comes_back(table: pd.DataFrame) -> None:
     trace = Trace(table, notes=["</script>"], title="\u03bb")

@@ -179,7 +179,7 @@ CROWDS: dict[str, Callable[[int], bytes]] = {
 def test_very_many_empty_records_are_refused(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "step.pb"
     path.write_bytes(CROWDS[kind](10_000_000))
-    assert f"records in {path.stat().st_size:,} bytes" in refused(path)
+    assert f"the records in its {path.stat().st_size:,} bytes" in refused(path)
 
 
 def test_as_many_records_as_a_trace_has_are_read() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.mutants.attack import outcome
@@ -137,7 +137,7 @@ KEYS: st.SearchStrategy[Any] = st.fixed_dictionaries(
 ONE_PROCESS = {"ph": "M", "name": "process_name", "pid": 1, "tid": 1}
 
 
-@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400))
 @given(
     events=st.lists(EVENTS, max_size=8),
     keys=KEYS,
@@ -150,7 +150,7 @@ def test_any_events(events: list[Any], keys: dict[str, Any], process: Any, bare:
     assert outcome(text.encode()) in ("a sound trace", "EmptyTraceError", "TraceFormatError")
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(
     st.recursive(
         odd,

@@ -99,7 +99,7 @@ def traced(steps: list[dict[str, Any]]) -> bytes:
     return packed.getvalue()
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(jobs().filter(lambda steps: any(any(step["traced"]) for step in steps)), st.booleans())
 def test_every_collective_of_a_traced_step_is_there_once(
     steps: list[dict[str, Any]], negotiated: bool
@@ -145,7 +145,7 @@ def whole() -> tv.Trace:
     return tv.read_trace([FILES[0], TEXT])
 
 
-@settings(deadline=None, max_examples=examples(40))
+@settings(max_examples=examples(40))
 @given(cut=st.integers(TEXT.index(b"CYCLE_START") + 60, len(TEXT) - 1))
 def test_the_timeline_of_a_job_that_was_killed(whole: tv.Trace, cut: int) -> None:
     trace = tv.read_trace([FILES[0], TEXT[:cut]])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow.core.framework.step_stats_pb2 import StepStats
 from tensorflow.core.protobuf.config_pb2 import RunMetadata
@@ -137,7 +137,7 @@ def step_stats(draw: st.DrawFn) -> Any:
     return message
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 @given(st.lists(step_stats(), min_size=1, max_size=3))
 def test_generated_steps_give_the_table_of_the_oracle(steps: list[Any]) -> None:
     filled = [step for step in steps if any(entry.node_stats for entry in step.dev_stats)]
@@ -155,7 +155,7 @@ def test_generated_steps_give_the_table_of_the_oracle(steps: list[Any]) -> None:
     assert int(trace.lanes["events"].sum()) == len(trace.events)
 
 
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(80))
 @given(
     changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=6),
     cut=st.one_of(st.just(1.0), st.floats(0, 1)),

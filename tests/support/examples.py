@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 PERCENT = {"small": 4, "some": 10, "all": 100}
 """Of the examples that a test asks for, and of Hypothesis's own 100."""
 
 
 def try_examples(extent: str) -> None:
-    """Have tests try so many examples; to be called before they are imported."""
-    settings.register_profile("extent", parent=settings(), max_examples=PERCENT[extent])
+    """Have tests try so many examples, however long one takes; to be called before they are imported."""
+    settings.register_profile(
+        "extent",
+        parent=settings(),
+        max_examples=PERCENT[extent],
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     settings.load_profile("extent")
 
 

@@ -132,7 +132,7 @@ times = st.integers(-(2**60), 2**60)
 maybe = st.none() | times
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(data=st.data(), count=st.integers(1, 6))
 def test_any_table(data: st.DataObject, count: int) -> None:
     def column(values: st.SearchStrategy[Any]) -> list[Any]:

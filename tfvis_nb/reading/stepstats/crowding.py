@@ -6,6 +6,7 @@ the time and memory of decoding them.
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -79,20 +80,36 @@ def records(data: Data, message: str) -> list[pa.RecordBatch]:
     return [_handler(message).array_to_record_batch(one)]
 
 
+class Room:
+    """The memory that the records of a file may take, less what those counted do; for several threads."""
+
+    def __init__(self, size: int, label: str) -> None:
+        self._size, self._label = size, label
+        self._most = self._left = max(_ROOM, _TIMES * size)
+        self._lock = Lock()
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Refuse records that, with those before, would take far more memory than those of a trace."""
+        counts = (
+            count
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            for count in _counts(name, column)
+        )
+        taken = sum(count * _COSTS.get(name, _OTHER) for name, count in counts)
+        with self._lock:
+            self._left -= taken
+            full = self._left < 0
+        if full:
+            raise TraceFormatError(
+                Text("too_many_records", label=self._label, bytes=self._size, gigabytes=self._most / 1e9)
+            )
+
+
 def check_crowded(batches: Iterable[pa.RecordBatch], size: int, label: str) -> None:
     """Refuse records that would take far more memory than those of a trace of `size` bytes."""
-    counts = [
-        count
-        for batch in batches
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
-        for count in _counts(name, column)
-    ]
-    taken = sum(count * _COSTS.get(name, _OTHER) for name, count in counts)
-    if taken > max(_ROOM, _TIMES * size):
-        found = sum(count for _, count in counts)
-        raise TraceFormatError(
-            Text("too_many_records", label=label, records=found, bytes=size, gigabytes=taken / 1e9)
-        )
+    room = Room(size, label)
+    for batch in batches:
+        room.take(batch)
 
 
 def _counts(name: str, column: pa.Array) -> Iterator[tuple[str, int]]:

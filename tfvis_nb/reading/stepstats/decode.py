@@ -19,7 +19,7 @@ from tfvis_nb.reading.protobuf import schema, wire
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.aggregates import same_bytes, same_times, without_repeats
-from tfvis_nb.reading.stepstats.crowding import SMALL, check_crowded, records
+from tfvis_nb.reading.stepstats.crowding import SMALL, Room, check_crowded, records
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
 from tfvis_nb.texts import Text
@@ -166,11 +166,9 @@ def _decode_entries(data: Data, entries: list[_Entry], graphs: list[bytes], labe
     with ThreadPoolExecutor(_WORKERS) as pool:
         # ptars lets other threads run; the threads themselves start only when a task is handed in.
         run: _Map = pool.map if len(data) > _LARGE else map
-        if len(data) >= SMALL:
-            counted = _decoded(data, entries, others | totals, "RecordsOnly", run)
-            check_crowded((batch for _, batch in counted), len(data), label)
-        of_others = _decoded(data, entries, others, "DeviceStepStats", run)
-        times = _decoded(data, entries, totals, "TimesOnly", run)
+        room = Room(len(data), label) if len(data) >= SMALL else None
+        of_others = _decoded(data, entries, others, "DeviceStepStats", run, room)
+        times = _decoded(data, entries, totals, "TimesOnly", run, room)
         step = _step(of_others, entries, places, graphs)
         if twins:
             # Of the lanes of GPUs, the aggregate ones cover all but those of synchronisation.
@@ -186,13 +184,22 @@ def _decode_entries(data: Data, entries: list[_Entry], graphs: list[bytes], labe
     return step
 
 
-def _decoded(data: Data, entries: list[_Entry], wanted: set[int], message: str, run: _Map) -> _Batches:
-    """Start to decode the entries whose numbers are `wanted`: numbers and Arrow rows, run by run."""
+def _decoded(
+    data: Data, entries: list[_Entry], wanted: set[int], message: str, run: _Map, room: Room | None = None
+) -> _Batches:
+    """Start to decode the entries whose numbers are `wanted`: numbers and Arrow rows, run by run.
+
+    The records of a run are counted just before: ptars keeps other threads from beginning a run for a third
+    of the time that it takes, and less for counting.
+    """
     runs = _runs(entries, wanted)
     finish = _with_texts if message == "DeviceStepStats" else lambda batch: batch
 
     def decoded(numbers: list[int]) -> pa.RecordBatch:
-        return finish(_batch(data, [entries[number] for number in numbers], message))
+        chosen = [entries[number] for number in numbers]
+        if room is not None:
+            room.take(_batch(data, chosen, "RecordsOnly"))
+        return finish(_batch(data, chosen, message))
 
     return zip(runs, run(decoded, runs), strict=True)
 
