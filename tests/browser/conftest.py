@@ -15,7 +15,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 from playwright.sync_api import TimeoutError as Late
 
-from tests.browser.dashboard import Dashboard, OpenDashboard
+import tfvis_nb
+from tests.browser.dashboard import TRACE, Dashboard, OpenDashboard
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook, OpenNotebook, put_away, state
 from tests.browser.timeline import OpenExported, Timeline
@@ -171,3 +172,14 @@ def notebook(lab: Lab, request: pytest.FixtureRequest) -> Iterator[OpenNotebook]
         raise
     finally:
         lab.tidy(keep=sound)
+
+
+@pytest.fixture(scope="module")
+def dashboard_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tfvis_nb.show_dashboard(TRACE).to_html(tmp_path_factory.mktemp("page") / "page.html")
+
+
+@pytest.fixture
+def shown(exported_dashboard: OpenDashboard, dashboard_page: Path) -> Dashboard:
+    """The dashboard of a small trace, on a page of its own."""
+    return exported_dashboard(dashboard_page).wait()

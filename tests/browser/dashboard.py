@@ -9,6 +9,10 @@ from pathlib import Path
 from playwright.sync_api import Locator, expect
 
 from tests.browser.timeline import Timeline
+from tests.real_traces import DATA
+
+TRACE = DATA / "local_mlp_step1.pb"
+MEMORY = "Memory allocated"
 
 
 class Dashboard:

@@ -15,7 +15,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb, tfvis_nb_here
-from tests.reading.test_sources import one_op
+from tests.support.step_stats import one_op
 from tfvis_nb.cli import main
 from tfvis_nb.cli.traces import time_range
 from tfvis_nb.display.pages import page

@@ -39,9 +39,9 @@ LIGHT = [
             "orders",
             "inject_records_sessions_and_keras_and_is_undone",
             "batches_of_keras",
-            "a_long_job_is_watched_and_killed",
         )
     ),
+    "recording/test_undisturbed_jobs.py::test_a_long_job_is_watched_and_killed",
 ]
 """Tests of reading and recording that take seconds."""
 

@@ -21,9 +21,9 @@ import pytest
 
 import tfvis_nb as tv
 from tests.protobuf_bytes import field
-from tests.reading.test_sources import one_op
 from tests.reading.test_tensorboard import record
 from tests.real_traces import DATA
+from tests.support.step_stats import one_op
 from tests.support.texts import raises_id
 from tfvis_nb.session.compression import compress, decompress
 

@@ -14,9 +14,9 @@ import pytest
 import tfvis_nb as tv
 from tests.mutants.attack import outcome
 from tests.mutants.raw_bytes import mutant
-from tests.reading.test_sources import one_op
 from tests.real_traces import DATA
 from tests.support.examples import examples
+from tests.support.step_stats import one_op
 from tests.support.texts import raises_id
 from tfvis_nb.reading.sources import files
 from tfvis_nb.texts import Text, id_of

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tfvis_nb as tv
-from tests.reading.test_sources import one_op
+from tests.support.step_stats import one_op
 from tests.support.texts import raises_id
 from tfvis_nb.reading.protobuf import schema
 from tfvis_nb.reading.stepstats import decode

@@ -2,7 +2,7 @@
 
 import gc
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,10 @@ import keras
 import pytest
 import tensorflow as tf
 from tensorflow.python import pywrap_tfe
+from tensorflow.python.client.session import BaseSession
 from tensorflow.python.profiler import profiler_v2, trace
 
+from tfvis_nb import TracingServer
 from tfvis_nb.recording.profiler import lock
 from tfvis_nb.recording.profiler.eager_calls import CALLS
 
@@ -79,3 +81,48 @@ def session() -> Iterator[Any]:
 def accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have full traces really asked for: TensorFlow then refuses one beside a profile on a CPU too."""
     monkeypatch.setattr(lock.ProfilerSlot, "_has_accelerator", lambda *_: True)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Callable[..., TracingServer]]:
+    """Make servers, that end with the test."""
+    servers = []
+
+    def make(**options: Any) -> TracingServer:
+        options = {"server_port": 0, "path": tmp_path / "run.tfvis", **options}
+        servers.append(TracingServer(**options))
+        return servers[-1]
+
+    yield make
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a script runs."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.tfvis"
+
+
+@pytest.fixture
+def undone(tmp_path: Path) -> Iterator[None]:
+    before = patched()
+    yield
+    assert patched() == before
+    assert list(tmp_path.glob("*.tfvis-counts*")) == []
+
+
+def patched() -> list[Any]:
+    names = ("_call_tf_sessionrun", "_make_callable_from_options")
+    return [
+        *(vars(BaseSession)[name] for name in names),
+        vars(BaseSession._Callable)["__call__"],
+        vars(CallbackList)["__init__"],
+    ]

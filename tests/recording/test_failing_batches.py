@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import tensorflow as tf
 
 import tfvis_nb as tv
 from tests.recording.work import labels
+from tests.support.conditions import wait_until
 from tfvis_nb.recording.profiler import keras_phases
 from tfvis_nb.texts import id_of
 
@@ -149,17 +149,10 @@ def test_its_recording_ends_though_nothing_else_runs(
         recorded.trace_all()
     _fit_that_fails(recorded)
     with tv.open_session(recorded.path) as watched:
-        wait(lambda: watched.processes["end"].notna().all())
+        wait_until(lambda: watched.processes["end"].notna().all())
         assert counted(watched) == {"train": (2, 1)}
     assert not recorded.recording
-    wait(lambda: not any(thread.name == "tfvis_nb phases" for thread in threading.enumerate()))
-
-
-def wait(until: Callable[[], Any]) -> None:
-    end = time.monotonic() + 90
-    while not until():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_until(lambda: not any(thread.name == "tfvis_nb phases" for thread in threading.enumerate()))
 
 
 @pytest.mark.parametrize(

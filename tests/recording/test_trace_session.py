@@ -1,15 +1,8 @@
-"""What a TraceSession counts and keeps, under which orders, and that the training notices nothing of it."""
+"""What a TraceSession counts and keeps, and under which orders."""
 
-import logging
-import multiprocessing
-import os
-import signal
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,48 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.python.client.session import BaseSession
 
 import tfvis_nb as tv
-from tests.recording.conftest import CallbackList
-from tests.recording.monitored_job import told
 from tests.recording.work import BATCH, BATCHES, INPUTS, TARGETS, fit
+from tests.support.recorded_sessions import counted
 from tests.support.texts import raises_id
 from tfvis_nb.recording.live import session_runs
 from tfvis_nb.texts import Text
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("undone")]
 
 v1 = tf.compat.v1
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "run.tfvis"
-
-
-@pytest.fixture(autouse=True)
-def undone(tmp_path: Path) -> Iterator[None]:
-    before = patched()
-    yield
-    assert patched() == before
-    assert list(tmp_path.glob("*.tfvis-counts*")) == []
-
-
-def patched() -> list[Any]:
-    names = ("_call_tf_sessionrun", "_make_callable_from_options")
-    return [
-        *(vars(BaseSession)[name] for name in names),
-        vars(BaseSession._Callable)["__call__"],
-        vars(CallbackList)["__init__"],
-    ]
-
-
-def counted(session: tv.SavedSession) -> dict[str, tuple[int, int]]:
-    table = session.signatures
-    runs, traces = table["runs"].tolist(), table["traces"].tolist()
-    return dict(zip(table["label"].tolist(), zip(runs, traces, strict=True), strict=True))
 
 
 def test_every_kind_of_run_is_counted(session: Any, path: Path) -> None:
@@ -245,137 +207,6 @@ def test_a_session_is_continued(session: Any, path: Path) -> None:
     assert reopened.processes["end"].notna().tolist() == [True, True]
     reopened.close()
     assert sorted(file.name for file in path.parent.glob("run*")) == ["run.tfvis"]
-
-
-@contextmanager
-def job(path: Path, kind: str) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "tests.recording.monitored_job", str(path), kind]
-    # A process that is killed leaves its temporary files.
-    temporary = path.with_suffix(".temporary")
-    temporary.mkdir()
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TMPDIR": str(temporary)}
-    with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def wait(until: Callable[[], Any], seconds: float = 90.0) -> None:
-    end = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-STEPS = 600
-
-
-@pytest.mark.parametrize(
-    ("kind", "begins"), [("session", "GradientDescent"), ("keras", "train small")], ids=["session", "keras"]
-)
-def test_a_long_job_is_watched_and_killed(path: Path, kind: str, begins: str) -> None:
-    file = path.with_suffix(".told")
-    with job(path, kind) as process:
-        wait(lambda: told(file).finished and process.poll() is None)
-        with tv.open_session(path) as watched:
-            label = next(each for each in counted(watched) if each.startswith(begins))
-            assert watched.processes["end"].isna().all()
-            for number in (1, 2):
-                wait(lambda number=number: told(file).finished > number * STEPS // 3)  # type: ignore[misc]
-                watched.trace_next(label)
-                wait(lambda number=number: len(watched.traces) == number)  # type: ignore[misc]
-                # As of now: while one looks here, the job goes on.
-                before, runs, after = told(file).finished, counted(watched)[label][0], told(file).finished
-                assert before <= runs <= after + 1
-            wait(lambda: told(file).finished >= STEPS)
-            watched.trace_all(label)
-            wait(lambda: len(watched.traces) >= 5)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-    end = told(file)
-    with tv.open_session(path) as reopened:
-        assert reopened.processes["end"].notna().all()
-        row = reopened.signatures.set_index("label").loc[label]
-        # The last step may have ended without having been written down.
-        more = row["runs"] - end.finished
-        assert more in (0, 1)
-        assert row["failed"] == 0
-        longest = max(end.longest, more * row["longest_ns"])
-        assert end.at_least <= row["total_ns"] <= end.at_most + more * longest
-        assert end.at_least / end.finished <= row["longest_ns"] <= longest
-        assert end.began <= row["first"].value <= end.began + end.longest
-        assert end.last <= row["last"].value <= end.last + 2 * longest
-
-        traces = reopened.traces[reopened.traces["label"] == label]
-        assert traces["run"].iloc[:2].tolist() == sorted(traces["run"].iloc[:2])
-        # From then on every step that has ended has its trace; of that which was written down last, too.
-        assert traces["run"].iloc[-1] >= end.finished
-        if kind == "session":  # one that Keras ran while TensorFlow's profiler was not free has none
-            first = traces["run"].iloc[2]
-            assert first >= STEPS
-            assert traces["run"].iloc[2:].tolist() == list(range(first, traces["run"].iloc[-1] + 1))
-            assert len(reopened.signatures) > 4  # of initialisers and of the saver
-        for trace in traces.index:
-            assert len(reopened.read(trace).events)
-
-
-def test_a_folder_that_cannot_be_written_leaves_the_training_alone(
-    session: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING), tv.TraceSession("/proc/run.tfvis") as recorded:
-        for _ in range(3):
-            assert session.run("loss:0") == pytest.approx(32)
-        assert not recorded.recording
-    assert len(caplog.records) == 1
-    assert recorded.problem
-
-
-FULL = """
-import resource, signal, sys
-import tensorflow.compat.v1 as tf
-import tfvis_nb as tv
-
-tf.disable_eager_execution()
-with tf.Session() as session, tv.TraceSession(sys.argv[1]) as recorded:
-    total = tf.reduce_sum(tf.random.uniform([10, 10]), name="total")
-    session.run(total)
-    recorded.trace_all()
-    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))  # a write beyond that fails
-    runs = 0
-    while recorded.recording and runs < 20_000:
-        session.run(total)
-        runs += 1
-    for _ in range(100):
-        session.run(total)
-    print(recorded.recording, bool(recorded.problem), len(recorded.traces) > 3)
-"""
-
-
-def test_a_full_disk_leaves_the_training_alone(path: Path) -> None:
-    run = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["False", "True", "True"]
-    assert run.stderr.count("tfvis_nb records no more") == 1
-    with tv.open_session(path) as reopened:
-        assert len(reopened.read(int(reopened.traces.index[-1])).events)
-
-
-def test_a_forked_process_leaves_the_file_alone(session: Any, path: Path) -> None:
-    with tv.TraceSession(path) as recorded:
-        session.run("loss:0")
-        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(0.01,))
-        child.start()
-        child.join()
-        assert child.exitcode == 0
-        session.run("loss:0")
-    assert counted(recorded) == {"loss": (2, 0)}
-
-
-def test_a_file_of_something_else_is_not_touched(path: Path) -> None:
-    path.write_bytes(b"not a session" * 100)
-    with raises_id(tv.TraceFormatError, "no_session"):
-        tv.record_process(path)
-    assert path.read_bytes() == b"not a session" * 100
 
 
 def test_wrong_options(path: Path) -> None:

@@ -1,46 +1,24 @@
-"""The file of a session: several writers beside readers, copies, deletion, damage; without TensorFlow."""
+"""The file of a session: several writers beside readers, copies, deletion, counts; without TensorFlow."""
 
 import json
-import os
-import random
 import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
-import time
-import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tfvis_nb as tv
+from tests.support.session_files import filled, recording
 from tests.support.store_load import load
 from tests.support.stored_writer import METADATA
 from tests.support.texts import raises_id
 from tfvis_nb.session.file.counters import SLOTS, Counts, read_ledger
-from tfvis_nb.session.file.entries import Recording, Signature
+from tfvis_nb.session.file.entries import Signature
 from tfvis_nb.session.file.writer import MORE, Writer
 from tfvis_nb.session.snapshot import session_state
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "run.tfvis"
-
-
-def recording(run: int = 1) -> Recording:
-    return Recording("run_metadata", METADATA, run, 1_700_000_000_000_000_000, 5_000)
-
-
-def filled(path: Path, traces: int = 3) -> None:
-    writer = Writer(path, keep=None)
-    number, _ = writer.add_signature(Signature("session", "train", "loss:0"))
-    for run in range(1, traces + 1):
-        writer.add_trace(number, recording(run), None)
-    writer.close({number: Counts(traces, 0, traces * 5_000, 5_000, 1, 2)})
 
 
 def test_two_writers_and_three_readers(path: Path) -> None:
@@ -51,50 +29,6 @@ def test_two_writers_and_three_readers(path: Path) -> None:
     assert done.reads >= 3 * 12
     assert done.damaged == 0
     assert done.whole
-
-
-def test_ten_thousand_traces_take_no_more_than_ten(path: Path) -> None:
-    writer = Writer(path, keep=10)
-    number, slot = writer.add_signature(Signature("session", "train"))
-    sizes = []
-    tracemalloc.start()
-    for run in range(10_000):
-        writer.count(slot, Counts(run + 1))
-        writer.add_trace(number, recording(run), None)
-        if run in (1_000, 9_999):
-            wal = Path(f"{path}-wal")
-            sizes.append((tracemalloc.get_traced_memory()[0], path.stat().st_size + wal.stat().st_size))
-    tracemalloc.stop()
-    writer.close({})
-    (memory, disk), (memory_after, disk_after) = sizes
-    assert memory_after < memory + 100_000
-    # How many wait to be deleted together differs from moment to moment; they all take 84 MB.
-    assert disk_after < disk + 3_000_000
-
-
-def test_the_oldest_are_deleted_at_the_latest_when_orders_are_looked_for(path: Path) -> None:
-    writer = Writer(path, keep=2)
-    number, _ = writer.add_signature(Signature("session", "train"))
-    with tv.open_session(path) as session:
-
-        def kept() -> list[int]:
-            return session.traces["run"].tolist()
-
-        for run in range(1, 6):
-            time.sleep(0.12)
-            writer.add_trace(number, recording(run), None)
-            assert kept() == [run - 1, run][-run:]
-        for run in range(6, 9):  # one follows the other
-            writer.add_trace(number, recording(run), None)
-        assert kept()[-2:] == [7, 8]
-        writer.tidy()
-        assert kept() == [7, 8]
-        noise = random.Random(0).randbytes(600_000)
-        for run in range(9, 29):
-            writer.add_trace(number, Recording("run_metadata", noise, run, 1, 1), None)
-            assert len(kept()) <= 4
-        writer.close({})
-        assert kept() == [27, 28]
 
 
 def test_a_copy_is_the_session(path: Path, tmp_path: Path) -> None:
@@ -207,23 +141,6 @@ def test_a_count_that_is_being_written_is_read_again(tmp_path: Path, monkeypatch
     assert read_ledger(tmp_path / "ledger") == {0: Counts(3, 0, 30, 9, 1, 2)}
 
 
-def test_wrong_orders(path: Path) -> None:
-    filled(path)
-    with tv.open_session(path) as session:
-        with raises_id(ValueError, "no_such_signature", hint="; did you mean 'train'?"):
-            session.trace_next("trian")
-        with raises_id(ValueError, "no_such_signature", signature=9):
-            session.trace_all(9)
-        with raises_id(ValueError, "not_from_one", value=0):
-            session.trace_every(0)
-        with raises_id(ValueError, "not_a_factor", name="factor", value=0):
-            session.trace_slow(factor=0)
-        session.trace_slow(factor=2.5, signature="train")
-        assert session.signatures["rule"].tolist() == ["slower 2.5"]
-        session.stop_tracing("train")
-        assert session.signatures["rule"].tolist() == [""]
-
-
 @pytest.mark.parametrize(
     ("content", "key"),
     [(b"", "session_empty"), (b"<!DOCTYPE html>" * 100, "no_session"), (METADATA, "no_session")],
@@ -246,45 +163,10 @@ def test_a_database_of_something_else_is_refused(path: Path) -> None:
         Writer(path, None)
 
 
-def test_a_new_session_is_whole_from_the_first_moment(tmp_path: Path) -> None:
-    paths = [tmp_path / f"run{number}.tfvis" for number in range(30)]
-
-    def make() -> None:
-        for path in paths:
-            Writer(path, None).close({})
-
-    making = threading.Thread(target=make)
-    making.start()
-    for path in paths:
-        while not path.exists():
-            pass
-        with tv.open_session(path) as session:
-            assert len(session.processes) <= 1
-    making.join()
-    # Of two connections that end at the same moment neither is the last one, and SQLite leaves its log.
-    for path in paths:
-        tv.open_session(path).close()
-    assert sorted(tmp_path.iterdir()) == sorted(paths)
-
-
-def test_several_processes_begin_a_session_at_once(path: Path) -> None:
-    code = "import sys; from pathlib import Path; from tfvis_nb.session.file.writer import Writer\n"
-    code += "sys.stdin.readline(); Writer(Path(sys.argv[1]), None).close({})"
-    command = [sys.executable, "-c", code, str(path)]
-    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(4)]
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.close()
-    assert [process.wait(60) for process in processes] == [0] * 4
-    with tv.open_session(path) as session:
-        assert len(session.processes) == 4
-
-
 def test_a_process_that_records_several_times_is_one(path: Path) -> None:
     for _ in range(3):
         filled(path)
-    code = "import sys; from tests.session.test_file import *; filled(Path(sys.argv[1]))"
+    code = "import sys; from tests.support.session_files import *; filled(Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", code, str(path)], check=True)
     with tv.open_session(path) as session:
         assert session.signatures["processes"].tolist() == [2]
@@ -292,17 +174,6 @@ def test_a_process_that_records_several_times_is_one(path: Path) -> None:
         assert len(session.processes) == 4
         (row,) = session_state(session)["signatures"]
         assert row["processes"] == 2
-
-
-def test_a_session_is_made_where_files_cannot_be_linked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError("not permitted")
-
-    monkeypatch.setattr("os.link", refuse)
-    filled(path)
-    with tv.open_session(path) as session:
-        assert session.traces["run"].tolist() == [1, 2, 3]
-    assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("change", ["size = 1 << 40", "size = 5", "data = x'00'"])
@@ -354,32 +225,3 @@ def test_a_copy_of_the_file_alone_is_not_running(path: Path, tmp_path: Path) -> 
     with tv.open_session(copied) as session:
         assert session.processes["end"].notna().all()
         assert session.signatures["runs"].tolist() == [4]
-
-
-@pytest.fixture
-def read_only() -> Iterator[Path]:
-    """A folder in which this process cannot write, not even as root."""
-    folder = Path(tempfile.mkdtemp())
-    filled(folder / "run.tfvis")
-    (folder / "run.tfvis").chmod(0o444)
-    folder.chmod(0o555)
-    user = os.geteuid()
-    if user == 0:
-        os.seteuid(65534)
-    yield folder
-    os.seteuid(user)
-    folder.chmod(0o755)
-    shutil.rmtree(folder)
-
-
-def test_a_session_is_read_in_a_read_only_folder(read_only: Path) -> None:
-    with tv.open_session(read_only / "run.tfvis") as session:
-        assert session.signatures["runs"].tolist() == [3]
-        assert len(session.read(2).events)
-    assert [file.name for file in read_only.iterdir()] == ["run.tfvis"]
-
-
-def test_nothing_is_recorded_in_a_read_only_folder(read_only: Path) -> None:
-    for name in ("run.tfvis", "new.tfvis"):
-        with pytest.raises((sqlite3.Error, OSError)):
-            Writer(read_only / name, None)

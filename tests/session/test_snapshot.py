@@ -1,55 +1,25 @@
-"""The state of a session as those who look at it all the time get it, and the commands they give."""
+"""The state of a session as those who look at it all the time get it."""
 
 import json
-import math
 import os
 import sqlite3
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tfvis_nb as tv
+from tests.support.session_files import START_NS, killed, recording
 from tests.support.stored_writer import METADATA
-from tests.support.texts import raises_id
 from tfvis_nb.display.monitor.static_html import monitor_line
 from tfvis_nb.session import snapshot as states
-from tfvis_nb.session.commands import MOST_RUNS, execute_command
 from tfvis_nb.session.file.counters import Counts
-from tfvis_nb.session.file.entries import Recording, Signature
+from tfvis_nb.session.file.entries import Signature
 from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.session.snapshot import SessionWatch, session_state
 from tfvis_nb.texts import Text
 
-START_NS = 1_700_000_000_000_000_000
 START_MS = 1_700_000_000_000.0
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "run.tfvis"
-
-
-@pytest.fixture
-def session(path: Path) -> tv.SavedSession:
-    """A session whose file is not there."""
-    return tv.SavedSession(path)
-
-
-def recording(run: int = 1, data: bytes = METADATA) -> Recording:
-    return Recording("run_metadata", data, run, START_NS + run, 5_000)
-
-
-def kill_after(path: Path, work: str) -> None:
-    """Do `work` with a `writer` in a process that is then killed."""
-    code = (
-        "import os, sys; from pathlib import Path; from tfvis_nb.session.file.writer import *\n"
-        f"writer = Writer(Path(sys.argv[1]), None)\n{work}\nos.kill(os.getpid(), 9)"
-    )
-    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
 
 
 def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
@@ -154,10 +124,11 @@ def test_what_is_read_again_is_what_has_changed(path: Path, session: tv.SavedSes
 
 def test_a_killed_process_has_ended_with_its_last_counts(path: Path, session: tv.SavedSession) -> None:
     work = (
+        "writer = Writer(path, None)\n"
         "number, slot = writer.add_signature(Signature('session', 'train'))\n"
         "writer.count(slot, Counts(41, 0, 410, 20, 5000000, 6000000))"
     )
-    kill_after(path, work)
+    killed(path, work)
     state = session_state(session)
     assert [process["end_ms"] for process in state["processes"]] == [6.0]
     assert state["signatures"][0]["runs"] == 41
@@ -262,24 +233,6 @@ def test_damage_is_a_problem(path: Path, session: tv.SavedSession, change: str) 
     json.dumps(state, allow_nan=False)
 
 
-def test_a_file_that_is_read_only() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.tfvis"
-        Writer(path, None).close({})
-        assert session_state(tv.SavedSession(path))["controllable"]
-        path.chmod(0o444)
-        path.parent.chmod(0o555)
-        user = os.geteuid()
-        if user == 0:
-            os.seteuid(65534)
-        try:
-            state = session_state(tv.SavedSession(path))
-        finally:
-            os.seteuid(user)
-            path.parent.chmod(0o755)
-    assert (state["controllable"], state["problem"], state["waiting"]) == (False, "", "")
-
-
 def test_many_signatures_and_traces(
     path: Path, session: tv.SavedSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,80 +274,3 @@ def test_what_traces_hold_is_not_read(path: Path, session: tv.SavedSession) -> N
     assert (state["problem"], state["traces"][0]["bytes"]) == ("", len(data))
     with pytest.raises((tv.TraceFormatError, sqlite3.DatabaseError)):
         session.read(1)
-
-
-def asked(session: tv.SavedSession) -> dict[str, Any]:
-    state = session_state(session)
-    rows = {row["label"]: (row["rule"], row["requested"]) for row in state["signatures"]}
-    return {"all": (state["rule"], state["requested"]), **rows}
-
-
-def test_commands(path: Path, session: tv.SavedSession) -> None:
-    writer = Writer(path, keep=None)
-    number, _ = writer.add_signature(Signature("session", "train"))
-    for run in range(3):
-        writer.add_trace(number, recording(run), None)
-    execute_command(session, {"do": "trace_next", "signature": number})
-    execute_command(session, {"do": "trace_next", "signature": None})
-    execute_command(session, {"do": "trace_every", "n": 1000})
-    assert asked(session) == {"all": ("every 1000", 1), "train": ("", 1)}
-    execute_command(session, {"do": "trace_all", "signature": number})
-    assert asked(session)["train"] == ("all", 1)
-    execute_command(session, {"do": "stop_tracing", "signature": number})
-    assert asked(session)["train"] == ("", 0)
-    execute_command(session, {"do": "trace_slow", "factor": 3, "signature": number})
-    assert asked(session)["train"] == ("slower 3", 0)
-    execute_command(session, {"do": "stop_tracing", "signature": None})
-    assert asked(session) == {"all": ("", 0), "train": ("", 0)}
-    for _ in range(2):  # of which the second finds two of them deleted
-        execute_command(session, {"do": "delete", "traces": [1, 3]})
-        assert session.traces.index.tolist() == [2]
-    writer.close({})
-
-
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        (None, "command_without_name"),
-        ([], "command_without_name"),
-        ({}, "no_such_command"),
-        ({"do": ["trace_all"]}, "no_such_command"),
-        ({"do": "trace_al"}, "no_such_command"),
-        ({"do": "x" * 10_000}, "no_such_command"),
-        ({"do": "trace_all", "n": 3}, "command_key_unknown"),
-        ({"do": "trace_every"}, "command_key_missing"),
-        ({"do": "trace_every", "n": 0}, "command_count_out_of_range"),
-        ({"do": "trace_every", "n": 1.5}, "command_count_out_of_range"),
-        ({"do": "trace_every", "n": True}, "command_count_out_of_range"),
-        ({"do": "trace_every", "n": MOST_RUNS + 1}, "command_count_out_of_range"),
-        ({"do": "trace_every", "n": 10**400}, "command_count_out_of_range"),
-        ({"do": "trace_slow", "factor": 0}, "command_factor_out_of_range"),
-        ({"do": "trace_slow", "factor": math.nan}, "command_factor_out_of_range"),
-        ({"do": "trace_slow", "factor": math.inf}, "command_factor_out_of_range"),
-        ({"do": "trace_slow", "factor": "3"}, "command_factor_out_of_range"),
-        ({"do": "trace_next", "signature": 99}, "no_such_signature"),
-        ({"do": "trace_next", "signature": "train"}, "command_count_out_of_range"),
-        ({"do": "trace_next", "signature": 0}, "command_count_out_of_range"),
-        ({"do": "delete"}, "command_key_missing"),
-        ({"do": "delete", "traces": 1}, "command_traces_no_list"),
-        ({"do": "delete", "traces": [1, 77]}, "no_such_trace"),
-        ({"do": "delete", "traces": [1, "2"]}, "command_count_out_of_range"),
-        ({"do": "delete", "traces": [2**64]}, "command_count_out_of_range"),
-        ({"do": "delete", "traces": [], "signature": 1}, "command_key_unknown"),
-    ],
-)
-def test_wrong_commands(path: Path, session: tv.SavedSession, command: Any, message: str) -> None:
-    writer = Writer(path, keep=None)
-    number, _ = writer.add_signature(Signature("session", "train"))
-    writer.add_trace(number, recording(), None)
-    writer.close({})
-    with raises_id(ValueError, message) as raised:
-        execute_command(session, command)
-    assert len(str(raised.value)) < 300
-    assert asked(session) == {"all": ("", 0), "train": ("", 0)}
-    assert session.traces.index.tolist() == [1]
-
-
-def test_a_command_without_a_file(session: tv.SavedSession) -> None:
-    with pytest.raises(FileNotFoundError):
-        execute_command(session, {"do": "trace_all"})

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import lzma
 import re
-from collections import Counter
 from pathlib import Path
 from statistics import median_high
 from typing import Any
@@ -25,6 +24,7 @@ from tests.support.oracle_gpu import (
     plain,
     without_repeats,
 )
+from tests.support.oracle_places import canonical, tasks_and_blocks, where
 
 DAY = 86_400 * 10**9
 
@@ -102,8 +102,8 @@ def _output(slot: int, tensor: Any) -> Row:
 
 
 def _read_step(number: int, step_stats: Any) -> tuple[list[Row], list[Row], int]:
-    entries = [(entry, *_where(entry.device)) for entry in step_stats.dev_stats]
-    tasks, blocks = _tasks(entries)
+    entries = [(entry, *where(entry.device)) for entry in step_stats.dev_stats]
+    tasks, blocks = tasks_and_blocks(entries)
     rows = []
     for index, (entry, family, _, _, lane, what, gpu) in enumerate(entries):
         for node in entry.node_stats:
@@ -131,72 +131,6 @@ def _read_step(number: int, step_stats: Any) -> tuple[list[Row], list[Row], int]
     middle = median_high(row["start_ns"] for row in fit) if fit else 0
     usable = [row for row in fit if abs(row["start_ns"] - middle) <= DAY]
     return kept, usable, len(rows) - len(kept)
-
-
-# ---------------------------------------------------------------- places
-
-
-def _where(device: str) -> tuple[str, str, str, str, str, int]:
-    """Return family, task, device, lane, what the lane holds, GPU number."""
-    if match := re.fullmatch(
-        r"(?i)/gpu:(\d+) \(.*\)/context#(\d+)/(?:stream#(\d+)|null stream)(?::(\w+))?", device
-    ):
-        lane = f"stream:{match[3]}" if match[3] else "null stream"
-        lane = lane if match[2] == "0" else f"context:{match[2]} {lane}"
-        return "gpu", "", "", lane, match[4] or "", int(match[1])
-    job = r"(/job:[^/]+(?:/replica:\d+)?(?:/task:\d+)?)"
-    if match := re.fullmatch(rf"(?i){job}?/(?:device:)?gpu:(\d+)/(memcpy|sync|stream:all)", device):
-        return "gpu", match[1] or "", "", match[3].lower(), match[3].lower(), int(match[2])
-    if match := re.fullmatch(rf"(?i){job}?/(?:device:)?gpu:(\d+)/stream:([^<]*)(?:<(\w*)>)?", device):
-        return "gpu", match[1] or "", "", f"stream:{match[3]}", match[4] or "", int(match[2])
-    if match := re.fullmatch(rf"{job}?/host:CPU", device):
-        return "host", match[1] or "", "", "host", "", -1
-    if match := re.fullmatch(rf"{job}/(?:device:)?([A-Za-z_]+):(\d+)(?:/(.+))?", device):
-        name = f"{match[1]}/device:{match[2].upper()}:{match[3]}"
-        if match[4]:
-            return "unknown", match[1], name, match[4], "", -1
-        return "executor", match[1], name, "ops", "", int(match[3]) if match[2].upper() == "GPU" else -1
-    return "unknown", "", "", device, "", -1
-
-
-def _tasks(entries: list[Any]) -> tuple[list[str], list[int]]:
-    """Return for each entry its task and block; see the rule of blocks in the semantics."""
-    tasks = [task for _, _, task, *_ in entries]
-    blocks = [-1] * len(entries)
-    before, block, pending = "", 0, []
-    for index, (_, family, task, *_) in enumerate(entries):
-        if family in ("gpu", "host") and not task:
-            pending.append(index)
-            blocks[index] = block
-        elif task:
-            for member in pending:
-                tasks[member] = task
-            block += 1
-            pending, before = [], task
-    for member in pending:
-        tasks[member] = before
-    ran: dict[str, set[str]] = {}
-    for entry, family, task, *_ in entries:
-        if family == "executor":
-            ran.setdefault(task, set()).update(node.node_name.partition(":")[0] for node in entry.node_stats)
-    for block in {b for b in blocks if b >= 0} if len(ran) > 1 else ():
-        members = [index for index in range(len(entries)) if blocks[index] == block]
-        nodes = [node for index in members for node in entries[index][0].node_stats]
-        said = Counter(
-            re.match(r"/job:[^/]+(?:/replica:\d+)?(?:/task:\d+)?", match[1])[0]  # type: ignore[index]
-            for node in nodes
-            for text in (node.timeline_label, node.node_name)
-            if (match := re.search(r"device=(/job:[^,#]+)", text))
-        )
-        names = {node.node_name.partition(":")[0] for node in nodes} - {"_SOURCE"}
-        scores = {task: len(names & ran[task]) for task in sorted(ran)}
-        best = max(scores, key=lambda task: scores[task])
-        for member in members:
-            if said:
-                tasks[member] = said.most_common(1)[0][0]
-            elif scores[best] > scores.get(tasks[member], 0):
-                tasks[member] = best
-    return tasks, blocks
 
 
 # ---------------------------------------------------------------- rows
@@ -263,7 +197,7 @@ def _executor_row(row: Row, node: Any, entry: Any) -> None:
     row["name"] = edge[1] if edge else node.node_name
     row |= {"kind": "transfer", "op": node.node_name, "lane": "recv" if family == "executor" else lane}
     if match:
-        row |= {"tensor": match[3], "source": _canonical(match[4]), "destination": _canonical(match[5])}
+        row |= {"tensor": match[3], "source": canonical(match[4]), "destination": canonical(match[5])}
         if row["bytes"] is None:
             row["bytes"] = round(float(match[1]) * (1048576 if match[2] == "MB" else 1))
 
@@ -276,11 +210,6 @@ def _collective(op: str) -> bool:
     if re.match(r"Horovod(Grouped)?(Allreduce|Allgather|Broadcast|Reducescatter|Alltoall|Join)", op):
         return True
     return re.fullmatch(r"(?i)(ddl)?(allreducen?|bcast|allgather|reducescatter)", op) is not None
-
-
-def _canonical(device: str) -> str:
-    family, _, name, *_ = _where(device)
-    return name if family == "executor" else device
 
 
 def _executor_times(row: Row, node: Any) -> None:

@@ -1,0 +1,120 @@
+"""Findings of input pipelines: steps that wait for them, and their slowest op."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tfvis_nb as tv
+from tests.real_traces import SHARED
+from tests.support.h200_traces import read_h200
+from tfvis_nb import events
+from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.findings.rules import RULES
+
+INPUT_SHARE = RULES["input_bound"].thresholds["SHARE"].value
+INPUT_MEAN_NS = int(RULES["input_bound"].thresholds["MEAN_NS"].value)
+
+
+def _input_trace(waiting: list[int], computing: int) -> tv.Trace:
+    """A trace of steps that wait so long for input each, and then compute."""
+    rows = []
+    for step, waits in enumerate(waiting):
+        start = step * 10**9
+        rows.append({"start_ns": start, "duration_ns": waits, "op": "IteratorGetNext", "step": step})
+        rows.append({"start_ns": start + waits, "duration_ns": computing, "op": "MatMul", "step": step})
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    columns |= {"kind": ["op"] * len(rows), "device": ["/device:CPU:0"] * len(rows)}
+    return tv.Trace(events.build(columns))
+
+
+def test_waiting_for_input_is_told_from_its_limit_on() -> None:
+    whole = 100_000_000
+    limit = round(INPUT_SHARE * whole)
+    below = findings(_input_trace([limit - 1], whole + 1 - limit))
+    at = findings(_input_trace([limit], whole - limit))
+    assert below.empty
+    assert at["kind"].tolist() == ["input"]
+    assert at["share"].tolist() == [INPUT_SHARE]
+    assert at["lost_ns"].tolist() == [limit]
+    assert at["events"].tolist() == [[0]]
+    assert at["id"].tolist() == ["input_bound.one"]
+
+
+def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:
+    waiting: dict[str, Any] = {
+        "kind": "op",
+        "op": "IteratorGetNext",
+        "lane": "ops",
+        "start_ns": 0,
+        "duration_ns": 90_000_000,
+    }
+    lane = {"kind": "host", "lane": "tf_data_iterator_resource/1"}
+    rows = [
+        waiting,
+        {**lane, "op": "InstantiatedCapturedFunction::Run", "start_ns": 0, "duration_ns": 80_000_000},
+        *({**lane, "op": "PyFunc", "start_ns": at, "duration_ns": 5_000_000} for at in (0, 10_000_000)),
+        {**lane, "op": "DecodeJpeg", "start_ns": 30_000_000, "duration_ns": 9_000_000},
+    ]
+    table, _ = events.order(events.build({name: [row[name] for row in rows] for name in waiting}))
+    figures = findings(tv.Trace(table))["figures"][0]
+    assert figures["slowest_stage"] == {"op": "PyFunc", "count": 2, "self_ns": 10_000_000}
+
+
+def test_a_stage_of_the_input_pipeline_without_an_op_is_named_by_its_name() -> None:
+    lane = {"kind": "host", "op": "", "lane": "tf_data_iterator_get_next/1"}
+    rows: list[dict[str, Any]] = [
+        {
+            **lane,
+            "kind": "op",
+            "op": "IteratorGetNext",
+            "name": "get",
+            "lane": "ops",
+            "start_ns": 0,
+            "duration_ns": 90_000_000,
+        },
+        {**lane, "name": "Iterator::Model::Prefetch", "start_ns": 0, "duration_ns": 80_000_000},
+        {
+            **lane,
+            "name": "Iterator::Model::Prefetch::Take",
+            "start_ns": 10_000_000,
+            "duration_ns": 5_000_000,
+        },
+    ]
+
+    def slowest(rows: list[dict[str, Any]]) -> object:
+        table, _ = events.order(events.build({name: [row[name] for row in rows] for name in rows[0]}))
+        return findings(tv.Trace(table))["figures"][0]["slowest_stage"]
+
+    # Prefetch waits for its buffer.
+    take = {"op": "Iterator::Model::Prefetch::Take", "count": 1, "self_ns": 5_000_000}
+    assert slowest(rows) == take
+    decoding = {**lane, "name": "decode", "start_ns": 85_000_000, "duration_ns": 1_000_000}
+    assert slowest([*rows, decoding]) == {"op": "decode", "count": 1, "self_ns": 1_000_000}
+    assert slowest(rows[:2]) is None
+
+
+@pytest.mark.collection("hvd/estimator_tf115_dnn_train_step0.pb")
+def test_the_stages_of_an_estimators_input_are_named() -> None:
+    table = findings(tv.read_trace(SHARED / "hvd" / "estimator_tf115*"))
+    stage = table["figures"][0]["slowest_stage"]
+    assert stage["op"] == "Iterator::Model::Prefetch::BatchV2::ShuffleAndRepeat"
+    assert stage["self_ns"] // 1000 == 399
+
+
+@pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")
+def test_the_slowest_op_of_a_real_input_pipeline_is_named() -> None:
+    stage = findings(read_h200(["input_bound_tf2_gpu.xplane.pb"]))["figures"][0]["slowest_stage"]
+    assert (stage["op"], stage["count"], round(stage["self_ns"] / 10**6)) == ("PyFunc", 60, 263)
+
+
+def test_a_batch_that_is_handed_over_is_not_waited_for() -> None:
+    assert findings(_input_trace([INPUT_MEAN_NS - 1] * 3, INPUT_MEAN_NS)).empty
+    assert findings(_input_trace([INPUT_MEAN_NS] * 3, INPUT_MEAN_NS))["id"].tolist() == ["input_bound.all"]
+
+
+def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
+    table = findings(_input_trace([50_000_000, 1000, 1000], 10_000_000))
+    assert table["id"].tolist() == ["input_bound.first"]
+    assert table["figures"][0]["later_share"] == 2000 / 20_002_000

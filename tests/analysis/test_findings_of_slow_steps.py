@@ -1,0 +1,78 @@
+"""Findings of slow steps: those with more to do, and those that take longer for the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tfvis_nb as tv
+from tests.support.h200_traces import read_h200
+from tfvis_nb import events
+from tfvis_nb.analysis.findings.findings import findings
+
+
+def _steps(durations: list[int], work: list[int]) -> tv.Trace:
+    starts = np.cumsum([0, *durations[:-1]]) + np.arange(len(durations)) * 10
+    ops = {"kind": "op", "op": "MatMul", "device": "/device:GPU:0", "lane": "ops"}
+    rows = [
+        {**ops, "step": step, "start_ns": start, "duration_ns": took}
+        for step, (start, took) in enumerate(zip(starts, durations, strict=True))
+    ]
+    rows += [
+        {**row, "kind": "kernel", "lane": "stream:1", "duration_ns": kernel}
+        for row, kernel in zip(rows, work, strict=True)
+    ]
+    table, _ = events.order(events.build({name: [row[name] for row in rows] for name in rows[0]}))
+    return tv.Trace(table)
+
+
+def test_steps_with_more_to_do_are_told_apart_from_those_that_take_longer() -> None:
+    trace = _steps([1000] * 6 + [2000, 1000, 3000, 1000], [600] * 6 + [1200, 600, 600, 600])
+    table = findings(trace)
+    slow = table[table["kind"] == "slow steps"]
+    more, longer = (slow[slow["id"] == f"slow_steps.{case}"].iloc[0] for case in ("more_work", "longer"))
+    assert (more["figures"]["steps"], more["lost_ns"]) == ([6], 1000)
+    assert (longer["figures"]["steps"], longer["lost_ns"]) == ([8], 2000)
+    assert more["figures"]["work_ratios"] == [2, 2]
+
+
+@pytest.mark.collection("h200/mlp_60steps.tar.xz")
+def test_of_steps_with_more_to_do_the_slowest_has_a_cause_of_its_own() -> None:
+    figures = findings(read_h200(["mlp_60steps.tar.xz"]))["figures"][0]
+    assert (figures["steps"], figures["step"], figures["stalls"]) == ([13, 33, 53], 13, True)
+    assert (figures["excess_ns"] // 10**5, figures["work_excess_ns"] // 1000) == (234, 106)
+    assert (figures["activity"], figures["op"], figures["op_kind"]) == ("launch", "MatMul", "op")
+    assert figures["own_part"] > 0.9
+
+
+def test_a_stall_is_of_one_event_on_the_host_and_what_threads_do_is_summed() -> None:
+    trace = _steps([1000] * 6 + [3000, 1000, 1000, 1000], [100] * 6 + [200, 100, 100, 100])
+    stalled = findings(trace).query("kind == 'slow steps'")
+    assert stalled["id"].tolist() == ["slow_steps.more_work"]
+    assert stalled["figures"].tolist()[0]["stalls"]
+    cpu = {"kind": "op", "op": "MatMul", "device": "/device:CPU:0", "name": "MatMul"}
+    took = [1000] * 6 + [3000] + [1000] * 3
+    rows: list[dict[str, Any]] = [
+        {**cpu, "step": step, "start_ns": step * 10_000, "lane": lane, "duration_ns": took[step]}
+        for step in range(10)
+        for lane in ("ops", "ops (1)")
+    ]
+    table = events.build({name: [row[name] for row in rows] for name in rows[0]})
+    longer = findings(tv.Trace(table)).query("kind == 'slow steps'")
+    assert longer["id"].tolist() == ["slow_steps.longer"]
+    known = {"activity": "host_compute", "activity_ns": 2000, "op": "MatMul", "op_ns": 4000}
+    assert known.items() <= longer["figures"].tolist()[0].items()
+
+
+def test_a_step_that_is_longer_by_the_work_of_its_devices_has_no_other_cause() -> None:
+    trace = _steps([1000] * 6 + [2000, 1000, 1000, 1000], [500] * 6 + [1500, 500, 500, 500])
+    table = findings(trace)
+    assert table["id"].tolist()[-1] == "slow_steps.more_work"
+    assert not table["figures"].tolist()[-1]["stalls"]
+
+
+def test_the_first_step_and_steps_that_are_many_are_no_finding() -> None:
+    assert findings(_steps([5000] + [1000] * 9, [100] * 10)).query("kind == 'slow steps'").empty
+    assert findings(_steps([1000] * 6 + [2000] * 4, [100] * 10)).query("kind == 'slow steps'").empty

@@ -1,0 +1,106 @@
+"""Findings of several tasks: which is late, and what communication costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tfvis_nb as tv
+from tests.support.h200_traces import read_h200
+from tfvis_nb import events
+from tfvis_nb.analysis import communication_overlap
+from tfvis_nb.analysis.findings.findings import findings
+
+
+def _tasks(*rows: tuple[str, str, str, int, int]) -> tv.Trace:
+    """A trace of one step, by task, kind, node, start and duration in ms."""
+    columns = {
+        "task": [f"/job:{row[0].replace(' ', '/task:')}" for row in rows],
+        "kind": [row[1] for row in rows],
+        "name": [row[2] for row in rows],
+        "op": ["MatMul" if row[1] == "op" else row[2] for row in rows],
+        "lane": ["collective" if row[1] == "collective" else "ops" for row in rows],
+        "device": [f"/job:{row[0].replace(' ', '/task:')}/device:CPU:0" for row in rows],
+        "start_ns": [row[3] * 1_000_000 for row in rows],
+        "duration_ns": [row[4] * 1_000_000 for row in rows],
+    }
+    table, _ = events.order(events.build(columns))
+    return tv.Trace(table)
+
+
+def test_a_late_task_is_told_when_the_ends_of_its_collectives_agree() -> None:
+    rows = [("worker 0", "collective", "sum", 0, 100), ("worker 1", "op", "work", 0, 80)]
+    late = findings(_tasks(*rows, ("worker 1", "collective", "sum", 80, 21)))
+    assert (late["id"][0], late["figures"][0]["task"]) == ("straggler.collective", "/job:worker/task:1")
+    assert late["share"][0] == 80 / 101
+    # Ends that lie more than half as far apart as the starts tell nothing of those.
+    rows = [("worker 0", "collective", "sum", 0, 100), ("worker 1", "op", "work", 0, 20)]
+    apart = findings(_tasks(*rows, ("worker 1", "collective", "sum", 20, 91)))
+    assert "late task" not in apart["kind"].tolist()
+
+
+@pytest.mark.collection(*(f"h200/mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)))
+def test_communication_stands_behind_the_late_task_and_says_why() -> None:
+    table = findings(read_h200([f"mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)]))
+    assert table["kind"].tolist() == ["late task", "communication"]
+    assert table["share"].is_monotonic_increasing
+    assert table["figures"][1]["is_below"]
+
+
+def test_a_task_that_waits_when_the_others_are_done_is_not_told_to_work() -> None:
+    rows = [("worker 0", "op", "a", 0, 10), ("worker 1", "op", "b", 0, 10)]
+    working = findings(_tasks(*rows, ("worker 1", "op", "c", 10, 90)))
+    assert working["id"].tolist() == ["straggler.end"]
+    assert working["share"].tolist() == [0.9]
+    known = {"task": "/job:worker/task:1", "awaited_ns": 90_000_000, "activity": "host_compute"}
+    assert known.items() <= working["figures"][0].items()
+    assert findings(_tasks(*rows, ("worker 1", "op", "c", 90, 10))).empty
+
+
+@pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
+def test_how_much_a_late_task_receives_is_told() -> None:
+    figures = findings(read_h200(["straggler_ps_3gpuworkers_step0.pb"]))["figures"][0]
+    received = figures["received"]
+    assert (received["bytes"] >> 20, received["tensors"]) == (240, 240)
+    assert (received["other_bytes"] >> 20, received["other_tensors"], received["others"]) == (16, 16, 2)
+
+
+def test_of_one_task_communication_may_be_waiting_for_others() -> None:
+    rows = [("worker 0", "op", "a", 0, 10), ("worker 0", "collective", "sum", 10, 90)]
+    alone = findings(_tasks(*rows))
+    assert alone["kind"].tolist() == ["communication"]
+    assert alone["share"].tolist() == [0.9]
+    assert alone["figures"][0]["tasks"] == 1
+    both = findings(_tasks(*rows, ("worker 1", "op", "a", 0, 8), ("worker 1", "collective", "sum", 8, 92)))
+    figures = both["figures"][0]
+    assert (figures["task"], figures["tasks"]) == ("/job:worker/task:0", 2)
+
+
+def test_of_a_task_without_accelerators_its_ops_hide_communication() -> None:
+    rows = [("worker 0", "collective", "sum", 0, 90), ("worker 0", "op", "a", 0, 100)]
+    assert findings(_tasks(*rows)).empty
+    assert findings(_tasks(rows[0], ("worker 0", "op", "a", 20, 80)))["share"].tolist() == [0.2]
+
+
+def test_beside_an_accelerator_both_figures_of_communication_are_told() -> None:
+    gpu = {"kind": "kernel", "op": "MatMul", "device": "GPU:0", "lane": "s"}
+    cpu = {"kind": "op", "op": "Cast", "device": "CPU:0", "lane": "ops"}
+    rows = [
+        {**gpu, "start_ns": 0, "duration_ns": 20},
+        {**cpu, "start_ns": 20, "duration_ns": 50},
+        {**gpu, "start_ns": 20, "duration_ns": 80, "kind": "collective", "op": "AllReduce"},
+    ]
+    trace = tv.Trace(events.build({name: [row[name] for row in rows] for name in rows[0]}))
+    found = findings(trace).set_index("kind").loc["communication"]
+    assert found["share"] == 0.8
+    figures: Any = found["figures"]
+    assert (figures["on_devices"], figures["exposed_share"]) == (True, 0.3)
+    assert communication_overlap(trace)["exposed_ns"].tolist() == [30]
+
+
+def test_a_parameter_server_is_no_task_that_waits() -> None:
+    rows = [("worker 0", "op", "a", 0, 10), ("worker 0", "transfer", "RecvTensor", 10, 60)]
+    table = findings(_tasks(*rows, ("ps 0", "transfer", "RecvTensor", 0, 20), ("ps 0", "op", "b", 70, 30)))
+    assert table["share"].tolist() == [0.6]
+    assert table["figures"][0]["task"] == "/job:worker/task:0"

@@ -1,0 +1,151 @@
+"""Charts and tables of a dashboard move with its timeline, and the timeline with them."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+import tfvis_nb
+from tests.browser.dashboard import MEMORY, TRACE, Dashboard, OpenDashboard
+from tests.browser.notebook import OpenNotebook
+from tests.real_traces import DATA
+
+
+def test_a_row_is_found_in_the_timeline_by_pointer_and_by_key(shown: Dashboard) -> None:
+    table = shown.table("Ops", "By op type")
+    rows = table.locator("tbody tr")
+    whole = shown.settled(shown.ruler)
+    fourth, fifth = (rows.nth(at).locator("td").first.inner_text() for at in (4, 5))
+    shown.click(table, 4)
+    near = shown.moved(shown.ruler, whole)
+    assert whole[0] <= near[0] < near[1] <= whole[1]
+    expect(shown.timeline.status.last).to_contain_text(f", {fourth}, ")
+    table.get_by_role("button", name=fourth, exact=True).focus()
+    shown.page.keyboard.press("ArrowDown")
+    shown.page.keyboard.press("Enter")
+    shown.moved(shown.ruler, near)
+    expect(shown.timeline.status.last).to_contain_text(f", {fifth}, ")
+
+
+def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
+    trace = tfvis_nb.read_trace(DATA / "gpu_tf221_dist.pb.xz")
+    shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html"))
+    shown.page.set_viewport_size({"width": 1280, "height": 700})
+    shown.wait()
+    last = shown.timeline.lanes.page.locator(".tfvis-timeline").get_by_text("stream 13").last
+    for table in ("The longest gaps", "Why devices had nothing to do"):
+        rows = shown.table("Gaps", table).locator("tbody tr")
+        for device in ("ps 0 · CPU:0", "worker 1 · GPU:0"):
+            button = rows.filter(has_text=device).first.get_by_role("button").first
+            button.focus()
+            shown.page.keyboard.press("Enter")
+            assert shown.timeline.expect_fact("On") == device
+        expect(last).to_be_in_viewport()
+        shown.timeline.clear()
+    button = rows.filter(has_text="worker 1 · GPU:0").first.get_by_role("button")
+    # What the cause means is said of it, too.
+    assert button.get_attribute("aria-describedby")
+
+
+def test_the_timeline_moves_a_chart_of_the_runs_time(shown: Dashboard) -> None:
+    chart = shown.chart("Memory", MEMORY)
+    assert shown.settled(chart) == pytest.approx(shown.settled(shown.ruler), abs=0.02)
+    shown.timeline.lanes.focus()
+    for _ in range(4):
+        shown.page.keyboard.press("w")
+    near = shown.settled(shown.ruler)
+    assert shown.settled(chart) == pytest.approx(near, abs=0.02)
+    # What a hidden chart has missed it makes up for when it is shown.
+    shown.tab("Steps")
+    shown.timeline.lanes.focus()
+    shown.page.keyboard.press("0")
+    assert shown.settled(shown.ruler)[1] > near[1]
+    chart = shown.chart("Memory", MEMORY)
+    assert shown.settled(chart) == pytest.approx(shown.settled(shown.ruler), abs=0.02)
+
+
+def test_bandwidth_over_time_follows_the_timeline(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
+    trace = DATA / "gpu_tf221_mlp.pb.xz"
+    shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
+    chart = shown.chart("Transfers", "Bandwidth over time")
+    whole = shown.settled(shown.ruler)
+    assert shown.settled(chart) == pytest.approx(whole, abs=0.02)
+    shown.timeline.lanes.focus()
+    for _ in range(4):
+        shown.page.keyboard.press("w")
+    near = shown.moved(shown.ruler, whole)
+    assert shown.settled(chart) == pytest.approx(near, abs=0.02)
+
+
+def test_a_chart_moves_the_timeline(shown: Dashboard) -> None:
+    chart = shown.chart("Memory", MEMORY)
+    before = shown.settled(shown.ruler)
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box
+    y = box["y"] + box["height"] / 3
+    shown.page.mouse.move(box["x"] + box["width"] * 0.4, y)
+    shown.page.mouse.down()
+    shown.page.mouse.move(box["x"] + box["width"] * 0.7, y, steps=5)
+    shown.page.mouse.up()
+    near = shown.moved(shown.ruler, before)
+    assert before[0] < near[0] < near[1] < before[1]
+    assert shown.settled(chart) == pytest.approx(near, abs=0.02)
+
+
+def test_what_the_pointer_is_over_is_lit_on_the_other_side(shown: Dashboard) -> None:
+    table = shown.table("Ops", "By node")
+    name = str(tfvis_nb.read_trace(TRACE).events.loc[30, "name"])
+    shown.timeline.page.mouse.move(*shown.timeline.place(30))
+    lit = table.locator("tr[data-lit]")
+    expect(lit).to_have_count(1)
+    expect(lit).to_have_attribute("data-light", name)
+    # And back: the timeline dims what is not of the row's node.
+    paint = "host => host.tfvis.store.painting.shade.filter((each) => each >= 128).length"
+    assert shown.timeline.host.evaluate(paint) == 0
+    # The row's button covers all of it.
+    lit.locator("td").nth(2).hover(force=True)
+    shown.page.wait_for_function(f"host => ({paint})(host) > 0", arg=shown.timeline.host.element_handle())
+
+
+def test_it_works_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
+    book = notebook(
+        ["import tfvis_nb", f"tfvis_nb.show_dashboard({str(TRACE)!r})", "import time\ntime.sleep(40)"]
+    )
+    book.start(0)
+    book.start(1)
+    book.start(2)
+    shown = book.dashboard(1).wait()
+    chart = shown.chart("Memory", MEMORY)
+    before = shown.settled(shown.ruler)
+    shown.click(shown.table("Ops", "By op type"), 4)
+    near = shown.moved(shown.ruler, before)
+    shown.chart("Memory", MEMORY)
+    assert shown.settled(chart) == pytest.approx(near, abs=0.02)
+    assert book.is_running(2)
+
+
+def test_dashboards_of_a_notebook_do_not_disturb_each_other(notebook: OpenNotebook) -> None:
+    show = f"shown = tfvis_nb.show_dashboard({str(TRACE)!r})\nshown"
+    book = notebook(["import tfvis_nb", show, show])
+    book.run_all()
+    one, other = book.dashboard(1).wait(), book.dashboard(2).wait()
+    for each in (one, other):
+        each.chart("Breakdown", "time of each step")
+    before = one.settled(one.ruler)
+    other.click(other.table("Ops", "By op type"), 4)
+    other.moved(other.ruler, before)
+    assert one.settled(one.ruler) == before
+    # What is selected by a click on a row, Python knows.
+    selected = other.timeline.title.inner_text()
+    book.wait_until(lambda: book.ask("print(*shown.selection['name'])").splitlines()[0] == selected)
+
+
+def test_closed_it_leaves_nothing_behind(notebook: OpenNotebook) -> None:
+    book = notebook(["import tfvis_nb", f"shown = tfvis_nb.show_dashboard({str(TRACE)!r})\nshown"])
+    book.run_all()
+    shown = book.dashboard(1).wait()
+    shown.chart("Breakdown", "time of each step")
+    book.ask("shown.close()")
+    expect(shown.panels).to_have_count(0)
+    expect(shown.timeline.host).to_have_count(0)

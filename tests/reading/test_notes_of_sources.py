@@ -1,0 +1,88 @@
+"""Notes: nothing is lost, repaired or read twice without a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.support.step_stats import ONE_OP, one_op
+from tests.support.texts import figures_of
+from tfvis_nb.reading.sources.unpacking import unpack
+from tfvis_nb.texts import Text, id_of
+
+
+def test_skipped_text_fields_are_noted(data: Path) -> None:
+    (note,) = tv.read_trace(data / "simple_stepstats.pbtxt").notes
+    assert id_of(note) == "fields_skipped"
+
+
+def test_unknown_devices_and_labels_are_kept_and_noted() -> None:
+    trace = tv.read_trace(one_op(label="what is this", device="/somewhere:else"))
+    event = trace.events.iloc[0]
+    assert (event["lane"], event["device"], event["kind"]) == ("/somewhere:else", "", "op")
+    assert event["detail"] == "what is this"
+    assert any(id_of(note) == "unknown_devices" for note in trace.notes)
+    assert any(id_of(note) == "labels_unknown" for note in trace.notes)
+
+
+@pytest.mark.parametrize("name", ["local_mlp_step1.pb", "gpu_tf221_mlp.pb.xz", "simple_stepstats.pbtxt"])
+def test_a_file_that_a_run_was_written_into_twice(name: str, data: Path) -> None:
+    content = unpack((data / name).read_bytes(), name)
+    once, twice = tv.read_trace(bytes(content)), tv.read_trace(bytes(content) * 2)
+    assert len(twice.events) == 2 * len(once.events)
+    assert figures_of(twice.notes, "rows_twice") == [{"rows": len(once.events)}]
+    assert not any(id_of(note) == "rows_twice" for note in once.notes)
+
+
+def test_empty_steps_among_others_are_noted() -> None:
+    trace = tv.read_trace([b"", one_op()])
+    assert len(trace.events) == 1
+    assert Text("steps_without_events", empty=1, steps=2, names="") in trace.notes
+
+
+def test_the_file_without_events_is_named(tmp_path: Path) -> None:
+    (tmp_path / "good.pb").write_bytes(one_op())
+    (tmp_path / "empty.pb").write_bytes(b"")
+    trace = tv.read_trace([tmp_path / "good.pb", tmp_path / "empty.pb"])
+    assert trace.notes == [Text("steps_without_events", empty=1, steps=2, names=": empty.pb")]
+
+
+def test_the_same_recording_twice_is_noted(tmp_path: Path) -> None:
+    for name in ("a.pb", "copy.pb"):
+        (tmp_path / name).write_bytes(one_op())
+    (tmp_path / "b.pb").write_bytes(one_op(90))
+    given = [tmp_path / name for name in ("a.pb", "b.pb", "copy.pb")]
+    assert tv.read_trace(given).notes == [Text("recording_given_again", times=2, recording="a.pb")]
+    trace = tv.read_trace(given[0])
+    assert Text("recording_given_again", times=3, recording="a.pb") in tv.read_trace([trace] * 3).notes
+    assert tv.read_trace(given[:2]).notes == []
+
+
+@pytest.mark.parametrize(
+    ("times", "duration", "note"),
+    [
+        ("all_end_rel_micros: -3", 0, Text("durations_absurd", rows=1)),
+        (
+            "all_end_rel_micros: -3 op_end_rel_micros: 2",
+            2000,
+            Text("kernel_calls_longer", rows=1),
+        ),
+        (
+            "all_end_rel_micros: 5 op_start_rel_micros: 4 op_end_rel_micros: 2",
+            5000,
+            Text("kernel_times_impossible", ops=1),
+        ),
+        (
+            "all_end_rel_micros: 5 scheduled_micros: 1500000000000000000",
+            5000,
+            Text("scheduled_in_nanoseconds", rows=1),
+        ),
+    ],
+)
+def test_every_repair_is_noted(times: str, duration: int, note: str) -> None:
+    text = ONE_OP.replace(b"all_end_rel_micros: 2", times.encode())
+    trace = tv.read_trace(text.replace(b"micros: 70", b"micros: 1500000000000000"))
+    assert trace.events["duration_ns"].tolist() == [duration]
+    assert trace.notes == [note]

@@ -1,0 +1,153 @@
+"""What read_trace refuses, and that the message says what was given instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tfvis_nb as tv
+from tests.support.step_stats import one_op
+from tests.support.texts import raises_id
+from tfvis_nb.session.file.database import connect
+from tfvis_nb.texts import Text
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (b'{"a": 1}', "this JSON has no traceEvents; its keys are 'a'"),
+        (b'[{"ph": "X"} oops]', "damaged JSON at byte 13"),
+        (b"<!DOCTYPE html><p>", "HTML"),
+        (b"PK\x03\x04" + bytes(60), "zip"),
+        (b"\x80\x04\x95" + bytes(20) + b".", "pickle"),
+        (b"ctensorflow.core.protobuf.config_pb2\nRunMetadata\n.", "a pickle of Global"),
+        (b"hello, this is a log\n", "text that begins with 'hello,'"),
+        (b"node {\n  name: 'a'\n}", "text that begins with 'node'"),
+        (b"PAR1 and then something else", "Parquet"),
+        (b"PAR1 and then something else PAR1", "damaged Parquet"),
+        (b"\x1f\x8b\x08\x00 not gzip", "gzip"),
+        (b"\xfd7zXZ\x00 not xz", "xz"),
+        (b"\x7a\x03abc", "no field of a "),
+        (b"\x0a\x05abcde", "byte"),
+        (b"\xff" * 40, "byte 0"),
+    ],
+)
+def test_foreign_bytes_are_refused_by_name(source: bytes, said: str) -> None:
+    with pytest.raises(tv.TraceFormatError) as caught:
+        tv.read_trace(source)
+    assert said in str(caught.value)
+    assert not isinstance(caught.value, tv.EmptyTraceError)
+
+
+def test_the_message_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "broken.pb"
+    path.write_bytes(b"\x0a\x05abcde")
+    with raises_id(
+        tv.TraceFormatError,
+        "message_damaged",
+        damage=Text(
+            "in_message_at_byte", path="step_stats", byte=2, reason=Text("field_too_long", number=12, bytes=4)
+        ),
+    ):
+        tv.read_trace(path)
+
+
+def test_a_truncated_file_is_refused_wherever_it_ends(data: Path) -> None:
+    content = (data / "local_mlp_step1.pb").read_bytes()
+    for end in range(1, len(content), 997):
+        with raises_id(tv.TraceFormatError, "message_cut_off"):
+            tv.read_trace(content[:end])
+
+
+def test_the_offending_field_is_named() -> None:
+    good = one_op()
+    bad = good.replace(b"\x10\x46", b"\x15\x46")
+    with raises_id(
+        tv.TraceFormatError,
+        "message_damaged",
+        damage=Text(
+            "in_message_at_byte",
+            path="dev_stats[0].node_stats[0].all_start_micros",
+            byte=38,
+            reason=Text("wire_type_wrong", wire_type=5, wanted=0),
+        ),
+    ):
+        tv.read_trace(bad)
+
+
+@pytest.mark.parametrize("source", [b"", [b"", b""], b"\x0a\x00"])
+def test_empty_sources_say_which_option_fills_them(source: object) -> None:
+    with pytest.raises(tv.EmptyTraceError) as caught:
+        tv.read_trace(source)
+    assert all(way in str(caught.value) for way in ("%%trace", "tf.profiler.experimental", "FULL_TRACE"))
+
+
+def test_graphs_alone_are_an_empty_trace(data: Path) -> None:
+    with raises_id(tv.EmptyTraceError, "graphs_without_run", graphs=1):
+        tv.read_trace(data / "cpu_tf221_partition_graphs_only.pb.xz")
+
+
+def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        tv.read_trace(tmp_path / "nothing.pb")
+
+
+@pytest.mark.parametrize("source", [7, None, {"a": 1}, object(), pd.DataFrame({"a": [1]}), [object()]])
+def test_other_objects_are_refused(source: object) -> None:
+    said = "no_source"
+    with raises_id(TypeError, said):
+        tv.read_trace(source)
+
+
+@pytest.mark.tensorflow
+def test_other_messages_are_refused() -> None:
+    from tensorflow.core.framework.graph_pb2 import GraphDef
+
+    with raises_id(TypeError, "unknown_message", message="GraphDef"):
+        tv.read_trace(GraphDef())
+
+
+@pytest.mark.collection("third-party/xprof/tpu_inference_2.corrupt-utf8.xplane.pb.xz")
+def test_a_file_that_a_text_conversion_destroyed(shared: Path) -> None:
+    with raises_id(
+        tv.TraceFormatError,
+        "not_utf8_any_more",
+        damage=Text(
+            "in_message_at_byte",
+            path="XSpace",
+            byte=0,
+            reason=Text("field_too_long", number=1, bytes=28501366966339),
+        ),
+    ):
+        tv.read_trace(shared / "third-party/xprof/tpu_inference_2.corrupt-utf8.xplane.pb.xz")
+
+
+def test_a_session_is_no_trace_and_the_message_says_what_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "copy.tfvis"
+    connect(path, create=True).close()
+    with pytest.raises(tv.TraceFormatError) as caught:
+        tv.read_trace(path)
+    said = "this is a session of tfvis_nb; tfvis_nb.open_session(path).read(number) gives a trace of it"
+    assert f"copy.tfvis: {said}" in str(caught.value)
+    with raises_id(
+        tv.TraceFormatError, "foreign_format", what="an SQLite database, perhaps of Nsight Systems"
+    ):
+        tv.read_trace(b"SQLite format 3\0" + bytes(200))
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "said"),
+    [
+        (np.zeros(3), TypeError, "no_source"),
+        (pd.DataFrame({"a": [1]}), TypeError, "no_source"),
+        ([], tv.EmptyTraceError, "source_empty"),
+        ("", ValueError, "path_empty"),
+    ],
+)
+def test_what_is_no_source(source: Any, error: type[Exception], said: str) -> None:
+    with raises_id(error, said):
+        tv.read_trace(source)

@@ -1,0 +1,92 @@
+"""Sessions that a TracingServer loads and saves."""
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tfvis_nb as tv
+from tests.real_traces import DATA
+from tests.support.recorded_sessions import runs_of
+from tests.support.texts import raises_id
+from tfvis_nb import TracingServer
+
+pytestmark = pytest.mark.tensorflow
+
+
+def offline(made: Callable[..., TracingServer], **options: Any) -> TracingServer:
+    return made(start_web_server_on_start=False, **options)
+
+
+def test_a_session_of_tftracer_is_loaded(
+    made: Callable[..., TracingServer], caplog: pytest.LogCaptureFixture, session: Any
+) -> None:
+    server = offline(made)
+    with caplog.at_level(logging.WARNING):
+        server.load_session(DATA / "tftracer_session.pickle.gz", gziped=True)
+    assert "tftracer_session.pickle.gz: 1 of 7 traces was no longer kept by tftracer" in caplog.text
+    assert runs_of(server.session) == {"GradientDescent": 12, "loss, mul": 3}
+    assert server.session.traces.groupby("label").size().to_dict() == {"GradientDescent": 4, "loss, mul": 2}
+    with server.session:
+        session.run("loss:0")
+    server.close()
+    assert server.session.path.exists()  # something was recorded, too
+    assert runs_of(server.session) == {"GradientDescent": 12, "loss, mul": 3, "loss": 1}
+
+
+def test_what_was_only_loaded_leaves_no_file(made: Callable[..., TracingServer]) -> None:
+    server = offline(made)
+    server.load_session(DATA / "tftracer_session.pickle.gz")
+    child = os.fork()
+    if child == 0:  # which ends with everything that the end of a process does
+        try:
+            server.close()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert server.session.path.exists()
+    server.close()
+    assert list(server.session.path.parent.glob("run*")) == []
+
+
+def test_saving(made: Callable[..., TracingServer], session: Any, tmp_path: Path) -> None:
+    server = offline(made)
+    copy = tmp_path / "session.pickle"
+    with raises_id(FileNotFoundError, "nothing_to_save"):
+        server.save_session(copy)
+    copy.write_text("what was there before")
+    with server.session:
+        session.run("loss:0")
+        server.save_session(copy)
+        session.run("loss:0")
+        server.save_session(str(copy))
+        for taken in (server.session.path, tmp_path / "run.tfvis"):
+            with raises_id(FileExistsError, "save_over_recording"):
+                server.save_session(taken)
+    with pytest.raises(FileExistsError):
+        server.save_session(server.session.path)
+    with raises_id(FileNotFoundError, "no_folder_to_write_to"):
+        server.save_session(tmp_path / "none" / "session.pickle")
+    with tv.open_session(copy) as saved:
+        assert runs_of(saved) == {"loss": 2}
+    server.close()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["run.tfvis", "scratch", "session.pickle"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"SQLite format 3\0" * 9, b"<html>"], ids=["empty", "sqlite", "page"]
+)
+def test_what_is_no_session_is_not_loaded(
+    made: Callable[..., TracingServer], tmp_path: Path, content: bytes
+) -> None:
+    server = offline(made)
+    (tmp_path / "other").write_bytes(content)
+    with pytest.raises(tv.TraceFormatError):
+        server.load_session(tmp_path / "other")
+    with pytest.raises(FileNotFoundError):
+        server.load_session(tmp_path / "none")
+    server.close()
+    assert not server.session.path.exists()

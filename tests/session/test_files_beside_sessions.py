@@ -1,0 +1,106 @@
+"""What lies beside the file of a session: it is neither followed, played back nor overwritten."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tfvis_nb as tv
+from tests.support.session_files import UNENDED, crafted, filled, opened
+from tests.support.texts import raises_id
+from tfvis_nb.session.file.entries import Signature
+from tfvis_nb.session.file.writer import Writer
+
+
+@pytest.mark.parametrize("beside", ["-counts1", "-wal", "-shm"])
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_what_is_no_plain_file_is_not_opened(path: Path, beside: str, kind: str) -> None:
+    crafted(path, UNENDED)
+    file = path.with_name(path.name + beside)
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "link":
+        file.symlink_to("/dev/zero")
+    else:
+        file.mkdir()
+    assert opened(path) == "DamagedSessionError"
+    assert os.path.lexists(file)
+
+
+def test_a_journal_is_not_played_back(path: Path) -> None:
+    filled(path, traces=1)
+    victim = path.with_name("victim")
+    victim.write_text("somebody's")
+    path.with_name("run.tfvis-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(600))
+    before = path.read_bytes()
+    assert opened(path) == "DamagedSessionError"
+    assert (path.read_bytes(), victim.read_text()) == (before, "somebody's")
+
+
+def test_files_of_somebody_else_stay(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    users = [
+        "model.new-weights.h5",
+        "model-counts-per-class.new",
+        "model-counts9.new",
+        "model.new-" + "0" * 32,
+    ]
+    for name in users:
+        (tmp_path / name).write_text("somebody's")
+    filled(path, traces=1)
+    path.unlink()
+    (tmp_path / "model-counts7").write_text("somebody's")
+    filled(path, traces=1)
+    for name in (*users, "model-counts7"):
+        assert (tmp_path / name).read_text() == "somebody's"
+
+
+@pytest.mark.parametrize(
+    ("beside", "key"), [("-wal", "in_the_way"), ("-shm", "in_the_way"), ("-counts1", "counts_in_the_way")]
+)
+def test_files_of_somebody_else_are_not_written(path: Path, beside: str, key: str) -> None:
+    users = path.with_name(path.name + beside)
+    users.write_text("somebody's")
+    with raises_id(FileExistsError, key):
+        Writer(path, None)
+    assert users.read_text() == "somebody's"
+
+
+def test_only_the_owner_may_read(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        writer = Writer(path, keep=None)
+        writer.add_signature(Signature("session", "train"))
+        with tv.open_session(path) as session:
+            session.save(path.with_name("copy.tfvis"))
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+        writer.close({})
+    finally:
+        os.umask(before)
+    beside = ("", "-wal", "-shm", "-counts1")
+    assert modes == {**{f"run.tfvis{name}": 0o600 for name in beside}, "copy.tfvis": 0o600}
+
+
+CUT = """
+import os, sys
+from pathlib import Path
+from tfvis_nb.session.file.writer import *
+path = Path(sys.argv[1])
+writer = Writer(path, None)
+number, slot = writer.add_signature(Signature("session", "train"))
+for run in range(1, 4):
+    writer.count(slot, Counts(run, 0, run, 1, 1, 1))
+    os.truncate(f"{path}-counts1", 0)
+writer.count(slot, Counts(4, 0, 4, 1, 1, 1))
+writer.close({number: Counts(4, 0, 4, 1, 1, 1)})
+"""
+
+
+def test_a_counts_file_that_is_cut_short_does_not_end_the_job(path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", CUT, str(path)], check=False)
+    assert done.returncode == 0
+    with tv.open_session(path) as session:
+        assert session.signatures["runs"].tolist() == [4]
