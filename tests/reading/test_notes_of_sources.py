@@ -60,6 +60,14 @@ def test_the_same_recording_twice_is_noted(tmp_path: Path) -> None:
     assert tv.read_trace(given[:2]).notes == []
 
 
+def test_a_size_that_64_bits_cannot_hold_is_not_known() -> None:
+    label = "[{}MB] edge_1_a from /job:a/replica:0/task:0/cpu:0 to /job:b/replica:0/task:0/cpu:0"
+    trace = tv.read_trace([one_op(label=label.format(size)) for size in ("1.5", "999999999999999")])
+    assert trace.events["bytes"].fillna(-1).tolist() == [1_572_864, -1]
+    assert trace.events["kind"].tolist() == ["transfer"] * 2
+    assert figures_of(trace.notes, "sizes_rounded") == [{"transfers": 1}]
+
+
 @pytest.mark.parametrize(
     ("times", "duration", "note"),
     [

@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from tornado.http1connection import HTTP1Connection
 
 from tests.serving.client import TIMEOUT_S, ask, command
 from tests.serving.hostile import BEHAVIOURS, Send, beset, silent
@@ -177,13 +178,21 @@ def test_the_end_does_not_wait_for_a_lock_on_the_file(path: Path) -> None:
 def test_who_does_not_take_the_answer_is_not_waited_for(
     server: MonitorServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    given_up = threading.Event()
+    close = HTTP1Connection.close
+
+    def closing(connection: HTTP1Connection) -> None:
+        close(connection)
+        given_up.set()
+
     monkeypatch.setattr(handlers, "_STALLED_S", 0.3)
+    monkeypatch.setattr(HTTP1Connection, "close", closing)
     with socket.socket() as reader:
         reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         reader.settimeout(TIMEOUT_S)
         reader.connect(("127.0.0.1", server.port))
         reader.sendall(request(server, "/serve.js") * 200)
-        time.sleep(1.5)
+        assert given_up.wait(TIMEOUT_S)
         received = 0
         try:
             while piece := reader.recv(1 << 20):

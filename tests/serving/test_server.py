@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
+import os
 import socket
 import ssl
 import subprocess
@@ -18,6 +20,7 @@ import trustme
 import tfvis_nb as tv
 from tests.serving.client import ask, command, raw
 from tests.serving.conftest import write_session
+from tests.support.conditions import wait_until
 from tests.support.texts import raises_id
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.service import MonitorService, Opened
@@ -90,8 +93,8 @@ def test_two_at_once(tmp_path: Path) -> None:
         assert [ask(server, "/api/state").json["traces_total"] for server in (one, other)] == [1, 2]
         assert ask(one, "/api/state", token=other.token).status == 403
         command(one, do="trace_every", n=5)
-        time.sleep(0.6)  # a state is answered again for half a second
-        assert ask(third, "/api/state").json["rule"] == "every 5"
+        # Another server answers with the state before for a moment.
+        wait_until(lambda: ask(third, "/api/state").json["rule"] == "every 5")
         assert ask(other, "/api/state").json["rule"] == ""
 
 
@@ -146,6 +149,21 @@ def test_other_ports_and_hosts(path: Path) -> None:
         MonitorServer(path, host="192.0.2.1").start()
 
 
+def open_sockets() -> int:
+    links = (os.path.realpath(file) for file in Path("/proc/self/fd").iterdir())
+    return sum("socket:" in link for link in links)
+
+
+@pytest.mark.parametrize(("host", "reason"), [("127.0.0.1", "in use"), ("192.0.2.1", "assign")])
+def test_a_refused_port_or_host_leaves_no_socket(server: MonitorServer, host: str, reason: str) -> None:
+    before = open_sockets()
+    with pytest.raises(OSError, match=reason) as refused:
+        MonitorServer("run.tfvis", host=host, port=server.port).start()
+    # While the error is there, it would hold the socket.
+    assert open_sockets() == before
+    assert refused.value.errno
+
+
 def test_a_process_does_not_wait_for_it(path: Path) -> None:
     code = (
         "import sys; from tfvis_nb.serving import MonitorServer\n"
@@ -170,14 +188,14 @@ def test_a_job_in_another_process(tmp_path: Path) -> None:
             counts.append(sum(row["runs"] for row in state["signatures"]))
             for row in state["traces"][:1]:
                 assert ask(server, f"/api/trace/{row['trace']}/drawn").status == 200
-            time.sleep(0.1)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                job.wait(0.1)
         assert job.stdout is not None
         runs = int(job.stdout.read())
         job.stdout.close()
-        time.sleep(0.6)
+        wait_until(lambda: ask(server, "/api/state").json["processes"][0]["end_ms"] is not None)
         state = ask(server, "/api/state").json
         assert sum(row["runs"] for row in state["signatures"]) == state["traces_total"] == runs
-        assert state["processes"][0]["end_ms"] is not None
     assert len(set(counts)) > 1
     assert counts == sorted(counts)
 

@@ -199,7 +199,8 @@ def _executor_row(row: Row, node: Any, entry: Any) -> None:
     if match:
         row |= {"tensor": match[3], "source": canonical(match[4]), "destination": canonical(match[5])}
         if row["bytes"] is None:
-            row["bytes"] = round(float(match[1]) * (1048576 if match[2] == "MB" else 1))
+            size = round(float(match[1]) * (1048576 if match[2] == "MB" else 1))
+            row["bytes"] = size if size < 2**63 else None
 
 
 def _collective(op: str) -> bool:

@@ -59,19 +59,19 @@ def _whole(value: object, name: str) -> int:
     return value
 
 
-def _next(session: SavedSession, command: Mapping[str, Any]) -> None:
+def _trace_next(session: SavedSession, command: Mapping[str, Any]) -> None:
     session.trace_next(_signature(command))
 
 
-def _every(session: SavedSession, command: Mapping[str, Any]) -> None:
+def _trace_every(session: SavedSession, command: Mapping[str, Any]) -> None:
     session.trace_every(_whole(command["n"], "n"), _signature(command))
 
 
-def _all(session: SavedSession, command: Mapping[str, Any]) -> None:
+def _trace_all(session: SavedSession, command: Mapping[str, Any]) -> None:
     session.trace_all(_signature(command))
 
 
-def _when(session: SavedSession, command: Mapping[str, Any]) -> None:
+def _trace_slow(session: SavedSession, command: Mapping[str, Any]) -> None:
     factor = command["factor"]
     is_number = isinstance(factor, int | float) and not isinstance(factor, bool)
     if not is_number or not 0 < factor <= MOST_RUNS or not math.isfinite(factor):
@@ -79,7 +79,7 @@ def _when(session: SavedSession, command: Mapping[str, Any]) -> None:
     session.trace_slow(factor=factor, signature=_signature(command))
 
 
-def _none(session: SavedSession, command: Mapping[str, Any]) -> None:
+def _stop_tracing(session: SavedSession, command: Mapping[str, Any]) -> None:
     session.stop_tracing(_signature(command))
 
 
@@ -91,11 +91,11 @@ def _delete(session: SavedSession, command: Mapping[str, Any]) -> None:
 
 
 _COMMANDS: dict[str, tuple[tuple[str, ...], Callable[[SavedSession, Mapping[str, Any]], None]]] = {
-    "trace_next": ((), _next),
-    "trace_every": (("n",), _every),
-    "trace_all": ((), _all),
-    "trace_slow": (("factor",), _when),
-    "stop_tracing": ((), _none),
+    "trace_next": ((), _trace_next),
+    "trace_every": (("n",), _trace_every),
+    "trace_all": ((), _trace_all),
+    "trace_slow": (("factor",), _trace_slow),
+    "stop_tracing": ((), _stop_tracing),
     "delete": (("traces",), _delete),
 }
 

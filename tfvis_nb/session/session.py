@@ -191,10 +191,10 @@ class SavedSession:
         self._rule("slower", validate.factor(factor, "factor"), signature)
 
     def stop_tracing(self, signature: int | str | None = None) -> None:
-        """Withdraw the rule of a signature, or without one all rules and requests."""
+        """Cancel the rule and the requests of a signature, or without one all rules and requests."""
         called = validate.signature(signature)
 
-        def withdraw(connection: Guarded) -> None:
+        def cancel(connection: Guarded) -> None:
             with Transaction(connection):
                 number = self._number(connection, called)
                 for table in ("rules", "requests"):
@@ -203,7 +203,7 @@ class SavedSession:
                         (number,),
                     )
 
-        self._order(withdraw)
+        self._order(cancel)
 
     def delete(self, traces: int | Iterable[int]) -> None:
         """Delete traces by their numbers; the file gets smaller. Those that were deleted before may be named.

@@ -48,7 +48,7 @@ def new_figure(**options: Any) -> figure:
 
 
 def chart_item(made: figure) -> dict[str, Any]:
-    """Return what `bokeh.embed.json_item` does of a new figure of ours, in a fifth of the time."""
+    """Return a new figure as `bokeh.embed.json_item` does, in a fifth of the time."""
     document = Document(title="")
     header = document.to_json(deferred=False)
     document.add_root(made)
@@ -57,7 +57,7 @@ def chart_item(made: figure) -> dict[str, Any]:
 
 
 class _SetProperties(Serializer):
-    """Writes what is set of a model; Bokeh's own computes and checks the defaults of all the rest as well."""
+    """Writes what is set of a model; the serializer of Bokeh also computes and checks all defaults."""
 
     def encode(self, obj: Any) -> Any:
         if not isinstance(obj, Model) or self.has_ref(obj):

@@ -80,15 +80,13 @@ def _read_transfers(
 
 
 def _fill_amounts(part: Part, rows: np.ndarray, numbers: pa.Array, unit: pa.Array, notes: list[str]) -> None:
-    """Take the rounded size of the label where the source has no exact one."""
-    guess = pc.cast(numbers, "float64", safe=False) if len(numbers) else numbers
-    size = np.nan_to_num(guess.to_numpy(zero_copy_only=False).astype(np.float64), nan=-1.0)
+    """Take the rounded size of the label if the source has no exact one and 64 bits can hold it."""
+    amounts = pc.cast(numbers, "float64", safe=False) if len(numbers) else numbers
+    amounts = np.nan_to_num(amounts.to_numpy(zero_copy_only=False).astype(np.float64), nan=-1.0)
     mega = pc.equal(unit, "MB").fill_null(False).to_numpy(zero_copy_only=False)
-    exact = part.size_bytes[rows]
-    from_label = (exact < 0) & (size >= 0)
-    part.size_bytes[rows] = np.where(from_label, np.rint(np.where(mega, size * 1048576, size)), exact).astype(
-        np.int64
-    )
+    sizes = np.where(mega, amounts * 2**20, amounts)
+    from_label = (part.size_bytes[rows] < 0) & (sizes >= 0) & (sizes < 2**63)
+    part.size_bytes[rows[from_label]] = np.rint(sizes[from_label]).astype(np.int64)
     rounded = int((from_label & mega).sum())
     if rounded:
         notes.append(Text("sizes_rounded", transfers=rounded))
