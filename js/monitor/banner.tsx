@@ -40,11 +40,11 @@ function Ordered({ store, state }: { store: MonitorStore; state: MonitorState })
       </span>
       <button
         type="button"
-        title="Withdraws all orders, also those for single signatures"
+        title="Cancels all orders, even those for single signatures"
         disabled={!state.controllable || store.isPending("rule null")}
         onClick={() => store.order("rule null", { do: "stop_tracing", signature: null })}
       >
-        {rule.kind === "none" ? "Withdraw" : "Stop"}
+        {rule.kind === "none" ? "Cancel" : "Stop"}
       </button>
     </div>
   );

@@ -93,9 +93,9 @@ function Orders({ store, state, row }: SignatureDetailsProps) {
             type="button"
             class="small"
             disabled={store.isPending(key)}
-            onClick={() => store.withdraw(row)}
+            onClick={() => store.cancelRequest(row)}
           >
-            Withdraw
+            Cancel
           </button>
         </div>
       ) : (

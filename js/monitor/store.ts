@@ -121,8 +121,8 @@ export class MonitorStore {
     return this.attempt(key, "This could not be done", () => this.host.command(command));
   }
 
-  /** Take back the request for a trace of a signature's next run, and leave its rule as it is. */
-  withdraw(row: SignatureRow): Promise<void> {
+  /** Cancel the request for a trace of a signature's next run, and leave its rule as it is. */
+  cancelRequest(row: SignatureRow): Promise<void> {
     const { signature } = row;
     return this.attempt(`next ${signature}`, "This could not be done", async () => {
       await this.host.command({ do: "stop_tracing", signature });

@@ -207,7 +207,7 @@ def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
         monitor.details.get_by_role("button", name="Trace its next run").click()
         expect(monitor.details).to_contain_text("will be traced, when a job records again")
         assert session.signatures["requested"].tolist() == [0, 1, 0]
-        monitor.details.get_by_role("button", name="Withdraw").click()
+        monitor.details.get_by_role("button", name="Cancel").click()
         expect(monitor.details.get_by_role("button", name="Trace its next run")).to_be_enabled()
         assert session.signatures["requested"].tolist() == [0, 0, 0]
         assert session.signatures["rule"].tolist() == ["", "every 250", ""]

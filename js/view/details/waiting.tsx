@@ -75,7 +75,7 @@ function Table({
   return (
     <section aria-label={title}>
       <h3>{title}</h3>
-      <table>
+      <table class="causes">
         <tbody>
           {rows.map(({ kind, total, longest }) => (
             <tr key={kind} title={pieces.kinds[kind][1]}>
