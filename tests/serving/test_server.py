@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import os
+import signal
 import socket
 import ssl
 import subprocess
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 
 import pytest
 import trustme
@@ -125,6 +127,29 @@ def test_beginning_and_end(path: Path) -> None:
     with server:
         assert server.port == port
         assert ask(server, "/api/state").status == 200
+
+
+def test_who_is_interrupted_while_waiting_for_it_can_still_end_it(path: Path) -> None:
+    class Interruption(BaseException):
+        pass
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise Interruption
+
+    server = MonitorServer(path).start()
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Interruption):
+            server.join()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert server.running
+    assert ask(server, "/api/state").status == 200
+    server.stop()
+    assert not server.running
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", server.port))
 
 
 def test_a_session_that_is_given_stays_open(path: Path) -> None:

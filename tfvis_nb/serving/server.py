@@ -69,6 +69,7 @@ class MonitorServer:
         self._allowed = [_checked_name(name) for name in allowed_hosts]
         self._numbers: list[str] = []
         self._thread: threading.Thread | None = None
+        self._over = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Event | None = None
 
@@ -80,7 +81,7 @@ class MonitorServer:
     @property
     def running(self) -> bool:
         """Whether it serves now."""
-        return self._thread is not None and self._thread.is_alive()
+        return self._thread is not None and not self._over.is_set()
 
     @property
     def port(self) -> int:
@@ -121,8 +122,9 @@ class MonitorServer:
         self._port = sockets[0].getsockname()[1]
         self._numbers = [_number(one.getsockname()[0]) for one in sockets]
         begun: Future[None] = Future()
+        self._over.clear()
         self._thread = threading.Thread(
-            target=lambda: _run(self._serve(script, sockets, context, begun), begun),
+            target=lambda: _run(self._serve(script, sockets, context, begun), begun, self._over),
             name=f"tfvis-nb-serve-{self._port}",
             daemon=True,
         )
@@ -144,7 +146,9 @@ class MonitorServer:
         """Wait until it is stopped, from another thread, or for `timeout` seconds."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout)
+            # Not by `Thread.join`: where Ctrl-C or a signal interrupts that, Python 3.11 takes the thread for
+            # ended, and the process would end around a thread that still serves.
+            self._over.wait(timeout)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -196,9 +200,12 @@ class MonitorServer:
         return any(ipaddress.ip_address(number).is_unspecified for number in self._numbers)
 
 
-def _run(serving: Coroutine[Any, Any, None], begun: Future[None]) -> None:
+def _run(serving: Coroutine[Any, Any, None], begun: Future[None], over: threading.Event) -> None:
     try:
-        asyncio.run(serving)
+        try:
+            asyncio.run(serving)
+        finally:
+            over.set()
     except BaseException as error:
         if begun.done():
             raise
