@@ -128,6 +128,19 @@ def test_a_cause_leads_to_its_longest_gap(exported: OpenExported, tmp_path: Path
     expect(timeline.details.get_by_role("button", name="next IteratorGetNext")).to_be_visible()
 
 
+def test_causes_are_not_cut_in_narrow_details(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = opened(exported, tmp_path, read_trace(DATA / "gpu_tf221_dist.pb.xz"))
+    table = timeline.details.get_by_role("region", name="Why devices were idle")
+    cause = table.get_by_role("button", name="dependency on another device")
+    expect(cause).to_be_visible()
+    timeline.host.get_by_role("separator", name="Width of the details").focus()
+    for _ in range(10):
+        timeline.page.keyboard.press("ArrowRight")
+    assert table.evaluate("each => each.clientWidth") < 200
+    for button in table.get_by_role("button").all():
+        assert button.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
 def test_without_steps_there_is_no_path(exported: OpenExported, tmp_path: Path) -> None:
     trace = built([op("a", 0, 10 * US, step=-1), op("b", 20 * US, 10 * US, step=-1)])
     timeline = opened(exported, tmp_path, trace)
