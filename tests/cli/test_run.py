@@ -49,7 +49,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "words", [["--mode", "session", "-o", "x", "--", "--help"], ["7"], ["raise"], ["text"]]
+    "words",
+    [
+        ["--mode", "session", "-o", "x", "--", "--help"],
+        ["raise"],
+        pytest.param(["7"], marks=pytest.mark.thorough),
+        pytest.param(["text"], marks=pytest.mark.thorough),
+    ],
 )
 def test_a_script_runs_as_under_python(words: list[str], folder: Path) -> None:
     traced = tfvis_nb("run", "-o", "step.parquet", "scripts/work.py", *words, cwd=folder)

@@ -7,8 +7,6 @@ import gzip
 import io
 import json
 import lzma
-import subprocess
-import sys
 import tarfile
 import zlib
 from collections.abc import Callable
@@ -23,6 +21,7 @@ import tfvis_nb as tv
 from tests.protobuf_bytes import field
 from tests.reading.test_tensorboard import record
 from tests.real_traces import DATA
+from tests.support.apart import apart, refusal
 from tests.support.step_stats import one_op
 from tests.support.texts import raises_id
 from tfvis_nb.session.compression import compress, decompress
@@ -33,33 +32,14 @@ GIB = 1 << 30
 _LIMIT_S = 60
 """Far more than it takes, even where other programs keep the machine busy."""
 
-_READ = r"""
-import re, sys
-from pathlib import Path
-import tfvis_nb as tv
-try:
-    tv.read_trace(sys.argv[1])
-    said = "read"
-except tv.TraceFormatError as error:
-    said = f"{type(error).__name__}: {error}"
-print(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())[1])
-print(said)
-"""
-
 
 def refused(path: Path) -> str:
     """What is said of a file that is refused, by a process that needs less than a gibibyte for it."""
-    done = subprocess.run(
-        [sys.executable, "-c", _READ, str(path)],
-        capture_output=True,
-        text=True,
-        timeout=_LIMIT_S,
-        check=True,
-    )
-    peak, said = done.stdout.split("\n", 1)
-    assert int(peak) * 1024 < GIB
-    assert said.startswith("TraceFormatError: ")
-    return said
+    done = apart(refusal, path, seconds=_LIMIT_S)
+    assert not done.raised, done.raised
+    assert done.peak < GIB
+    assert done.result.startswith("TraceFormatError: ")
+    return str(done.result)
 
 
 def of_gzip() -> bytes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.support.apart import apart, execute
 
 pytestmark = pytest.mark.slow
 
@@ -85,11 +84,4 @@ assert trace.lanes["lane"].tolist() == lanes
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_crowded_trace_is_analysed_at_once(case: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", BEGIN + CASES[case]],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    assert apart(execute, BEGIN + CASES[case], seconds=PATIENCE_S).raised == ""

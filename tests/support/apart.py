@@ -1,0 +1,80 @@
+"""Work in a process of its own, which has the package already: to import it takes longer than most work."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import resource
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ptars  # noqa: F401 - so that what it takes is not counted as what a file takes
+import pyarrow.compute  # noqa: F401
+
+import tfvis_nb as tv
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+
+
+class Done(NamedTuple):
+    """What a process returned, or the traceback of what it raised, and its peak memory in bytes."""
+
+    result: Any
+    raised: str
+    peak: int
+
+
+def apart(work: Callable[..., Any], *given: Any, seconds: float = 60.0, data: int | None = None) -> Done:
+    """Call a function of a module in a process of its own, which may allocate `data` bytes.
+
+    Raises
+    ------
+    TimeoutError
+        If it takes longer than so many seconds; the process is killed.
+    """
+    _CONTEXT.set_forkserver_preload([__name__])
+    here, there = _CONTEXT.Pipe(duplex=False)
+    process = _CONTEXT.Process(target=_call, args=(there, work, given, data), daemon=True)
+    process.start()
+    there.close()
+    try:
+        if not here.poll(seconds):
+            raise TimeoutError(f"{work.__name__} takes longer than {seconds} s")
+        return Done(*here.recv())
+    except EOFError:
+        process.join()
+        return Done(None, f"the process ended with {process.exitcode}", 0)
+    finally:
+        process.kill()
+        process.join()
+        here.close()
+
+
+def _call(answer: Connection, work: Callable[..., Any], given: tuple[Any, ...], data: int | None) -> None:
+    if data is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+    result, raised = None, ""
+    try:
+        result = work(*given)
+    except BaseException:  # noqa: BLE001 - who waits is told
+        raised = traceback.format_exc()
+    peak = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    assert peak
+    answer.send((result, raised, int(peak[1]) * 1024))
+
+
+def refusal(source: Path | bytes) -> str:
+    """Read a trace, and return the name and text of the error that refuses it."""
+    try:
+        tv.read_trace(source)
+    except tv.TraceFormatError as error:
+        return f"{type(error).__name__}: {error}"
+    return "read"
+
+
+def execute(code: str) -> None:
+    """Run statements."""
+    exec(code, {})
