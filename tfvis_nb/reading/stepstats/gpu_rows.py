@@ -1,5 +1,6 @@
 """Rows of the GPU tracers: kernels, copies, memsets, synchronisation."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -44,8 +45,10 @@ def gpu_texts(source: Source, rows: np.ndarray) -> GpuTexts:
     raw_names = source.pick(source.names, rows)
     detail = source.labels_of(rows)
     names = raw_names.dictionary_encode()
-    special = _special_rows(source, source.entry[rows], names, detail)
-    return GpuTexts(rows, raw_names, detail, special, *_nodes(names, raw_names, detail))
+    with ThreadPoolExecutor(1) as other:
+        nodes = other.submit(_nodes, names, raw_names, detail)
+        special = _special_rows(source, source.entry[rows], names, detail)
+    return GpuTexts(rows, raw_names, detail, special, *nodes.result())
 
 
 def gpu_part(
