@@ -14,7 +14,7 @@ from tfvis_nb import events
 from tfvis_nb.display.pages.page import in_time_range
 from tfvis_nb.display.wire.memory import memory_bytes
 
-RANGES = 6
+RANGES = 3
 """For each trace."""
 WITH_PAGE = 1
 """So many of them also as a whole page."""

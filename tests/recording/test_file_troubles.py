@@ -235,7 +235,7 @@ if sys.argv[2] == "later":
     recorded.stop_tracing()
 size = 0 if sys.argv[2] == "at once" else 40_000
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # a write beyond that fails
-for _ in range(2000):
+for _ in range(300):
     recorded.trace_every(3)
     recorded.trace_next()
 print(bool(recorded.problem), len(recorded.traces))

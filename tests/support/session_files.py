@@ -1,10 +1,13 @@
 """Files of sessions as tests need them: written, crafted, opened apart, or left by a killed process."""
 
+import resource
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import tfvis_nb as tv
+from tests.support.apart import apart
 from tests.support.stored_writer import METADATA
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
@@ -51,19 +54,19 @@ def crafted(path: Path, *statements: str) -> bytes:
 
 UNENDED = "UPDATE writers SET ended_ns = NULL, started_ns = 1"
 
-OPEN = """
-import resource, sys, tfvis_nb as tv
-resource.setrlimit(resource.RLIMIT_FSIZE, (10_000_000, 10_000_000))
-try:
-    with tv.open_session(sys.argv[1]) as session: session.signatures
-    print("opened")
-except tv.TraceFormatError as error:
-    print(type(error).__name__)
-"""
-
 
 def opened(path: Path) -> str:
     """Open a session in a process of its own, which may take a minute at most, and return what came of it."""
-    command = [sys.executable, "-c", OPEN, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    return done.stdout.strip()
+    done = apart(_open, path)
+    assert not done.raised, done.raised
+    return str(done.result)
+
+
+def _open(path: Path) -> str:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000_000, 10_000_000))
+    try:
+        with tv.open_session(path) as session:
+            assert session.signatures is not None
+    except tv.TraceFormatError as error:
+        return type(error).__name__
+    return "opened"
