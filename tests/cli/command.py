@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
-from io import StringIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 from tfvis_nb.cli import main
@@ -32,9 +32,12 @@ def tfvis_nb(
 def tfvis_nb_here(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Do what `tfvis_nb` does in this process, which is quicker."""
     command = [*map(str, words)]
-    with chdir(cwd), redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+    # Not StringIO: what a shell is offered is written as bytes.
+    out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with chdir(cwd), redirect_stdout(out), redirect_stderr(err):
         code = main(command)
-    return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
+    said = [stream.detach().getvalue().decode() for stream in (out, err)]
+    return subprocess.CompletedProcess(command, code, *said)
 
 
 def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:

@@ -7,11 +7,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import click
 import pytest
 
-from tests.cli.command import tfvis_nb
+from tests.cli.command import tfvis_nb_here
 from tfvis_nb.cli import VERBS, group, main
 
 SHELLS = ("bash", "zsh", "fish")
@@ -20,7 +21,9 @@ SHELLS = ("bash", "zsh", "fish")
 def offered(line: str) -> list[str]:
     """What a shell is offered for the last word of a line, each with its type."""
     place = str(len(line.split(" ")) - 1)
-    done = tfvis_nb(COMP_WORDS=line, COMP_CWORD=place, _TFVIS_NB_COMPLETE="bash_complete")
+    asked = {"COMP_WORDS": line, "COMP_CWORD": place, "_TFVIS_NB_COMPLETE": "bash_complete"}
+    with patch.dict(os.environ, asked):
+        done = tfvis_nb_here(cwd=Path.cwd())
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
