@@ -97,7 +97,7 @@ def test_waiting_and_moving_are_the_duration(collectives: list[tuple[list[int], 
     for _, group in found.groupby("collective"):
         second, last = group["start_ns"].tolist()[-2:]
         awaited.setdefault(group["last"].iloc[0], set()).update(range(second, last))
-    assert {rank: len(awaited.get(rank, ())) for rank in ranks.index} == ranks["awaited_ns"].to_dict()
+    assert {rank: len(awaited.get(rank, ())) for rank in ranks.index} == ranks["sole_wait_ns"].to_dict()
 
 
 def test_executions_in_a_loop_are_paired_in_order() -> None:
@@ -179,7 +179,7 @@ def test_every_collective_of_every_run_is_waited_for(files: tuple[str, str], sha
     assert (first["wait_ns"] == first["spread_ns"]).all()
     ranks = late_ranks(trace)
     assert ranks["last"].sum() == trace.collective_waits["collective"].nunique()
-    assert ranks["awaited_ns"].iloc[0] > 0
+    assert ranks["sole_wait_ns"].iloc[0] > 0
 
 
 def test_the_straggler_of_a_small_run_is_named() -> None:
@@ -216,7 +216,7 @@ def test_ranks_of_ddl() -> None:
     assert lanes["events"].groupby("lane", observed=True).sum().to_dict() == {"ops": 3, "collective": 6}
     slow = late_ranks(trace).iloc[0]
     # Both tensors at once: 40 us from the second rank to the last, 5 us of them once only.
-    assert (slow["task"], slow["awaited_ns"]) == ("/job:worker/replica:0/task:2", 45_000)
+    assert (slow["task"], slow["sole_wait_ns"]) == ("/job:worker/replica:0/task:2", 45_000)
 
 
 @pytest.mark.parametrize(
@@ -234,8 +234,8 @@ def test_the_straggler_is_named(files: tuple[str, str], shared: Path) -> None:
     assert trace.collective_waits["collective"].nunique() == 8
     slow, fast = ranks.to_dict("records")
     # What one waits the other is waited for.
-    assert slow["awaited_ns"] == fast["waited_ns"] > 190_000_000
-    assert slow["waited_ns"] == fast["awaited_ns"] == 0
+    assert slow["sole_wait_ns"] == fast["waited_ns"] > 190_000_000
+    assert slow["waited_ns"] == fast["sole_wait_ns"] == 0
 
 
 @pytest.mark.collection(*STRAGGLERS["hvd"])
@@ -259,7 +259,7 @@ def test_the_slower_worker_of_a_multi_worker_strategy_is_named() -> None:
 @pytest.mark.collection("hvd/hvd115_rank0_step3.pb", "hvd/hvd115_rank1_step3.pb")
 def test_ranks_that_are_even_wait_little(shared: Path) -> None:
     trace = tv.read_trace([shared / f"hvd/hvd115_rank{rank}_step3.pb" for rank in (0, 1)])
-    assert late_ranks(trace)["awaited_ns"].max() < 2_000_000
+    assert late_ranks(trace)["sole_wait_ns"].max() < 2_000_000
 
 
 @pytest.mark.collection(*STRAGGLERS["hvd"])

@@ -219,7 +219,7 @@ def test_idle_time_of_ops_at_once_adds_up_to_that_of_any() -> None:
         "d": 5,
         "e": 5,
     }
-    assert {name: row["idle_once_ns"] for name, row in table.items()} == {
+    assert {name: row["gpu_idle_exclusive_ns"] for name, row in table.items()} == {
         "a": 17,
         "b": 0,
         "c": 20,

@@ -53,7 +53,7 @@ def test_a_task_that_waits_when_the_others_are_done_is_not_told_to_work() -> Non
     working = findings(_tasks(*rows, ("worker 1", "op", "c", 10, 90)))
     assert working["id"].tolist() == ["straggler.end"]
     assert working["share"].tolist() == [0.9]
-    known = {"task": "/job:worker/task:1", "awaited_ns": 90_000_000, "activity": "host_compute"}
+    known = {"task": "/job:worker/task:1", "sole_wait_ns": 90_000_000, "activity": "host_compute"}
     assert known.items() <= working["figures"][0].items()
     assert findings(_tasks(*rows, ("worker 1", "op", "c", 90, 10))).empty
 

@@ -27,7 +27,7 @@ from tfvis_nb.analysis.events.activity import ACTIVITIES
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.idle.launch_bound import PARTS as LAUNCH_PARTS
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
-from tfvis_nb.analysis.memory.memory_curve import WHERE, memory_peaks
+from tfvis_nb.analysis.memory.memory_usage import WHERE, memory_peaks
 from tfvis_nb.analysis.steps.breakdown import PARTS, activity_times
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
 from tfvis_nb.analysis.steps.utilisation import ran_on_device
@@ -141,7 +141,7 @@ def test_waiting_for_launches_is_part_of_the_step(trace: Trace) -> None:
 
 
 def test_causes_of_gaps_are_the_idle_time(trace: Trace) -> None:
-    table = trace.gaps
+    table = trace.idle_gaps
     assert (table["duration_ns"] > 0).all()
     idle = trace.utilisation.set_index(KEYS)["idle_ns"].dropna().astype("int64")
     own = table.groupby(KEYS, observed=True)["duration_ns"].sum()

@@ -23,7 +23,7 @@ KEY = ["step", "task", "device"]
 
 def check_sums(trace: Trace) -> None:
     """The causes of a device add up to what it was idle, and of a gap to its length."""
-    gaps = trace.gaps
+    gaps = trace.idle_gaps
     if gaps.empty:
         return
     assert (gaps["duration_ns"] > 0).all()
@@ -56,7 +56,7 @@ def test_gaps_of_real_traces_add_up(path: Path) -> None:
 
 def told(trace: Trace, device: str = GPU) -> list[tuple[int, str, str]]:
     """Of each part of a device's gaps, by time, how long it is, its cause, and the name of the event."""
-    gaps = trace.gaps.sort_values("start_ns")
+    gaps = trace.idle_gaps.sort_values("start_ns")
     gaps = gaps[gaps["device"] == device]
     names = trace.events["name"].iloc[gaps["cause_event"]]
     return [
@@ -145,7 +145,7 @@ def test_what_the_last_rank_did_is_waiting_only_while_another_is_at_the_collecti
         (5, "host", "use"),
         (5, "late launch", "use"),
     ]
-    named = trace.gaps[trace.gaps["cause"] == "recv wait"]["cause_event"]
+    named = trace.idle_gaps[trace.idle_gaps["cause"] == "recv wait"]["cause_event"]
     assert set(trace.events["task"].iloc[named]) == {TASK.format(0)}
 
 
@@ -195,7 +195,7 @@ def test_a_device_that_waits_for_its_own_copy() -> None:
 
 @pytest.mark.collection("third-party/xprof/bert_8gpu_tf24.xplane.pb.xz")
 def test_a_thread_that_was_woken_is_not_what_was_done_before(shared: Path) -> None:
-    gaps = tv.read_trace(shared / "third-party/xprof/bert_8gpu_tf24.xplane.pb.xz").gaps
+    gaps = tv.read_trace(shared / "third-party/xprof/bert_8gpu_tf24.xplane.pb.xz").idle_gaps
     longest = gaps[gaps["gap_ns"] > 600_000_000]
     sums = longest.groupby(["device", "cause"], observed=True)["duration_ns"].sum()
     for device in longest["device"].unique():
@@ -204,8 +204,8 @@ def test_a_thread_that_was_woken_is_not_what_was_done_before(shared: Path) -> No
 
 def test_without_rows_of_a_device_nothing_is_said() -> None:
     trace = built([op("a", 0, 10, device=GPU), op("b", 20, 10, "a", device=GPU)])
-    assert why_not(trace.gaps).id == "no_device_activity"
-    assert why_not(built([op("a", 0, 10, step=-1)]).gaps).id == "no_device_activity"
+    assert why_not(trace.idle_gaps).id == "no_device_activity"
+    assert why_not(built([op("a", 0, 10, step=-1)]).idle_gaps).id == "no_device_activity"
 
 
 def test_a_task_on_a_cpu_waits_for_its_ops() -> None:
@@ -215,7 +215,7 @@ def test_a_task_on_a_cpu_waits_for_its_ops() -> None:
 
 def causes(trace: Trace, task: str = "") -> dict[str, float]:
     """The share of each cause in the idle time of a task's devices."""
-    gaps = trace.gaps[trace.gaps["task"].str.endswith(task)]
+    gaps = trace.idle_gaps[trace.idle_gaps["task"].str.endswith(task)]
     sums = gaps.groupby("cause", observed=False)["duration_ns"].sum()
     assert set(sums.index) == set(CAUSES)
     return {str(cause): float(share) for cause, share in (sums / sums.sum()).items()}
@@ -225,7 +225,7 @@ def causes(trace: Trace, task: str = "") -> dict[str, float]:
 def test_known_to_be_input_bound(shared: Path) -> None:
     trace = tv.read_trace(shared / "h200/input_bound_tf2_gpu.xplane.pb")
     assert causes(trace)["input"] > 0.6
-    longest = trace.gaps.iloc[0]
+    longest = trace.idle_gaps.iloc[0]
     assert longest["cause"] == "input"
     assert trace.events["op"].iloc[longest["cause_event"]].startswith("Iterator")
 
@@ -242,7 +242,7 @@ def test_everybody_waits_for_the_known_straggler(shared: Path) -> None:
     for worker in ("worker/replica:0/task:0", "worker/replica:0/task:1"):
         assert causes(trace, worker)["dependency on another device"] > 0.8
     # Whom they wait for is the third worker, which itself receives for most of the step.
-    gaps = trace.gaps[trace.gaps["cause"].isin(["recv wait", "dependency on another device"])]
+    gaps = trace.idle_gaps[trace.idle_gaps["cause"].isin(["recv wait", "dependency on another device"])]
     to = trace.events["task"].iloc[gaps["cause_event"]].astype(str).str.endswith("worker/replica:0/task:2")
     assert gaps["duration_ns"][to.to_numpy()].sum() > 0.9 * gaps["duration_ns"].sum()
     assert causes(trace, "worker/replica:0/task:2")["recv transfer"] > 0.7
@@ -252,7 +252,7 @@ def test_everybody_waits_for_the_known_straggler(shared: Path) -> None:
 def test_the_faster_worker_waits_at_its_collectives(shared: Path) -> None:
     paths = [shared / f"h200/mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)]
     trace = tv.read_trace(paths)
-    gaps = trace.gaps[trace.gaps["cause"] == "recv wait"]
+    gaps = trace.idle_gaps[trace.idle_gaps["cause"] == "recv wait"]
     assert (trace.events["kind"].iloc[gaps["cause_event"]] == "collective").all()
     waited = gaps.groupby(gaps["task"].astype(str).str[-1])["duration_ns"].sum()
     # Nearly all that it waits at them: the device is busy for little of it.
@@ -262,6 +262,6 @@ def test_the_faster_worker_waits_at_its_collectives(shared: Path) -> None:
     assert list(waited.index) == ["0"]
     assert by_rank["1"] == 0
     assert 0.95 * by_rank["0"] < waited["0"] <= by_rank["0"]
-    alone = tv.read_trace(paths[0]).gaps
+    alone = tv.read_trace(paths[0]).idle_gaps
     assert "recv wait" not in set(alone["cause"].astype(str))
     assert alone["cause"].value_counts()["recv transfer"] > 0

@@ -95,7 +95,7 @@ def slow_gaps(trace: Trace) -> list[tuple[Any, ...]]:
                         & (moment < ops["start_ns"] + ops["duration_ns"])
                     ).any()
                     name = (
-                        "latency_ns" if moment >= launch else "launching_ns" if launching else "elsewhere_ns"
+                        "latency_ns" if moment >= launch else "launching_ns" if launching else "host_other_ns"
                     )
                     parts[name] += 1
             if gap > 0:
@@ -140,7 +140,7 @@ def test_the_parts_of_a_step_add_up_to_it(kernels: list[Kernel], ops: list[Op]) 
         assert row["launches"] == len(rows)
         for part in GAP_PARTS:
             assert row[part] == sum(gap[part] for gap in mine)
-        late = [gap for gap in mine if gap["launching_ns"] + gap["elsewhere_ns"] + gap["latency_ns"]]
+        late = [gap for gap in mine if gap["launching_ns"] + gap["host_other_ns"] + gap["latency_ns"]]
         assert row["late"] == len(late)
         if step["duration_ns"]:
             share = (row["launching_ns"] + row["latency_ns"]) / step["duration_ns"]
@@ -190,8 +190,8 @@ def test_stretches_are_all_ranges_that_are_mostly_late(sizes: list[tuple[int, in
         end = row["start_ns"] + row["duration_ns"]
         inside = [(first, last) for first, last in gaps if row["start_ns"] <= first and last <= end]
         late = sum(last - first for first, last in inside)
-        assert (row["late"], row["late_ns"]) == (len(inside), late)
-        assert row["late_ns"] == row["launching_ns"] + row["latency_ns"] + row["elsewhere_ns"]
+        assert (row["late"], row["launch_wait_ns"]) == (len(inside), late)
+        assert row["launch_wait_ns"] == row["launching_ns"] + row["latency_ns"] + row["host_other_ns"]
         assert row["share"] == pytest.approx(late / row["duration_ns"])
         assert row["share"] > 0.5
         waited: dict[str, int] = {}
@@ -210,7 +210,7 @@ def test_stretches_hold_every_late_gap_once_and_stay_on_one_device(
     if all(kernel[2] is None for kernel in kernels):
         assert why_not(stretches).id == "no_launches"
         return
-    assert stretches["late_ns"].is_monotonic_decreasing
+    assert stretches["launch_wait_ns"].is_monotonic_decreasing
     table = launch_bound(trace)
     late = [name for name in GAP_PARTS if name not in ("queued_ns", "unknown_ns")]
     keys = ["step", "task", "device"]
@@ -247,7 +247,7 @@ def test_four_thousand_layers_of_tiny_ops_wait_for_launches(shared: Path) -> Non
     assert row["launch_share"] > 0.6
     assert row["busy_ns"] < 0.1 * row["step_ns"]
     stretch = launch_stretches(tv.read_trace(shared / "h200/deep4000.pb.xz")).loc[0]
-    assert stretch["late_ns"] > 0.7 * row["step_ns"]
+    assert stretch["launch_wait_ns"] > 0.7 * row["step_ns"]
     assert stretch["ops"].split(", ")[0] == "MatMul"
 
 
@@ -255,4 +255,4 @@ def test_four_thousand_layers_of_tiny_ops_wait_for_launches(shared: Path) -> Non
 def test_a_worker_that_waits_for_another_is_not_bound_by_launching(shared: Path) -> None:
     table = launch_bound(tv.read_trace(shared / "h200/mwms_straggler_worker0.xplane.pb"))
     assert (table["launch_share"] < 0.05).all()
-    assert (table["elsewhere_ns"] > 0.8 * table["step_ns"]).all()
+    assert (table["host_other_ns"] > 0.8 * table["step_ns"]).all()

@@ -15,8 +15,8 @@ from tests.support import memory_oracle, oracle, xspace_oracle
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
-from tfvis_nb.analysis.memory.memory_by import BY, alive_at, memory_by
-from tfvis_nb.analysis.memory.memory_curve import FIGURES, WHERE, memory_peaks
+from tfvis_nb.analysis.memory.memory_breakdown import BY, live_buffers, memory_breakdown
+from tfvis_nb.analysis.memory.memory_usage import FIGURES, WHERE, memory_peaks
 from tfvis_nb.analysis.memory.tensor_lifetimes import ROLES
 from tfvis_nb.analysis.metrics import MODULES, definitions
 
@@ -40,7 +40,7 @@ def holds(trace: tv.Trace) -> None:
     assert (buffers["lifetime_ns"].fillna(0) >= 0).all()
     assert (buffers["event"] >= 0).all()
     found = curves(trace)
-    kept = buffers[buffers["to_ns"].isna()].groupby(list(WHERE), observed=True)["bytes"].sum()
+    kept = buffers[buffers["free_ns"].isna()].groupby(list(WHERE), observed=True)["bytes"].sum()
     assert len(peaks) == len(found)
     for peak in peaks.to_dict("records"):
         where = peak["step"], peak["task"], peak["allocator"]
@@ -54,12 +54,12 @@ def holds(trace: tv.Trace) -> None:
         assert peak["alive_bytes"] == peak["peak_bytes"]
         assert levels[-1] == kept.get(where, 0)
         assert pd.isna(peak["in_use_bytes"]) or peak["in_use_bytes"] > 0
-        alive = alive_at(trace, peak["at_ns"], step=where[0], task=where[1], allocator=where[2])
+        alive = live_buffers(trace, peak["at_ns"], step=where[0], task=where[1], allocator=where[2])
         assert len(alive) == peak["alive"]
         assert alive["bytes"].sum() == peak["peak_bytes"]
         assert alive["bytes"].is_monotonic_decreasing
     for by in BY:
-        table = memory_by(trace, by)
+        table = memory_breakdown(trace, by)
         sums = table.groupby(list(WHERE), observed=True)[["bytes", "count", "share"]].sum()
         known = peaks[peaks["alive"].fillna(0) > 0].set_index(list(WHERE))
         assert sums["bytes"].to_dict() == known["alive_bytes"].to_dict()
@@ -126,12 +126,12 @@ def test_tensors_of_a_small_step(data: Path) -> None:
     assert aliases["gradients/logits_grad/MatMul"] == "gradients/Relu_grad/ReluGrad"
     assert aliases["logits"].split(", ")[0] == f"{loss}:1"
     # The loss is fetched and the bias corrections stay with the optimizer: nothing frees them in the step.
-    outlived = trace.lifetimes.loc[trace.lifetimes["to_ns"].isna(), "name"]
+    outlived = trace.lifetimes.loc[trace.lifetimes["free_ns"].isna(), "name"]
     assert outlived.tolist() == ["Mean", "Adam/mul", "Adam/mul_1"]
-    by_op = memory_by(trace, "op")[["op", "bytes", "count"]].astype(object)
+    by_op = memory_breakdown(trace, "op")[["op", "bytes", "count"]].astype(object)
     assert by_op.to_numpy().tolist() == [["_MklMatMul", 1327104, 2], ["Mean", 4, 1]]
     with raises_id(ValueError, "no_such_grouping", by="ops", hint="; did you mean 'op'?"):
-        memory_by(trace, "ops")
+        memory_breakdown(trace, "ops")
 
 
 def test_what_a_step_without_records_says(data: Path) -> None:
@@ -141,8 +141,8 @@ def test_what_a_step_without_records_says(data: Path) -> None:
             trace.memory,
             trace.lifetimes,
             memory_peaks(trace),
-            memory_by(trace),
-            alive_at(trace, 0, allocator="cpu"),
+            memory_breakdown(trace),
+            live_buffers(trace, 0, allocator="cpu"),
         ]
         assert [why_not(table).id == "no_allocations" for table in tables] == [True] * 5
         assert [len(table) for table in tables] == [0] * 5
@@ -177,8 +177,8 @@ def test_an_allocator_that_says_absurd_amounts() -> None:
 
 
 def test_each_figure_is_defined() -> None:
-    assert {"memory_curve", "memory_by", "tensor_lifetimes"} <= set(MODULES)
-    assert set(definitions("memory_curve")) == set(FIGURES)
+    assert {"memory_usage", "memory_breakdown", "tensor_lifetimes"} <= set(MODULES)
+    assert set(definitions("memory_usage")) == set(FIGURES)
 
 
 def test_the_peak_of_a_profile_says_during_which_step_it_is_reached() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
-from tfvis_nb.analysis.memory.memory_curve import WHERE, memory_peaks
+from tfvis_nb.analysis.memory.memory_usage import WHERE, memory_peaks
 from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.clocks.shift import records_moved
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
@@ -87,11 +87,11 @@ def test_buffers_and_curves(rows: list[dict[str, Any]]) -> None:
     got = Counter(
         (event, allocator, size, start // 1000, None if pd.isna(end) else end // 1000)
         for event, allocator, size, start, end in buffers[
-            ["event", "allocator", "bytes", "from_ns", "to_ns"]
+            ["event", "allocator", "bytes", "alloc_ns", "free_ns"]
         ].itertuples(index=False)
     )
     assert got == expected
-    assert buffers["from_ns"].is_monotonic_increasing
+    assert buffers["alloc_ns"].is_monotonic_increasing
     assert bool(why_not(trace.memory)) == (not expected)
     step, task = trace.events["step"].tolist(), trace.events["task"].tolist()
     for curve_step, curve_task, allocator, time, level in trace.memory.itertuples(index=False):
@@ -121,7 +121,7 @@ def test_what_is_alive_at_a_peak_is_the_peak(rows: list[dict[str, Any]]) -> None
     assert peaks["alive_bytes"].tolist() == peaks["peak_bytes"].tolist()
     assert peaks["in_use_bytes"].isna().all()
     ends = trace.memory.groupby(list(WHERE), observed=True)["bytes"].last()
-    outlived = trace.lifetimes[trace.lifetimes["to_ns"].isna()]
+    outlived = trace.lifetimes[trace.lifetimes["free_ns"].isna()]
     kept = outlived.groupby(list(WHERE), observed=True)["bytes"].sum()
     assert {where: size for where, size in ends.items() if size} == kept.to_dict()
 
@@ -131,7 +131,7 @@ def test_records_move_with_their_events(rows: list[dict[str, Any]], back: int) -
     trace = built(rows)
     table = trace.events.assign(start_ns=trace.events["start_ns"] - back)
     moved = Trace(table, nested=records_moved(trace.nested, np.full(len(table), back)))
-    for name in ("from_ns", "to_ns"):
+    for name in ("alloc_ns", "free_ns"):
         before, after = (one.lifetimes[name].dropna().to_numpy("i8") for one in (trace, moved))
         # They are of whole microseconds, rounded down.
         assert ((before - back - after >= 0) & (before - back - after < 1000)).all()
@@ -199,8 +199,8 @@ def test_a_profile_pairs_by_address(rows: list[dict[str, Any]]) -> None:
     got = trace.lifetimes.astype(object).set_index("event")
     assert sorted(got.index) == sorted(made)
     for event, row in made.items():
-        assert (got.loc[event, "bytes"], got.loc[event, "from_ns"]) == (row["bytes"], row["start_ns"])
-        end = got.loc[event, "to_ns"]
+        assert (got.loc[event, "bytes"], got.loc[event, "alloc_ns"]) == (row["bytes"], row["start_ns"])
+        end = got.loc[event, "free_ns"]
         assert end == ends[event] if event in ends else end is pd.NA
     last = {(row["allocator"], row["start_ns"]): row["in_use"] for row in rows}
     curve = trace.memory[["allocator", "time_ns", "bytes"]].itertuples(index=False)
@@ -236,10 +236,10 @@ def test_a_clock_that_is_moved_moves_its_records() -> None:
     assert [note for note in trace.notes if id_of(note) == "clock_moved"]
     start = trace.events["start_ns"].to_numpy()
     buffers = trace.lifetimes
-    after = buffers["from_ns"].to_numpy() - start[buffers["event"].to_numpy()]
+    after = buffers["alloc_ns"].to_numpy() - start[buffers["event"].to_numpy()]
     assert sorted(after) == pytest.approx([5000, 5000], abs=1000)
     assert buffers["lifetime_ns"].tolist() == pytest.approx([7_995_000] * 2, abs=1000)
-    assert aligned(trace).lifetimes["from_ns"].tolist() == buffers["from_ns"].tolist()
+    assert aligned(trace).lifetimes["alloc_ns"].tolist() == buffers["alloc_ns"].tolist()
 
 
 def test_pauses_that_are_cut_move_the_records_behind_them() -> None:
@@ -260,4 +260,4 @@ def test_pauses_that_are_cut_move_the_records_behind_them() -> None:
     shown = compress_gaps(trace)
     assert shown is not trace
     start = shown.events["start_ns"].to_numpy()
-    assert (shown.lifetimes["from_ns"].to_numpy() - start).tolist() == pytest.approx([2000, 2000], abs=1000)
+    assert (shown.lifetimes["alloc_ns"].to_numpy() - start).tolist() == pytest.approx([2000, 2000], abs=1000)

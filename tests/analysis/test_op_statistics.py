@@ -16,7 +16,7 @@ from tests.real_traces import DATA
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
-from tfvis_nb.analysis.events.location import LOCATIONS, locations
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
 

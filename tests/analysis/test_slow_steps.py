@@ -16,7 +16,7 @@ from tests.support.examples import examples
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare_activities, slow_steps, why_not
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
-from tfvis_nb.analysis.events.location import LOCATIONS, locations
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO

@@ -41,8 +41,8 @@ def followed(trace: Trace) -> dict[int, dict[str, Any]]:
             "consumers": len(users),
             "producer_name": "" if producer is None else trace.events["name"][producer],
             "consumer_name": "" if consumer is None else trace.events["name"][consumer],
-            "kept_ns": kept,
-            "unused_ns": unused,
+            "send_delay_ns": kept,
+            "use_delay_ns": unused,
             "edge_ns": None if kept is None or unused is None else kept + end[event] - start[event] + unused,
             "last_input": None if consumer is None else latest <= end[event],
         }
@@ -74,7 +74,7 @@ def test_a_weight_comes_from_its_variable_to_its_layer() -> None:
     assert len(weights) == 2
     assert weights["producer_name"].str.fullmatch(r"worker\d/MatMul/ReadVariableOp").all()
     assert weights["consumer_name"].str.fullmatch(r"worker\d/MatMul").all()
-    assert (weights[["kept_ns", "unused_ns"]] >= 0).all(axis=None)
+    assert (weights[["send_delay_ns", "use_delay_ns"]] >= 0).all(axis=None)
 
 
 def test_the_slowest_alone() -> None:

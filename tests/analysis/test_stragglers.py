@@ -111,9 +111,9 @@ def expected(trace: Trace) -> list[dict[str, Any]]:
                     "task": task,
                     "event": abs(event),
                     "arrived_ns": arrived,
-                    "behind_ns": arrived - first,
+                    "lateness_ns": arrived - first,
                     "wait_ns": last - arrived,
-                    "late_ns": arrived - came[place - 1][0] if final else 0,
+                    "sole_wait_ns": arrived - came[place - 1][0] if final else 0,
                 }
             )
     return told
@@ -124,18 +124,19 @@ def compare(trace: Trace) -> None:
     told = expected(trace)
     assert bool(why_not(table)) == (not told)
     if told:
-        key = ["step", "kind", "event", "task", "name", "arrived_ns", "behind_ns", "wait_ns"]
+        key = ["step", "kind", "event", "task", "name", "arrived_ns", "lateness_ns", "wait_ns"]
         names = list(told[0])
         wanted = pd.DataFrame(told).sort_values(key, ignore_index=True)
         texts = {"kind": str, "task": str, "name": str}
         found = table[names].astype(texts).sort_values(key, ignore_index=True)
         # Which of several that come at the same time is last does not matter.
         pd.testing.assert_frame_equal(
-            found.drop(columns="late_ns").astype(object), wanted.drop(columns="late_ns").astype(object)
+            found.drop(columns="sole_wait_ns").astype(object),
+            wanted.drop(columns="sole_wait_ns").astype(object),
         )
-        assert sorted(found["late_ns"]) == sorted(wanted["late_ns"])
+        assert sorted(found["sole_wait_ns"]) == sorted(wanted["sole_wait_ns"])
     together = table.groupby("barrier")
-    assert ((table["behind_ns"] + table["wait_ns"]) == together["wait_ns"].transform("max")).all()
+    assert ((table["lateness_ns"] + table["wait_ns"]) == together["wait_ns"].transform("max")).all()
     assert (together["last"].sum() == 1).all()
     assert (table.loc[table["last"], "wait_ns"] == 0).all()
     assert (together["task"].nunique() == together.size()).all()
@@ -163,14 +164,14 @@ def test_tasks_are_late_moment_by_moment(rows: list[dict[str, Any]]) -> None:
     for row in found:
         own = table[(table["kind"] == row["kind"]) & (table["task"] == row["task"])]
         assert (row["barriers"], row["last"]) == (len(own), own["last"].sum())
-        assert row["behind_mean_ns"] == pytest.approx(own["behind_ns"].mean())
-        assert row["behind_max_ns"] == own["behind_ns"].max()
+        assert row["lateness_mean_ns"] == pytest.approx(own["lateness_ns"].mean())
+        assert row["lateness_max_ns"] == own["lateness_ns"].max()
         waits, lates = set(), set()
-        times = (own[name].tolist() for name in ("step", "arrived_ns", "wait_ns", "late_ns"))
+        times = (own[name].tolist() for name in ("step", "arrived_ns", "wait_ns", "sole_wait_ns"))
         for step, arrived, wait, late in zip(*times, strict=True):
             waits |= {(step, at) for at in range(arrived, arrived + wait)}
             lates |= {(step, at) for at in range(arrived - late, arrived)}
-        assert (row["waited_ns"], row["awaited_ns"]) == (len(waits), len(lates))
+        assert (row["waited_ns"], row["sole_wait_ns"]) == (len(waits), len(lates))
         assert total == 0 or row["share"] == pytest.approx(len(lates) / total)
     assert tasks["barriers"].sum() == len(table)
     assert tasks["last"].sum() == table["barrier"].nunique()
@@ -181,7 +182,11 @@ def test_collectives_as_late_ranks_has_them() -> None:
     ours = late_tasks(trace).set_index("kind").loc["collective"].set_index("task")
     theirs = late_ranks(trace).set_index("task")
     assert len(theirs) == 2
-    for ours_name, name in (("barriers", "collectives"), *((same, same) for same in ("last", "awaited_ns"))):
+    for ours_name, name in {
+        "barriers": "collectives",
+        "last": "last",
+        "sole_wait_ns": "sole_wait_ns",
+    }.items():
         assert ours[ours_name].to_dict() == theirs[name].to_dict()
 
 
@@ -198,7 +203,7 @@ def test_the_worker_that_was_given_more_to_do(shared: Path) -> None:
     assert set(tasks["kind"].tolist()[:2]) == {"inputs", "end"}
     # Of a step of 181 ms the parameter server waits 151 ms for its gradients alone.
     assert (tasks["share"][:2] > 0.8).all()
-    assert (tasks["awaited_ns"][2:] == 0).all()
+    assert (tasks["sole_wait_ns"][2:] == 0).all()
 
 
 @pytest.mark.collection("h200/mwms_straggler_worker0.xplane.pb", "h200/mwms_straggler_worker1.xplane.pb")
@@ -211,9 +216,9 @@ def test_the_worker_that_comes_late_to_each_reduction(shared: Path) -> None:
         6,
         6,
     )
-    assert 15e6 < first["behind_mean_ns"] < 30e6
+    assert 15e6 < first["lateness_mean_ns"] < 30e6
     one = late_tasks(trace, steps=[3]).iloc[0]
-    assert (one["task"], one["barriers"], one["awaited_ns"]) == (WORKERS[1], 1, one["behind_max_ns"])
+    assert (one["task"], one["barriers"], one["sole_wait_ns"]) == (WORKERS[1], 1, one["lateness_max_ns"])
     with raises_id(ValueError, "no_step", step=99):
         late_tasks(trace, steps=[99])
 

@@ -44,7 +44,7 @@ def of_cell(rows: list[Row]) -> dict[str, Any]:
     largest = max(sized, key=lambda row: (row["bytes"], -row["event"]))["event"] if sized else None
     return {
         "count": len(rows),
-        "sized": len(sized),
+        "with_size": len(sized),
         **sums,
         "busy_ns": None if sums["transfer_ns"] is None else len(moments),
         "bandwidth": sums["bytes"] * 1e9 / len(moments) if whole and moments else None,
@@ -81,7 +81,7 @@ def test_steps_add_up_to_the_whole(rows: list[Row]) -> None:
     trace = trace_of(rows)
     steps = trace.steps["step"].tolist()
     whole, parts = transfer_matrix(trace), [transfer_matrix(trace, steps=[step]) for step in steps]
-    for name in ("count", "sized", "bytes", "wait_ns", "transfer_ns"):
+    for name in ("count", "with_size", "bytes", "wait_ns", "transfer_ns"):
         assert whole[name].sum() == sum(part[name].sum() for part in parts)
 
 

@@ -104,7 +104,7 @@ def test_search_finds_events_that_are_not_in_the_browser(notebook: OpenNotebook)
         expect(timeline.root.get_by_role("search").locator("output")).to_have_text(f"{place} of 3")
         expect(timeline.title).to_have_text("needle/Softmax")
         # Every event of this trace made as many bytes as its number says.
-        expect(timeline.details.locator("dt:has-text('Produced') + dd")).to_contain_text(exact(event))
+        expect(timeline.details.locator("dt:has-text('Output size') + dd")).to_contain_text(exact(event))
         timeline.place(event)
         book.wait_until(partial(is_selected, book, event))
 
@@ -115,12 +115,12 @@ def test_details_of_an_event_after_zooming(notebook: OpenNotebook) -> None:
     expect(timeline.root.get_by_role("search").locator("output")).to_have_text("1 of 3")
     timeline.search_box.press("Enter")
     expect(timeline.status.last).to_contain_text("needle/Softmax")
-    expect(timeline.details.locator("dt:has-text('Produced') + dd")).to_contain_text(exact(NEEDLE))
+    expect(timeline.details.locator("dt:has-text('Output size') + dd")).to_contain_text(exact(NEEDLE))
     assert timeline.expect_fact("Same name").startswith("3 events")
     timeline.link("Inputs", "MatMul_17002").click()
     expect(timeline.title).to_have_text("layer/MatMul_17002")
     expect(timeline.details.locator("pre")).to_have_text("layer/MatMul_17002 = MatMul(layer/MatMul_17001)")
-    timeline.link("Used by", "Softmax").click()
+    timeline.link("Consumers", "Softmax").click()
     expect(timeline.title).to_have_text("needle/Softmax")
 
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.notebook import OpenNotebook
 from tests.browser.timeline import OpenExported, Timeline
 from tfvis_nb import Trace, read_trace
-from tfvis_nb.analysis import alive_at, memory_peaks
+from tfvis_nb.analysis import live_buffers, memory_peaks
 
 DATA = Path(__file__).parent.parent / "data"
 TRACE = DATA / "local_mlp_step1.pb"
@@ -80,7 +80,7 @@ def test_the_peak_and_the_tensors_alive_at_it(timeline: Timeline, trace: Trace, 
     label(timeline, "mklcpu").click()
     expect(timeline.title).to_have_text("mklcpu")
     assert timeline.expect_fact("Given out") == "1.27 MiB of 1.27 MiB at the peak"
-    alive = alive_at(trace, peak["at_ns"], allocator="mklcpu")
+    alive = live_buffers(trace, peak["at_ns"], allocator="mklcpu")
     listed = timeline.details.locator("ul.links button")
     assert [text.split() for text in listed.all_inner_texts()] == [
         [row["name"], *written(row["bytes"])] for row in alive.to_dict("records")
@@ -98,7 +98,7 @@ def written(count: int) -> list[str]:
 
 def test_a_click_on_the_curve_lists_what_was_alive_there(timeline: Timeline, trace: Trace) -> None:
     expect(label(timeline, "mklcpu")).to_be_visible()
-    when = int(trace.lifetimes.loc[trace.lifetimes["name"] == "logits", "from_ns"].iloc[0]) + 90_000
+    when = int(trace.lifetimes.loc[trace.lifetimes["name"] == "logits", "alloc_ns"].iloc[0]) + 90_000
     x, y = timeline.host.evaluate(_PLACE, ["mklcpu", str(when)])
     timeline.page.mouse.move(x, y)
     expect(label(timeline, "mklcpu")).to_contain_text("of 1.27 MiB")
@@ -111,7 +111,7 @@ def test_a_click_on_the_curve_lists_what_was_alive_there(timeline: Timeline, tra
     names = [
         text.rsplit(maxsplit=2)[0] for text in timeline.details.locator("ul.links button").all_inner_texts()
     ]
-    assert names == alive_at(trace, now, allocator="mklcpu")["name"].tolist() == ["Relu", "logits"]
+    assert names == live_buffers(trace, now, allocator="mklcpu")["name"].tolist() == ["Relu", "logits"]
     timeline.lanes.focus()
     timeline.page.keyboard.press("Escape")
     expect(timeline.title).to_have_text("Whole run")
@@ -137,7 +137,7 @@ def test_the_notebook_shows_it_too(notebook: OpenNotebook, trace: Trace) -> None
     timeline = book.timeline(0)
     label(timeline, "mklcpu").click()
     expect(timeline.title).to_have_text("mklcpu")
-    first = alive_at(trace, int(memory_peaks(trace)["at_ns"].iloc[0]), allocator="mklcpu").iloc[0]
+    first = live_buffers(trace, int(memory_peaks(trace)["at_ns"].iloc[0]), allocator="mklcpu").iloc[0]
     timeline.details.get_by_role("button", name=first["name"]).click()
     book.wait_until(lambda: book.ask("print(*widget.selection.index)") == str(first["event"]))
 
@@ -147,7 +147,7 @@ def test_of_a_trace_too_large_to_hold_the_kernel_is_asked(notebook: OpenNotebook
     book.run_all()
     timeline = book.timeline(0)
     label(timeline, "mklcpu").click()
-    alive = alive_at(trace, int(memory_peaks(trace)["at_ns"].iloc[0]), allocator="mklcpu")
+    alive = live_buffers(trace, int(memory_peaks(trace)["at_ns"].iloc[0]), allocator="mklcpu")
     listed = timeline.details.locator("ul.links button")
     expect(listed).to_have_count(len(alive))
     listed.first.click()
@@ -168,8 +168,8 @@ def test_the_browser_reads_what_was_recorded(exported: OpenExported, tmp_path: P
         )
         told = {(str(time), size) for time, size in curve[["time_ns", "bytes"]].itertuples(index=False)}
         assert told <= {tuple(point) for point in track["curve"]}
-        columns = ["from_ns", "to_ns", "bytes", "event", "name"]
-        expected = buffers[columns].astype({"from_ns": str}).to_numpy(object).tolist()
-        for (start, end, *rest), (from_ns, to_ns, *known) in zip(track["buffers"], expected, strict=True):
-            assert (start, rest) == (from_ns, known)
-            assert end == str(to_ns) or to_ns is pd.NA
+        columns = ["alloc_ns", "free_ns", "bytes", "event", "name"]
+        expected = buffers[columns].astype({"alloc_ns": str}).to_numpy(object).tolist()
+        for (start, end, *rest), (alloc_ns, free_ns, *known) in zip(track["buffers"], expected, strict=True):
+            assert (start, rest) == (alloc_ns, known)
+            assert end == str(free_ns) or free_ns is pd.NA

@@ -39,9 +39,9 @@ def test_the_rank_that_came_last_is_named(timeline: Timeline, trace: tv.Trace) -
     assert "waiting 211 ms" in timeline.details.inner_text()
 
     timeline.link("Waited for", NAME).click()
-    said = timeline.expect_fact("Came last")
-    assert said.startswith("211 ms after the first")
-    assert "worker 1" in timeline.facts()["Ran on"]
+    said = timeline.expect_fact("Last rank")
+    assert said.startswith("this one, 211 ms after the first")
+    assert "worker 1" in timeline.facts()["Location"]
 
 
 def test_an_op_leads_to_what_horovod_did(timeline: Timeline, trace: tv.Trace) -> None:

@@ -43,7 +43,7 @@ def test_a_traced_cell_shows_what_ran(notebook: OpenNotebook) -> None:
     timeline = book.timeline(2)
     timeline.find("op:MatMul")
     expect(timeline.title).to_have_text("product")
-    assert "CPU:0" in timeline.expect_fact("Ran on")
+    assert "CPU:0" in timeline.expect_fact("Location")
     # The cell's own value is still displayed.
     expect(book.output(2)).to_contain_text("42")
     assert book.ask("print('product' in set(t.events['name']), len(t.steps))") == "True 1"
@@ -67,7 +67,7 @@ def test_a_traced_fit_shows_its_batches(notebook: OpenNotebook) -> None:
     timeline = book.timeline(2)
     timeline.find("hidden op:MatMul")
     expect(timeline.title).to_contain_text("hidden")
-    assert "CPU:0" in timeline.expect_fact("Ran on")
+    assert "CPU:0" in timeline.expect_fact("Location")
     labels = "print(t.steps['label'][t.steps['step'] >= 0].tolist())"
     assert book.ask(labels) == str([f"train {batch}" for batch in range(4)])
 

@@ -69,7 +69,7 @@ def test_the_slow_rank_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     slow, fast = facts["ranks"]
     assert slow["task"].endswith("/task:1")
     assert (slow["last"], slow["collectives"], fast["last"]) == (8, 8, 0)
-    assert slow["awaited_ns"] == fast["waited_ns"] == pytest.approx(212e6, rel=0.01)
+    assert slow["sole_wait_ns"] == fast["waited_ns"] == pytest.approx(212e6, rel=0.01)
     assert main(["info", *ranks]) == 0
     text = capsys.readouterr().out.splitlines()
     place = text.index("ranks, in each step the slowest first")

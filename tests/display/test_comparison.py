@@ -133,7 +133,7 @@ def test_a_step_has_the_critical_path_gaps_and_memory_that_it_has_in_the_run(ste
     times = steps.steps.set_index("step")
     for timeline, number in zip((shown.a, shown.b), numbers, strict=True):
         part = timeline.trace
-        for whole, own in ((steps.critical_path, part.critical_path), (steps.gaps, part.gaps)):
+        for whole, own in ((steps.critical_path, part.critical_path), (steps.idle_gaps, part.idle_gaps)):
             mine = whole[whole["step"] == number]
             assert len(mine)
             for column in ("start_ns", "duration_ns"):

@@ -63,7 +63,7 @@ def test_a_cause_leads_to_the_longest_part_that_has_it(file: str) -> None:
     trace = read_trace(DATA / file)
     causes = tables(tab(trace, "Gaps"))[0]
     assert causes["rows"]
-    places, gaps, drawn = ZoomTargets(trace), trace.gaps, order_lanes(trace.events).table
+    places, gaps, drawn = ZoomTargets(trace), trace.idle_gaps, order_lanes(trace.events).table
     for cause, device, zoom in zip(
         column(causes, "cause"), column(causes, "device"), causes["zoom"], strict=True
     ):

@@ -71,10 +71,10 @@ def test_curves_and_buffers_come_back(path: Path) -> None:
         assert set(told) <= set(track["curve"])
         assert track["peak"] == curve["bytes"].max()
         assert (track["at"] + origin, track["peak"]) in track["curve"]
-        expected = rows[["name", "bytes", "from_ns", "event"]].itertuples(index=False, name=None)
+        expected = rows[["name", "bytes", "alloc_ns", "event"]].itertuples(index=False, name=None)
         assert [(name, size, start, event) for name, size, start, _, event in track["of"]] == list(expected)
         ends = [end for *_, end, _ in track["of"]]
-        freed = rows["to_ns"].fillna(-1).tolist()
+        freed = rows["free_ns"].fillna(-1).tolist()
         assert all(end == until for end, until in zip(ends, freed, strict=True) if until >= 0)
         last = int((trace.events["start_ns"] + trace.events["duration_ns"]).max())
         assert all(end > last for end, until in zip(ends, freed, strict=True) if until < 0)

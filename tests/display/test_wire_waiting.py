@@ -63,7 +63,7 @@ def test_everything_arrives(name: str) -> None:
     assert [row[:3] for row in got] == expected
     assert [kinds[row[3]].replace(" ", "_") for row in got] == path["category"].tolist()
 
-    gaps = trace.gaps
+    gaps = trace.idle_gaps
     causes = [cause for cause, _ in header["idle"]]
     got = pieces(header, columns, "idle", trace)
     places = [tuple(header["idle_places"][place]) for place in columns["idle_place"]]
@@ -118,8 +118,8 @@ def test_a_part_keeps_what_the_whole_waited_for() -> None:
     kept = part.events["name"].iloc[part.critical_path["event"]].tolist()
     remaining = iter(names)
     assert all(name in remaining for name in kept)
-    assert part.gaps["duration_ns"].sum() < trace.gaps["duration_ns"].sum()
-    assert (part.gaps["start_ns"] >= start).all()
+    assert part.idle_gaps["duration_ns"].sum() < trace.idle_gaps["duration_ns"].sum()
+    assert (part.idle_gaps["start_ns"] >= start).all()
     assert len(part.slack) == len(part.events)
     assert read_container(details(part))[0]["path"]
 
@@ -137,15 +137,15 @@ def test_causes_outside_of_a_part_have_no_event() -> None:
         "device": [gpu] * 4,
     }
     trace = Trace(events.build(columns))
-    assert trace.gaps["cause_event"].tolist() == [2, 1]
+    assert trace.idle_gaps["cause_event"].tolist() == [2, 1]
     part = subset(trace, np.array([1, 3]))
     keep_waits(trace, part, np.array([1, 3]))
-    assert part.gaps["cause_event"].tolist() == [-1]
+    assert part.idle_gaps["cause_event"].tolist() == [-1]
     header, sent = read_container(details(part))
     assert [event for _, _, event, _ in pieces(header, sent, "idle", part)] == [-1]
     whole = subset(trace, np.arange(4))
     keep_waits(trace, whole, np.arange(4))
-    assert whole.gaps.equals(trace.gaps)
+    assert whole.idle_gaps.equals(trace.idle_gaps)
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -78,7 +78,7 @@ def test_what_waited_for_what(path: Path) -> None:
     read = again(trace)
     assert len(trace.edges)
     pd.testing.assert_frame_equal(read.edges, trace.edges)
-    for mine, theirs in ((trace.critical_path, read.critical_path), (trace.gaps, read.gaps)):
+    for mine, theirs in ((trace.critical_path, read.critical_path), (trace.idle_gaps, read.idle_gaps)):
         pd.testing.assert_frame_equal(theirs, mine, check_categorical=False)
     assert again(read).to_chrome_trace() == read.to_chrome_trace()
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
     from tfvis_nb.analysis.idle.launch_bound import launch_bound, launch_stretches
     from tfvis_nb.analysis.idle.launch_gaps import launch_gaps
-    from tfvis_nb.analysis.memory.memory_by import alive_at, memory_by
-    from tfvis_nb.analysis.memory.memory_curve import memory_curve, memory_peaks
+    from tfvis_nb.analysis.memory.memory_breakdown import live_buffers, memory_breakdown
+    from tfvis_nb.analysis.memory.memory_usage import memory_peaks, memory_usage
     from tfvis_nb.analysis.memory.tensor_lifetimes import tensor_lifetimes
     from tfvis_nb.analysis.metrics import definitions
     from tfvis_nb.analysis.steps.breakdown import activity_times, breakdown
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "activity_times",
-    "alive_at",
     "bandwidth",
     "binned_bandwidth",
     "breakdown",
@@ -58,10 +57,11 @@ __all__ = [
     "launch_bound",
     "launch_gaps",
     "launch_stretches",
+    "live_buffers",
     "measurements",
-    "memory_by",
-    "memory_curve",
+    "memory_breakdown",
     "memory_peaks",
+    "memory_usage",
     "op_statistics",
     "path_lengths",
     "scheduling_efficiency",
@@ -79,7 +79,7 @@ __all__ = [
 
 _HOMES = {
     "activity_times": "steps.breakdown",
-    "alive_at": "memory.memory_by",
+    "live_buffers": "memory.memory_breakdown",
     "bandwidth": "communication.bandwidth",
     "binned_bandwidth": "communication.bandwidth",
     "breakdown": "steps.breakdown",
@@ -96,9 +96,9 @@ _HOMES = {
     "launch_gaps": "idle.launch_gaps",
     "launch_stretches": "idle.launch_bound",
     "measurements": "findings.measurements",
-    "memory_by": "memory.memory_by",
-    "memory_curve": "memory.memory_curve",
-    "memory_peaks": "memory.memory_curve",
+    "memory_breakdown": "memory.memory_breakdown",
+    "memory_usage": "memory.memory_usage",
+    "memory_peaks": "memory.memory_usage",
     "op_statistics": "steps.op_statistics",
     "path_lengths": "critical_path.critical_path",
     "scheduling_efficiency": "communication.scheduling_efficiency",

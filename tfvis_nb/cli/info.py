@@ -182,7 +182,7 @@ _RANKS: _Columns = {
     "step": lambda row: str(row["step"]),
     "task": _text("task"),
     "came last": lambda row: f"{row['last']:,} of {row['collectives']:,}",
-    "others waited for it": _duration("awaited_ns"),
+    "others waited for it": _duration("sole_wait_ns"),
     "it waited": _duration("waited_ns"),
 }
 _LEFT_ALIGNED = {"step", "label", "task", "device", "lane", "kind", "op", "from", "to"}

@@ -141,17 +141,17 @@ class Trace(HtmlExport):
 
     @cached_property
     def memory(self) -> pd.DataFrame:
-        """Bytes allocated by each allocator over time; see `tfvis_nb.analysis.memory_curve`."""
-        from tfvis_nb.analysis.memory.memory_curve import memory_curve
+        """Bytes allocated by each allocator over time; see `tfvis_nb.analysis.memory_usage`."""
+        from tfvis_nb.analysis.memory.memory_usage import memory_usage
 
-        return memory_curve(self)
+        return memory_usage(self)
 
     @cached_property
     def edges(self) -> pd.DataFrame:
-        """Which event fed which; see `tfvis_nb.analysis.dataflow.edges.dataflow`."""
-        from tfvis_nb.analysis.dataflow.edges import dataflow
+        """Which event fed which; see `tfvis_nb.analysis.dataflow.edges.edges`."""
+        from tfvis_nb.analysis.dataflow.edges import edges
 
-        return dataflow(self)
+        return edges(self)
 
     @cached_property
     def findings(self) -> pd.DataFrame:
@@ -182,7 +182,7 @@ class Trace(HtmlExport):
         return slack(self)
 
     @cached_property
-    def gaps(self) -> pd.DataFrame:
+    def idle_gaps(self) -> pd.DataFrame:
         """When and why each device had nothing to do; see `tfvis_nb.analysis.idle_gaps`."""
         from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
 

@@ -13,7 +13,7 @@ export function arrivalFacts({ store, actions, id }: EventProps): Fact[] {
   if (last === null || spread === null || spread === 0) return [];
   const after = `${formatDuration(spread)} after the first`;
   if (last === drawn.lanes[drawn.lane[id]].task) {
-    return [{ term: "Came last", value: `${after}: the others waited for it` }];
+    return [{ term: "Last rank", value: `this one, ${after}: the others waited for it` }];
   }
   const event = lastArrived(store, id, last);
   return [

@@ -62,8 +62,8 @@ export function EventDetails({ store, actions, id }: EventProps) {
       {category !== "transfer" && (
         <>
           {links("Inputs", inputs, ["data", "transfer"])}
-          {links("Waits for (control)", inputs, ["control"])}
-          {links("Used by", consumers, ["data", "transfer", "control"])}
+          {links("Control inputs", inputs, ["control"])}
+          {links("Consumers", consumers, ["data", "transfer", "control"])}
         </>
       )}
       {details && category !== "transfer" && <Outputs outputs={details.outputs(id)} />}
@@ -152,14 +152,14 @@ function placeFacts(store: Store, id: number): Fact[] {
   const moves = ["transfer", "h2d", "d2h", "d2d"].includes(category);
   if (bytes !== null && !moves)
     facts.push({
-      term: "Produced",
+      term: "Output size",
       value: (
         <>
           {formatBytes(bytes)} <small>({formatCount(bytes)} bytes)</small>
         </>
       ),
     });
-  facts.push({ term: "Ran on", value: locationOf(store.drawn, id) });
+  facts.push({ term: "Location", value: locationOf(store.drawn, id) });
   for (const [term, number] of details?.numbers(id) ?? []) facts.push({ term, value: String(number) });
   const { step, steps } = store.run;
   if (step && steps.length > 1)

@@ -18,7 +18,7 @@ FIGURES: dict[str, str] = {
     "spread_ns": "Latest start minus earliest start over the ranks, in ns: the longest wait.",
     "collectives": "Number of collectives of the rank in the step.",
     "waited_ns": "Length of the union of the rank's waits in the step, in ns.",
-    "awaited_ns": "Length of the union of the times from the second latest start to the latest, over the "
+    "sole_wait_ns": "Length of the union of the times from the second latest start to the latest, over the "
     "collectives at which the rank came last, in ns: only it was missing.",
 }
 
@@ -121,7 +121,7 @@ def late_ranks(trace: Trace) -> pd.DataFrame:
     moment many times. Here a moment counts once:
 
     * ``waited_ns`` is the length of the union of ``[start, start + wait]`` over a rank's collectives;
-    * ``awaited_ns`` is the length of the union of ``[second latest start, latest start]`` over the
+    * ``sole_wait_ns`` is the length of the union of ``[second latest start, latest start]`` over the
       collectives at which the rank was last: only it was missing.
 
     Parameters
@@ -133,8 +133,8 @@ def late_ranks(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per step and task: ``step``, ``task``, ``collectives`` and ``last`` (int64: how many,
-        and at how many of them it was the last), ``waited_ns`` and ``awaited_ns`` (int64).
-        Within a step ordered by ``awaited_ns``, longest first.
+        and at how many of them it was the last), ``waited_ns`` and ``sole_wait_ns`` (int64).
+        Within a step ordered by ``sole_wait_ns``, longest first.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def late_ranks(trace: Trace) -> pd.DataFrame:
     ...            "task": ["/task:0", "/task:0", "/task:1", "/task:1"],
     ...            "kind": ["collective"] * 4, "lane": ["collective"] * 4, "name": ["a", "b", "a", "b"]}
     >>> ranks = late_ranks(Trace(events.build(columns)))
-    >>> ranks[["task", "last", "waited_ns", "awaited_ns"]].values.tolist()
+    >>> ranks[["task", "last", "waited_ns", "sole_wait_ns"]].values.tolist()
     [['/task:1', 2, 0, 70], ['/task:0', 0, 70, 0]]
     """
     arrived = trace.collective_waits
@@ -163,9 +163,9 @@ def late_ranks(trace: Trace) -> pd.DataFrame:
     table = ranks.agg(collectives=("event", "size")).reset_index()
     table["last"] = np.bincount(rank[is_last], minlength=len(table)).astype(np.int64)
     table["waited_ns"] = _union(rank, start, start + wait, len(table))
-    table["awaited_ns"] = _union(rank[final], before[final], start[final], len(table))
+    table["sole_wait_ns"] = _union(rank[final], before[final], start[final], len(table))
     return table.sort_values(
-        ["step", "awaited_ns"], ascending=[True, False], kind="stable", ignore_index=True
+        ["step", "sole_wait_ns"], ascending=[True, False], kind="stable", ignore_index=True
     )
 
 

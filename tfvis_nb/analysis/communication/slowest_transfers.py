@@ -18,13 +18,15 @@ FIGURES: dict[str, str] = {
     "bandwidth": "bytes / transfer_ns, in bytes per second.",
     "producer": "The event that made the tensor.",
     "launcher": "The event that launched the copy, where that was not for a tensor between two devices.",
-    "kept_ns": "Start of the transfer minus end of its producer, in ns: until the tensor was asked for and "
-    "sent. Negative where the producer is a GPU's op, which ends before its kernels do, or clocks disagree.",
+    "send_delay_ns": "Start of the transfer minus end of its producer, in ns: until the tensor was asked for "
+    "and sent. Negative where the producer is a GPU's op, which ends before its kernels do, or clocks "
+    "disagree.",
     "consumer": "The event that used it first.",
     "consumers": "How many events used it.",
-    "unused_ns": "Start of the consumer minus end of the transfer, in ns: until all else that the consumer "
-    "needs was there and it ran.",
-    "edge_ns": "Start of the consumer minus end of the producer, in ns: kept_ns + duration + unused_ns.",
+    "use_delay_ns": "Start of the consumer minus end of the transfer, in ns: until all else that the "
+    "consumer needs was there and it ran.",
+    "edge_ns": "Start of the consumer minus end of the producer, in ns: send_delay_ns + duration + "
+    "use_delay_ns.",
     "last_input": "Whether no other known input of the consumer arrived later: a faster transfer would let "
     "it begin earlier.",
 }
@@ -44,11 +46,11 @@ _COLUMNS = {
     "producer": "Int64",
     "producer_name": "str",
     "launcher": "Int64",
-    "kept_ns": "Int64",
+    "send_delay_ns": "Int64",
     "consumer": "Int64",
     "consumer_name": "str",
     "consumers": "int64",
-    "unused_ns": "Int64",
+    "use_delay_ns": "Int64",
     "edge_ns": "Int64",
     "last_input": "boolean",
 }
@@ -95,7 +97,7 @@ def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
     ...     "detail": ["w = Variable()", "", "y = Neg(w_S3)"],
     ... })
     >>> found = slowest_transfers(Trace(table))
-    >>> found[["producer_name", "kept_ns", "total_ns", "unused_ns", "consumer_name"]].values.tolist()
+    >>> found[["producer_name", "send_delay_ns", "total_ns", "use_delay_ns", "consumer_name"]].values.tolist()
     [['w', 10, 40, 10, 'y']]
     """
     if most is not None and (isinstance(most, bool) or not isinstance(most, int | np.integer)):
@@ -120,7 +122,7 @@ def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
     table["producer"], table["consumer"] = _nullable(ends.producer, made), _nullable(ends.consumer, used)
     table["producer_name"], table["consumer_name"] = ends.names(ends.producer), ends.names(ends.consumer)
     table["launcher"] = _nullable(ends.launcher, ends.launcher >= 0)
-    table["kept_ns"], table["unused_ns"] = _nullable(kept, made), _nullable(unused, used)
+    table["send_delay_ns"], table["use_delay_ns"] = _nullable(kept, made), _nullable(unused, used)
     table["edge_ns"] = _nullable(kept + duration[order] + unused, made & used)
     table["consumers"] = ends.consumers
     last = ends.latest_input[ends.consumer] <= ended

@@ -19,27 +19,26 @@ FIGURES: dict[str, str] = {
     "a job.",
     "arrived_ns": "When the task arrived, in epoch ns: start of its collective, start of the piece it sends, "
     "end of its last tensor, end of its last event.",
-    "behind_ns": "Arrival minus the first task's arrival, in ns.",
+    "lateness_ns": "Arrival minus the first task's arrival, in ns.",
     "wait_ns": "The last task's arrival minus this one's, in ns.",
-    "late_ns": "Of the last task its arrival minus that of the one before it, in ns: how long it alone was "
-    "missing. 0 for the others.",
+    "sole_wait_ns": "How long only the last task was missing, in ns: its arrival minus that of the one "
+    "before it. 0 for the others. Of late_tasks the length of the union of these times in each step, summed "
+    "over the steps.",
     "last": "Whether it came last; of late_tasks to how many barriers.",
     "certain": "Whether the same task is last whatever the clocks of the tasks are, within what is known of "
     "them.",
     "barriers": "Number of barriers that the task reached.",
-    "behind_mean_ns": "Mean of behind_ns, in ns.",
-    "behind_max_ns": "Largest behind_ns, in ns.",
+    "lateness_mean_ns": "Mean of lateness_ns, in ns.",
+    "lateness_max_ns": "Largest lateness_ns, in ns.",
     "waited_ns": "Length of the union of its waits from its arrivals to the last ones in each step, summed "
     "over the steps, in ns.",
-    "awaited_ns": "Length of the union of the times in which only it was missing at a barrier in each step, "
-    "summed over the steps, in ns.",
-    "share": "awaited_ns / sum of the steps' durations, from 0 to 1.",
+    "share": "sole_wait_ns / sum of the steps' durations, from 0 to 1.",
 }
 
 _ROWS = COLUMNS | {
-    "behind_ns": "int64",
+    "lateness_ns": "int64",
     "wait_ns": "int64",
-    "late_ns": "int64",
+    "sole_wait_ns": "int64",
     "last": "bool",
     "certain": "bool",
 }
@@ -48,10 +47,10 @@ _TASKS = {
     "task": "category",
     "barriers": "int64",
     "last": "int64",
-    "behind_mean_ns": "float64",
-    "behind_max_ns": "int64",
+    "lateness_mean_ns": "float64",
+    "lateness_max_ns": "int64",
     "waited_ns": "int64",
-    "awaited_ns": "int64",
+    "sole_wait_ns": "int64",
     "share": "float64",
 }
 
@@ -70,13 +69,13 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per barrier and task, as of `tfvis_nb.analysis.communication.barriers.met`: ``step`` and
         ``barrier`` (int64), ``kind`` (category), ``name`` and ``op`` (str), ``task`` (category),
-        ``event`` and ``arrived_ns`` (int64); and ``behind_ns``, ``wait_ns``, ``late_ns`` (int64),
+        ``event`` and ``arrived_ns`` (int64); and ``lateness_ns``, ``wait_ns``, ``sole_wait_ns`` (int64),
         ``last`` and ``certain`` (bool), as in `FIGURES`. Ordered by step and barrier, the last task of
         each barrier at its end. `cannot_say` where tasks meet nowhere.
 
     Notes
     -----
-    At a barrier ``behind_ns + wait_ns`` is the same for all: the skew of the arrivals. That of collectives
+    At a barrier ``lateness_ns + wait_ns`` is the same for all: the skew of the arrivals. That of collectives
     is what Holistic Trace Analysis looks at (``straggler.py``), by starts instead of durations.
 
     Examples
@@ -86,7 +85,7 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     >>> columns = {"start_ns": [0, 0, 0], "duration_ns": [50, 60, 90], "kind": ["op"] * 3,
     ...            "task": [f"/job:worker/task:{number}" for number in range(3)]}
     >>> found = stragglers(Trace(events.build(columns)))
-    >>> found[["task", "behind_ns", "wait_ns", "late_ns", "last"]].values.tolist()
+    >>> found[["task", "lateness_ns", "wait_ns", "sole_wait_ns", "last"]].values.tolist()
     [['/job:worker/task:0', 0, 40, 0, False], ['/job:worker/task:1', 10, 30, 0, False],
      ['/job:worker/task:2', 40, 0, 30, True]]
     """
@@ -97,9 +96,9 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     begin = np.append(True, barrier[1:] != barrier[:-1])
     final = np.append(begin[1:], True)
     first, latest = (arrived[ends][np.cumsum(begin) - 1] for ends in (begin, final))
-    table["behind_ns"] = arrived - first
+    table["lateness_ns"] = arrived - first
     table["wait_ns"] = latest - arrived
-    table["late_ns"] = np.where(final, arrived - np.append(arrived[:1], arrived[:-1]), 0)
+    table["sole_wait_ns"] = np.where(final, arrived - np.append(arrived[:1], arrived[:-1]), 0)
     table["last"] = final
     table["certain"] = certain(trace, table)
     return table
@@ -120,8 +119,9 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     -------
     pandas.DataFrame
         One row per kind of barrier and task: ``kind``, ``task`` (category), ``barriers`` and ``last``
-        (int64), ``behind_mean_ns`` (float64), ``behind_max_ns``, ``waited_ns``, ``awaited_ns`` (int64) and
-        ``share`` (float64), as in `FIGURES`. The longest ``awaited_ns`` first. `cannot_say` as `stragglers`.
+        (int64), ``lateness_mean_ns`` (float64), ``lateness_max_ns``, ``waited_ns``, ``sole_wait_ns``
+        (int64) and ``share`` (float64), as in `FIGURES`. The longest ``sole_wait_ns`` first. `cannot_say` as
+        `stragglers`.
 
     Raises
     ------
@@ -139,7 +139,8 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     >>> from tfvis_nb.analysis import late_tasks
     >>> columns = {"start_ns": [0, 0, 100, 100], "duration_ns": [50, 90, 50, 60], "kind": ["op"] * 4,
     ...            "step": [0, 0, 1, 1], "task": ["/job:worker/task:0", "/job:worker/task:1"] * 2}
-    >>> late_tasks(Trace(events.build(columns)))[["task", "last", "waited_ns", "awaited_ns"]].values.tolist()
+    >>> tasks = late_tasks(Trace(events.build(columns)))
+    >>> tasks[["task", "last", "waited_ns", "sole_wait_ns"]].values.tolist()
     [['/job:worker/task:1', 2, 0, 50], ['/job:worker/task:0', 0, 50, 0]]
     """
     table = stragglers(trace)
@@ -154,21 +155,21 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     found = keys.agg(
         barriers=("event", "size"),
         last=("last", "sum"),
-        behind_mean_ns=("behind_ns", "mean"),
-        behind_max_ns=("behind_ns", "max"),
+        lateness_mean_ns=("lateness_ns", "mean"),
+        lateness_max_ns=("lateness_ns", "max"),
     ).reset_index()
     arrived = table["arrived_ns"].to_numpy(np.int64)
     cell = pd.factorize(table["step"])[0] * len(found) + group
     cells = int(table["step"].nunique()) * len(found)
     for name, start, end in (
         ("waited_ns", arrived, arrived + table["wait_ns"].to_numpy(np.int64)),
-        ("awaited_ns", arrived - table["late_ns"].to_numpy(np.int64), arrived),
+        ("sole_wait_ns", arrived - table["sole_wait_ns"].to_numpy(np.int64), arrived),
     ):
         covered = lengths(union(cell, start, end), cells, 2)[:, 1]
         found[name] = covered.reshape(-1, len(found)).sum(axis=0)
     total = int(durations.sum())
-    found["share"] = found["awaited_ns"] / total if total else np.nan
-    order = np.lexsort((-found["waited_ns"].to_numpy(), -found["awaited_ns"].to_numpy()))
+    found["share"] = found["sole_wait_ns"] / total if total else np.nan
+    order = np.lexsort((-found["waited_ns"].to_numpy(), -found["sole_wait_ns"].to_numpy()))
     return found.loc[order, list(_TASKS)].reset_index(drop=True)
 
 

@@ -21,7 +21,7 @@ _TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
 
 FIGURES: dict[str, str] = {
     "count": "Number of tensors received from another task, or of copies.",
-    "sized": "How many of them have a recorded size.",
+    "with_size": "How many of them have a recorded size.",
     "bytes": "Sum of the recorded sizes, in bytes.",
     "wait_ns": "Sum over them of the time before they moved, in ns. A tensor waits while its channel, one "
     f"task to another, is taken by those that ended before it: {_TICTAC}. A copy waits from its launch to "
@@ -39,7 +39,7 @@ _COLUMNS = {
     "source": "category",
     "destination": "category",
     "count": "int64",
-    "sized": "int64",
+    "with_size": "int64",
     "bytes": "Int64",
     "wait_ns": "Int64",
     "transfer_ns": "Int64",
@@ -68,7 +68,7 @@ def transfer_matrix(
     -------
     pandas.DataFrame
         One row per ``kind`` (category: ``transfer`` over the network, ``memcpy``), ``source`` and
-        ``destination`` (category; empty where not recorded), the busiest first. ``count`` and ``sized``
+        ``destination`` (category; empty where not recorded), the busiest first. ``count`` and ``with_size``
         (int64), ``bytes`` (Int64, NA where no size is recorded), ``wait_ns``, ``transfer_ns`` and ``busy_ns``
         (Int64, NA where none of the row is known), ``bandwidth`` (float64) and ``largest`` (Int64, event
         id), as in `FIGURES`. `cannot_say` where nothing was received or copied.
@@ -112,13 +112,13 @@ def transfer_matrix(
     begin = np.where(has_moved, end - moving, end)
     busy = lengths(union(cell, begin, end), count, 2)[:, 1]
     cells["count"] = np.bincount(cell, minlength=count)
-    cells["sized"] = np.bincount(cell[sized], minlength=count)
+    cells["with_size"] = np.bincount(cell[sized], minlength=count)
     cells["bytes"] = _sum(cell, size, sized, count)
     cells["wait_ns"] = _sum(cell, wait, waited, count)
     cells["transfer_ns"] = _sum(cell, moving, has_moved, count)
     nothing = cells["transfer_ns"].isna().to_numpy(bool)
     cells["busy_ns"] = pd.arrays.IntegerArray(np.where(nothing, 0, busy), nothing)
-    whole = (cells["count"] == cells["sized"]).to_numpy() & (
+    whole = (cells["count"] == cells["with_size"]).to_numpy() & (
         np.bincount(cell[has_moved], minlength=count) == cells["count"].to_numpy()
     )
     total = cells["bytes"].to_numpy(np.float64, na_value=0.0)

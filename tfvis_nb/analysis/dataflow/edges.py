@@ -14,12 +14,12 @@ from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.core.trace import Trace
 
 KINDS = ("data", "control", "transfer", "launch")
-"""What an edge is; see `dataflow`."""
+"""What an edge is; see `edges`."""
 
 _TRANSFERRED = r"^(?:edge_\d+_)?(?P<node>.+)$"
 
 
-def dataflow(trace: Trace) -> pd.DataFrame:
+def edges(trace: Trace) -> pd.DataFrame:
     """Return the unique edges between events of a trace, ordered by target: ``source``, ``target``, ``kind``.
 
     * ``data``, ``control``: from the op that made an input to the op that used it.

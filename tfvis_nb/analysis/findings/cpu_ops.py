@@ -45,7 +45,7 @@ def _find(trace: Trace) -> list[Finding]:
         "op_types": len(by_op),
         "copies": int(table["copies"].sum()),
         "copied_bytes": int(table["copied"].sum()),
-        "idle_ns": int(table["idle_once_ns"].sum()),
+        "idle_ns": int(table["gpu_idle_exclusive_ns"].sum()),
     }
     return [
         Finding(
@@ -120,7 +120,7 @@ def _measure(trace: Trace) -> Measurement:
     if why_not(table):
         return Measurement(NOT_KNOWN, SHARE.value, {"reason": why_not(table)})
     total = int(step_times(trace)["duration_ns"].sum())
-    share = int(_interrupting(trace)["idle_once_ns"].sum()) / total if total and len(table) else 0.0
+    share = int(_interrupting(trace)["gpu_idle_exclusive_ns"].sum()) / total if total and len(table) else 0.0
     return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value})
 
 

@@ -58,7 +58,7 @@ def _find(trace: Trace) -> list[Finding]:
     task, device = str(worst["task"]), str(worst["device"])
     stretches = launch_stretches(trace)
     own = (stretches["task"].astype(str) == task) & (stretches["device"].astype(str) == device)
-    longest = stretches[own].nlargest(1, "late_ns").iloc[0]
+    longest = stretches[own].nlargest(1, "launch_wait_ns").iloc[0]
     start = int(longest["start_ns"])
     figures: dict[str, Any] = {
         "share": float(worst["share"]),
@@ -131,7 +131,7 @@ def _least_used(trace: Trace) -> dict[str, Any]:
 
 def _main_cause(trace: Trace, task: str, device: str) -> dict[str, Any]:
     """Return the cause of most of the idle time of a device, and its share of that."""
-    gaps = trace.gaps
+    gaps = trace.idle_gaps
     own = gaps[(gaps["task"].astype(str) == task) & (gaps["device"].astype(str) == device)]
     idle = own.groupby(own["cause"].astype(str))["duration_ns"].sum().sort_values(ascending=False)
     if idle.empty or not int(idle.iloc[0]):

@@ -35,11 +35,11 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 COLLECTIVE_SHARE = Threshold(
-    0.1, "share of step time that others wait for one task at collectives, `awaited_ns` of `late_tasks`"
+    0.1, "share of step time that others wait for one task at collectives, `sole_wait_ns` of `late_tasks`"
 )
 END_SHARE = Threshold(
     0.25,
-    "share of step time that one task still works after all others of its job are done, `awaited_ns` of"
+    "share of step time that one task still works after all others of its job are done, `sole_wait_ns` of"
     " `late_tasks`",
 )
 MIN_SPREAD_RATIO = Threshold(
@@ -79,18 +79,18 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
     end = (events["start_ns"] + events["duration_ns"]).to_numpy(np.int64)
     together = met[met["barrier"].isin(late["barrier"])]
     ends = pd.Series(end[together["event"]]).groupby(together["barrier"].to_numpy())
-    if late["behind_ns"].mean() < MIN_SPREAD_RATIO.value * (ends.max() - ends.min()).mean():
+    if late["lateness_ns"].mean() < MIN_SPREAD_RATIO.value * (ends.max() - ends.min()).mean():
         return []
-    worst = late.iloc[int(late["behind_ns"].to_numpy().argmax())]
+    worst = late.iloc[int(late["lateness_ns"].to_numpy().argmax())]
     there = together[together["barrier"] == int(worst["barrier"])]
     figures: dict[str, Any] = {
         "share": float(latest["share"]),
         "task": str(latest["task"]),
         "last": int(latest["last"]),
         "barriers": int(latest["barriers"]),
-        "awaited_ns": int(latest["awaited_ns"]),
+        "sole_wait_ns": int(latest["sole_wait_ns"]),
         "step": int(worst["step"]),
-        "behind_ns": int(worst["behind_ns"]),
+        "lateness_ns": int(worst["lateness_ns"]),
         "name": str(worst["name"]),
     }
     return [
@@ -111,9 +111,9 @@ def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> li
     if found is None:
         return []
     latest, late = found
-    worst = late.iloc[int(late["late_ns"].to_numpy().argmax())]
+    worst = late.iloc[int(late["sole_wait_ns"].to_numpy().argmax())]
     task, end, step = str(latest["task"]), int(worst["arrived_ns"]), int(worst["step"])
-    start = end - int(worst["late_ns"])
+    start = end - int(worst["sole_wait_ns"])
     spent = _activities(trace, task, step, start, end)
     idle = spent.pop("none", 0)
     if not spent or idle > (1 - MIN_BUSY_FRACTION.value) * (end - start):
@@ -122,10 +122,10 @@ def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> li
     figures: dict[str, Any] = {
         "share": float(latest["share"]),
         "task": task,
-        "awaited_ns": int(latest["awaited_ns"]),
+        "sole_wait_ns": int(latest["sole_wait_ns"]),
         "steps": len(step_times(trace)),
         "step": step,
-        "late_ns": int(worst["late_ns"]),
+        "step_sole_wait_ns": int(worst["sole_wait_ns"]),
         "activity": most,
         "activity_ns": spent[most],
         "received": _received(trace, task, step) if most == "communication" else None,
@@ -172,20 +172,20 @@ def _activities(trace: Trace, task: str, step: int, start: int, end: int) -> dic
 def _word(key: str, figures: Figures) -> Texts:
     name = task_label(figures["task"]) or figures["task"] or "the task"
     who = capital(name)
-    awaited = f"{format_duration(figures['awaited_ns'])}, {step_time(figures['share'])}"
+    awaited = f"{format_duration(figures['sole_wait_ns'])}, {step_time(figures['share'])}"
     advice = "Give it less to do, or find out what slows it down: more work in a batch, a slower machine, "
     if key == "straggler.collective":
         return Texts(
             f"{who} keeps the other tasks waiting",
             f"{who} is last at {figures['last']} of {figures['barriers']} collectives. The other tasks wait"
             f" for it alone for {awaited}; longest in step {figures['step']},"
-            f" {format_duration(figures['behind_ns'])} at {figures['name']}.",
+            f" {format_duration(figures['lateness_ns'])} at {figures['name']}.",
             f"{advice}another process on it, or input that arrives later.",
         )
     job = name.partition(" ")[0]
     where = ""
     if figures["steps"] > 1:
-        where = f", {format_duration(figures['late_ns'])} of it in step {figures['step']}"
+        where = f", {format_duration(figures['step_sole_wait_ns'])} of it in step {figures['step']}"
     text = (
         f"{who} still works when every other {job} is done: for {awaited}{where}. Most of that is"
         f" {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}."

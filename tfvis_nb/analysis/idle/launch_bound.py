@@ -19,7 +19,7 @@ FIGURES: dict[str, str] = {
     "gaps, up to the late launch, in ns.",
     "latency_ns": "Time from the start of a late launch to the start of what it launched: sum over the gaps "
     "of the device, in ns.",
-    "elsewhere_ns": "Time in which the device had nothing to do and the host launched nothing: sum over its "
+    "host_other_ns": "Time in which the device had nothing to do and the host launched nothing: sum over its "
     "gaps, up to the late launch, in ns.",
     "queued_ns": "Time in which nothing ran though the next event had been launched before the gap, in ns.",
     "unknown_ns": "Gaps before events of which the launch is not recorded, in ns.",
@@ -30,8 +30,8 @@ FIGURES: dict[str, str] = {
     "launch_share": "(launching_ns + latency_ns) / step_ns, from 0 to 1: what faster launching could save "
     "at most.",
     "duration_ns": "Length of a stretch, in ns: from the start of its first late gap to the end of its last.",
-    "late_ns": "launching_ns + latency_ns + elsewhere_ns of the stretch's gaps, in ns.",
-    "share": "late_ns / duration_ns, more than 0.5.",
+    "launch_wait_ns": "launching_ns + latency_ns + host_other_ns of the stretch's gaps, in ns.",
+    "share": "launch_wait_ns / duration_ns, more than 0.5.",
     "ops": "The op types of the stretch that the device waited for longest, the longest first.",
 }
 
@@ -47,11 +47,11 @@ _COLUMNS = (
 )
 _STRETCH = (
     _WHERE
-    | {"start_ns": "int64", "duration_ns": "int64", "late_ns": "int64"}
-    | {"launching_ns": "int64", "latency_ns": "int64", "elsewhere_ns": "int64"}
+    | {"start_ns": "int64", "duration_ns": "int64", "launch_wait_ns": "int64"}
+    | {"launching_ns": "int64", "latency_ns": "int64", "host_other_ns": "int64"}
     | {"late": "int64", "share": "float64", "ops": "str"}
 )
-_LATE = ["launching_ns", "latency_ns", "elsewhere_ns"]
+_LATE = ["launching_ns", "latency_ns", "host_other_ns"]
 _MOST_OPS = 3
 
 
@@ -74,7 +74,7 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
     Notes
     -----
     Where ``launch_share`` is large the host prepares work more slowly than the device does it: small ops,
-    Python between them. Where ``elsewhere_ns`` is, launches are late since the host did something else. What
+    Python between them. Where ``host_other_ns`` is, launches are late since the host did something else. What
     makes a launch late says `tfvis_nb.analysis.launch_gaps`.
 
     Examples
@@ -129,10 +129,10 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per stretch, the one with the largest ``late_ns`` first: ``step`` (int64), ``task``,
-        ``device`` (category), ``start_ns``, ``duration_ns``, ``late_ns``, ``launching_ns``, ``latency_ns``,
-        ``elsewhere_ns``, ``late`` (int64), ``share`` (float64), ``ops`` (str; at most three, with
-        commas between). `cannot_say` as `launch_bound`.
+        One row per stretch, the one with the largest ``launch_wait_ns`` first: ``step`` (int64), ``task``,
+        ``device`` (category), ``start_ns``, ``duration_ns``, ``launch_wait_ns``, ``launching_ns``,
+        ``latency_ns``, ``host_other_ns``, ``late`` (int64), ``share`` (float64), ``ops`` (str; at most three,
+        with commas between). `cannot_say` as `launch_bound`.
 
     Notes
     -----
@@ -161,16 +161,16 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
     table = ran.here.table.take(device_row[first]).reset_index(drop=True)
     table["start_ns"] = begin[first]
     table["duration_ns"] = (begin + length)[last] - begin[first]
-    table["late_ns"] = np.add.reduceat(length, first) if len(first) else length
+    table["launch_wait_ns"] = np.add.reduceat(length, first) if len(first) else length
     for name in _LATE:
         column = gaps[name].to_numpy()
         table[name] = np.add.reduceat(column, first) if len(first) else column
     table["late"] = last - first + 1
-    table["share"] = table["late_ns"] / table["duration_ns"]
+    table["share"] = table["launch_wait_ns"] / table["duration_ns"]
     op = trace.events["op"].iloc[gaps["event"].to_numpy()]
     table["ops"] = pd.array(_most(op, np.repeat(np.arange(len(first)), last - first + 1), length, len(first)))
     table["ops"] = table["ops"].astype(event_table.TEXT)
-    order = np.argsort(-table["late_ns"].to_numpy(), kind="stable")
+    order = np.argsort(-table["launch_wait_ns"].to_numpy(), kind="stable")
     return table.loc[order, list(_STRETCH)].reset_index(drop=True)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
-from tfvis_nb.analysis.events.location import LOCATIONS, locations
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import NONE, cannot_say
 from tfvis_nb.core.coverage import overlap
@@ -19,7 +19,7 @@ FIGURES: dict[str, str] = {
     "launching_ns": "Of a gap between two events on a device that ends with one launched after the first had "
     "ended: from then to the launch, the time in which the host launched or the executor of the device's ops "
     "was active, in ns.",
-    "elsewhere_ns": "Of such a gap, up to the launch: the rest, in which the host launched nothing, in ns.",
+    "host_other_ns": "Of such a gap, up to the launch: the rest, in which the host launched nothing, in ns.",
     "latency_ns": "Of such a gap: from the start of the launch to the start of what was launched, in ns.",
     "queued_ns": "The whole gap, in ns, if what ends it was launched before the gap began: it waited for "
     "something else than its launch.",
@@ -90,7 +90,7 @@ def launch_gaps(trace: Trace) -> pd.DataFrame:
     >>> table = events.build({"start_ns": [0, 10, 30], "duration_ns": [5, 9, 5], "lane": ["ops", "s", "s"],
     ...                       "kind": ["op", "kernel", "kernel"], "device": ["GPU:0"] * 3,
     ...                       "scheduled_ns": [None, 2, 27]})
-    >>> launch_gaps(Trace(table))[["start_ns", "duration_ns", "elsewhere_ns", "latency_ns"]].values.tolist()
+    >>> launch_gaps(Trace(table))[["start_ns", "duration_ns", "host_other_ns", "latency_ns"]].values.tolist()
     [[19, 11, 8, 3]]
     """
     ran = on_devices(trace)
@@ -127,7 +127,7 @@ def gaps_between(trace: Trace, ran: OnDevices) -> pd.DataFrame:
             "start_ns": since,
             "duration_ns": gap,
             "launching_ns": launching,
-            "elsewhere_ns": until - since - launching,
+            "host_other_ns": until - since - launching,
             "latency_ns": np.where(late, start - until, 0),
             "queued_ns": np.where(known & ~late, gap, 0),
             "unknown_ns": np.where(known, 0, gap),

@@ -50,10 +50,10 @@ def memory_events(trace: Trace) -> pd.DataFrame | None:
 
 
 def profiled_allocations(trace: Trace) -> pd.DataFrame | None:
-    """Return one row per buffer that a profile saw allocated, by ``from_ns``; None when it has no addresses.
+    """Return one row per buffer that a profile saw allocated, by ``alloc_ns``; None when it has no addresses.
 
-    ``event`` is the allocation, ``to_ns`` `tfvis_nb.analysis.memory.from_run_metadata.NEVER` where the buffer
-    outlived the profile.
+    ``event`` is the allocation, ``free_ns`` `tfvis_nb.analysis.memory.from_run_metadata.NEVER` where the
+    buffer outlived the profile.
     """
     table = memory_events(trace)
     if table is None or table["address"].isna().all():
@@ -70,8 +70,8 @@ def profiled_allocations(trace: Trace) -> pd.DataFrame | None:
     until = np.full(len(table), NEVER)
     until[order[ends]] = ns[order[ends + 1]]
     columns = ["event", "task", "allocator", "node", "bytes", "ns"]
-    found = table.loc[~is_free, columns].rename(columns={"ns": "from_ns"})
-    return found.assign(to_ns=until[~is_free]).reset_index(drop=True)
+    found = table.loc[~is_free, columns].rename(columns={"ns": "alloc_ns"})
+    return found.assign(free_ns=until[~is_free]).reset_index(drop=True)
 
 
 def _distinct(column: pd.Series, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:

@@ -23,7 +23,7 @@ _LARGEST_MICROS = 2**53
 
 
 def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
-    """Return one row per allocated buffer of ``RunMetadata``, by ``from_ns``; None without allocations.
+    """Return one row per allocated buffer of ``RunMetadata``, by ``alloc_ns``; None without allocations.
 
     Each allocation of an op is paired with the op's next free of as many bytes from the same
     allocator, first come first freed. Which of several buffers of one size a free belongs to is not
@@ -31,8 +31,8 @@ def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
     before it, a record whose time is a day and more from its op's, and one of so many bytes that all of them
     would not add up in 64 bits.
 
-    ``bytes`` are as allocated, not as requested; ``from_ns`` and ``to_ns`` (epoch ns) have microsecond
-    resolution; ``to_ns`` is `NEVER` where the buffer outlived the step.
+    ``bytes`` are as allocated, not as requested; ``alloc_ns`` and ``free_ns`` (epoch ns) have microsecond
+    resolution; ``free_ns`` is `NEVER` where the buffer outlived the step.
     """
     records = _records(trace)
     if records is None:
@@ -57,18 +57,18 @@ def recorded_allocations(trace: Trace) -> pd.DataFrame | None:
     number = np.arange(len(made)) - np.searchsorted(group[made], group[made])
     frees = np.bincount(group[freed], minlength=len(first))
     ends = number < frees[group[made]]
-    to_ns = np.full(len(made), NEVER)
-    to_ns[ends] = ns[freed[((np.cumsum(frees) - frees)[group[made]] + number)[ends]]]
+    free_ns = np.full(len(made), NEVER)
+    free_ns[ends] = ns[freed[((np.cumsum(frees) - frees)[group[made]] + number)[ends]]]
     table = pd.DataFrame(
         {
             "event": event[made],
             "allocator": records.allocator.take(order[made]),
             "bytes": size[made],
-            "from_ns": ns[made],
-            "to_ns": to_ns,
+            "alloc_ns": ns[made],
+            "free_ns": free_ns,
         }
     )
-    return table.sort_values(["from_ns", "event"], kind="stable", ignore_index=True)
+    return table.sort_values(["alloc_ns", "event"], kind="stable", ignore_index=True)
 
 
 class _Records(NamedTuple):

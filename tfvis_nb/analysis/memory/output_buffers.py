@@ -29,7 +29,9 @@ def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
     produced = _outputs(trace).sort_values(["event", "slot"], ignore_index=True)
     keys = ["event", "allocator", "bytes"]
     made = buffers[keys].assign(
-        allocator=buffers["allocator"].astype(object), until=buffers["to_ns"], buffer=np.arange(len(buffers))
+        allocator=buffers["allocator"].astype(object),
+        until=buffers["free_ns"],
+        buffer=np.arange(len(buffers)),
     )
     made = made.sort_values([*keys, "until"], ascending=[True, True, True, False], kind="stable")
     made["number"] = made.groupby(keys, sort=False).cumcount()
@@ -78,11 +80,11 @@ def _aliases(trace: Trace, buffers: pd.DataFrame, handed_on: pd.DataFrame) -> li
 
     row = handed_on["event"].to_numpy()
     wanted = placed(handed_on.drop(columns="buffer").assign(start=start[row]), end[row])
-    held = placed(buffers.assign(buffer=np.arange(len(buffers))), buffers["from_ns"].to_numpy())
-    held = held.loc[held["ptr"] > 0, ["step", "task", "allocator", "ptr", "when", "to_ns", "buffer"]]
+    held = placed(buffers.assign(buffer=np.arange(len(buffers))), buffers["alloc_ns"].to_numpy())
+    held = held.loc[held["ptr"] > 0, ["step", "task", "allocator", "ptr", "when", "free_ns", "buffer"]]
     found = pd.merge_asof(wanted, held, on="when", by=["step", "task", "allocator", "ptr"])
     # Frees are of whole microseconds, rounded down; an op's start is not.
-    found = found[found["buffer"].notna() & (found["to_ns"] + _MICROSECOND > found["start"])]
+    found = found[found["buffer"].notna() & (found["free_ns"] + _MICROSECOND > found["start"])]
     names = events["name"].to_numpy()
     for buffer, event, slot in zip(found["buffer"].astype(int), found["event"], found["slot"], strict=True):
         tensor = f"{names[event]}:{slot}" if slot else str(names[event])

@@ -18,10 +18,10 @@ from tfvis_nb.texts import Text
 FIGURES: dict[str, str] = {
     "bytes": "Bytes of the buffer as its allocator counts them, not as the op asked for; a buffer that is "
     "handed on from op to op counts once (AllocationRecord.alloc_bytes; allocation_bytes of a profile).",
-    "from_ns": "Epoch nanoseconds at which it was allocated; in a RunMetadata, whole microseconds.",
-    "to_ns": "Epoch nanoseconds at which it was freed; missing where it outlived what was recorded, as a "
+    "alloc_ns": "Epoch nanoseconds at which it was allocated; in a RunMetadata, whole microseconds.",
+    "free_ns": "Epoch nanoseconds at which it was freed; missing where it outlived what was recorded, as a "
     "variable or a fetched value does.",
-    "lifetime_ns": "to_ns - from_ns; on a GPU by the host's clock, while kernels may still be queued.",
+    "lifetime_ns": "free_ns - alloc_ns; on a GPU by the host's clock, while kernels may still be queued.",
     "role": "output of its op; temporary when it is none and was freed before its op was done; kept when it "
     "is none and was not. A profile does not say: allocated.",
 }
@@ -38,8 +38,8 @@ _COLUMNS = {
     "scope": "str",
     "role": "category",
     "bytes": "int64",
-    "from_ns": "int64",
-    "to_ns": "Int64",
+    "alloc_ns": "int64",
+    "free_ns": "Int64",
     "lifetime_ns": "Int64",
     "aliases": "str",
 }
@@ -57,12 +57,12 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Ordered by ``from_ns``. ``step`` (int32; -1 in a profile, where buffers live on from step to
+        Ordered by ``alloc_ns``. ``step`` (int32; -1 in a profile, where buffers live on from step to
         step), ``task`` and ``allocator`` (category); ``event`` (int64, the op that allocated or, in a
         profile, the allocation; -1 where a part of a trace does not hold it), ``name`` (str; the
         tensor, ``node`` or ``node:slot``, or the node of what is no output), ``op`` (category; its
         type), ``scope`` (str; its name without the last part), ``role`` (category of `ROLES`),
-        ``bytes`` (int64), ``from_ns`` (int64), ``to_ns`` and ``lifetime_ns`` (Int64), ``aliases`` (str;
+        ``bytes`` (int64), ``alloc_ns`` (int64), ``free_ns`` and ``lifetime_ns`` (Int64), ``aliases`` (str;
         the other tensors that were handed the buffer on, joined by ", "). `cannot_say` when nothing of
         it was recorded.
 
@@ -89,7 +89,7 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
         )
     if len(tables) == 1:
         return tables[0]
-    return joined(tables).sort_values("from_ns", kind="stable", ignore_index=True)
+    return joined(tables).sort_values("alloc_ns", kind="stable", ignore_index=True)
 
 
 def joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
@@ -121,7 +121,7 @@ def _recorded(trace: Trace) -> pd.DataFrame | None:
     found = output_buffers(trace, buffers)
     is_output = found.slot >= 0
     # Records are of whole microseconds, rounded down; an op's end is not.
-    temporary = ~is_output & (buffers["to_ns"].to_numpy() <= done)
+    temporary = ~is_output & (buffers["free_ns"].to_numpy() <= done)
     names = here["name"].to_numpy(object)
     later = np.flatnonzero(found.slot > 0)
     tensors = names.copy()
@@ -181,12 +181,12 @@ def _types(trace: Trace, nodes: list[str]) -> pd.Categorical:
 
 
 def _times(buffers: pd.DataFrame) -> dict[str, object]:
-    start, end = buffers["from_ns"].to_numpy(), buffers["to_ns"].to_numpy()
+    start, end = buffers["alloc_ns"].to_numpy(), buffers["free_ns"].to_numpy()
     never = end == NEVER
     return {
         "bytes": buffers["bytes"],
-        "from_ns": start,
-        "to_ns": pd.arrays.IntegerArray(np.where(never, 0, end), never),
+        "alloc_ns": start,
+        "free_ns": pd.arrays.IntegerArray(np.where(never, 0, end), never),
         "lifetime_ns": pd.arrays.IntegerArray(np.where(never, 0, end - start), never.copy()),
     }
 

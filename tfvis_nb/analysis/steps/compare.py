@@ -7,7 +7,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.events.location import LOCATIONS
+from tfvis_nb.analysis.events.locations import LOCATIONS
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, of_steps, op_statistics
 from tfvis_nb.analysis.unavailable import cannot_say

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
-from tfvis_nb.analysis.events.location import LOCATIONS, locations
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import CALLS
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -32,8 +32,8 @@ FIGURES: dict[str, str] = {
     "total_ns": "Sum of the durations of these ops, in ns.",
     "gpu_idle_ns": "The part of total_ns in which nothing ran on any GPU of the task, in ns; two ops at once "
     "count it twice.",
-    "idle_once_ns": "The part of gpu_idle_ns that no other op of the table covers that began earlier in the "
-    "step and task, in ns: over all rows the time in which any of the ops ran and no GPU.",
+    "gpu_idle_exclusive_ns": "The part of gpu_idle_ns that no other op of the table covers that began "
+    "earlier in the step and task, in ns: over all rows the time in which any of the ops ran and no GPU.",
     "to_host": "Number of copies to the host that brought the op its inputs, or that it made itself. What "
     "several ops took as their input counts to the first of them.",
     "to_host_bytes": "Sum of the bytes of these copies, as far as recorded.",
@@ -258,7 +258,7 @@ def _table(trace: Trace, where: np.ndarray, copies: pd.DataFrame, group: np.ndar
     table["total_ns"] = _sums(node, duration[rows], nodes)
     idle, exclusive = _idle(events, rows, group)
     table["gpu_idle_ns"] = _sums(node, idle, nodes)
-    table["idle_once_ns"] = _sums(node, exclusive, nodes)
+    table["gpu_idle_exclusive_ns"] = _sums(node, exclusive, nodes)
     node_of_event = np.full(len(events), -1)
     node_of_event[rows] = node
     copy, op = copies["copy"].to_numpy(), copies["op"].to_numpy()

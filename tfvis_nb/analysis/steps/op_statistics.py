@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.events.location import LOCATIONS, locations
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories

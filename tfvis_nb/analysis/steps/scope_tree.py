@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.dataflow.label_inputs import PARTITIONED
-from tfvis_nb.analysis.events.location import LOCATIONS, locations
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say

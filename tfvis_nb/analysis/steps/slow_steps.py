@@ -10,7 +10,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.device_work import device_work
-from tfvis_nb.analysis.events.location import LOCATIONS, locations
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import cannot_say

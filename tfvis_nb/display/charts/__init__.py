@@ -62,7 +62,7 @@ class Charts:
         return top_ops_chart(self._shown_in("top_ops"))
 
     def memory(self) -> figure:
-        """How much memory was allocated over time; see `tfvis_nb.analysis.memory_curve`."""
+        """How much memory was allocated over time; see `tfvis_nb.analysis.memory_usage`."""
         return memory_chart(self._shown_in("memory"))
 
     def transfers(self) -> figure:

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.analysis.dataflow.edges import dataflow
+from tfvis_nb.analysis.dataflow.edges import edges
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
-from tfvis_nb.analysis.memory.memory_curve import curve_numbers
+from tfvis_nb.analysis.memory.memory_usage import curve_numbers
 from tfvis_nb.core.nested_columns import LINKS
 from tfvis_nb.core.trace import Trace
 
@@ -56,8 +56,8 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
         kept = curve[(time <= end) & (until > start)]
         part.memory = kept.assign(time_ns=kept["time_ns"].clip(lower=start)).reset_index(drop=True)
     if not buffers.empty:
-        freed = buffers["to_ns"].to_numpy("i8", na_value=NEVER)
-        alive = buffers[(buffers["from_ns"] <= end) & (freed > start)]
+        freed = buffers["free_ns"].to_numpy("i8", na_value=NEVER)
+        alive = buffers[(buffers["alloc_ns"] <= end) & (freed > start)]
         part.lifetimes = alive.assign(event=_indices(ids, alive["event"].to_numpy())).reset_index(drop=True)
 
 
@@ -68,8 +68,8 @@ def keep_waits(trace: Trace, part: Trace, ids: np.ndarray) -> None:
     path = _cut(trace.critical_path, start, end)
     event = _indices(ids, path["event"].to_numpy(np.int64))
     part.critical_path = path[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
-    gaps = _cut(trace.gaps, start, end)
-    part.gaps = gaps.assign(cause_event=_indices(ids, gaps["cause_event"].to_numpy(np.int64)))
+    gaps = _cut(trace.idle_gaps, start, end)
+    part.idle_gaps = gaps.assign(cause_event=_indices(ids, gaps["cause_event"].to_numpy(np.int64)))
     part.slack = _rows_of(ids, trace.slack)
 
 
@@ -87,8 +87,8 @@ def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
     ids = np.flatnonzero(np.isin(trace.events["step"].to_numpy(), steps))
     links = [name for name in LINKS if trace.nested is not None and name in trace.nested.column_names]
     nested = trace.nested.select(links).take(pa.array(ids)) if trace.nested is not None and links else None
-    edges = dataflow(Trace(trace.events.take(ids).reset_index(drop=True), nested=nested))
-    return edges.assign(**{name: ids[edges[name].to_numpy()] for name in ("source", "target")})
+    found = edges(Trace(trace.events.take(ids).reset_index(drop=True), nested=nested))
+    return found.assign(**{name: ids[found[name].to_numpy()] for name in ("source", "target")})
 
 
 def in_range(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:

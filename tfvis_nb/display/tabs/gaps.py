@@ -21,7 +21,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 def _causes(trace: Trace) -> dict[str, Any]:
     """All steps together, by device and cause."""
-    found = trace.gaps
+    found = trace.idle_gaps
     columns = [
         _CAUSE,
         key("device", "Device"),
@@ -58,7 +58,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
 def _longest_parts(trace: Trace, sums: pd.DataFrame) -> list[dict[str, Any] | None]:
     """Return where the longest part is that has each row's cause, on the lanes of its device."""
     keys = ["task", "device", "cause"]
-    parts = trace.gaps.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates(keys)
+    parts = trace.idle_gaps.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates(keys)
     parts = parts.astype(dict.fromkeys(keys, "str"))
     parts = sums[keys].astype("str").merge(parts, on=keys, how="left", validate="one_to_one")
     starts = parts["start_ns"].to_numpy()
@@ -68,7 +68,7 @@ def _longest_parts(trace: Trace, sums: pd.DataFrame) -> list[dict[str, Any] | No
 
 def _longest(trace: Trace) -> dict[str, Any]:
     """The longest gaps, each with the cause that had most of it."""
-    found = trace.gaps
+    found = trace.idle_gaps
     columns = [
         key("device", "Device"),
         *step_key(trace),
@@ -114,7 +114,7 @@ def _stretches(trace: Trace) -> dict[str, Any]:
         *figures(
             launch_bound.FIGURES,
             ("duration_ns", "Stretch", "ns"),
-            ("late_ns", "Waiting", "ns"),
+            ("launch_wait_ns", "Waiting", "ns"),
             ("share", "Share", "share"),
             ("late", "Late launches", "count"),
             ("ops", "Ops", "name"),

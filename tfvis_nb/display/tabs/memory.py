@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.analysis.memory import memory_by, memory_curve, tensor_lifetimes
+from tfvis_nb.analysis.memory import memory_breakdown, memory_usage, tensor_lifetimes
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
@@ -20,7 +20,7 @@ _NO_OP = "(no op known)"
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the curve, the peaks, and the buffers that were alive at them."""
     return [
-        chart(trace, "memory", memory_curve.FIGURES["bytes"]),
+        chart(trace, "memory", memory_usage.FIGURES["bytes"]),
         _peaks(trace),
         _by_op(trace),
         _buffers(trace),
@@ -28,14 +28,14 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _peaks(trace: Trace) -> dict[str, Any]:
-    found = memory_curve.memory_peaks(trace)
+    found = memory_usage.memory_peaks(trace)
     columns = [
         _ALLOCATOR,
         # Of a profile a curve spans all steps; its peak lies in one.
-        *(figures(memory_curve.FIGURES, ("at_step", "Step", "number")) if step_key(trace) else ()),
+        *(figures(memory_usage.FIGURES, ("at_step", "Step", "number")) if step_key(trace) else ()),
         key("task", "Task"),
         *figures(
-            memory_curve.FIGURES,
+            memory_usage.FIGURES,
             ("peak_bytes", "Peak", "bytes"),
             ("at_ns", "At", "time"),
             ("alive", "Buffers then", "count"),
@@ -53,12 +53,12 @@ def _peaks(trace: Trace) -> dict[str, Any]:
 
 def _by_op(trace: Trace) -> dict[str, Any]:
     """What the memory of the highest peak of each allocator was used for."""
-    found = memory_by.memory_by(trace, "op")
+    found = memory_breakdown.memory_breakdown(trace, "op")
     columns = [
         key("op", "Op", "name"),
         _ALLOCATOR,
         *figures(
-            memory_by.FIGURES,
+            memory_breakdown.FIGURES,
             ("bytes", "Bytes", "bytes"),
             ("share", "Share", "share"),
             ("count", "Buffers", "count"),
@@ -66,7 +66,7 @@ def _by_op(trace: Trace) -> dict[str, Any]:
     ]
     rows = found
     if not why_not(found):
-        peaks = memory_curve.memory_peaks(trace)
+        peaks = memory_usage.memory_peaks(trace)
         where = ["step", "task", "allocator"]
         highest = peaks.sort_values("peak_bytes", ascending=False).drop_duplicates(where[1:])
         rows = found.merge(highest[where], on=where).sort_values("bytes", ascending=False, kind="stable")
@@ -94,20 +94,22 @@ def _buffers(trace: Trace) -> dict[str, Any]:
             tensor_lifetimes.FIGURES,
             ("bytes", "Size", "bytes"),
             ("role", "Role", "text"),
-            ("from_ns", "From", "time"),
+            ("alloc_ns", "From", "time"),
             ("lifetime_ns", "Lived", "ns"),
         ),
     ]
     reason = why_not(found)
     rows, zoom = found, []
     if not reason:
-        peaks = memory_curve.memory_peaks(trace)
-        alive = memory_curve.alive_at_peak(found, peaks) >= 0
+        peaks = memory_usage.memory_peaks(trace)
+        alive = memory_usage.alive_at_peak(found, peaks) >= 0
         rows = found[alive].sort_values("bytes", ascending=False, kind="stable")
         targets = ZoomTargets(trace)
         first = rows.head(MOST_ROWS)
-        zoom = targets.of_ranges(first["from_ns"].to_numpy(), first["to_ns"].to_numpy(np.int64, na_value=0))
-        rows = rows.assign(from_ns=rows["from_ns"] - targets.origin)
+        zoom = targets.of_ranges(
+            first["alloc_ns"].to_numpy(), first["free_ns"].to_numpy(np.int64, na_value=0)
+        )
+        rows = rows.assign(alloc_ns=rows["alloc_ns"] - targets.origin)
     return table(
         "Alive at a peak",
         rows,

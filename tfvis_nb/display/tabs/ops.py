@@ -86,7 +86,7 @@ def _on_cpu(trace: Trace) -> dict[str, Any]:
         *figures(
             cpu_amid_gpu.FIGURES,
             ("where", "Where", "text"),
-            ("idle_once_ns", "GPU idle", "ns"),
+            ("gpu_idle_exclusive_ns", "GPU idle", "ns"),
             ("total_ns", "Time", "ns"),
             ("count", "Count", "count"),
             ("to_host", "Copies to host", "count"),

@@ -92,10 +92,10 @@ def _late_tasks(trace: Trace) -> dict[str, Any]:
             ("kind", "Where", "text"),
             ("barriers", "Barriers", "count"),
             ("last", "Last at", "count"),
-            ("awaited_ns", "Awaited", "ns"),
+            ("sole_wait_ns", "Awaited", "ns"),
             ("share", "Share", "share"),
             ("waited_ns", "Waited", "ns"),
-            ("behind_mean_ns", "Mean behind", "ns"),
+            ("lateness_mean_ns", "Mean behind", "ns"),
         ),
     ]
     return table(

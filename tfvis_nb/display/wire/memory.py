@@ -67,14 +67,14 @@ def memory_tracks(trace: Trace) -> MemoryTracks:
 def _track(levels: Levels, buffers: pd.DataFrame, origin: int) -> tuple[dict[str, int], dict[str, Column]]:
     """Write a curve and its buffers in the largest unit that keeps all times exact."""
     time, level = levels
-    start = buffers["from_ns"].to_numpy()
+    start = buffers["alloc_ns"].to_numpy()
     peak = int(np.argmax(level))
     # An allocator that only freed what was there before has a curve, but no buffers.
     first = min([time[0], *start[:1]])
     times = {"peak": int(level[peak]), "at": int(time[peak]) - origin, "first": int(first) - origin}
     time, level = _reduced(time, level)
     gap, start_gap = np.diff(time, prepend=first), np.diff(start, prepend=first)
-    length = (buffers["to_ns"] - buffers["from_ns"]).to_numpy()
+    length = (buffers["free_ns"] - buffers["alloc_ns"]).to_numpy()
     unit = int(np.gcd.reduce(np.concatenate([gap, start_gap, length]))) or 1
     # Neighbouring levels differ by the sizes of buffers, which repeat.
     small = level.max() < 2**32
@@ -110,21 +110,21 @@ def _ended(trace: Trace) -> pd.DataFrame:
 
     They last for whole microseconds, as all others of a step do.
     """
-    buffers = trace.lifetimes[["step", "task", "allocator", "event", "name", "bytes", "from_ns", "to_ns"]]
+    buffers = trace.lifetimes[["step", "task", "allocator", "event", "name", "bytes", "alloc_ns", "free_ns"]]
     steps = trace.steps.set_index("step")["end_ns"]
-    latest = buffers[["from_ns", "to_ns"]].astype("Int64").max(axis=1)
+    latest = buffers[["alloc_ns", "free_ns"]].astype("Int64").max(axis=1)
     last = latest.groupby(buffers["step"]).max()
     end = pd.concat([last, steps], axis=1).max(axis=1)
     end[-1] = end.max()
-    longest = (buffers["step"].map(end) - buffers["from_ns"]) // _MICROSECOND * _MICROSECOND + _MICROSECOND
-    until = buffers["to_ns"].fillna(buffers["from_ns"] + longest).astype("int64")
-    return buffers.assign(to_ns=until)
+    longest = (buffers["step"].map(end) - buffers["alloc_ns"]) // _MICROSECOND * _MICROSECOND + _MICROSECOND
+    until = buffers["free_ns"].fillna(buffers["alloc_ns"] + longest).astype("int64")
+    return buffers.assign(free_ns=until)
 
 
 def _reported(curve: pd.DataFrame, buffers: pd.DataFrame, origin: int) -> Levels:
     """Take what an allocator reported; before its first report it had allocated less by what that reports."""
     time, level = curve["time_ns"].to_numpy(), curve["bytes"].to_numpy()
-    new = buffers.loc[buffers["from_ns"] == time[0], "bytes"].sum()
+    new = buffers.loc[buffers["alloc_ns"] == time[0], "bytes"].sum()
     if time[0] <= origin:
         return time, level
     return np.concatenate([[origin], time]), np.concatenate([[max(level[0] - new, 0)], level])
@@ -132,7 +132,7 @@ def _reported(curve: pd.DataFrame, buffers: pd.DataFrame, origin: int) -> Levels
 
 def _added_up(buffers: pd.DataFrame) -> Levels:
     """Add up the buffers of all steps, also of steps at the same time."""
-    time = np.concatenate([buffers["from_ns"], buffers["to_ns"]])
+    time = np.concatenate([buffers["alloc_ns"], buffers["free_ns"]])
     size = buffers["bytes"].to_numpy()
     order = np.argsort(time, kind="stable")
     time, level = time[order], np.cumsum(np.concatenate([size, -size])[order])

@@ -29,7 +29,7 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, C
     """
     row = np.empty(len(rows), np.int64)
     row[rows] = np.arange(len(rows))
-    path, gaps, spare = trace.critical_path, trace.gaps, trace.slack
+    path, gaps, spare = trace.critical_path, trace.idle_gaps, trace.slack
     header: dict[str, Any] = {}
     columns: dict[str, Column] = {}
     if not path.empty:

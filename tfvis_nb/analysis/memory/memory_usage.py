@@ -48,7 +48,7 @@ _PEAKS = {
 
 
 @validate_input
-def memory_curve(trace: Trace) -> pd.DataFrame:
+def memory_usage(trace: Trace) -> pd.DataFrame:
     """Return how much each allocator had allocated, whenever that changed.
 
     Parameters
@@ -67,11 +67,11 @@ def memory_curve(trace: Trace) -> pd.DataFrame:
     --------
     >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis import memory_curve
+    >>> from tfvis_nb.analysis import memory_usage
     >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"]})
     >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
     >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
-    >>> memory_curve(trace)[["time_ns", "bytes"]].values.tolist()
+    >>> memory_usage(trace)[["time_ns", "bytes"]].values.tolist()
     [[1000, 256], [2000, 320], [5000, 64]]
     """
     buffers = trace.lifetimes
@@ -89,11 +89,11 @@ def memory_curve(trace: Trace) -> pd.DataFrame:
 
 def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:
     """Add up what was allocated and freed."""
-    freed = np.flatnonzero(buffers["to_ns"].notna().to_numpy())
+    freed = np.flatnonzero(buffers["free_ns"].notna().to_numpy())
     row = np.concatenate([np.arange(len(buffers)), freed])
     size = buffers["bytes"].to_numpy()
     change = np.concatenate([size, -size[freed]])
-    time = np.concatenate([buffers["from_ns"], buffers["to_ns"].to_numpy(np.int64, na_value=0)[freed]])
+    time = np.concatenate([buffers["alloc_ns"], buffers["free_ns"].to_numpy(np.int64, na_value=0)[freed]])
     group = curve_numbers(buffers)[row]
     order = np.lexsort((time, group))
     row, group, time = row[order], group[order], time[order]
@@ -128,7 +128,7 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``step``, ``task``, ``allocator`` as of `memory_curve`; ``peak_bytes`` and ``at_ns`` (int64), the
+        ``step``, ``task``, ``allocator`` as of `memory_usage`; ``peak_bytes`` and ``at_ns`` (int64), the
         first of several equal ones; ``at_step`` (Int64), as ``step`` is -1 of a profile, whose peaks are of
         all of it; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the
         buffers alive then, NA where those are not known; ``in_use_bytes`` (Int64), NA where the
@@ -186,8 +186,8 @@ def alive_at_peak(buffers: pd.DataFrame, peaks: pd.DataFrame) -> np.ndarray:
     found = np.minimum(np.searchsorted(of_peak[order], group), len(order) - 1)
     peak = order[found]
     at = peaks["at_ns"].to_numpy()[peak]
-    until = buffers["to_ns"].to_numpy(np.int64, na_value=NEVER)
-    alive = (of_peak[peak] == group) & (buffers["from_ns"].to_numpy() <= at) & (until > at)
+    until = buffers["free_ns"].to_numpy(np.int64, na_value=NEVER)
+    alive = (of_peak[peak] == group) & (buffers["alloc_ns"].to_numpy() <= at) & (until > at)
     index: np.ndarray = np.where(alive, peak, -1)
     return index
 

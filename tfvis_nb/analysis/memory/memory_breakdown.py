@@ -5,7 +5,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
-from tfvis_nb.analysis.memory.memory_curve import WHERE, alive_at_peak, memory_peaks
+from tfvis_nb.analysis.memory.memory_usage import WHERE, alive_at_peak, memory_peaks
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.options import near
 from tfvis_nb.core.trace import Trace
@@ -32,7 +32,7 @@ _COLUMNS = {
 
 
 @validate_input
-def memory_by(trace: Trace, by: str = "op") -> pd.DataFrame:
+def memory_breakdown(trace: Trace, by: str = "op") -> pd.DataFrame:
     """Return what the memory was used for at the peak of each allocator in each step.
 
     Parameters
@@ -59,11 +59,11 @@ def memory_by(trace: Trace, by: str = "op") -> pd.DataFrame:
     --------
     >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis import memory_by
+    >>> from tfvis_nb.analysis import memory_breakdown
     >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"], "op": ["MatMul"]})
     >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
     >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
-    >>> memory_by(trace, "op")[["op", "bytes", "count", "share"]].values.tolist()
+    >>> memory_breakdown(trace, "op")[["op", "bytes", "count", "share"]].values.tolist()
     [['MatMul', 320, 2, 1.0]]
     """
     if by not in BY:
@@ -83,7 +83,7 @@ def memory_by(trace: Trace, by: str = "op") -> pd.DataFrame:
 
 
 @validate_input
-def alive_at(
+def live_buffers(
     trace: Trace, time_ns: int, *, allocator: str, step: int | None = None, task: str | None = None
 ) -> pd.DataFrame:
     """Return the buffers that were allocated at a time, the largest first.
@@ -97,7 +97,7 @@ def alive_at(
     allocator
         Whose.
     step, task
-        Of which curve, as in `tfvis_nb.analysis.memory_curve`; None for all of them.
+        Of which curve, as in `tfvis_nb.analysis.memory_usage`; None for all of them.
 
     Returns
     -------
@@ -109,20 +109,20 @@ def alive_at(
     --------
     >>> import pyarrow as pa
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis import alive_at
+    >>> from tfvis_nb.analysis import live_buffers
     >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"], "name": ["a"]})
     >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
     >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
-    >>> alive_at(trace, 1500, allocator="cpu")[["name", "bytes", "share"]].values.tolist()
+    >>> live_buffers(trace, 1500, allocator="cpu")[["name", "bytes", "share"]].values.tolist()
     [['a', 256, 1.0]]
     """
     buffers = trace.lifetimes
     if why_not(buffers):
         return buffers.assign(share=pd.Series(dtype="float64"))
-    until = buffers["to_ns"].to_numpy("i8", na_value=NEVER)
-    alive = (buffers["allocator"] == allocator) & (buffers["from_ns"] <= time_ns) & (until > time_ns)
+    until = buffers["free_ns"].to_numpy("i8", na_value=NEVER)
+    alive = (buffers["allocator"] == allocator) & (buffers["alloc_ns"] <= time_ns) & (until > time_ns)
     for name, wanted in (("step", step), ("task", task)):
         if wanted is not None:
             alive &= buffers[name] == wanted
-    found = buffers[alive].sort_values(["bytes", "from_ns"], ascending=[False, True], ignore_index=True)
+    found = buffers[alive].sort_values(["bytes", "alloc_ns"], ascending=[False, True], ignore_index=True)
     return found.assign(share=found["bytes"] / max(int(found["bytes"].sum()), 1))
