@@ -117,6 +117,7 @@ def good() -> pd.DataFrame:
         (lambda table: table.assign(name=table["name"].astype(object)), "column_dtype"),
         (lambda table: table.iloc[::-1], "rows_unordered"),
         (lambda table: table.assign(duration_ns=[3, -1]), "negative_duration"),
+        (lambda table: table.assign(step=np.array([0, -2], "int32")), "impossible_step"),
         (
             lambda table: table.assign(start_ns=[5, LATEST_NS + 1]),
             "impossible_time",

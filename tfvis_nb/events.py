@@ -40,6 +40,9 @@ COLUMNS: dict[str, str] = {
 }
 """Column name to dtype, in order. Times are epoch nanoseconds, durations nanoseconds, sizes bytes."""
 
+NO_STEP = -1
+"""The ``step`` of what belongs to no step; steps are numbered from 0."""
+
 SHOWN = {"thread": "Thread"}
 """Columns of whole numbers that the details of an event show as they are, and how they are called there."""
 
@@ -192,8 +195,8 @@ def check(table: pd.DataFrame) -> None:
 
     Checks the columns, their dtypes, the order of ``start_ns``, that no
     duration is negative, that times, durations and bytes are within `LATEST_NS` and
-    `MOST_IN_ALL`, that every ``kind`` is one of `KINDS`, and that
-    every row has a task, a device and a lane; ``""`` is one that is not known.
+    `MOST_IN_ALL`, that every ``step`` is `NO_STEP` or a number from 0, that every ``kind`` is one of `KINDS`,
+    and that every row has a task, a device and a lane; ``""`` is one that is not known.
 
     Examples
     --------
@@ -214,6 +217,10 @@ def check(table: pd.DataFrame) -> None:
         raise ValueError(Text("rows_unordered"))
     if len(table) and int(table["duration_ns"].min()) < 0:
         raise ValueError(Text("negative_duration", event=int(table["duration_ns"].argmin())))
+    if len(table) and int(table["step"].min()) < NO_STEP:
+        raise ValueError(
+            Text("impossible_step", event=int(table["step"].argmin()), step=int(table["step"].min()))
+        )
     _check_sizes(table)
     for name in ("kind", *_WHERE):
         _refuse_missing(name, table[name])

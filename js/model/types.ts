@@ -22,9 +22,12 @@ export interface Clock {
   against: string;
 }
 
+/** The number of what belongs to no step. */
+export const NO_STEP = -1;
+
 /** Start and end in nanoseconds from the origin. */
 export interface Step {
-  /** Its number; -1 is what belongs to no step. */
+  /** Its number from 0, or `NO_STEP`. */
   step: number;
   /** What it is called besides its number: the runs fetched, the name of a marker. */
   label?: string;

@@ -3,6 +3,7 @@
 import { joinLink, type LinkMessage } from "../host/channel";
 import { nameOf, opOf } from "../model/lanes/event_text";
 import { highlightMask } from "../model/search/highlight";
+import { NO_STEP } from "../model/types";
 import type { Viewport } from "../model/viewport";
 import type { Navigation } from "./navigation";
 import type { Store } from "./store";
@@ -82,7 +83,9 @@ export class DashboardLink {
     const { store } = this;
     const { bounds } = store;
     if (!store.aligned && start < bounds.end && end > bounds.start && this.#fits({ start, end })) return;
-    const at = store.run.steps.findIndex((step) => step.step >= 0 && step.start <= start && end <= step.end);
+    const at = store.run.steps.findIndex(
+      (step) => step.step !== NO_STEP && step.start <= start && end <= step.end,
+    );
     if (store.aligned || store.step !== null) store.showStep(at >= 0 && store.step !== null ? at : null);
   }
 

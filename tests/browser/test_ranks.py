@@ -54,5 +54,5 @@ def test_an_op_leads_to_what_horovod_did(timeline: Timeline, trace: tv.Trace) ->
     # Both ranks' ops: that of rank 0 handed the tensor over, that of rank 1 was waited for.
     launched = timeline.details.locator("section", has_text="Launched by").get_by_role("button")
     expect(launched).to_contain_text("worker 0 · CPU:0 · collective")
-    awaited = timeline.details.locator("section", has_text="Waits for").get_by_role("button")
+    awaited = timeline.details.locator("section", has_text="Control inputs").get_by_role("button")
     expect(awaited).to_contain_text("worker 1 · CPU:0 · collective")

@@ -199,3 +199,12 @@ def test_counters_are_what_the_allocators_recorded() -> None:
         shown = {e["ts"]: e["args"]["bytes"] for e in counters if e["name"] == f"{name} allocated"}
         assert shown == expected
         assert max(shown.values(), default=1) > 0
+
+
+@pytest.mark.parametrize("step", [-2, 2**31])
+def test_a_step_that_cannot_be_is_read_as_the_first(step: int) -> None:
+    content = json.loads(tv.read_trace(DATA / "local_mlp_step1.pb").to_chrome_trace())
+    for event in content["traceEvents"]:
+        if "step" in event.get("args", {}):
+            event["args"]["step"] = step
+    assert set(tv.read_trace(json.dumps(content).encode()).events["step"]) == {0}

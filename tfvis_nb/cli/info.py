@@ -15,6 +15,7 @@ from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, read
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import lane_label, one_line, printable
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 
 _Cell = Callable[[dict[str, Any]], str]
 _Columns = Mapping[str, _Cell]
@@ -145,7 +146,7 @@ def _duration(name: str) -> _Cell:
 
 # Tables for people: the head of each column, and its cell of a row of `summary`.
 _STEPS: _Columns = {
-    "step": lambda row: "none" if row["step"] < 0 else str(row["step"]),
+    "step": lambda row: "none" if row["step"] == NO_STEP else str(row["step"]),
     "label": _text("label"),
     "duration": _duration("duration_ns"),
     "events": _count("events"),

@@ -7,6 +7,7 @@ import pandas as pd
 
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 
 
 @dataclass
@@ -83,7 +84,7 @@ def _instances(trace: Trace, rows: np.ndarray, tasks: list[str]) -> dict[str, np
         instance = trace.nested["instance"].to_pandas().to_numpy()[rows]
         numbered = ~pd.isna(instance)
         table.loc[numbered, "name"] = [f"\0{int(number)}" for number in instance[numbered]]
-        table.loc[numbered, "step"] = -1
+        table.loc[numbered, "step"] = NO_STEP
     table = table[table["task"] >= 0]
     table["turn"] = table.groupby(["step", "name", "task"]).cumcount()
     counts = table.groupby(["step", "name", "task"]).size()

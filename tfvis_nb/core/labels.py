@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.events import NO_STEP
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -99,8 +100,7 @@ def one_line(trace: Trace, title: str | None = None) -> str:
         end = int((events["start_ns"] + events["duration_ns"]).max())
         tasks = events["task"].nunique()
         counts += [_count(tasks, "task")] if tasks > 1 else []
-        # Events of no step have -1.
-        steps = int((events["step"].unique() >= 0).sum())
+        steps = int((events["step"].unique() != NO_STEP).sum())
         counts += [_count(events["device"].nunique(), "device"), _count(steps, "step")]
         counts.append(format_duration(end - int(events["start_ns"].iloc[0])))
     # A title comes from a file name or a user: kept to one line and in bounds.

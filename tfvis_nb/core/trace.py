@@ -190,7 +190,7 @@ class Trace(HtmlExport):
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """One row per step: step, start_ns, end_ns, duration_ns, events, label; -1 is what is of no step."""
+        """One row per step, and for `NO_STEP`: step, start_ns, end_ns, duration_ns, events, label."""
         grouped = self.events.assign(end_ns=self.events["start_ns"] + self.events["duration_ns"]).groupby(
             "step"
         )

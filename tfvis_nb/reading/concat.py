@@ -104,7 +104,7 @@ def _numbered_on(trace: Trace, first: int) -> Trace:
     """Number the steps of a trace from `first` on; what is of no step stays so."""
     table = trace.events.copy(deep=False)
     step = table["step"].to_numpy()
-    table["step"] = np.where(step < 0, step, step + first).astype(np.int32)
+    table["step"] = np.where(step == event_table.NO_STEP, step, step + first).astype(np.int32)
     labels = {first + step: label for step, label in trace.step_labels.items()}
     return replaced(trace, table, step_labels=labels)
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.sources.files import stem
 from tfvis_nb.reading.sources.pieces import Piece
 from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
@@ -28,7 +29,7 @@ def name_steps(read: Sequence[RecordedStep | RecordedHost | Trace], files: Seque
             item.name = item.name or name
         elif isinstance(item, Trace):
             for step in item.events["step"].unique().tolist():
-                if step >= 0 and not item.step_labels.get(step):
+                if step != NO_STEP and not item.step_labels.get(step):
                     item.step_labels[step] = name
 
 

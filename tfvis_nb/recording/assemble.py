@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading import EmptyTraceError, read_trace
 from tfvis_nb.reading.xspace.epoch import on_the_clock
 from tfvis_nb.recording.merge import merged
@@ -45,7 +46,7 @@ def _profile(profile: XSpace, graphs: Sequence[bytes]) -> Trace | None:
 
 def whole_steps(trace: Trace) -> Trace:
     """Leave out the rows that belong to no step; nothing changes where all do not."""
-    inside = trace.events["step"].to_numpy() >= 0
+    inside = trace.events["step"].to_numpy() != NO_STEP
     if inside.all():
         return trace
     if not inside.any():

@@ -3,13 +3,15 @@
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.events import NO_STEP
+
 CLOSE_NS = 250_000
 """How far apart two records of one execution can begin: both are times of the machine's own clock."""
 
 
 def repeats(profile: pd.DataFrame, sessions: pd.DataFrame) -> np.ndarray:
-    """Return for each row of a profile the step of the same execution in a session's trace, or -1."""
-    found = np.full(len(profile), -1, dtype="int64")
+    """Return for each row of a profile the step of the same execution in a session's trace, or `NO_STEP`."""
+    found = np.full(len(profile), NO_STEP, dtype="int64")
     ours = _executions(profile)
     theirs = _executions(sessions).assign(step=sessions["step"].astype("int64"))
     if ours.empty or theirs.empty:
@@ -30,13 +32,13 @@ def repeats(profile: pd.DataFrame, sessions: pd.DataFrame) -> np.ndarray:
 def steps_of_runs(step: np.ndarray, run: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     """Give all rows of a profile's step to the session run that most of its repeated rows are of.
 
-    For each row of the profile, `step` is its step there or -1, `run` the session run that it repeats a row
-    of or -1, `otherwise` its step if that is no session run's.
+    For each row of the profile, `step` is its step there, `run` the session run that it repeats a row of
+    (`NO_STEP` for none), `otherwise` its step if that is no session run's.
 
     >>> steps_of_runs(np.array([0, 0, 1, -1]), np.array([7, -1, -1, -1]), np.array([20, 20, 21, -1])).tolist()
     [7, 7, 21, -1]
     """
-    repeated = (run >= 0) & (step >= 0)
+    repeated = (run != NO_STEP) & (step != NO_STEP)
     counts = pd.DataFrame({"step": step[repeated], "run": run[repeated]}).value_counts().reset_index()
     run_of = counts.drop_duplicates("step").set_index("step")["run"]
     known = np.isin(step, run_of.index)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.concat import merge
 from tfvis_nb.recording.duplicates import repeats, steps_of_runs
 from tfvis_nb.texts import Text, id_of
@@ -27,7 +28,7 @@ def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
     """Lay what sessions and profiles recorded on one time axis, the steps numbered by their start.
 
     A profile has the ops of session runs, too. Such a row is left out, and what else the
-    profile has of the run belongs to its step. Rows of no step, which have step -1, stay such.
+    profile has of the run belongs to its step. Rows of no step stay such.
     No two of the profiles overlap in time.
     """
     traces = [trace for trace in (sessions, *profiles) if trace is not None]
@@ -39,11 +40,11 @@ def merged(sessions: Trace | None, profiles: Sequence[Trace]) -> Trace:
     graphs: list[list[bytes]] = [[] for _ in range(int(number.max()) + 1)]
     for rows in every:
         for step, held in enumerate(rows.trace.graphs):
-            if number[rows.first + step] >= 0:
+            if number[rows.first + step] != NO_STEP:
                 graphs[number[rows.first + step]] = held
     both.graphs = graphs if any(graphs) else []
     both.step_labels = dict(sorted(both.step_labels.items()))
-    outside = int((both.events["step"] < 0).sum())
+    outside = int((both.events["step"] == NO_STEP).sum())
     both.notes = [note for note in both.notes if id_of(note) != "events_of_no_step"]
     if outside:
         both.notes.append(Text("events_of_no_step", events=outside))
@@ -62,12 +63,12 @@ def _rows(sessions: Trace | None, profiles: Sequence[Trace]) -> Iterator[_Rows]:
     for profile in profiles:
         table = profile.events
         step = table["step"].to_numpy()
-        numbered = np.where(step < 0, -1, step + first)
+        numbered = np.where(step == NO_STEP, NO_STEP, step + first)
         kept = np.arange(len(table))
         if sessions is not None:
             run = repeats(table, sessions.events)
             numbered = steps_of_runs(step, run, numbered)
-            kept = np.flatnonzero(run < 0)
+            kept = np.flatnonzero(run == NO_STEP)
             table = _named_as(table, sessions.events)
         yield _Rows(profile, table.take(kept), kept, numbered[kept], first)
         first += _count(profile)
@@ -93,11 +94,11 @@ def _named_as(profile: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _numbers(every: Sequence[_Rows]) -> np.ndarray:
-    """Number all steps that have rows by their start; the last element is -1, which -1 finds."""
+    """Number all steps that have rows by their start; the last element is `NO_STEP`, which its -1 finds."""
     steps = np.concatenate([rows.steps for rows in every])
     starts = np.concatenate([rows.table["start_ns"].to_numpy() for rows in every])
-    begins = pd.Series(starts).groupby(steps).min().drop(-1, errors="ignore").sort_values(kind="stable")
-    number = np.full(every[-1].first + _count(every[-1].trace) + 1, -1, dtype="int32")
+    begins = pd.Series(starts).groupby(steps).min().drop(NO_STEP, errors="ignore").sort_values(kind="stable")
+    number = np.full(every[-1].first + _count(every[-1].trace) + 1, NO_STEP, dtype="int32")
     number[begins.index] = np.arange(len(begins), dtype="int32")
     return number
 
@@ -111,7 +112,7 @@ def _numbered(rows: _Rows, number: np.ndarray) -> Trace:
         step_labels={
             int(number[rows.first + step]): label
             for step, label in rows.trace.step_labels.items()
-            if number[rows.first + step] >= 0
+            if number[rows.first + step] != NO_STEP
         },
         clock_bounds=rows.trace.clock_bounds,
     )

@@ -2,7 +2,7 @@
  * All steps under each other, every one from its own start: the same events on lanes of their own, at other times.
  * What is of no step has no start to count from, and is mostly far longer than a step: it is left out.
  */
-import type { Drawn, Lane, Selection } from "../types";
+import { type Drawn, type Lane, NO_STEP, type Selection } from "../types";
 import { locationLabel } from "./labels";
 
 /** Lanes are numbered in two bytes. */
@@ -25,7 +25,7 @@ export class AlignedSteps {
     for (let event = 0; event < run.count; event++) seen[cell(event)]++;
     const numbers = new Uint16Array(seen.length);
     const lanes: Lane[] = [];
-    const isOutside = (at: number) => run.steps[at].step < 0;
+    const isOutside = (at: number) => run.steps[at].step === NO_STEP;
     for (const [index, events] of seen.entries()) {
       if (events === 0) continue;
       const at = Math.floor(index / run.lanes.length);
@@ -45,7 +45,7 @@ export class AlignedSteps {
         (start, event) => start - (isOutside(step[event]) ? 0 : run.steps[step[event]].start),
       ),
       span: run.steps.reduce(
-        (longest, { step, start, end }) => (step < 0 ? longest : Math.max(longest, end - start)),
+        (longest, { step, start, end }) => (step === NO_STEP ? longest : Math.max(longest, end - start)),
         0,
       ),
       step: null,
@@ -80,7 +80,7 @@ export class AlignedSteps {
   /** A selection of the run in the terms of what is shown; one over all steps is in none of them. */
   fromRun(selection: Selection | null): Selection | null {
     if (!selection || "events" in selection) return selection;
-    const step = this.#run.steps.findIndex((each) => each.step >= 0 && each.step === selection.step);
+    const step = this.#run.steps.findIndex((each) => each.step !== NO_STEP && each.step === selection.step);
     if (step < 0) return null;
     const { start } = this.#run.steps[step];
     const lanes = this.lanesOf(step).filter(

@@ -1,7 +1,7 @@
 /** Whether a selection is still seen once another step is chosen. */
 
 import { entryOfEvent } from "../lod/merged";
-import type { Drawn, Selection } from "../types";
+import { type Drawn, NO_STEP, type Selection } from "../types";
 
 /**
  * Whether all that is selected (events by id) lies in a step (its place in the list), or with null in any step. A part
@@ -13,7 +13,7 @@ export function liesIn(run: Drawn, selection: Selection, step: number | null): b
       const entry = entryOfEvent(run, event);
       if (entry === null) return false;
       const own = run.step?.[entry] ?? 0;
-      return step === null ? run.steps[own].step >= 0 : own === step;
+      return step === null ? run.steps[own].step !== NO_STEP : own === step;
     });
   }
   if (step === null) return true;

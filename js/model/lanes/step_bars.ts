@@ -3,7 +3,7 @@
 import thresholds from "../../../tfvis_nb/core/thresholds.json";
 import { isolated } from "../format/bidi";
 import { eventCount } from "../lod/merged";
-import type { Drawn, Lane, Step } from "../types";
+import { type Drawn, type Lane, NO_STEP, type Step } from "../types";
 
 export interface StepBar {
   /** Places in the list of steps that this bar stands for: one, or a few where there are more steps than room. */
@@ -41,13 +41,13 @@ export const MAX_BAR_RATIO = 2;
 
 /** What people call a step. */
 export function stepName(step: Step): string {
-  if (step.step < 0) return "Outside steps";
+  if (step.step === NO_STEP) return "Outside steps";
   return step.label ? `Step ${step.step} · ${isolated(step.label)}` : `Step ${step.step}`;
 }
 
 /** How many steps there are, without what belongs to none. */
 export function countSteps(steps: readonly Step[]): number {
-  return steps.filter((step) => step.step >= 0).length;
+  return steps.filter((step) => step.step !== NO_STEP).length;
 }
 
 /** How many events are in what is shown: a step (its place), all steps aligned, or the run. */
@@ -55,7 +55,7 @@ export function eventsShown(shown: { run: Drawn; step: number | null; aligned: o
   const { run, step, aligned } = shown;
   if (step !== null) return run.steps[step].events;
   if (!aligned) return eventCount(run);
-  return run.steps.reduce((sum, each) => sum + (each.step < 0 ? 0 : each.events), 0);
+  return run.steps.reduce((sum, each) => sum + (each.step === NO_STEP ? 0 : each.events), 0);
 }
 
 /** What people call the device that computed longest: "GPU", "busiest GPU" of several, "device" of another kind. */
@@ -73,7 +73,7 @@ export function deviceNoun(lanes: readonly Lane[]): string {
  */
 export function stepBars(all: readonly Step[], most: number): StepBars {
   // Steps are in the order of their numbers, so that only the first can be the one without.
-  const skipped = all[0].step < 0 && all.length > 1 ? 1 : 0;
+  const skipped = all[0].step === NO_STEP && all.length > 1 ? 1 : 0;
   const steps = all.slice(skipped);
   const durations = steps.map((step) => step.end - step.start);
   const works = steps.map((step) => step.device ?? 0);

@@ -3,7 +3,7 @@
 import type { Tick } from "../../model/format/ticks";
 import { ROW_HEIGHT } from "../../model/lanes/layout";
 import { rasterRow } from "../../model/paint/raster";
-import type { Row } from "../../model/types";
+import { NO_STEP, type Row } from "../../model/types";
 import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
@@ -124,7 +124,7 @@ function stepBoundaries(store: Store): number[] {
   if (store.drawn.steps.length < 2 || store.step !== null) return [];
   const positions: number[] = [];
   for (const step of store.drawn.steps) {
-    if (step.step < 0) continue;
+    if (step.step === NO_STEP) continue;
     const x = xAt(store.viewport, step.start, store.width);
     if (positions.length === 0 || x - positions[positions.length - 1] >= BOUNDARY_SPACING) positions.push(x);
   }

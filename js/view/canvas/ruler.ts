@@ -1,6 +1,7 @@
 /** The time axis above the lanes. */
 
 import type { Ruler } from "../../model/format/ticks";
+import { NO_STEP } from "../../model/types";
 import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
@@ -37,7 +38,7 @@ function drawSteps(surface: Surface, store: Store, tokens: Tokens): void {
   const { context } = surface;
   context.fillStyle = tokens.accent;
   steps.forEach((step, index) => {
-    if (step.step < 0) return;
+    if (step.step === NO_STEP) return;
     const x0 = xAt(store.viewport, step.start, surface.width);
     const x1 = xAt(store.viewport, step.end, surface.width);
     if (x1 < 0 || x0 > surface.width) return;

@@ -10,7 +10,7 @@ import {
 } from "../../model/format/units";
 import { categoryOf, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import { stepName } from "../../model/lanes/step_bars";
-import type { Step } from "../../model/types";
+import { NO_STEP, type Step } from "../../model/types";
 import type { Edge, EdgeKind } from "../../model/wire/details";
 import type { Store } from "../../state/store";
 import { arrivalFacts } from "./collective";
@@ -129,7 +129,7 @@ function timeFacts(store: Store, id: number): Fact[] {
 /** The step of an event, with its length; null for what is of none, and where all is one step. */
 function ownStep({ run }: Store, id: number): Step | null {
   const step = run.step && run.steps[run.step[id]];
-  return step && step.step >= 0 && step.end > step.start ? step : null;
+  return step && step.step !== NO_STEP && step.end > step.start ? step : null;
 }
 
 /** When an event starts, as the axis counts it, and where there are several steps how far into its own that is. */

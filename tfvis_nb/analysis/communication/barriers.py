@@ -122,7 +122,7 @@ def _rows(
 
 def _collectives(trace: Trace) -> pd.DataFrame:
     known = trace.collective_waits
-    known = known[known["wait_ns"].notna() & (known["step"] >= 0)]
+    known = known[known["wait_ns"].notna() & (known["step"] != event_table.NO_STEP)]
     return _rows(
         known["collective"].astype(str),
         known["step"],
@@ -137,7 +137,7 @@ def _collectives(trace: Trace) -> pd.DataFrame:
 def _exchanges(trace: Trace) -> pd.DataFrame:
     moved = trace.transfers
     buffers = (trace.events["op"].iloc[moved["event"]] == "RecvBuf").to_numpy()
-    moved = moved[buffers & (moved["step"] >= 0).to_numpy()]
+    moved = moved[buffers & (moved["step"] != event_table.NO_STEP).to_numpy()]
     called = [_ROUND.fullmatch(text) for text in moved["tensor"].fillna("").astype(str)]
     moved = moved[np.array([match is not None for match in called], bool)]
     exchange = pd.Series([match["exchange"] for match in called if match], moved.index, dtype=object)
@@ -167,7 +167,7 @@ def _inputs(trace: Trace) -> pd.DataFrame:
     edges = trace.edges
     source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
     step = events["step"].to_numpy(np.int64)
-    used = received[source] & (step[target] >= 0)
+    used = received[source] & (step[target] != event_table.NO_STEP)
     source, target = source[used], target[used]
     if not len(source):
         return empty
@@ -196,7 +196,7 @@ def _ends(trace: Trace) -> pd.DataFrame:
             "end": (events["start_ns"] + events["duration_ns"]).to_numpy(np.int64),
         }
     )
-    rows = rows[(rows["step"] >= 0) & (rows["code"] >= 0)]
+    rows = rows[(rows["step"] != event_table.NO_STEP) & (rows["code"] >= 0)]
     last = rows.groupby(["step", "code"])["end"].idxmax() if len(rows) else pd.Series(dtype="int64")
     rows = rows.loc[last]
     names = [str(name) for name in events["task"].cat.categories]

@@ -7,6 +7,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.communication_overlap import communicates, communication_overlap
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 _TICTAC = "TicTac, MLSys 2019"
@@ -74,7 +75,7 @@ def scheduling_efficiency(trace: Trace) -> pd.DataFrame:
         return cannot_say(_COLUMNS, Text("no_communication"))
     found = communication_overlap(trace)
     both = (found["communication_ns"] > 0) & (found["computation_ns"] > 0)
-    found = found[both & (found["step"] >= 0)]
+    found = found[both & (found["step"] != NO_STEP)]
     if found.empty:
         return cannot_say(_COLUMNS, Text("no_overlap"))
     table = found[["step", "task"]].astype({"step": "int64"}).reset_index(drop=True)

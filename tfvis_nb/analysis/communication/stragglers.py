@@ -11,6 +11,7 @@ from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -144,7 +145,7 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     [['/job:worker/task:1', 2, 0, 50], ['/job:worker/task:0', 0, 50, 0]]
     """
     table = stragglers(trace)
-    durations = trace.steps[trace.steps["step"] >= 0].set_index("step")["duration_ns"]
+    durations = trace.steps[trace.steps["step"] != NO_STEP].set_index("step")["duration_ns"]
     if steps is not None:
         of_steps(trace, steps)
         table, durations = table[table["step"].isin(steps)], durations[durations.index.isin(steps)]
@@ -174,7 +175,7 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
 
 
 def _reason(trace: Trace) -> Text:
-    if not (trace.steps["step"] >= 0).any():
+    if not (trace.steps["step"] != NO_STEP).any():
         return Text("no_steps")
     if trace.collective_waits["wait_ns"].isna().any():
         return Text("clocks_disagree")

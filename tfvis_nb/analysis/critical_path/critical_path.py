@@ -9,6 +9,7 @@ from tfvis_nb.analysis.critical_path.dependency_table import KINDS
 from tfvis_nb.analysis.events.activity import ACTIVITIES
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 CATEGORIES = (*ACTIVITIES[1:], "other", *WAITS)
@@ -102,7 +103,7 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
     >>> Trace(table).critical_path[["duration_ns", "category", "event"]].values.tolist()
     [[50, 'host_compute', 0], [10, 'scheduling', 2], [30, 'host_compute', 2]]
     """
-    steps = trace.steps[trace.steps["step"] >= 0]
+    steps = trace.steps[trace.steps["step"] != NO_STEP]
     if step is not None:
         steps = steps[steps["step"] == step]
         if steps.empty:
@@ -182,6 +183,6 @@ def final_events(trace: Trace, steps: np.ndarray) -> np.ndarray:
     Rows that repeat others are it only where a step has no other.
     """
     times = backtracker(trace).times
-    rows = np.flatnonzero(times.step >= 0)
+    rows = np.flatnonzero(times.step != NO_STEP)
     rows = rows[np.lexsort((rows, times.end[rows], times.counts[rows], times.step[rows]))]
     return rows[np.searchsorted(times.step[rows], steps, "right") - 1]

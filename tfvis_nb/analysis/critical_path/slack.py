@@ -8,6 +8,7 @@ from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import Dependencies
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -55,7 +56,7 @@ def slack(trace: Trace) -> pd.DataFrame:
     if not (trace.edges["kind"] == "data").any():
         return cannot_say(_COLUMNS, Text("no_op_inputs"))
     times, table = backtracker(trace).times, backtracker(trace).dependencies
-    rows = np.flatnonzero(times.counts & (times.step >= 0))
+    rows = np.flatnonzero(times.counts & (times.step != NO_STEP))
     limit = times.end.copy()
     # The last that counts: a row that repeats others may end later.
     limit[rows] = pd.Series(times.end[rows]).groupby(times.step[rows]).transform("max")

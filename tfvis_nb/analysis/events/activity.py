@@ -12,6 +12,7 @@ from tfvis_nb.analysis.events.nesting import WAITING
 from tfvis_nb.core.categories import beginning, containing, is_kind, map_categories
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.trace import Trace, per_trace
+from tfvis_nb.events import NO_STEP
 
 ACTIVITIES = (
     "none",
@@ -164,9 +165,9 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     step = events["step"].to_numpy(np.int64)
-    inside = np.flatnonzero(step >= 0)
-    steps = trace.steps[trace.steps["step"] >= 0].sort_values("start_ns", kind="stable")
-    loose = np.flatnonzero(step < 0)
+    inside = np.flatnonzero(step != NO_STEP)
+    steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
+    loose = np.flatnonzero(step == NO_STEP)
     by_time = np.isin(activity(trace)[loose], [NUMBER[name] for name in BY_TIME])
     loose = loose[by_time & (end > start)[loose]]
     first = steps["start_ns"].to_numpy(np.int64)
@@ -213,6 +214,6 @@ def _markers(trace: Trace, is_host: np.ndarray) -> np.ndarray:
     names = {_NUMBER.sub("", label) for label in trace.step_labels.values()} - {""}
     marked = np.zeros(len(is_host), bool)
     if names:
-        rows = np.flatnonzero(is_host & (trace.events["step"] >= 0).to_numpy())
+        rows = np.flatnonzero(is_host & (trace.events["step"] != NO_STEP).to_numpy())
         marked[rows] = trace.events["name"].iloc[rows].isin(names).to_numpy()
     return marked

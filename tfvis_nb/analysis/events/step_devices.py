@@ -44,7 +44,7 @@ def step_devices(trace: Trace) -> StepDevices | None:
     event, step, start, end = during_steps(trace)
     if not len(event):
         return None
-    steps = trace.steps[trace.steps["step"] >= 0]
+    steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     numbers = steps["step"].to_numpy(np.int64)
     tasks, task = _ranked(events["task"])
     devices, device = _ranked(events["device"])

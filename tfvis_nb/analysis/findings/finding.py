@@ -7,6 +7,7 @@ import pandas as pd
 
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 
 MAX_EVENTS = 50
 """Events that a finding lists at most."""
@@ -34,7 +35,7 @@ def whole_tasks(trace: Trace) -> pd.DataFrame:
 
 def step_times(trace: Trace) -> pd.DataFrame:
     """Return the rows of ``trace.steps`` that are steps, indexed by their number."""
-    return trace.steps[trace.steps["step"] >= 0].set_index("step")
+    return trace.steps[trace.steps["step"] != NO_STEP].set_index("step")
 
 
 def step_range(trace: Trace, step: int) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from tfvis_nb.analysis.memory.from_run_metadata import NEVER, bytes_in_use
 from tfvis_nb.analysis.memory.tensor_lifetimes import joined
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -59,7 +60,7 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``step`` (int32; -1 for a profile, whose curve does not begin anew at a step), ``task`` and
+        ``step`` (int32; `NO_STEP` for a profile, whose curve does not begin anew at a step), ``task`` and
         ``allocator`` (category), ``time_ns`` (int64 epoch nanoseconds) and ``bytes`` (int64; from that
         time on), ordered by step, task, allocator and time. `cannot_say` when neither was recorded.
 
@@ -76,8 +77,8 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     """
     buffers = trace.lifetimes
     tables = []
-    if (buffers["step"] >= 0).any():
-        tables.append(_added_up(buffers[buffers["step"] >= 0]))
+    if (buffers["step"] != NO_STEP).any():
+        tables.append(_added_up(buffers[buffers["step"] != NO_STEP]))
     reported = memory_events(trace)
     if reported is not None and reported["in_use"].notna().any():
         tables.append(_reported(reported))
@@ -108,7 +109,7 @@ def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:
 
 def _reported(table: pd.DataFrame) -> pd.DataFrame:
     """Take what the allocators of a profile said, the last word at each time."""
-    table = table[table["in_use"].notna()].assign(step=np.int32(-1))
+    table = table[table["in_use"].notna()].assign(step=np.int32(NO_STEP))
     table = table[[*WHERE, "ns", "in_use"]].rename(columns={"ns": "time_ns", "in_use": "bytes"})
     group, time = curve_numbers(table), table["time_ns"].to_numpy()
     order = np.lexsort((time, group))
@@ -129,8 +130,8 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``step``, ``task``, ``allocator`` as of `memory_usage`; ``peak_bytes`` and ``at_ns`` (int64), the
-        first of several equal ones; ``at_step`` (Int64), as ``step`` is -1 of a profile, whose peaks are of
-        all of it; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the
+        first of several equal ones; ``at_step`` (Int64), as ``step`` is `NO_STEP` of a profile, whose peaks
+        are of all of it; ``alive`` and ``alive_bytes`` (Int64), number and bytes of the
         buffers alive then, NA where those are not known; ``in_use_bytes`` (Int64), NA where the
         allocator does not count. `cannot_say` when there is no curve.
 
@@ -164,14 +165,14 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
 
 def _during(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
     """Return the step of each peak: its own, or the last to begin of those during which it is reached."""
-    steps = trace.steps[trace.steps["step"] >= 0].sort_values("start_ns", kind="stable")
+    steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
     number, start, end = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
     step = peaks["step"].to_numpy(np.int64, copy=True)
-    for index in np.flatnonzero(step < 0):
+    for index in np.flatnonzero(step == NO_STEP):
         at = int(peaks["at_ns"].iloc[index])
         there = number[(start <= at) & (at <= end)]
-        step[index] = there[-1] if len(there) else -1
-    return pd.arrays.IntegerArray(np.maximum(step, 0), step < 0)
+        step[index] = there[-1] if len(there) else NO_STEP
+    return pd.arrays.IntegerArray(np.maximum(step, 0), step == NO_STEP)
 
 
 def alive_at_peak(buffers: pd.DataFrame, peaks: pd.DataFrame) -> np.ndarray:
@@ -194,7 +195,7 @@ def alive_at_peak(buffers: pd.DataFrame, peaks: pd.DataFrame) -> np.ndarray:
 
 def _most_in_use(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
     most = peaks["peak_bytes"].to_numpy(copy=True)
-    unknown = (peaks["step"] >= 0).to_numpy(copy=True)
+    unknown = (peaks["step"] != NO_STEP).to_numpy(copy=True)
     reported = bytes_in_use(trace)
     row = reported["event"].to_numpy()
     events = trace.events[["step", "task"]].take(row).set_axis(reported.index)

@@ -57,7 +57,7 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Ordered by ``alloc_ns``. ``step`` (int32; -1 in a profile, where buffers live on from step to
+        Ordered by ``alloc_ns``. ``step`` (int32; `NO_STEP` in a profile, where buffers live on from step to
         step), ``task`` and ``allocator`` (category); ``event`` (int64, the op that allocated or, in a
         profile, the allocation; -1 where a part of a trace does not hold it), ``name`` (str; the
         tensor, ``node`` or ``node:slot``, or the node of what is no output), ``op`` (category; its
@@ -151,7 +151,7 @@ def _profiled(trace: Trace) -> pd.DataFrame | None:
     count = len(buffers)
     return pd.DataFrame(
         {
-            "step": np.full(count, -1, np.int32),
+            "step": np.full(count, event_table.NO_STEP, np.int32),
             "task": buffers["task"].array,
             "allocator": buffers["allocator"].array,
             "event": buffers["event"],

@@ -210,7 +210,9 @@ def _numbers(trace: Trace, steps: Steps) -> list[int] | None:
 
 
 def _steps(trace: Trace, numbers: list[int] | None) -> int:
-    return max(int((trace.steps["step"] >= 0).sum()) if numbers is None else len(numbers), 1)
+    return max(
+        int((trace.steps["step"] != event_table.NO_STEP).sum()) if numbers is None else len(numbers), 1
+    )
 
 
 def _beside(by: str, found: list[pd.DataFrame]) -> pd.DataFrame:

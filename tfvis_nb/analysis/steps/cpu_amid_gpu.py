@@ -19,6 +19,7 @@ from tfvis_nb.core.data_types import DATA_TYPES
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.nested_lists import categories, exploded, numbers
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 WHERE = ("CPU", "host memory", "GPU")
@@ -115,7 +116,7 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
     """
     events = trace.events
     on_device = is_kind(events, "kernel") & accelerators(events)
-    kernels = np.flatnonzero(on_device & (events["step"] >= 0).to_numpy())
+    kernels = np.flatnonzero(on_device & (events["step"] != NO_STEP).to_numpy())
     if not len(kernels):
         return cannot_say(_COLUMNS, Text("no_gpu_kernels"))
     group, groups = _step_and_task(events)

@@ -71,7 +71,7 @@ def median_step(trace: Trace) -> int | None:
     Of an even number of steps it is the shorter of the two in the middle, of several as long the first:
     a step that was really run, so that differences to it add up.
     """
-    steps = trace.steps[trace.steps["step"] >= 0]
+    steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     if steps.empty:
         return None
     order = np.argsort(steps["duration_ns"].to_numpy(np.int64), kind="stable")
@@ -111,7 +111,7 @@ def slow_steps(trace: Trace) -> pd.DataFrame:
     >>> slow_steps(Trace(events.build(columns)))[["step", "excess_ns", "slow", "op", "op_ns"]].values.tolist()
     [[0, -14, False, 'MatMul', -9], [1, 0, False, '', <NA>], [2, 31, True, 'Add', 45]]
     """
-    table = trace.steps[trace.steps["step"] >= 0].reset_index(drop=True)
+    table = trace.steps[trace.steps["step"] != event_table.NO_STEP].reset_index(drop=True)
     middle = median_step(trace)
     if middle is None:
         return cannot_say(_COLUMNS, Text("no_steps"))
@@ -138,7 +138,7 @@ def _step_rows(table: pd.DataFrame, trace: Trace) -> np.ndarray:
     """Return the row of each event's step; behind the last row for those of no step."""
     numbers = table["step"].to_numpy(np.int64)
     step = trace.events["step"].to_numpy(np.int64)
-    return np.where(step < 0, len(table), np.searchsorted(numbers, step))
+    return np.where(step == event_table.NO_STEP, len(table), np.searchsorted(numbers, step))
 
 
 def _add_work(table: pd.DataFrame, trace: Trace) -> None:

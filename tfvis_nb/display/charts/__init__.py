@@ -11,6 +11,7 @@ from tfvis_nb.display.charts.bandwidth import bandwidth_chart
 from tfvis_nb.display.charts.breakdown import breakdown_chart, utilisation_chart
 from tfvis_nb.display.charts.ops import top_ops_chart
 from tfvis_nb.display.charts.time_axis import memory_chart, steps_chart, transfers_chart
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ class Charts:
             return Text("no_transfers")
         if name == "bandwidth":
             return why_not(bandwidth_table(trace))
-        if name == "steps" and int((trace.steps["step"] >= 0).sum()) < 2:
-            return Text("one_step") if (trace.steps["step"] >= 0).any() else Text("no_steps")
+        if name == "steps" and int((trace.steps["step"] != NO_STEP).sum()) < 2:
+            return Text("one_step") if (trace.steps["step"] != NO_STEP).any() else Text("no_steps")
         return NONE
 
     def _shown_in(self, name: str) -> Trace:

@@ -25,6 +25,7 @@ from tfvis_nb.display.charts.style import (
     time_unit,
     unlike,
 )
+from tfvis_nb.events import NO_STEP
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -85,7 +86,7 @@ def axis_unit(trace: Trace) -> Unit:
 
     A run of very many steps has a larger one, so that its numbers do not become long.
     """
-    steps, span = trace.steps[trace.steps["step"] >= 0], span_ns(trace)
+    steps, span = trace.steps[trace.steps["step"] != NO_STEP], span_ns(trace)
     return time_unit(span if steps.empty else max(float(steps["duration_ns"].median()), span / 1000))
 
 
@@ -107,7 +108,7 @@ def _to_the_end(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
     """Add what is allocated at the end of a curve's last step; at that of the trace if it has none."""
     last = rows.tail(1)
     step = trace.steps[trace.steps["step"] == int(last["step"].iloc[0])]
-    is_of_step = len(step) and int(last["step"].iloc[0]) >= 0
+    is_of_step = len(step) and int(last["step"].iloc[0]) != NO_STEP
     origin = int(trace.events["start_ns"].iloc[0])
     end = int(step["end_ns"].iloc[0]) if is_of_step else origin + span_ns(trace)
     return pd.concat([rows, last.assign(time_ns=end)]) if end > int(last["time_ns"].iloc[0]) else rows
@@ -188,7 +189,7 @@ def steps_chart(trace: Trace) -> figure:
     from bokeh.models import ColumnDataSource, HoverTool
     from bokeh.models.annotations import Span
 
-    table = trace.steps[trace.steps["step"] >= 0]
+    table = trace.steps[trace.steps["step"] != NO_STEP]
     origin = int(trace.events["start_ns"].iloc[0])
     start = (table["start_ns"].to_numpy() - origin) / 1e6
     duration = table["duration_ns"].to_numpy()

@@ -9,6 +9,7 @@ from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.subset import edges_in_steps, subset
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 _LONGEST_LABEL = 60
@@ -64,8 +65,8 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
         name = trace.title if title is None else title
         return Compared(trace, None, trace, np.arange(len(trace.events)), name)
     steps = trace.steps[trace.steps["step"] == step]
-    if step < 0 or steps.empty:
-        numbers = trace.steps.loc[trace.steps["step"] >= 0, "step"]
+    if step == NO_STEP or steps.empty:
+        numbers = trace.steps.loc[trace.steps["step"] != NO_STEP, "step"]
         there = (
             Text("steps_there", first=numbers.min(), last=numbers.max())
             if len(numbers)
@@ -77,7 +78,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     first, last = int(steps["start_ns"].iloc[0]), int(steps["end_ns"].iloc[0])
     # What lasts longer would make the step longer than it is in tables.
     end = start + trace.events["duration_ns"].to_numpy(np.int64)
-    loose = (number < 0) & (start >= first) & (start < last) & (end <= last)
+    loose = (number == NO_STEP) & (start >= first) & (start < last) & (end <= last)
     ids = np.flatnonzero((number == step) | loose)
     shown = subset(trace, ids, edges_in_steps(trace, np.array([step])))
     # What is of no step is of this one here: it stands alone.

@@ -8,6 +8,7 @@ import pandas as pd
 
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 
 MOST_ROWS = 200
 """Of a longer table the rows that matter most are shown."""
@@ -45,7 +46,7 @@ def key(name: str, label: str, unit: str = "text") -> Column:
 
 def step_key(trace: Trace) -> list[Column]:
     """Return the column of the step, of a trace that has several: of another it would always say the same."""
-    return [key("step", "Step", "number")] if (trace.steps["step"] >= 0).sum() > 1 else []
+    return [key("step", "Step", "number")] if (trace.steps["step"] != NO_STEP).sum() > 1 else []
 
 
 def figures(definitions: Mapping[str, str], *columns: tuple[str, str, str]) -> list[Column]:

@@ -14,6 +14,7 @@ from tfvis_nb.core.labels import task_label
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+from tfvis_nb.events import NO_STEP
 
 if TYPE_CHECKING:
     from tfvis_nb.display.shaping.side import Compared
@@ -117,7 +118,7 @@ _HINTS = {
 
 def _times(side: Compared) -> dict[str, int]:
     """Return what can be measured of a side, by name."""
-    steps = side.trace.steps[side.trace.steps["step"] >= 0]
+    steps = side.trace.steps[side.trace.steps["step"] != NO_STEP]
     if side.step is not None:
         steps = steps[steps["step"] == side.step]
     took = steps["duration_ns"]

@@ -11,6 +11,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 _CHART = "Latest end minus earliest start of each step's events; the dashed line is the median."
@@ -22,7 +23,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _table(trace: Trace) -> dict[str, Any]:
-    steps = trace.steps[trace.steps["step"] >= 0]
+    steps = trace.steps[trace.steps["step"] != NO_STEP]
     columns = [
         key("step", "Step", "number"),
         Column("label", "Called", "text", "What the program or the file calls the step."),

@@ -14,6 +14,7 @@ from tfvis_nb.display.wire.container import Column, pack
 from tfvis_nb.display.wire.drawn import VERSION, origin_ns
 from tfvis_nb.display.wire.lane_times import length_column
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
+from tfvis_nb.events import NO_STEP
 
 MAX_BUFFERS = 200_000
 """Of more buffers the largest are sent; of a curve that changes more than twice as often, the peaks."""
@@ -48,7 +49,7 @@ def memory_tracks(trace: Trace) -> MemoryTracks:
         return found
     origin = origin_ns(trace.events)
     keys = ["task", "allocator"]
-    reported = dict(list(curve[curve["step"] < 0].groupby(keys, observed=True)))
+    reported = dict(list(curve[curve["step"] == NO_STEP].groupby(keys, observed=True)))
     by_allocator = dict(list(buffers.groupby(keys, observed=True)))
     names = [found.names]
     for number, where in enumerate(sorted({*reported, *by_allocator})):

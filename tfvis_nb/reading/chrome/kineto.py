@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.chrome import gpu as chrome_gpu
 from tfvis_nb.reading.chrome.slices import Columns, Slices
 from tfvis_nb.reading.chrome.table import (
@@ -169,7 +170,7 @@ def _owners(columns: Columns, launching: np.ndarray, op: np.ndarray, launch: np.
 
 
 def _steps(columns: Columns, launch: np.ndarray) -> tuple[np.ndarray, str]:
-    """Number the steps by the profiler's own marks, and say so; rows outside of any have -1."""
+    """Number the steps by the profiler's own marks, and say so; rows outside of any have `NO_STEP`."""
     names = columns.name.to_pylist()
     marks = [row for row, name in enumerate(names) if _STEP.fullmatch(name)]
     if not marks:
@@ -184,4 +185,4 @@ def _steps(columns: Columns, launch: np.ndarray) -> tuple[np.ndarray, str]:
     when = np.where(launch >= 0, columns.start[launch], columns.start)
     index = np.searchsorted(starts, when, side="right") - 1
     inside = (index >= 0) & (when < stops[index])
-    return np.where(inside, index, -1).astype(np.int32), Text("steps_by_marks", marks=len(spans))
+    return np.where(inside, index, NO_STEP).astype(np.int32), Text("steps_by_marks", marks=len(spans))

@@ -51,7 +51,7 @@ class OwnReader:
             )
             setattr(columns, name, np.where(usable, values, getattr(columns, name)))
         step, numbered = integers(kept["step"])
-        step = np.where(numbered & (np.abs(step) < 2**31), step, 0)
+        step = np.where(numbered & (step >= event_table.NO_STEP) & (step < 2**31), step, 0)
         table: dict[str, Any] = {
             "step": step.astype(np.int32),
             "name": texts(kept["name"]),

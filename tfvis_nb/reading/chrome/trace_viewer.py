@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.chrome import gpu
 from tfvis_nb.reading.chrome.slices import Columns, Slices, select
 from tfvis_nb.reading.chrome.table import category, make_trace, masked, of_texts, thread_lanes, thread_numbers
@@ -175,12 +176,12 @@ def _of_gpu(full: str, shown: str) -> Called:
 
 
 def _steps(columns: Columns, groups: np.ndarray, grouped: np.ndarray) -> tuple[np.ndarray, str]:
-    """Number the profiler's groups in the order they start in; rows of none have -1."""
+    """Number the profiler's groups in the order they start in; rows of none have `NO_STEP`."""
     numbers, first = np.unique(groups[grouped], return_inverse=True)
     begins = np.full(len(numbers), np.iinfo(np.int64).max)
     np.minimum.at(begins, first, columns.start[grouped])
     rank = np.empty(len(numbers), np.int64)
     rank[np.argsort(begins, kind="stable")] = np.arange(len(numbers))
-    step = np.full(len(groups), -1, np.int64)
+    step = np.full(len(groups), NO_STEP, np.int64)
     step[grouped] = rank[first]
     return step.astype(np.int32), Text("steps_by_group_id", groups=len(numbers))

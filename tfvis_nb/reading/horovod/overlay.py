@@ -20,7 +20,7 @@ RANK_0 = "/job:worker/replica:0/task:0"
 
 _ACTIVITIES = {op: activity for activity, op in OPERATIONS.items()}
 _UNTRACED = -2
-"""The number of a step that nothing was traced of; -1 is what was traced outside of steps."""
+"""The number of a step that nothing was traced of; `NO_STEP` is what was traced outside of steps."""
 
 
 def is_horovod_timeline(trace: Trace) -> bool:
@@ -110,7 +110,7 @@ def _steps(anchor: np.ndarray, events: pd.DataFrame, task: str) -> np.ndarray:
     order = np.argsort(anchor, kind="stable")
     # What was recorded outside of steps comes first, so that steps within go before.
     spans = spans.sort_values("start")
-    spans = spans.loc[sorted(spans.index, key=lambda number: number >= 0)]
+    spans = spans.loc[sorted(spans.index, key=lambda number: number != event_table.NO_STEP)]
     first = np.searchsorted(anchor[order], spans["start"].to_numpy(), "left")
     last = np.searchsorted(anchor[order], spans["end"].to_numpy(), "right")
     for number, begin, end in zip(spans.index.tolist(), first.tolist(), last.tolist(), strict=True):

@@ -91,7 +91,7 @@ def _same_steps(traces: Sequence[Trace]) -> list[Trace]:
         seen: dict[str, int] = {}
         named = {}
         starts = trace.events.groupby("step")["start_ns"].min()
-        for step in (number for number in starts.index.tolist() if number >= 0):
+        for step in (number for number in starts.index.tolist() if number != event_table.NO_STEP):
             label = trace.step_labels.get(step, "")
             # Calls of one function have one name; the first here is the first there.
             seen[label] = seen.get(label, -1) + 1
@@ -109,7 +109,7 @@ def _same_steps(traces: Sequence[Trace]) -> list[Trace]:
 def _renumbered(trace: Trace, numbers: dict[int, int]) -> Trace:
     table = trace.events.copy(deep=False)
     step = table["step"].to_numpy()
-    new = np.full(int(step.max(initial=-1)) + 2, -1, np.int32)
+    new = np.full(int(step.max(initial=-1)) + 2, event_table.NO_STEP, np.int32)
     for old, number in numbers.items():
         new[old] = number
     table["step"] = new[step]

@@ -8,6 +8,7 @@ on; a kernel belongs to the step of its launch.
 
 import numpy as np
 
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.xspace.links import Links
 from tfvis_nb.reading.xspace.rows import Sparse
 
@@ -62,7 +63,7 @@ def outermost(first: np.ndarray, last: np.ndarray) -> np.ndarray:
 def find_steps(links: Links, threads: Threads, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the steps of an XSpace, and the step of each row.
 
-    Return for each row the number of its step (int32), -1 outside of all, and 0 everywhere when
+    Return for each row the number of its step (int32), `NO_STEP` outside of all, and 0 everywhere when
     there are none; and the rows that are the steps, none where a profiler numbered them.
     """
     grouped = links.mark("group_id")
@@ -70,7 +71,7 @@ def find_steps(links: Links, threads: Threads, start: np.ndarray) -> tuple[np.nd
         return _grouped(grouped, start), np.zeros(0, np.int64)
     chosen = roots(links, threads)
     chosen = chosen[np.argsort(start[chosen], kind="stable")]
-    step = np.full(len(start), -1, np.int32)
+    step = np.full(len(start), NO_STEP, np.int32)
     if not len(chosen):
         step[:] = 0
         return step, chosen
@@ -121,7 +122,7 @@ def _grouped(grouped: Sparse, start: np.ndarray) -> np.ndarray:
     np.minimum.at(first, which, start[grouped.rows])
     rank = np.empty(len(numbers), np.int32)
     rank[np.argsort(first, kind="stable")] = np.arange(len(numbers), dtype=np.int32)
-    step = np.full(len(start), -1, np.int32)
+    step = np.full(len(start), NO_STEP, np.int32)
     step[grouped.rows] = rank[which]
     return step
 
@@ -136,7 +137,7 @@ def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray
         last = np.maximum(last, ends[seeds])
         order = np.lexsort((-last, first))
         _fill(step, threads, first[order], last[order], numbers[order])
-        reached = (step[source] >= 0) & (step[target] < 0) & (threads.position[target] >= 0)
+        reached = (step[source] != NO_STEP) & (step[target] == NO_STEP) & (threads.position[target] >= 0)
         seeds, kept = np.unique(target[reached], return_index=True)
         numbers = step[source[reached][kept]]
 
@@ -145,7 +146,7 @@ def _fill(
     step: np.ndarray, threads: Threads, first: np.ndarray, last: np.ndarray, numbers: np.ndarray
 ) -> None:
     """Give the rows within ranges their numbers where they have none; inner ranges win over outer ones."""
-    found = np.full(len(threads.rows), -1, np.int32)
+    found = np.full(len(threads.rows), NO_STEP, np.int32)
     while len(first):
         outer = outermost(first, last)
         length = (last - first)[outer]
@@ -154,7 +155,7 @@ def _fill(
         found[np.repeat(first[outer], length) + within] = np.repeat(numbers[outer], length)
         first, last, numbers = first[~outer], last[~outer], numbers[~outer]
     here = step[threads.rows]
-    step[threads.rows] = np.where(here < 0, found, here)
+    step[threads.rows] = np.where(here == NO_STEP, found, here)
 
 
 def _region_ends(region: Sparse, threads: Threads) -> np.ndarray:

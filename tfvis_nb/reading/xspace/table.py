@@ -64,7 +64,7 @@ def table(parts: list[Part], began: int, *, threadpool: bool, salt: int) -> Trac
     order = _order(links, start, duration, usable, threadpool, notes)
     columns = _times(links, start, duration, order, began, notes)
     columns["step"] = step[order]
-    outside = int((columns["step"] < 0).sum())
+    outside = int((columns["step"] == event_table.NO_STEP).sum())
     if outside and outside < len(order):
         notes.append(Text("events_of_no_step", events=outside))
     # The texts come last, when what was needed to find times and links is gone.
