@@ -102,7 +102,7 @@ class TraceMagic:
 
     def run(self, line: str, cell: str) -> None:
         """Run `cell` as the arguments in `line` say."""
-        arguments = self._checked(line)
+        arguments = self._parse_line(line)
         if arguments.help:
             print(self.parser.format_help())  # noqa: T201 - the answer to the user's question
             return
@@ -136,7 +136,7 @@ class TraceMagic:
         if error is not None:
             raise CellFailed(Text("cell_failed", error=type(error).__name__))
 
-    def _checked(self, line: str) -> argparse.Namespace:
+    def _parse_line(self, line: str) -> argparse.Namespace:
         arguments = self.parser.parse(line)
         name = arguments.name
         if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):

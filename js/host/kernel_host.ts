@@ -107,7 +107,7 @@ export class KernelTimelineHost implements Host {
     return requestKernel(this.model, "rest", { part }, signal, ({ of = 1 }, [bytes]) => {
       chunks.push(bytes);
       progress(chunks.length, of);
-      return chunks.length < of ? undefined : joined(chunks);
+      return chunks.length < of ? undefined : concatBytes(chunks);
     });
   }
 
@@ -119,7 +119,7 @@ export class KernelTimelineHost implements Host {
   }
 }
 
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
+function concatBytes(chunks: readonly Uint8Array[]): Uint8Array {
   const all = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
   let at = 0;
   for (const chunk of chunks) {

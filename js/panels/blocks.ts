@@ -13,7 +13,7 @@ export interface Zoom {
   sides?: number[][];
 }
 
-export interface Column {
+export interface TableColumn {
   name: string;
   label: string;
   /** Of its figures; times and durations are in ns, times from the trace's first event. */
@@ -30,7 +30,7 @@ export interface TableBlock {
   definition: string;
   /** Why there is nothing to say, as the rest of "Not available:"; empty where there is. */
   cannot_say: string;
-  columns: Column[];
+  columns: TableColumn[];
   rows: Cell[][];
   /** For each row where it is, where it is somewhere. */
   zoom: (Zoom | null)[];

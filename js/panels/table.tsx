@@ -9,7 +9,7 @@ import { BlockHead, CannotSay } from "../ui/block_head";
 import { moveAmongRows } from "../ui/row_keys";
 import { type Order, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
-import type { Cell, Column, TableBlock } from "./blocks";
+import type { Cell, TableBlock, TableColumn } from "./blocks";
 import { isText, isWide } from "./layout";
 
 interface TableProps {
@@ -144,7 +144,7 @@ function titleOf(cell: Cell): string | undefined {
   return typeof cell === "string" && cell.length > 20 ? cell : undefined;
 }
 
-function Figure({ cell, column }: { cell: Cell; column: Column }) {
+function Figure({ cell, column }: { cell: Cell; column: TableColumn }) {
   const text = formatCell(cell, column.unit);
   if (column.unit === "name")
     return (

@@ -4,7 +4,7 @@ import { firstAtLeast } from "../model/lod/bisect";
 import { exactEntries, type SameName, SparseDetails, type WholeNumbers } from "../model/lod/exact_events";
 import { entryOfEvent, eventAt } from "../model/lod/merged";
 import { type Window, wantedWindow } from "../model/lod/next_window";
-import { compose, joined, type Outline, type Part } from "../model/lod/outline";
+import { compose, concatColumns, type Outline, type OutlinePart } from "../model/lod/outline";
 import type { RangeSelection, RangeStatistics } from "../model/search/range_statistics";
 import type { Matches } from "../model/search/search";
 import { openContainer, stringsIn } from "../model/wire/container";
@@ -31,7 +31,7 @@ interface Search {
 
 export class LargeTrace implements KernelQueries {
   readonly requests: KernelRequests;
-  #part: Part | null = null;
+  #part: OutlinePart | null = null;
   #partText = "";
   #requested: Window | null = null;
   #timer = 0;
@@ -96,7 +96,7 @@ export class LargeTrace implements KernelQueries {
     const { merged, count } = this.store.drawn;
     const blocks = [this.outline.entries, this.#part?.entries, this.#exact].filter((block) => !!block);
     const isOf = (block: Entries) => block === this.#part?.entries && this.#partText === search.text;
-    const mask = joined(blocks, Uint8Array, count, (block) =>
+    const mask = concatColumns(blocks, Uint8Array, count, (block) =>
       block === this.outline.entries ? search.isMatch : isOf(block) ? block.isMatch : null,
     );
     for (let entry = merged?.fine ?? count; entry < count; entry++) {

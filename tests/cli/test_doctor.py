@@ -38,7 +38,7 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def findings(found: Probe, **changes: object) -> dict[str, doctor.Finding]:
+def findings(found: Probe, **changes: object) -> dict[str, doctor.Check]:
     vars(changed := Probe(**vars(found))).update(changes)
     return {one.about: one for one in doctor.tensorflow(changed)}
 

@@ -94,4 +94,4 @@ def test_bokehjs_is_sent_when_asked_for(trace: tv.Trace, monkeypatch: pytest.Mon
     widget._answer(None, {"kind": "bokeh", "id": "7"}, [])
     widget._answer(None, {"kind": "other"}, [])
     widget._answer(None, "nothing", [])
-    assert sent == [({"kind": "bokeh", "id": "7"}, [bokehjs.packed_code()])]
+    assert sent == [({"kind": "bokeh", "id": "7"}, [bokehjs.compressed_code()])]

@@ -221,7 +221,7 @@ def test_the_page_holds_everything(trace: tv.Trace, tmp_path: Path) -> None:
     packed = json.loads(gzip.decompress(page_part(page, "tabs")))
     assert packed["bokeh"] == bokehjs.version()
     assert [each["title"] for each in packed["tabs"]] == tab_names()
-    assert page_part(page, "bokeh") == bokehjs.packed_code()
+    assert page_part(page, "bokeh") == bokehjs.compressed_code()
     options = json.loads(page.split('id="tfvis-options">')[1].split("<")[0])
     assert (options["group_by"], options["selection"]) == ("kind", {"events": [3]})
 

@@ -11,7 +11,7 @@ import tfvis_nb as tv
 from tests.support.texts import raises_id
 from tfvis_nb import events
 from tfvis_nb.analysis.events.lane_order import order_lanes
-from tfvis_nb.display.shaping.selection import checked_selection, selected_rows, selection_of
+from tfvis_nb.display.shaping.selection import selected_rows, selection_of, validate_selection
 
 ORIGIN = 1_700_000_000_000_000_000
 TABLE = events.build(
@@ -30,7 +30,7 @@ EMPTY = events.build({}, rows=0)
 
 def rows(start: float, end: float, lanes: list[int] | None = None, step: int | None = None) -> list[int]:
     selection = {"start": start, "end": end, "lanes": lanes, "step": step}
-    return selected_rows(TABLE, LANES, checked_selection(TABLE, LANES, selection)).index.tolist()
+    return selected_rows(TABLE, LANES, validate_selection(TABLE, LANES, selection)).index.tolist()
 
 
 def test_a_range_selects_what_overlaps_it() -> None:
@@ -81,7 +81,7 @@ def test_nothing_selected_is_an_empty_table() -> None:
 def test_what_python_users_select_by(value: Any) -> None:
     selection = selection_of(TABLE, value)
     assert selection == {"events": [1, 3]}
-    assert selected_rows(TABLE, LANES, checked_selection(TABLE, LANES, selection)).index.tolist() == [1, 3]
+    assert selected_rows(TABLE, LANES, validate_selection(TABLE, LANES, selection)).index.tolist() == [1, 3]
 
 
 @pytest.mark.parametrize("value", [None, [], TABLE.iloc[:0], TABLE["op"] == "none", np.array([], "i8")])
@@ -147,7 +147,7 @@ def test_what_cannot_be_selected_is_refused(value: Any, key: str) -> None:
 )
 def test_what_the_front_end_cannot_have_selected_is_refused(selection: Any) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        checked_selection(TABLE, LANES, selection)
+        validate_selection(TABLE, LANES, selection)
 
 
 def test_an_empty_trace_has_nothing_to_select() -> None:

@@ -16,7 +16,7 @@ from tests.real_traces import DATA
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.tabs import COMPARISON, TABS, tab, tab_names
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, UNITS, Column, key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, UNITS, TableColumn, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
@@ -147,7 +147,10 @@ def test_what_is_not_known_is_no_number() -> None:
             "op": pd.Categorical(["a", None, "b"]),
         }
     )
-    columns = [Column("bytes", "Size", "bytes", "Its size."), Column("rate", "Rate", "ratio", "How fast.")]
+    columns = [
+        TableColumn("bytes", "Size", "bytes", "Its size."),
+        TableColumn("rate", "Rate", "ratio", "How fast."),
+    ]
     made = in_json(table("Sizes", rows, [key("op", "Op"), *columns], light="op"))
     assert made["rows"] == [["a", 1, 0.5], [None, None, None], ["b", 3, None]]
     assert made["light"] == 0
@@ -172,7 +175,7 @@ def test_a_long_table_says_how_much_of_it_is_shown() -> None:
 @pytest.mark.parametrize(("unit", "definition"), [("minutes", "Its length."), ("ns", "")])
 def test_a_column_without_unit_or_definition_is_refused(unit: str, definition: str) -> None:
     with pytest.raises(ValueError, match="'length' lacks a unit or a definition"):
-        table("Steps", pd.DataFrame({"length": [1]}), [Column("length", "Length", unit, definition)])
+        table("Steps", pd.DataFrame({"length": [1]}), [TableColumn("length", "Length", unit, definition)])
 
 
 def test_there_is_no_other_tab(trace: Trace) -> None:

@@ -44,13 +44,15 @@ def from_json(values: Any) -> dict[str, tuple[float, float]]:
     for one in values if isinstance(values, list) else []:
         if not isinstance(one, dict) or not isinstance(one.get("task"), str):
             continue
-        low, high = (_number(one.get(end), none) for end, none in zip(("low", "high"), UNKNOWN, strict=True))
+        low, high = (
+            _bound_ns(one.get(end), none) for end, none in zip(("low", "high"), UNKNOWN, strict=True)
+        )
         if low is not None and high is not None and low <= high:
             found[one["task"]] = (low, high)
     return found
 
 
-def _number(value: Any, none: float) -> float | None:
+def _bound_ns(value: Any, none: float) -> float | None:
     if value is None:
         return none
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)

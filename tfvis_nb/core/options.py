@@ -51,8 +51,8 @@ def only_known_options(function: Callable[P, R]) -> Callable[P, R]:
     known = [name for name, option in options if option.kind in named and name != "self"]
 
     @functools.wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         refuse_unknown(kwargs, known)
         return function(*args, **kwargs)
 
-    return checked
+    return wrapper

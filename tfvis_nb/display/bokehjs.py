@@ -22,7 +22,7 @@ def version() -> str:
 
 
 @functools.cache
-def packed_code() -> bytes:
+def compressed_code() -> bytes:
     """Return the code of BokehJS, gzip'd: 350 kB instead of 1.3 MB; FileNotFoundError if bokeh lacks it."""
     found = importlib.util.find_spec("bokeh")
     for folder in (found.submodule_search_locations if found is not None else None) or ():
@@ -38,4 +38,4 @@ def answer(widget: Any, content: dict[str, Any]) -> None:
     Views of one widget hear each other's answers, and know theirs by the ``id`` in `content`.
     """
     message = {"kind": MESSAGE_KIND, "id": content.get("id")}
-    answer_message(widget, content, lambda: widget.send(message, buffers=[packed_code()]))
+    answer_message(widget, content, lambda: widget.send(message, buffers=[compressed_code()]))

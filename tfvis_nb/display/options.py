@@ -15,16 +15,16 @@ DEFAULTS: dict[str, Any] = {"height": 560, "group_by": "device", "color_by": "ki
 """Option name to its default; ``height`` is in CSS pixels."""
 
 
-def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+def validate_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return every option of `DEFAULTS`, with those given instead.
 
     TypeError names similar options if one is unknown, ValueError the values it can have.
     """
     refuse_unknown(options, DEFAULTS)
-    return {name: checked(name, options.get(name, default)) for name, default in DEFAULTS.items()}
+    return {name: validate_option(name, options.get(name, default)) for name, default in DEFAULTS.items()}
 
 
-def checked(name: str, value: Any) -> Any:
+def validate_option(name: str, value: Any) -> Any:
     """Return an option's value in its canonical form, or raise ValueError saying what it can be."""
     if name == "height":
         if isinstance(value, bool) or not isinstance(value, int) or not MIN_HEIGHT <= value <= MAX_HEIGHT:

@@ -88,7 +88,7 @@ def read_trace(
     with progress_after("reading") as progress:
         found = collect(source, threadpool, budget, progress)
     # Here, where the bytes that were read are no longer held.
-    with gate(_called(source, found.titles)):
+    with gate(_source_label(source, found.titles)):
         return _put_together(found, _title(source, found.titles) if title is None else title)
 
 
@@ -114,7 +114,7 @@ def _put_together(found: Collection, title: str) -> Trace:
     return trace
 
 
-def _called(source: Any, titles: list[str]) -> str:
+def _source_label(source: Any, titles: list[str]) -> str:
     """Return what errors call the whole of a source."""
     if isinstance(source, (str, os.PathLike)):
         return os.fsdecode(source)

@@ -61,7 +61,7 @@ WORDED = ("name", "tensor")
 
 
 @dataclass
-class Part:
+class EventColumns:
     """Some rows of the source with the columns that are read from names and labels.
 
     `rows` are row numbers in the source. The `CODED` columns are numbers in the

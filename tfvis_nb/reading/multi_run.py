@@ -16,7 +16,7 @@ MOST = 50_000
 """Runs in a file; a session of a long job keeps some thousand."""
 
 
-class Part(NamedTuple):
+class RunBytes(NamedTuple):
     """One run in a file: what messages call it, its bytes, and their message type where it is known."""
 
     label: str
@@ -24,8 +24,8 @@ class Part(NamedTuple):
     message: str = "RunMetadata"
 
 
-def read_parts(
-    parts: Iterable[Part], notes: Sequence[str], nothing: str, labels: Sequence[str] = ()
+def read_runs(
+    parts: Iterable[RunBytes], notes: Sequence[str], nothing: str, labels: Sequence[str] = ()
 ) -> Trace:
     """Read runs as steps; those without events are left out with a note.
 

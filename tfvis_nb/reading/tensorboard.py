@@ -9,7 +9,7 @@ import google_crc32c
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.multi_run import Part, read_parts
+from tfvis_nb.reading.multi_run import RunBytes, read_runs
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.texts import Text
@@ -78,7 +78,7 @@ def records(data: Data, label: str, notes: list[str]) -> Iterator[Record]:
 def read(data: Data, label: str) -> Trace:
     """Read the run metadata in an event file: each tag is a step, named for the tag."""
     notes: list[str] = []
-    parts: list[Part] = []
+    parts: list[RunBytes] = []
     tags: list[str] = []
     other: Counter[str] = Counter()
     for record in records(data, label, notes):
@@ -89,10 +89,10 @@ def read(data: Data, label: str) -> Trace:
         if run is not None:
             tag, content = run
             tags.append(tag)
-            parts.append(Part(f"{label}, tag {tag[:80]!r}", content))
+            parts.append(RunBytes(f"{label}, tag {tag[:80]!r}", content))
     held = ", ".join(f"{count} of {what}" for what, count in other.items()) or "none"
     nothing = Text("event_file_without_runs", label=label, events=held)
-    return read_parts(parts, notes, nothing, tags)
+    return read_runs(parts, notes, nothing, tags)
 
 
 def _event(data: Data, record: Record, other: Counter[str]) -> tuple[str, bytes] | None:

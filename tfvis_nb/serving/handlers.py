@@ -277,7 +277,7 @@ class StateHandler(Handler):
             self.set_status(304)
         elif "gzip" in self.request.headers.get("Accept-Encoding", ""):
             self.set_header("Content-Encoding", "gzip")
-            self.write(await self.made(self.site.quick, lambda: state.packed))
+            self.write(await self.made(self.site.quick, lambda: state.compressed))
         else:
             self.write(state.body)
 

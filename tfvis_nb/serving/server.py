@@ -70,7 +70,7 @@ class MonitorServer:
         self.token = new_token() if token is None else validate_token(token)
         self._port = port
         self._certificate = (certfile, keyfile)
-        self._allowed = [_checked_name(name) for name in allowed_hosts]
+        self._allowed = [_validate_host(name) for name in allowed_hosts]
         self._numbers: list[str] = []
         self._thread: threading.Thread | None = None
         self._over = threading.Event()
@@ -124,7 +124,7 @@ class MonitorServer:
         context = self._encryption()
         sockets = bind_sockets(self._port, self.host, backlog=_BACKLOG)
         self._port = sockets[0].getsockname()[1]
-        self._numbers = [_number(one.getsockname()[0]) for one in sockets]
+        self._numbers = [_ip_address(one.getsockname()[0]) for one in sockets]
         begun: Future[None] = Future()
         self._over.clear()
         self._thread = threading.Thread(
@@ -216,12 +216,12 @@ def _run(serving: Coroutine[Any, Any, None], begun: Future[None], over: threadin
         begun.set_exception(error)
 
 
-def _number(number: str) -> str:
+def _ip_address(number: str) -> str:
     """Spell an IP address as the header ``Host`` is compared; IPv6 without its zone."""
     return str(ipaddress.ip_address(number.partition("%")[0]))
 
 
-def _checked_name(name: str) -> str:
+def _validate_host(name: str) -> str:
     found = host_name(f"[{name}]" if ":" in name else name)
     if found is None:
         raise ValueError(Text("allowed_host_no_name", name=name))

@@ -32,14 +32,14 @@ _CLOSING_S = 0.5
 
 
 @dataclass(frozen=True)
-class State:
+class StateResponse:
     """A state as JSON, and what tells it from another one."""
 
     body: bytes
     tag: str
 
     @cached_property
-    def packed(self) -> bytes:
+    def compressed(self) -> bytes:
         """The same, compressed."""
         return gzip.compress(self.body, 1, mtime=0)
 
@@ -73,7 +73,7 @@ class MonitorService:
         self._own = not isinstance(session, SavedSession)
         self._session = session if isinstance(session, SavedSession) else SavedSession(session)
         self._watch = SessionWatch(self._session)
-        self._state: State | None = None
+        self._state: StateResponse | None = None
         self._until = 0.0
         self._opened: OrderedDict[tuple[object, int], Opened] = OrderedDict()
 
@@ -82,7 +82,7 @@ class MonitorService:
         """The name of the session's file, as text whatever its bytes are."""
         return os.fsencode(self._session.path.name).decode(errors="replace")
 
-    def state(self) -> State:
+    def state(self) -> StateResponse:
         """Return the state, as it is now or was half a second ago."""
         if self._state is None or time.monotonic() > self._until:
             changed = self._watch.changed()
@@ -90,14 +90,14 @@ class MonitorService:
                 body = json.dumps(changed, allow_nan=False).encode()
                 # When it was read makes no other state of it.
                 del changed["now_ms"]
-                self._state = State(
+                self._state = StateResponse(
                     body, f'"{hashlib.sha256(json.dumps(changed).encode()).hexdigest()[:32]}"'
                 )
             self._until = time.monotonic() + _FRESH_S
         assert self._state is not None, "at first it has changed"
         return self._state
 
-    def execute_command(self, command: Mapping[str, Any]) -> State:
+    def execute_command(self, command: Mapping[str, Any]) -> StateResponse:
         """Do what a command says and return the state after it."""
         with self._there():
             execute_command(self._session, command)

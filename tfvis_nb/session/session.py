@@ -128,7 +128,7 @@ class SavedSession:
         with self.connected() as connection:
             found_rows = connection.execute(query, (number,)) if abs(number) < 2**63 else ()
             checks = (rows.data, rows.count, rows.trace_format, rows.count, rows.text, rows.whole, rows.text)
-            row = next(rows.checked(found_rows, *checks), None)
+            row = next(rows.validate_rows(found_rows, *checks), None)
         if row is None:
             raise KeyError(Text("no_such_trace", number=trace, path=str(self.path)))
         data, size, form, epoch_ns, label, run, note = row
@@ -163,7 +163,7 @@ class SavedSession:
 
     def _request(self, connection: Guarded, signature: int | str | None) -> None:
         with Transaction(connection):
-            number = self._number(connection, signature)
+            number = self._signature_id(connection, signature)
             running = "SELECT id FROM writers WHERE ended_ns IS NULL"
             if number != EVERY:
                 running += " AND id IN (SELECT writer FROM counts WHERE signature = :number)"
@@ -196,7 +196,7 @@ class SavedSession:
 
         def cancel(connection: Guarded) -> None:
             with Transaction(connection):
-                number = self._number(connection, called)
+                number = self._signature_id(connection, called)
                 for table in ("rules", "requests"):
                     connection.execute(
                         f"DELETE FROM {table} WHERE ?1 = {EVERY} OR signature = ?1",  # noqa: S608 - constants
@@ -284,7 +284,7 @@ class SavedSession:
 
         def put(connection: Guarded) -> None:
             with Transaction(connection):
-                number = self._number(connection, called)
+                number = self._signature_id(connection, called)
                 connection.execute(
                     "INSERT OR REPLACE INTO rules(signature, kind, value) VALUES (?, ?, ?)",
                     (number, kind, value),
@@ -292,7 +292,7 @@ class SavedSession:
 
         self._order(put)
 
-    def _number(self, connection: Guarded, signature: int | str | None) -> int:
+    def _signature_id(self, connection: Guarded, signature: int | str | None) -> int:
         if signature is None:
             return EVERY
         known = [row[:3] for row in tables.signature_rows(connection)]

@@ -12,7 +12,7 @@ from typing import Any
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.session.file import rows as stored_rows
 from tfvis_nb.session.file.counters import Counts, ledger_content, ledger_path
-from tfvis_nb.session.file.rows import checked, count, trace_format, whole
+from tfvis_nb.session.file.rows import count, trace_format, validate_rows, whole
 from tfvis_nb.session.file.schema import EVERY
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.tables import (
@@ -161,7 +161,7 @@ class SessionWatch:
                 "format": _cut(form),
                 "bytes": int(size),
             }
-            for number, signature, writer, run, start_ns, duration_ns, form, size in checked(
+            for number, signature, writer, run, start_ns, duration_ns, form, size in validate_rows(
                 connection.execute(query, (MOST_TRACES,)),
                 *(count, whole, whole, whole, count, count, trace_format, whole),
             )

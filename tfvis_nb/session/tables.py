@@ -9,7 +9,7 @@ import pandas as pd
 
 from tfvis_nb.session.file import rows as stored_rows
 from tfvis_nb.session.file.counters import Counts, ledger_path, read_ledger
-from tfvis_nb.session.file.rows import checked, count, count_or_none, text, trace_format, whole
+from tfvis_nb.session.file.rows import count, count_or_none, text, trace_format, validate_rows, whole
 from tfvis_nb.session.file.schema import EVERY
 
 _SIGNATURE = "id, kind, label, fetches, targets, feeds, options"
@@ -24,7 +24,7 @@ def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, di
     found: dict[int, dict[int, Counts]] = {}
     query = f"SELECT writer, signature, slot, {', '.join(_COUNTS)} FROM counts"  # noqa: S608 - constants
     checks = (whole, whole, whole, *(count for _ in _COUNTS))
-    for writer, signature, slot, *values in checked(connection.execute(query), *checks):
+    for writer, signature, slot, *values in validate_rows(connection.execute(query), *checks):
         saved = Counts(*values)
         live = ledgers.get(writer, {}).get(slot, saved)
         newer = live.runs + live.failed > saved.runs + saved.failed
@@ -46,7 +46,7 @@ def processes_by_signature(
 ) -> dict[int, int]:
     """Return how many processes have run each signature; one that recorded several times counts once."""
     query = connection.execute("SELECT id, host, pid FROM writers")
-    known = {row[0]: row[1:] for row in checked(query, whole, text, whole)}
+    known = {row[0]: row[1:] for row in validate_rows(query, whole, text, whole)}
     by_signature: dict[int, set[Any]] = {}
     for writer, counts in counted.items():
         for number in counts:
@@ -57,7 +57,7 @@ def processes_by_signature(
 def signature_rows(connection: sqlite3.Connection, after: int = 0) -> list[tuple[Any, ...]]:
     """Return what is known of the signatures whose numbers are greater, in the order of these."""
     query = f"SELECT {_SIGNATURE} FROM signatures WHERE id > ? ORDER BY id"  # noqa: S608 - constants
-    return list(checked(connection.execute(query, (after,)), count, *(text for _ in range(6))))
+    return list(validate_rows(connection.execute(query, (after,)), count, *(text for _ in range(6))))
 
 
 def signature_table(
@@ -139,7 +139,7 @@ def trace_table(connection: sqlite3.Connection) -> pd.DataFrame:
         " FROM traces JOIN signatures ON signatures.id = signature ORDER BY traces.id"
     )
     checks = (count, whole, text, whole, whole, count, count, trace_format, whole)
-    table = pd.DataFrame(checked(connection.execute(query), *checks), columns=columns)
+    table = pd.DataFrame(validate_rows(connection.execute(query), *checks), columns=columns)
     table["start"] = pd.to_datetime(table["start"].astype("int64"), unit="ns")
     return table.set_index("trace")
 
@@ -147,7 +147,7 @@ def trace_table(connection: sqlite3.Connection) -> pd.DataFrame:
 def writer_rows(connection: sqlite3.Connection, where: str = "") -> Iterator[tuple[Any, ...]]:
     """Yield number, host, pid, start and end of processes, in the order of their numbers."""
     query = f"SELECT id, host, pid, started_ns, ended_ns FROM writers {where} ORDER BY id"  # noqa: S608
-    return checked(connection.execute(query), count, text, whole, count, count_or_none)
+    return validate_rows(connection.execute(query), count, text, whole, count, count_or_none)
 
 
 def writer_table(connection: sqlite3.Connection, ended: Mapping[int, int]) -> pd.DataFrame:

@@ -41,7 +41,7 @@ def place_rows(events: pd.DataFrame) -> ChromeRows:
         where = f"{row.task}\n{row.device}"
         if where != before:
             before, threads = where, set()
-            process = _number(where, processes)
+            process = _unique_id(where, processes)
             name = str(row.device) or str(row.task) or "unknown device"
             metadata += _described("process", len(processes), {"name": name}, process)
         start = events["start_ns"].to_numpy()[ids]
@@ -50,7 +50,7 @@ def place_rows(events: pd.DataFrame) -> ChromeRows:
         location = {"task": str(row.task), "device": str(row.device), "lane": str(row.lane)}
         numbers = []
         for number in range(int(packed.max()) + 1):
-            numbers.append(_number(f"{row.lane}\n{number}", threads))
+            numbers.append(_unique_id(f"{row.lane}\n{number}", threads))
             name = f"{lane} ({number + 1})" if number else lane
             metadata += _described("thread", len(threads), {"name": name, **location}, process, numbers[-1])
         pid[ids] = process
@@ -73,7 +73,7 @@ def pack_rows(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return rows
 
 
-def _number(text: str, taken: set[int]) -> int:
+def _unique_id(text: str, taken: set[int]) -> int:
     """Return a number for a text: the same in every file, unless two texts of a file have the same."""
     number = zlib.crc32(text.encode("utf-8", "replace")) & _LARGEST or 1
     while number in taken:

@@ -2,6 +2,7 @@
 
 import { type WireClock, withClocks } from "../lanes/clock_bounds";
 import type { Drawn, Lane, Step } from "../types";
+import type { WireColumn } from "../wire/columns";
 import { type Container, Strings } from "../wire/container";
 import { type Entries, entriesIn } from "../wire/entries";
 
@@ -21,7 +22,7 @@ export interface Outline {
 }
 
 /** A part of the run in more detail than the outline; times in nanoseconds from the origin. */
-export interface Part {
+export interface OutlinePart {
   start: number;
   end: number;
   bucket: number;
@@ -74,12 +75,12 @@ export function outlineIn(container: Container): Outline | null {
 }
 
 /** What to draw: `part` takes the place of what it overlaps of the outline; `loose` events are known but in no row. */
-export function compose(outline: Outline, part: Part | null, exact: Entries | null): Drawn {
+export function compose(outline: Outline, part: OutlinePart | null, exact: Entries | null): Drawn {
   const blocks = [outline.entries, ...(part ? [part.entries] : []), ...(exact ? [exact] : [])];
   const count = blocks.reduce((sum, block) => sum + block.length, 0);
   const { names, name } = joinNames(blocks, outline.names, count);
-  const column = <T extends Column>(make: new (length: number) => T, of: (block: Entries) => T | null) =>
-    joined(blocks, make, count, of);
+  const column = <T extends WireColumn>(make: new (length: number) => T, of: (block: Entries) => T | null) =>
+    concatColumns(blocks, make, count, of);
   const hasWait = blocks.some((block) => block.wait !== null);
   return {
     ...outline.described,
@@ -109,10 +110,8 @@ export function compose(outline: Outline, part: Part | null, exact: Entries | nu
   };
 }
 
-type Column = Uint8Array | Uint16Array | Uint32Array | Float64Array;
-
 /** The columns of the blocks end to end; zeros where a block has none. */
-export function joined<T extends Column>(
+export function concatColumns<T extends WireColumn>(
   blocks: readonly Entries[],
   make: new (length: number) => T,
   length: number,

@@ -1,8 +1,8 @@
 /** Decodes one binary column. All numbers are little endian, as is every machine a browser runs on. */
 
-export type Column = Uint8Array | Uint16Array | Uint32Array | Float64Array;
+export type WireColumn = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
-type Decoder = (bytes: Uint8Array<ArrayBuffer>, length: number) => Column;
+type Decoder = (bytes: Uint8Array<ArrayBuffer>, length: number) => WireColumn;
 
 // "shuffle" puts all first bytes of the items before all second bytes and so
 // on; "delta" keeps differences to the item before. Both only help gzip.
@@ -35,7 +35,7 @@ export function itemBytes(encoding: Encoding): number {
 }
 
 /** The items of a column of `length` items; a plain column is a view of `bytes`. */
-export function decodeColumn(encoding: Encoding, bytes: Uint8Array<ArrayBuffer>, length: number): Column {
+export function decodeColumn(encoding: Encoding, bytes: Uint8Array<ArrayBuffer>, length: number): WireColumn {
   return DECODERS[encoding](bytes, length);
 }
 
@@ -69,7 +69,7 @@ function word(bytes: Uint8Array, at: number, stride: number): number {
 
 // Unsigned items wrap modulo 2^bits in the typed array itself, which is how the
 // differences were taken.
-function accumulate<T extends Column>(items: T): T {
+function accumulate<T extends WireColumn>(items: T): T {
   for (let i = 1; i < items.length; i++) items[i] += items[i - 1];
   return items;
 }

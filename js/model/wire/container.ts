@@ -1,14 +1,14 @@
 /** Opens the byte container in which Python sends a trace: gzip around a JSON header and binary columns. */
-import { type Column, decodeColumn, type Encoding, isEncoding, itemBytes } from "./columns";
+import { decodeColumn, type Encoding, isEncoding, itemBytes, type WireColumn } from "./columns";
 import { Strings } from "./string_table";
 
-export type { Column } from "./columns";
+export type { WireColumn } from "./columns";
 export { Strings };
 
 export interface Container {
   header: Record<string, unknown>;
   /** The column with this name, decoded on first use; undefined when it was not sent. */
-  column(name: string): Column | undefined;
+  column(name: string): WireColumn | undefined;
 }
 
 interface Placed {
@@ -40,7 +40,7 @@ export async function openContainer(gzip: Uint8Array): Promise<Container> {
     );
   }
   const storedColumns = placeColumns(columns, bytes, dataStart);
-  const decoded = new Map<string, Column>();
+  const decoded = new Map<string, WireColumn>();
   return {
     header,
     column(name) {
@@ -55,7 +55,7 @@ export async function openContainer(gzip: Uint8Array): Promise<Container> {
   };
 }
 
-type Constructor = abstract new (...args: never[]) => Column;
+type Constructor = abstract new (...args: never[]) => WireColumn;
 
 /** The column `name`, of one of `types` and, unless null, of `length` items; throws an Error otherwise. */
 export function oneOf<C extends Constructor>(

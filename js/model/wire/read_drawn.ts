@@ -2,7 +2,7 @@
 
 import { type WireClock, withClocks } from "../lanes/clock_bounds";
 import type { Drawn, Lane, Step } from "../types";
-import { type Column, type Container, oneOf, openContainer, wide } from "./container";
+import { type Container, oneOf, openContainer, type WireColumn, wide } from "./container";
 import { byEvent, type LaneClock, wireRows, wireTimes } from "./row_order";
 import { readNames } from "./scoped_names";
 
@@ -80,7 +80,7 @@ function optional<T>(container: Container, name: string, read: (name: string) =>
   return container.column(name) === undefined ? null : read(name);
 }
 
-function checkBelow(name: string, column: Column, limit: number): void {
+function checkBelow(name: string, column: WireColumn, limit: number): void {
   for (let i = 0; i < column.length; i++) {
     if (column[i] >= limit)
       throw new Error(`event ${i} has ${name} number ${column[i]}, but there are only ${limit}`);

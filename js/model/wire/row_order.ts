@@ -1,5 +1,5 @@
 /** The order of the columns that Python sends: by lane, and within a lane by event, as neighbours there are alike. */
-import type { Column } from "./columns";
+import type { WireColumn } from "./columns";
 
 /** The row of each event in the columns; `lane` has the lane of each event. */
 export function wireRows(lane: Uint16Array, lanes: number): Uint32Array {
@@ -12,7 +12,7 @@ export function wireRows(lane: Uint16Array, lanes: number): Uint32Array {
 }
 
 /** The same column by event. */
-export function byEvent<T extends Column>(column: T, rows: Uint32Array): T {
+export function byEvent<T extends WireColumn>(column: T, rows: Uint32Array): T {
   const out = new (column.constructor as new (length: number) => T)(column.length);
   for (let event = 0; event < rows.length; event++) out[event] = column[rows[event]];
   return out;

@@ -11,9 +11,9 @@ import type { Store } from "../../state/store";
 import { type Order, sortRows } from "../../ui/sort";
 import { Table } from "../../ui/table";
 
-type Column = "label" | "count" | "total" | "mean" | "min" | "max";
+type StatisticsColumn = "label" | "count" | "total" | "mean" | "min" | "max";
 
-const TITLES: Record<Column, string> = {
+const TITLES: Record<StatisticsColumn, string> = {
   label: "Op",
   count: "Count",
   total: "Total",
@@ -23,8 +23,8 @@ const TITLES: Record<Column, string> = {
 };
 /** What there is to say without rows. */
 export const NOTHING = "Nothing ran here.";
-const SHORT: Column[] = ["label", "count", "total"];
-const FULL: Column[] = ["label", "count", "total", "mean", "min", "max"];
+const SHORT: StatisticsColumn[] = ["label", "count", "total"];
+const FULL: StatisticsColumn[] = ["label", "count", "total", "mean", "min", "max"];
 
 export function ByOpOrName({ store }: { store: Store }) {
   return (
@@ -63,7 +63,7 @@ export function StatisticsTable({
   nothing = NOTHING,
   isFull = false,
 }: TableProps) {
-  const [order, setOrder] = useState<Order<Column>>({ column: "total", up: false });
+  const [order, setOrder] = useState<Order<StatisticsColumn>>({ column: "total", up: false });
   if (!rows) return null;
   if (rows.length === 0) return <p class="unlinked">{nothing}</p>;
   const sorted = sortRows(rows, order.up, (row) => row[order.column]);
@@ -74,7 +74,7 @@ export function StatisticsTable({
     isText: column === "label",
   }));
   const alike = repeated(rows.map((row) => row.label));
-  const figure = (row: StatisticsRow, column: Column) =>
+  const figure = (row: StatisticsRow, column: StatisticsColumn) =>
     column === "count" ? formatCount(row.count) : formatDuration(row[column as "total"]);
   return (
     <>

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies, Times, joined
+from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies, Times, concat_dependencies
 from tfvis_nb.analysis.critical_path.device import (
     Pairs,
     awaited,
@@ -73,8 +73,8 @@ def dependencies(trace: Trace, times: Times) -> Dependencies:
         channels(trace, times),
         last_arrivals(trace, times),
     ]
-    known = joined(parts)
-    every = joined([known, _guesses(times, known, np.unique(np.concatenate([given, taken])))])
+    known = concat_dependencies(parts)
+    every = concat_dependencies([known, _guesses(times, known, np.unique(np.concatenate([given, taken])))])
     return every.take(np.lexsort((_turns(every), every.released_at, every.satisfied_at)))
 
 

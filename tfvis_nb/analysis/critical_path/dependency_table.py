@@ -56,7 +56,7 @@ class Dependencies(NamedTuple):
         return Dependencies(*(column[rows] for column in self))
 
 
-def joined(parts: Iterable[Dependencies]) -> Dependencies:
+def concat_dependencies(parts: Iterable[Dependencies]) -> Dependencies:
     """Concatenate dependencies."""
     return Dependencies(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 

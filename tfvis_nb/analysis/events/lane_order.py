@@ -85,8 +85,8 @@ def order_lanes(events: pd.DataFrame, *, at_most: int | None = None) -> LaneOrde
     tasks, devices, lanes, kinds = ([str(value) for value in column.categories] for column in columns)
     # One number per (task, device, lane); code -1, a missing value, becomes 0 and reads as the empty text.
     task, device, lane, kind = (column.codes.to_numpy().astype("i8") + 1 for column in columns)
-    packed = (task * (len(devices) + 1) + device) * (len(lanes) + 1) + lane
-    distinct, of_event = distinct_places(packed)
+    key = (task * (len(devices) + 1) + device) * (len(lanes) + 1) + lane
+    distinct, of_event = distinct_places(key)
     if at_most is not None and len(distinct) > at_most:
         raise ValueError(Text("too_many_lanes", lanes=len(distinct), at_most=at_most))
     counts = np.bincount(of_event * (len(kinds) + 1) + kind, minlength=len(distinct) * (len(kinds) + 1))

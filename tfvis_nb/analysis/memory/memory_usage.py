@@ -11,7 +11,7 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.from_profile import memory_events
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, bytes_in_use
-from tfvis_nb.analysis.memory.tensor_lifetimes import joined
+from tfvis_nb.analysis.memory.tensor_lifetimes import concat_tables
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -85,7 +85,7 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     if not tables:
         reason = Text("no_amounts")
         return cannot_say(_CURVE, why_not(buffers) if reported is None else reason)
-    return tables[0] if len(tables) == 1 else joined(tables[::-1])
+    return tables[0] if len(tables) == 1 else concat_tables(tables[::-1])
 
 
 def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:

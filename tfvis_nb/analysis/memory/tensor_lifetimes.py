@@ -89,10 +89,10 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
         )
     if len(tables) == 1:
         return tables[0]
-    return joined(tables).sort_values("alloc_ns", kind="stable", ignore_index=True)
+    return concat_tables(tables).sort_values("alloc_ns", kind="stable", ignore_index=True)
 
 
-def joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
+def concat_tables(tables: list[pd.DataFrame]) -> pd.DataFrame:
     """Lay tables with the same columns behind one another; categories stay categories."""
     columns = {}
     for name in tables[0].columns:

@@ -30,7 +30,7 @@ def time_marks(least_us: float, most_us: float) -> list[tuple[float, str]]:
         ]
 
     chosen = _fewest(least_us, most_us, (marks(multiples) for multiples in _DECADE))
-    return [(mark, _called(mark * 1e3, TIMES)) for mark in chosen]
+    return [(mark, _tick_label(mark * 1e3, TIMES)) for mark in chosen]
 
 
 def byte_marks(least: float, most: float) -> list[tuple[float, str]]:
@@ -45,7 +45,7 @@ def byte_marks(least: float, most: float) -> list[tuple[float, str]]:
         ]
 
     chosen = _fewest(least, most, (marks(every) for every in (1, 2, 5, 10)))
-    return [(mark, _called(mark, BYTES)) for mark in chosen]
+    return [(mark, _tick_label(mark, BYTES)) for mark in chosen]
 
 
 def _fewest(least: float, most: float, offered: Iterable[list[float]]) -> list[float]:
@@ -60,7 +60,7 @@ def _fewest(least: float, most: float, offered: Iterable[list[float]]) -> list[f
     return chosen
 
 
-def _called(size: float, units: Sequence[Unit]) -> str:
+def _tick_label(size: float, units: Sequence[Unit]) -> str:
     # A thousand nanoseconds may be a little less where they were counted in microseconds.
     unit = fitting(units, size * 1.001)
     return f"{size / unit.size:.4g} {unit.name}"

@@ -211,10 +211,10 @@ def show_comparison(
     if b is None and steps is None:
         raise ValueError(Text("nothing_to_compare"))
     second = first if b is None else as_trace(b)
-    return Comparison(first, second, steps=_checked(steps), titles=_named(titles), **options)
+    return Comparison(first, second, steps=_validate_steps(steps), titles=_named(titles), **options)
 
 
-def _checked(steps: Any) -> Steps:
+def _validate_steps(steps: Any) -> Steps:
     if steps is None:
         return None, None
     if not isinstance(steps, (tuple, list)) or len(steps) != 2:

@@ -50,7 +50,7 @@ class PanelsWidget(anywidget.AnyWidget):
         self._first_made = threading.Event()
         if not hasattr(type(self), "_esm"):
             bundle("tabs.js")
-        timeline_options.checked("height", height)
+        timeline_options.validate_option("height", height)
         self._trace = trace
         self._against = against
         self._starting = threading.Lock()
@@ -146,7 +146,7 @@ class PanelsWidget(anywidget.AnyWidget):
     @traitlets.validate("height")
     def _check_height(self, proposal: Any) -> Any:
         try:
-            return timeline_options.checked("height", proposal["value"])
+            return timeline_options.validate_option("height", proposal["value"])
         except ValueError as error:
             raise traitlets.TraitError(text_of(error)) from error
 

@@ -14,7 +14,7 @@ from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import Entries
 from tfvis_nb.display.wire.categories import CATEGORIES
-from tfvis_nb.display.wire.container import Column, pack
+from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.drawn import VERSION, number_column
 from tfvis_nb.display.wire.lane_times import lane_times, length_column, signed_column
 from tfvis_nb.display.wire.scoped_names import scoped_names
@@ -70,16 +70,16 @@ def _packed(layout: Layout, entries: Entries, header: dict[str, Any], hits: np.n
     columns = {
         "gap": signed_column(times.gap),
         "extent": length_column(times.duration),
-        "event": Column(event.astype("u4"), "delta-shuffle"),
+        "event": WireColumn(event.astype("u4"), "delta-shuffle"),
         "op": number_column(layout.op[event], len(layout.ops)),
-        "category": Column(layout.category[event]),
+        "category": WireColumn(layout.category[event]),
         **_numbered(layout.name[event], names),
     }
     is_exact = bool((entries.count == 1).all())
     if not is_exact:
         columns |= {
             "busy": length_column(entries.busy),
-            "count": Column(entries.count.astype("u4")),
+            "count": WireColumn(entries.count.astype("u4")),
             "after": length_column(layout.start[entries.longest] - start),
             "duration": length_column(layout.end[entries.longest] - layout.start[entries.longest]),
         }
@@ -88,7 +88,7 @@ def _packed(layout: Layout, entries: Entries, header: dict[str, Any], hits: np.n
     if layout.wait.any():
         columns["wait"] = length_column(layout.wait[event])
     if hits is not None:
-        columns["lit"] = Column(matching_entries(entries, hits))
+        columns["lit"] = WireColumn(matching_entries(entries, hits))
     described = {
         "lane": layout.slot_lane[slots].tolist(),
         "row": layout.slot_row[slots].tolist(),
@@ -101,10 +101,10 @@ def _packed(layout: Layout, entries: Entries, header: dict[str, Any], hits: np.n
     )
 
 
-def _numbered(numbers: np.ndarray, names: pa.Array) -> dict[str, Column]:
+def _numbered(numbers: np.ndarray, names: pa.Array) -> dict[str, WireColumn]:
     """Store the names of entries, and which of the trace's names each is, so that parts fit together."""
     columns = scoped_names(names)
     own = columns["name"].values
     known = np.zeros(len(columns["name_part"].values), "u4")
     known[own] = numbers
-    return {**columns, "name_number": Column(known, "delta-shuffle")}
+    return {**columns, "name_number": WireColumn(known, "delta-shuffle")}

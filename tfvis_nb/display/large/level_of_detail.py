@@ -84,7 +84,7 @@ def coarsest_needed(layout: Layout, runs: Runs, shift: int, most: int) -> int:
     return shift
 
 
-def joined(parts: list[Entries]) -> Entries:
+def concat_entries(parts: list[Entries]) -> Entries:
     """Put the entries of runs that do not overlap in one order."""
     columns = [
         np.concatenate([getattr(part, name) for part in parts])

@@ -14,8 +14,8 @@ from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import (
     Entries,
     coarsest_needed,
+    concat_entries,
     everything,
-    joined,
     merge,
     overlapping,
 )
@@ -89,7 +89,7 @@ class Windows:
                 parts.append(merge(layout, beside, coarsest_needed(layout, beside, shift, MOST_ENTRIES // 8)))
         text = str(question.get("text", ""))
         hits = self._search(text, question.get("step")).hits if text else None
-        part = part_bytes(layout, joined(parts), start=start, end=end, shift=shift, hits=hits)
+        part = part_bytes(layout, concat_entries(parts), start=start, end=end, shift=shift, hits=hits)
         return {}, [part]
 
     def _search(self, text: str, step: int | None) -> Found:

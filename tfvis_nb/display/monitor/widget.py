@@ -73,7 +73,7 @@ class MonitorWidget(anywidget.AnyWidget):
         self._closing = threading.Event()
         if not hasattr(type(self), "_esm"):
             bundle("monitor.js")
-        timeline_options.checked("height", height)
+        timeline_options.validate_option("height", height)
         self._watch = SessionWatch(session)
         self._switching = threading.Lock()
         self._pusher: threading.Thread | None = None
@@ -160,7 +160,7 @@ class MonitorWidget(anywidget.AnyWidget):
     @traitlets.validate("height")
     def _check_height(self, proposal: Any) -> Any:
         try:
-            return timeline_options.checked("height", proposal["value"])
+            return timeline_options.validate_option("height", proposal["value"])
         except ValueError as error:
             raise traitlets.TraitError(text_of(error)) from error
 
@@ -227,5 +227,5 @@ def monitor_of(session: SavedSession, **options: Any) -> MonitorWidget:
 def _with_options(shown: MonitorWidget, options: dict[str, Any]) -> MonitorWidget:
     refuse_unknown(options, ["height"])
     for name, value in options.items():
-        setattr(shown, name, timeline_options.checked(name, value))
+        setattr(shown, name, timeline_options.validate_option(name, value))
     return shown

@@ -29,8 +29,8 @@ def comparison_page(
     `tfvis_nb.display.tabs.comparison.tab`. `scale` is of both: ``extent``, the time that they show at least,
     in ns, and ``memory``, as of `tfvis_nb.display.shaping.side.highest_memory`.
     """
-    packed = json.dumps(list(tabs), allow_nan=False)
-    parts = {"tabs": gzip.compress(packed.encode(), mtime=0)}
+    content = json.dumps(list(tabs), allow_nan=False)
+    parts = {"tabs": gzip.compress(content.encode(), mtime=0)}
     for number, (trace, side) in enumerate(zip(traces, sides, strict=True)):
         size = sum(map(len, parts.values())) * 4 // 3
         made = packed_parts(

@@ -10,7 +10,7 @@ from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display.bundles import bundle
-from tfvis_nb.display.options import checked_options
+from tfvis_nb.display.options import validate_options
 from tfvis_nb.display.pages.findings_html import findings_html
 from tfvis_nb.display.pages.page import packed_parts
 from tfvis_nb.display.pages.static_html import static_html
@@ -36,7 +36,7 @@ def html_dashboard(trace: Trace, title: str | None = None, *, max_bytes: int | N
         shown,
         [tab(shown, name) for name in tab_names()],
         title=trace.title if title is None else title,
-        options={**checked_options({}), "selection": None},
+        options={**validate_options({}), "selection": None},
         max_bytes=max_bytes,
     )
 
@@ -56,8 +56,8 @@ def dashboard_page(
     `tabs` are as `tfvis_nb.display.tabs.tab` makes them, `options` those of the timeline and its
     ``selection`` as the front end holds it. `drawn` and `details` are given where they are packed already.
     """
-    packed = json.dumps({"bokeh": bokehjs.version(), "tabs": list(tabs)}, allow_nan=False)
-    beside = {"tabs": gzip.compress(packed.encode(), mtime=0), "bokeh": bokehjs.packed_code()}
+    content = json.dumps({"bokeh": bokehjs.version(), "tabs": list(tabs)}, allow_nan=False)
+    beside = {"tabs": gzip.compress(content.encode(), mtime=0), "bokeh": bokehjs.compressed_code()}
     size = sum(map(len, beside.values())) * 4 // 3
     parts = packed_parts(trace, title, drawn=drawn, details=details, beside=size, max_bytes=max_bytes)
     return framed(

@@ -12,11 +12,11 @@ from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.options import check_title, refuse_unknown
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.bundles import bundle
-from tfvis_nb.display.options import DEFAULTS, checked_options
+from tfvis_nb.display.options import DEFAULTS, validate_options
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
-from tfvis_nb.display.shaping.selection import checked_range, selection_of
+from tfvis_nb.display.shaping.selection import selection_of, validate_range
 from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, subset
 from tfvis_nb.display.wire.details import details as write_details
 from tfvis_nb.display.wire.drawn import MOST_LANES
@@ -58,7 +58,7 @@ def html_page(
 
 def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
     """Return the part of a trace that overlaps a range, with a note; ValueError if it is empty."""
-    ids = in_range(trace, *checked_range(trace.events, time_range))
+    ids = in_range(trace, *validate_range(trace.events, time_range))
     if not len(ids):
         raise ValueError(Text("no_event_in_range", time_range=time_range))
     part = subset(trace, ids)
@@ -82,7 +82,7 @@ def page_text(
 ) -> str:
     """Fill in the page; `selection` as the front end holds it, the bytes where they are made already."""
     title = trace.title if title is None else title
-    values = {**checked_options(options), "selection": selection}
+    values = {**validate_options(options), "selection": selection}
     parts = packed_parts(trace, title, drawn=drawn, details=details, max_bytes=max_bytes)
     return framed(
         what="timeline",

@@ -43,12 +43,12 @@ def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection |
     return rows
 
 
-def checked_selection(events: pd.DataFrame, lanes: LaneOrder, selection: Any) -> Selection | None:
+def validate_selection(events: pd.DataFrame, lanes: LaneOrder, selection: Any) -> Selection | None:
     """Return what the front end sent as a selection, or raise ValueError when it is none of this trace."""
     if selection is None:
         return None
     if isinstance(selection, dict) and set(selection) == {"events"}:
-        return {"events": _checked_ids(events, selection["events"])}
+        return {"events": _validate_ids(events, selection["events"])}
     if isinstance(selection, dict) and set(selection) == {"start", "end", "lanes", "step"}:
         times = (selection["start"], selection["end"])
         finite = all(isinstance(time, int | float) and np.isfinite(time) for time in times)
@@ -79,7 +79,7 @@ def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
     elif isinstance(value, pd.Series) and value.name in COLUMNS:
         raise ValueError(Text("column_selected", name=value.name))
     elif isinstance(value, list | pd.Series | pd.Index | np.ndarray | pd.api.extensions.ExtensionArray):
-        ids = _checked_ids(events, value)
+        ids = _validate_ids(events, value)
     else:
         raise ValueError(Text("cannot_select", type=type(value).__name__, value=value))
     return {"events": ids} if ids else None
@@ -92,7 +92,7 @@ def _ids_of_rows(events: pd.DataFrame, table: pd.DataFrame) -> list[int]:
     if not by_column and (not known or "events" in table.columns):
         names = ", ".join(map(str, table.columns[:6]))
         raise ValueError(Text("table_selected", columns=names or "no columns"))
-    ids = _checked_ids(events, table["event"] if by_column else table.index)
+    ids = _validate_ids(events, table["event"] if by_column else table.index)
     # The start tells alone; a table without it, such as trace.edges, must agree in what it has.
     compared = ["start_ns"] if "start_ns" in known else [] if by_column else known
     for name in compared:
@@ -119,7 +119,7 @@ def _masked(events: pd.DataFrame, mask: Any) -> list[int]:
     return chosen
 
 
-def _checked_ids(events: pd.DataFrame, values: Any) -> list[int]:
+def _validate_ids(events: pd.DataFrame, values: Any) -> list[int]:
     array = np.asarray(values)
     if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
         raise ValueError(Text("event_ids_no_list", values=values))
@@ -131,12 +131,12 @@ def _checked_ids(events: pd.DataFrame, values: Any) -> list[int]:
 
 
 def _range(events: pd.DataFrame, ends: tuple[Any, ...]) -> Selection:
-    start, end = checked_range(events, ends)
+    start, end = validate_range(events, ends)
     origin = origin_ns(events)
     return {"start": start - origin, "end": end - origin, "lanes": None, "step": None}
 
 
-def checked_range(events: pd.DataFrame, ends: Any) -> tuple[int, int]:
+def validate_range(events: pd.DataFrame, ends: Any) -> tuple[int, int]:
     """Return the ends of a range of time in epoch nanoseconds, or raise ValueError if it is not one."""
     pair = ends if isinstance(ends, tuple) else ()
     if len(pair) != 2 or any(isinstance(end, bool) or not isinstance(end, int | np.integer) for end in pair):

@@ -83,7 +83,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     shown = subset(trace, ids, edges_in_steps(trace, np.array([step])))
     # What is of no step is of this one here: it stands alone.
     shown = _of_one_step(shown, step, trace.step_labels.get(step, ""), int(loose.sum()))
-    return Compared(trace, step, shown, ids, _called(trace, step) if title is None else title)
+    return Compared(trace, step, shown, ids, _step_label(trace, step) if title is None else title)
 
 
 def _of_one_step(part: Trace, step: int, label: str, loose: int) -> Trace:
@@ -97,7 +97,7 @@ def _of_one_step(part: Trace, step: int, label: str, loose: int) -> Trace:
     return whole
 
 
-def _called(trace: Trace, step: int) -> str:
+def _step_label(trace: Trace, step: int) -> str:
     label = printable(trace.step_labels.get(step, ""), _LONGEST_LABEL)
     called = f"step {step} ({label})" if label else f"step {step}"
     return f"{called} of {trace.title}" if trace.title else called

@@ -30,7 +30,7 @@ KEYS: Mapping[str, str] = {
 """What columns are that say what a row is about."""
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table: which one of the analysis, its head, its unit of `UNITS`, and what it is."""
 
     name: str
@@ -39,25 +39,25 @@ class Column(NamedTuple):
     definition: str
 
 
-def key(name: str, label: str, unit: str = "text") -> Column:
+def key(name: str, label: str, unit: str = "text") -> TableColumn:
     """Return a column of `KEYS`."""
-    return Column(name, label, unit, KEYS[name])
+    return TableColumn(name, label, unit, KEYS[name])
 
 
-def step_key(trace: Trace) -> list[Column]:
+def step_key(trace: Trace) -> list[TableColumn]:
     """Return the column of the step, of a trace that has several: of another it would always say the same."""
     return [key("step", "Step", "number")] if (trace.steps["step"] != NO_STEP).sum() > 1 else []
 
 
-def figures(definitions: Mapping[str, str], *columns: tuple[str, str, str]) -> list[Column]:
+def figures(definitions: Mapping[str, str], *columns: tuple[str, str, str]) -> list[TableColumn]:
     """Return columns (name, label, unit) with the definitions that their analysis gives them."""
-    return [Column(name, label, unit, definitions[name]) for name, label, unit in columns]
+    return [TableColumn(name, label, unit, definitions[name]) for name, label, unit in columns]
 
 
 def table(
     title: str,
     rows: pd.DataFrame,
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     *,
     definition: str = "",
     zoom: Sequence[dict[str, Any] | None] = (),

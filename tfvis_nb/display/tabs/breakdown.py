@@ -10,7 +10,7 @@ from tfvis_nb.analysis.steps import breakdown, utilisation
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
@@ -42,9 +42,9 @@ def _parts(trace: Trace) -> dict[str, Any]:
     title = "All steps together"
     found = trace.breakdown
     columns = [
-        Column("part", "Activity", "text", "What happened; each activity says what time counts as it."),
-        Column("total_ns", "Time", "ns", "Its time, added up over all steps and tasks, in ns."),
-        Column("share", "Share", "share", "Its time / the time of all steps of all tasks, from 0 to 1."),
+        TableColumn("part", "Activity", "text", "What happened; each activity says what time counts as it."),
+        TableColumn("total_ns", "Time", "ns", "Its time, added up over all steps and tasks, in ns."),
+        TableColumn("share", "Share", "share", "Its time / the time of all steps of all tasks, from 0 to 1."),
     ]
     if why_not(found):
         empty = pd.DataFrame({column.name: [] for column in columns})

@@ -8,7 +8,7 @@ from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.side import compared
 from tfvis_nb.display.tabs import comparison
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _LONGEST = 24
@@ -44,7 +44,7 @@ def _ops(trace: Trace, against: Trace, heads: tuple[str, str]) -> dict[str, Any]
     first, second = heads
     columns = [
         key("op", "Op", "name"),
-        Column("kind", "Kind", "text", "What the events are; those of one kind are compared."),
+        TableColumn("kind", "Kind", "text", "What the events are; those of one kind are compared."),
         *figures(
             compare.FIGURES,
             ("change", "Change", "text"),

@@ -11,7 +11,7 @@ from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import task_label
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
@@ -37,7 +37,7 @@ def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
     several = found.attrs.get("steps", (1, 1)) != (1, 1)
     columns = [
         key(by, _HEADS[by], "name"),
-        Column("kind", "Kind", "text", "What the events are; those of one kind are compared."),
+        TableColumn("kind", "Kind", "text", "What the events are; those of one kind are compared."),
         *figures(
             compare.FIGURES,
             ("change", "Change", "text"),
@@ -92,11 +92,11 @@ def _both(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str,
 def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict[str, Any]:
     """Return a table of the durations of both, and of their steps; `heads` are of their columns."""
     columns = [
-        Column("what", "What", "text", "What was measured of both."),
-        Column("difference", "Longer by", "ns", "B - A, in ns."),
-        Column("a", heads[0], "ns", "Of A, in ns."),
-        Column("b", heads[1], "ns", "Of B, in ns."),
-        Column("ratio", "B / A", "ratio", "B / A."),
+        TableColumn("what", "What", "text", "What was measured of both."),
+        TableColumn("difference", "Longer by", "ns", "B - A, in ns."),
+        TableColumn("a", heads[0], "ns", "Of A, in ns."),
+        TableColumn("b", heads[1], "ns", "Of B, in ns."),
+        TableColumn("ratio", "B / A", "ratio", "B / A."),
     ]
     times = [_times(side) for side in (a, b)]
     names = [name for name in times[0] if name in times[1]]
@@ -155,7 +155,7 @@ def activities(
 ) -> dict[str, Any]:
     """Return the table of what `tfvis_nb.analysis.compare_activities` found."""
     columns = [
-        Column("activity", "Activity", "text", "What happened, as in the breakdown."),
+        TableColumn("activity", "Activity", "text", "What happened, as in the breakdown."),
         *([key("task", "Task")] if with_task else []),
         *figures(
             compare.FIGURES,

@@ -7,11 +7,11 @@ import pandas as pd
 from tfvis_nb.analysis.critical_path import critical_path, slack
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, step_key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import activity_label, placed
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
-_WHAT = Column("category", "What", "text", "What the step waited for; each says what time counts as it.")
+_WHAT = TableColumn("category", "What", "text", "What the step waited for; each says what time counts as it.")
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ def _ops(trace: Trace) -> dict[str, Any]:
         key("op", "Op", "name"),
         _WHAT,
         *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns"), ("share", "Share", "share")),
-        Column("pieces", "Pieces", "count", "Of how many pieces of paths this is the sum."),
+        TableColumn("pieces", "Pieces", "count", "Of how many pieces of paths this is the sum."),
     ]
     total = max(int(found["duration_ns"].sum()), 1)
     of_event = found.assign(op=trace.events["op"].take(found["event"].to_numpy()).array)
@@ -80,8 +80,8 @@ def _pieces(trace: Trace) -> dict[str, Any]:
         _WHAT,
         *step_key(trace),
         *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns")),
-        Column("start_ns", "At", "time", "When the piece begins, from the trace's first event, in ns."),
-        Column("place", "Where", "text", "The lane of what ran, or of what did not run yet."),
+        TableColumn("start_ns", "At", "time", "When the piece begins, from the trace's first event, in ns."),
+        TableColumn("place", "Where", "text", "The lane of what ran, or of what did not run yet."),
     ]
     zoom = []
     if not why_not(found):
@@ -117,9 +117,9 @@ def _slack(trace: Trace) -> dict[str, Any]:
     columns = [
         key("op", "Op", "name"),
         *figures(slack.FIGURES, ("slack_ns", "Least slack", "ns")),
-        Column("mean_ns", "Mean slack", "ns", "Mean of slack_ns over the events of the op type, in ns."),
-        Column("total_ns", "Time", "ns", "Sum of the durations of these events, in ns."),
-        Column("count", "Count", "count", "Number of these events."),
+        TableColumn("mean_ns", "Mean slack", "ns", "Mean of slack_ns over the events of the op type, in ns."),
+        TableColumn("total_ns", "Time", "ns", "Sum of the durations of these events, in ns."),
+        TableColumn("count", "Count", "count", "Number of these events."),
     ]
     rows = found.assign(
         op=trace.events["op"].take(found["event"].to_numpy()).array,

@@ -7,11 +7,13 @@ import pandas as pd
 from tfvis_nb.analysis.idle import idle_gaps, launch_bound
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, figures, key, step_key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
-_CAUSE = Column("cause", "Cause", "text", "Why the device did nothing; each cause says what counts as it.")
+_CAUSE = TableColumn(
+    "cause", "Cause", "text", "Why the device did nothing; each cause says what counts as it."
+)
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
@@ -25,9 +27,9 @@ def _causes(trace: Trace) -> dict[str, Any]:
     columns = [
         _CAUSE,
         key("device", "Device"),
-        Column("duration_ns", "Idle", "ns", "Sum of the parts of gaps that have this cause, in ns."),
-        Column("share", "Of idle", "share", "Idle for this cause / idle in all of the device's gaps."),
-        Column("count", "Gaps", "count", "In how many gaps it was a cause."),
+        TableColumn("duration_ns", "Idle", "ns", "Sum of the parts of gaps that have this cause, in ns."),
+        TableColumn("share", "Of idle", "share", "Idle for this cause / idle in all of the device's gaps."),
+        TableColumn("count", "Gaps", "count", "In how many gaps it was a cause."),
     ]
     where = ["task", "device"]
     grouped = found.groupby([*where, "cause"], observed=True)["duration_ns"].agg(["sum", "size"])
@@ -73,10 +75,10 @@ def _longest(trace: Trace) -> dict[str, Any]:
         key("device", "Device"),
         *step_key(trace),
         *figures(idle_gaps.FIGURES, ("gap_ns", "Gap", "ns")),
-        Column("start_ns", "At", "time", "When the gap begins, from the trace's first event, in ns."),
-        Column("cause", "Mostly", "text", "The cause that has the largest part of the gap."),
-        Column("share", "Part", "share", "The part of the gap that has this cause."),
-        Column("name", "Meanwhile", "name", "The node that took most of the time of this cause."),
+        TableColumn("start_ns", "At", "time", "When the gap begins, from the trace's first event, in ns."),
+        TableColumn("cause", "Mostly", "text", "The cause that has the largest part of the gap."),
+        TableColumn("share", "Part", "share", "The part of the gap that has this cause."),
+        TableColumn("name", "Meanwhile", "name", "The node that took most of the time of this cause."),
     ]
     main = found.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates("gap")
     order = main.sort_values("gap_ns", ascending=False, kind="stable").head(MOST_ROWS)

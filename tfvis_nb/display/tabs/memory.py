@@ -7,11 +7,13 @@ import numpy as np
 from tfvis_nb.analysis.memory import memory_breakdown, memory_usage, tensor_lifetimes
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, step_key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
-_ALLOCATOR = Column("allocator", "Allocator", "text", "Who gave the memory out: of a GPU or of the host.")
+_ALLOCATOR = TableColumn(
+    "allocator", "Allocator", "text", "Who gave the memory out: of a GPU or of the host."
+)
 
 _NO_OP = "(no op known)"
 """Of buffers that no op of the trace has allocated, as those of a host's staging memory."""

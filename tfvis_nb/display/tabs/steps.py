@@ -8,7 +8,7 @@ from tfvis_nb.analysis.communication import stragglers
 from tfvis_nb.analysis.steps import slow_steps
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
@@ -26,11 +26,11 @@ def _table(trace: Trace) -> dict[str, Any]:
     steps = trace.steps[trace.steps["step"] != NO_STEP]
     columns = [
         key("step", "Step", "number"),
-        Column("label", "Called", "text", "What the program or the file calls the step."),
-        Column("duration_ns", "Duration", "ns", "Latest end minus earliest start of its events, in ns."),
-        Column("ratio", "Of median", "ratio", slow_steps.FIGURES["ratio"]),
-        Column("start_ns", "Starts", "time", "Earliest start, from the trace's first event, in ns."),
-        Column("events", "Events", "count", "Number of its events."),
+        TableColumn("label", "Called", "text", "What the program or the file calls the step."),
+        TableColumn("duration_ns", "Duration", "ns", "Latest end minus earliest start of its events, in ns."),
+        TableColumn("ratio", "Of median", "ratio", slow_steps.FIGURES["ratio"]),
+        TableColumn("start_ns", "Starts", "time", "Earliest start, from the trace's first event, in ns."),
+        TableColumn("events", "Events", "count", "Number of its events."),
     ]
     # One median for all tables of the tab.
     middle = steps.loc[steps["step"] == slow_steps.median_step(trace), "duration_ns"]

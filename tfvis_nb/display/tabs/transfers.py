@@ -7,14 +7,14 @@ import pandas as pd
 from tfvis_nb.analysis.communication import bandwidth, slowest_transfers, transfer_matrix
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, Column, chart, figures, step_key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, step_key, table
 from tfvis_nb.display.tabs.wording import device_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _CHART = "Each transfer and copy by its size and the time it moved; far right and low of others it was slow."
 _ENDS = [
-    Column("source", "From", "text", "The device it came from."),
-    Column("destination", "To", "text", "The device it went to."),
+    TableColumn("source", "From", "text", "The device it came from."),
+    TableColumn("destination", "To", "text", "The device it went to."),
 ]
 
 
@@ -63,7 +63,9 @@ def _matrix(trace: Trace) -> dict[str, Any]:
 def _slowest(trace: Trace) -> dict[str, Any]:
     found = slowest_transfers.slowest_transfers(trace)
     columns = [
-        Column("tensor", "Tensor", "name", "What moved: the tensor received, or the node whose copy it was."),
+        TableColumn(
+            "tensor", "Tensor", "name", "What moved: the tensor received, or the node whose copy it was."
+        ),
         *step_key(trace),
         *_ENDS,
         *figures(
@@ -73,7 +75,7 @@ def _slowest(trace: Trace) -> dict[str, Any]:
             ("transfer_ns", "Moved", "ns"),
             ("bandwidth", "Bandwidth", "bytes/s"),
         ),
-        Column("consumer_name", "For", "name", slowest_transfers.FIGURES["consumer"]),
+        TableColumn("consumer_name", "For", "name", slowest_transfers.FIGURES["consumer"]),
         *figures(slowest_transfers.FIGURES, ("last_input", "Last input", "text")),
     ]
     rows = _between(found.head(MOST_ROWS))

@@ -44,8 +44,8 @@ class Delivery:
         self.first = self._windows.outline_bytes(title, self.rest)
 
     @property
-    def packed(self) -> dict[str, bytes | None]:
-        """Everything that is ``"drawn"``, and all ``"details"``, as far as they have been packed."""
+    def payloads(self) -> dict[str, bytes | None]:
+        """Everything that is ``"drawn"``, and all ``"details"``, as far as they have been made."""
         return {"drawn": self._whole or None, "details": self._details or None}
 
     def details(self) -> bytes:

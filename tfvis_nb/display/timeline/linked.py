@@ -45,11 +45,11 @@ class LinkedTimeline(TimelineWidget):
     def as_now(self, title: str | None) -> dict[str, Any]:
         """Return what a page of the whole needs of the timeline, as it is set and selected now."""
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
-        packed = self._delivery.packed if title in (None, self._title) else {}
+        payloads = self._delivery.payloads if title in (None, self._title) else {}
         return {
             "title": self._title if title is None else title,
             "options": values | {"selection": self._selection},
-            **packed,
+            **payloads,
         }
 
     def send_details_soon(self) -> None:

@@ -21,7 +21,7 @@ from tfvis_nb.display.pages.page import file_stem, html_page, page_text
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
-from tfvis_nb.display.shaping.selection import checked_selection, selected_rows, selection_of
+from tfvis_nb.display.shaping.selection import selected_rows, selection_of, validate_selection
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.texts import Text, text_of
@@ -74,7 +74,7 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
     ) -> None:
         if not hasattr(type(self), "_esm"):
             bundle("widget.js")
-        values = timeline_options.checked_options(options)
+        values = timeline_options.validate_options(options)
         check_title(title)
         self._trace = trace
         self._title = trace.title if title is None else title
@@ -128,7 +128,7 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
         return page_text(
             self._shown,
             title=title,
-            **(self._delivery.packed if title == self._title else {}),
+            **(self._delivery.payloads if title == self._title else {}),
             selection=self._selection,
             max_bytes=max_bytes,
             **values,
@@ -143,14 +143,14 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
     @traitlets.validate(*timeline_options.DEFAULTS)
     def _check_option(self, proposal: Any) -> Any:
         try:
-            return timeline_options.checked(proposal["trait"].name, proposal["value"])
+            return timeline_options.validate_option(proposal["trait"].name, proposal["value"])
         except ValueError as error:
             raise traitlets.TraitError(text_of(error)) from error
 
     @traitlets.validate("_selection")
     def _check_selection(self, proposal: Any) -> Any:
         try:
-            return checked_selection(self._shown.events, self._lanes, proposal["value"])
+            return validate_selection(self._shown.events, self._lanes, proposal["value"])
         except ValueError as error:
             # Only this kind of error makes traitlets take back what the front end sent.
             raise traitlets.TraitError(text_of(error)) from error

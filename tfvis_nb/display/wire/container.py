@@ -31,7 +31,7 @@ _LEVEL = 6  # level 9 takes six times as long for 0.3 % fewer bytes, level 1 giv
 
 
 @dataclass(frozen=True)
-class Column:
+class WireColumn:
     """One column of a container."""
 
     values: np.ndarray  # One-dimensional, of dtype uint8, uint16, uint32 or float64
@@ -40,7 +40,7 @@ class Column:
     encoding: Encoding = "shuffle"
 
 
-def pack(header: Mapping[str, Any], columns: Mapping[str, Column]) -> bytes:
+def pack(header: Mapping[str, Any], columns: Mapping[str, WireColumn]) -> bytes:
     r"""Write a container, one gzip member: the JSON `header` with ``columns`` added, and the columns.
 
     The same input always gives the same bytes. ValueError if the container has no word for a column's dtype.
@@ -70,7 +70,7 @@ def pack(header: Mapping[str, Any], columns: Mapping[str, Column]) -> bytes:
     return b"".join(map(compressor.compress, pieces)) + compressor.flush()
 
 
-def _encode(column: Column) -> bytes:
+def _encode(column: WireColumn) -> bytes:
     values = column.values.astype(column.values.dtype.newbyteorder("<"), copy=False)
     if column.encoding == "delta-shuffle":
         # Unsigned integers wrap around, and their running sum wraps back.

@@ -14,7 +14,7 @@ from tfvis_nb.analysis.dataflow.edges import KINDS as EDGE_KINDS
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.core.data_types import dtype_names
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.wire.container import Column, pack
+from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.drawn import VERSION
 from tfvis_nb.display.wire.lane_times import optional_column, signed_column
 from tfvis_nb.display.wire.memory import memory_tracks, name_columns
@@ -56,10 +56,10 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
     own_name, labels = _labels(events)
     tracks, allocated, held = memory_tracks(trace) if waits else ([], {}, events["tensor"].iloc[:0])
     (tensor, label, shape, name), texts = number_texts([events["tensor"], labels, shapes, held])
-    columns["tensor"] = Column(tensor, "delta-shuffle")
-    columns["detail"] = Column(label, "delta-shuffle")
+    columns["tensor"] = WireColumn(tensor, "delta-shuffle")
+    columns["detail"] = WireColumn(label, "delta-shuffle")
     columns |= allocated | name_columns(tracks, name)
-    columns |= _outputs(outputs) | {"output_shape": Column(shape)} | memory | stored_texts(texts)
+    columns |= _outputs(outputs) | {"output_shape": WireColumn(shape)} | memory | stored_texts(texts)
     header = {
         "version": VERSION,
         "count": len(events),
@@ -75,7 +75,7 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
     return pack(header, columns)
 
 
-def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | None = None) -> Column:
+def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | None = None) -> WireColumn:
     """Store whole numbers of which some are not recorded; times as distances, which are small."""
     whole = values.to_numpy("i8", na_value=0)
     return optional_column(whole if relative is None else relative(whole), values.notna().to_numpy())
@@ -102,7 +102,7 @@ def _labels(events: pd.DataFrame) -> tuple[str, pa.Array]:
     return _OWN_NAME, pa.array(labels, pa.large_string()).take(pa.array(pair))
 
 
-def _devices(events: pd.DataFrame) -> tuple[list[str], Column, Column]:
+def _devices(events: pd.DataFrame) -> tuple[list[str], WireColumn, WireColumn]:
     texts = [events[name].cat for name in ("source", "destination")]
     devices = sorted({str(value) for text in texts for value in text.categories} - {""})
     if len(devices) >= _NONE:
@@ -111,11 +111,11 @@ def _devices(events: pd.DataFrame) -> tuple[list[str], Column, Column]:
     columns = []
     for text in texts:
         numbers = np.array([index.get(str(value), _NONE) for value in text.categories] + [_NONE], "u2")
-        columns.append(Column(numbers[text.codes.to_numpy()]))
+        columns.append(WireColumn(numbers[text.codes.to_numpy()]))
     return devices, columns[0], columns[1]
 
 
-def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, Column]]:
+def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, WireColumn]]:
     """Store for each rank's row of a collective which task came last to it, and how long after the first."""
     if not (trace.events["kind"] == "collective").any() or trace.collective_waits.empty:
         return [], {}
@@ -127,10 +127,10 @@ def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, Colu
     spread = np.zeros(len(rows), "i8")
     spread[event] = known["spread_ns"].to_numpy("i8")
     is_known = np.isin(np.arange(len(rows)), event)
-    return tasks, {"last": Column(last[rows]), "spread": optional_column(spread[rows], is_known[rows])}
+    return tasks, {"last": WireColumn(last[rows]), "spread": optional_column(spread[rows], is_known[rows])}
 
 
-def _edges(trace: Trace, rows: np.ndarray) -> dict[str, Column]:
+def _edges(trace: Trace, rows: np.ndarray) -> dict[str, WireColumn]:
     """Store each row's incoming edges: those of row i are edge_offsets[i] to edge_offsets[i + 1].
 
     Both ends are rows of the wire, and a source is stored as its distance to the
@@ -145,35 +145,35 @@ def _edges(trace: Trace, rows: np.ndarray) -> dict[str, Column]:
     counts = np.bincount(target, minlength=len(rows))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype("u4")
     return {
-        "edge_offsets": Column(offsets, "delta-shuffle"),
+        "edge_offsets": WireColumn(offsets, "delta-shuffle"),
         "edge_distance": signed_column((target - source)[order]),
-        "edge_kind": Column(kinds[edges["kind"].cat.codes.to_numpy()[order]]),
+        "edge_kind": WireColumn(kinds[edges["kind"].cat.codes.to_numpy()[order]]),
     }
 
 
-def _outputs(rows: NestedRows) -> dict[str, Column]:
+def _outputs(rows: NestedRows) -> dict[str, WireColumn]:
     return {
-        "output_offsets": Column(rows.offsets, "delta-shuffle"),
-        "output_slot": Column(_narrow(rows.whole("slot"))),
-        "output_dtype": Column(_narrow(rows.whole("dtype"))),
-        "output_bytes": Column(rows.whole("requested_bytes").astype("f8")),
+        "output_offsets": WireColumn(rows.offsets, "delta-shuffle"),
+        "output_slot": WireColumn(_narrow(rows.whole("slot"))),
+        "output_dtype": WireColumn(_narrow(rows.whole("dtype"))),
+        "output_bytes": WireColumn(rows.whole("requested_bytes").astype("f8")),
     }
 
 
-def _memory(nested: pa.Table | None, events: int) -> tuple[list[str], dict[str, Column]]:
+def _memory(nested: pa.Table | None, events: int) -> tuple[list[str], dict[str, WireColumn]]:
     rows = nested_rows(nested, "memory", events)
     names = rows.texts("allocator").dictionary_encode()
     columns = {
-        "memory_offsets": Column(rows.offsets, "delta-shuffle"),
-        "memory_allocator": Column(names.indices.to_numpy(zero_copy_only=False).astype("u2")),
+        "memory_offsets": WireColumn(rows.offsets, "delta-shuffle"),
+        "memory_allocator": WireColumn(names.indices.to_numpy(zero_copy_only=False).astype("u2")),
     }
     for stored in ("total", "peak", "live"):
-        columns[f"memory_{stored}"] = Column(rows.whole(f"{stored}_bytes").astype("f8"))
+        columns[f"memory_{stored}"] = WireColumn(rows.whole(f"{stored}_bytes").astype("f8"))
     for name in ("temp_bytes", "persistent_bytes"):
         if nested is not None and name in nested.column_names:
             values = nested[name].to_pandas().to_numpy("f8", na_value=np.nan)
             if not np.isnan(values).all():
-                columns[name] = Column(values)
+                columns[name] = WireColumn(values)
     return names.dictionary.to_pylist(), columns
 
 

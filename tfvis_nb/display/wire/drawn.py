@@ -16,7 +16,7 @@ from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, orde
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
-from tfvis_nb.display.wire.container import Column, pack
+from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.lane_times import lane_times, length_column, signed_column
 from tfvis_nb.display.wire.scoped_names import scoped_names
 
@@ -43,11 +43,11 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
     times = lane_times(start, duration, lanes.table["events"].to_numpy())
 
     columns = {
-        "lane": Column(lanes.of_event.astype("u2")),
+        "lane": WireColumn(lanes.of_event.astype("u2")),
         "gap": signed_column(times.gap),
         "duration": length_column(times.duration),
         "op": number_column(op, len(ops)),
-        "category": Column(categorise(events)),
+        "category": WireColumn(categorise(events)),
         **scoped_names(events["name"]),
     }
     if len(steps) > 1:
@@ -128,6 +128,6 @@ def waits(trace: Trace) -> np.ndarray:
     return np.clip(wait, 0, trace.events["duration_ns"].to_numpy())
 
 
-def number_column(numbers: np.ndarray, count: int) -> Column:
+def number_column(numbers: np.ndarray, count: int) -> WireColumn:
     """Store indices of a list of `count` entries in two bytes where they fit."""
-    return Column(numbers.astype("u2" if count <= 2**16 else "u4"))
+    return WireColumn(numbers.astype("u2" if count <= 2**16 else "u4"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfvis_nb.display.wire.container import Column
+from tfvis_nb.display.wire.container import WireColumn
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,23 @@ def lane_times(start: np.ndarray, duration: np.ndarray, counts: np.ndarray) -> L
     return LaneTimes(first, unit, begin - before, length)
 
 
-def signed_column(values: np.ndarray) -> Column:
+def signed_column(values: np.ndarray) -> WireColumn:
     """Store whole numbers of either sign as uint32: 0, -1, 1, -2 as 0, 1, 2, 3. Large ones go as float64."""
     folded = (values << 1) ^ (values >> 63)
     if len(values) and (int(folded.max()) >= 2**32 or int(folded.min()) < 0):
-        return Column(values.astype("f8"))
-    return Column(folded.astype("u4"))
+        return WireColumn(values.astype("f8"))
+    return WireColumn(folded.astype("u4"))
 
 
-def optional_column(values: np.ndarray, known: np.ndarray) -> Column:
+def optional_column(values: np.ndarray, known: np.ndarray) -> WireColumn:
     """Store whole numbers, a missing one as 0, others as 1 + `signed_column`. Large ones go as float64."""
     folded = np.where(known, ((values << 1) ^ (values >> 63)) + 1, 0)
     if len(values) and (int(folded.max()) >= 2**32 or int(folded.min()) < 0):
-        return Column(np.where(known, values.astype("f8"), np.nan))
-    return Column(folded.astype("u4"))
+        return WireColumn(np.where(known, values.astype("f8"), np.nan))
+    return WireColumn(folded.astype("u4"))
 
 
-def length_column(values: np.ndarray) -> Column:
+def length_column(values: np.ndarray) -> WireColumn:
     """Store whole numbers from 0 as uint32, or as float64 where that is too small."""
     fits = not len(values) or int(values.max()) < 2**32
-    return Column(values.astype("u4" if fits else "f8"))
+    return WireColumn(values.astype("u4" if fits else "f8"))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.wire.container import Column, pack
+from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.drawn import VERSION, origin_ns
 from tfvis_nb.display.wire.lane_times import length_column
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
@@ -36,7 +36,7 @@ class MemoryTracks(NamedTuple):
     """
 
     header: list[dict[str, Any]]
-    columns: dict[str, Column]
+    columns: dict[str, WireColumn]
     names: pd.Series  # of the tensor in each buffer, track by track
 
 
@@ -65,7 +65,9 @@ def memory_tracks(trace: Trace) -> MemoryTracks:
     return found._replace(names=pd.concat(names))
 
 
-def _track(levels: Levels, buffers: pd.DataFrame, origin: int) -> tuple[dict[str, int], dict[str, Column]]:
+def _track(
+    levels: Levels, buffers: pd.DataFrame, origin: int
+) -> tuple[dict[str, int], dict[str, WireColumn]]:
     """Write a curve and its buffers in the largest unit that keeps all times exact."""
     time, level = levels
     start = buffers["alloc_ns"].to_numpy()
@@ -81,12 +83,12 @@ def _track(levels: Levels, buffers: pd.DataFrame, origin: int) -> tuple[dict[str
     small = level.max() < 2**32
     columns = {
         "gap": length_column(gap // unit),
-        "level": Column(level.astype("u4"), "delta-shuffle") if small else length_column(level),
+        "level": WireColumn(level.astype("u4"), "delta-shuffle") if small else length_column(level),
         "start_gap": length_column(start_gap // unit),
         "length": length_column(length // unit),
         "bytes": length_column(buffers["bytes"].to_numpy()),
         # 0 for events outside of the trace, one more than the id for all others.
-        "event": Column((buffers["event"].to_numpy() + 1).astype("u4"), "delta-shuffle"),
+        "event": WireColumn((buffers["event"].to_numpy() + 1).astype("u4"), "delta-shuffle"),
     }
     return {**times, "unit": unit}, columns
 
@@ -99,11 +101,11 @@ def memory_bytes(trace: Trace) -> bytes:
     return pack(header, {**tracks.columns, **name_columns(tracks.header, names), **stored_texts(texts)})
 
 
-def name_columns(tracks: list[dict[str, Any]], names: np.ndarray) -> dict[str, Column]:
+def name_columns(tracks: list[dict[str, Any]], names: np.ndarray) -> dict[str, WireColumn]:
     """Write the numbers of the names of the buffers, in the order of `memory_tracks`, track by track."""
     ends = np.cumsum([track["buffers"] for track in tracks])
     parts = np.split(names, ends[:-1]) if tracks else []
-    return {f"track_{number}_name": Column(part, "delta-shuffle") for number, part in enumerate(parts)}
+    return {f"track_{number}_name": WireColumn(part, "delta-shuffle") for number, part in enumerate(parts)}
 
 
 def _ended(trace: Trace) -> pd.DataFrame:

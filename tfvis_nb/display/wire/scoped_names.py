@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.display.wire.container import Column
+from tfvis_nb.display.wire.container import WireColumn
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 
 _MOST_PARTS = 16
 
 
-def scoped_names(names: pd.Series | pa.Array) -> dict[str, Column]:
+def scoped_names(names: pd.Series | pa.Array) -> dict[str, WireColumn]:
     """Number the distinct names and take them apart at their slashes.
 
     ``a/b/c`` and ``a/b/d`` share what comes before the last slash, which takes a third of the bytes that the
@@ -42,11 +42,11 @@ def scoped_names(names: pd.Series | pa.Array) -> dict[str, Column]:
     above_and_part = np.array(scope_rows, "u4").reshape(-1, 2)
     texts = stored_texts(parts)
     return {
-        "name": Column(numbers, "delta-shuffle"),
-        "name_scope": Column(name_rows[:, 0], "delta-shuffle"),
-        "name_part": Column(name_rows[:, 1]),
-        "scope_parent": Column(above_and_part[:, 0], "delta-shuffle"),
-        "scope_part": Column(above_and_part[:, 1]),
+        "name": WireColumn(numbers, "delta-shuffle"),
+        "name_scope": WireColumn(name_rows[:, 0], "delta-shuffle"),
+        "name_part": WireColumn(name_rows[:, 1]),
+        "scope_parent": WireColumn(above_and_part[:, 0], "delta-shuffle"),
+        "scope_part": WireColumn(above_and_part[:, 1]),
         "parts_bytes": texts["strings_bytes"],
         "parts_offsets": texts["strings_offsets"],
     }

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb.display.wire.container import Column
+from tfvis_nb.display.wire.container import WireColumn
 from tfvis_nb.texts import Text
 
 
@@ -26,7 +26,7 @@ def number_texts(columns: Sequence[pd.Series | pa.Array]) -> tuple[list[np.ndarr
     return np.split(numbers, ends), encoded.dictionary
 
 
-def stored_texts(texts: pa.Array | Iterable[str]) -> dict[str, Column]:
+def stored_texts(texts: pa.Array | Iterable[str]) -> dict[str, WireColumn]:
     """Return the columns ``strings_bytes`` and ``strings_offsets`` of texts; ValueError above 4 GiB."""
     array = texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.large_string())
     _, offset_bytes, data = array.buffers()
@@ -37,8 +37,8 @@ def stored_texts(texts: pa.Array | Iterable[str]) -> dict[str, Column]:
         raise ValueError(Text("too_much_text"))
     joined = np.frombuffer(data or b"", "u1")[offsets[0] : offsets[-1]]
     return {
-        "strings_bytes": Column(joined, "plain"),
-        "strings_offsets": Column((offsets - offsets[0]).astype("u4"), "delta-shuffle"),
+        "strings_bytes": WireColumn(joined, "plain"),
+        "strings_offsets": WireColumn((offsets - offsets[0]).astype("u4"), "delta-shuffle"),
     }
 
 

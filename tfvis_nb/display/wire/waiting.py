@@ -13,12 +13,12 @@ from tfvis_nb.analysis.critical_path.critical_path import FIGURES as PATHS
 from tfvis_nb.analysis.idle.idle_gaps import CAUSES
 from tfvis_nb.analysis.idle.idle_gaps import FIGURES as GAPS
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.wire.container import Column
+from tfvis_nb.display.wire.container import WireColumn
 from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.display.wire.lane_times import length_column, optional_column, signed_column
 
 
-def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, Column]]:
+def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, WireColumn]]:
     """Store the paths of all steps, the slack of events, and why devices were idle, for `rows` in wire order.
 
     Returns what the header of the details gets, and the columns. The header has each kind of piece with its
@@ -31,14 +31,14 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, C
     row[rows] = np.arange(len(rows))
     path, gaps, spare = trace.critical_path, trace.idle_gaps, trace.slack
     header: dict[str, Any] = {}
-    columns: dict[str, Column] = {}
+    columns: dict[str, WireColumn] = {}
     if not path.empty:
         columns |= _pieces("path", path, row, origin_ns(trace.events))
         used, codes = np.unique(path["category"].cat.codes.to_numpy(), return_inverse=True)
         names = [str(path["category"].cat.categories[number]) for number in used]
         header["path"] = [[name.replace("_", " "), PATHS[name]] for name in names]
         header["path_runs"] = sum(name not in WAITS for name in names)
-        columns["path_kind"] = Column(codes.astype("u1"))
+        columns["path_kind"] = WireColumn(codes.astype("u1"))
     if not gaps.empty:
         device = gaps.groupby(["task", "device"], observed=True, sort=False).ngroup().to_numpy()
         order = np.lexsort((gaps["start_ns"], device))
@@ -49,8 +49,8 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, C
         columns |= _pieces(
             "idle", gaps.rename(columns={"cause_event": "event"}), row, origin_ns(trace.events)
         )
-        columns["idle_place"] = Column(np.unique(device, return_inverse=True)[1].astype("u2"))
-        columns["idle_kind"] = Column(gaps["cause"].cat.codes.to_numpy().astype("u1"))
+        columns["idle_place"] = WireColumn(np.unique(device, return_inverse=True)[1].astype("u2"))
+        columns["idle_kind"] = WireColumn(gaps["cause"].cat.codes.to_numpy().astype("u1"))
     if not spare.empty:
         known = np.zeros(len(rows), bool)
         known[spare["event"]] = True
@@ -60,7 +60,7 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, C
     return header, columns
 
 
-def _pieces(name: str, pieces: pd.DataFrame, row: np.ndarray, origin: int) -> dict[str, Column]:
+def _pieces(name: str, pieces: pd.DataFrame, row: np.ndarray, origin: int) -> dict[str, WireColumn]:
     start = pieces["start_ns"].to_numpy(np.int64) - origin
     length = pieces["duration_ns"].to_numpy(np.int64)
     before = np.append(0, (start + length)[:-1])

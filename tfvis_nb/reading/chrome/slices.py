@@ -123,9 +123,9 @@ class Slices:
         arguments = [a if type(a := event.get("args")) is dict else {} for event in events]
         kept = {name: [a.pop(name, None) for a in arguments] for name in self.wanted}
         try:
-            threads = [self._number((event.get("pid"), event.get("tid"))) for event in events]
+            threads = [self._thread_id((event.get("pid"), event.get("tid"))) for event in events]
         except TypeError:
-            threads = [self._number(_thread(event)) for event in events]
+            threads = [self._thread_id(_thread(event)) for event in events]
         start, usable = nanoseconds([event.get("ts") for event in events])
         duration, known = nanoseconds([event.get("dur", 0) for event in events])
         negative = usable & known & (duration < 0)
@@ -150,7 +150,7 @@ class Slices:
             self._last = max(self._last, int((columns.start + columns.duration).max()))
         return columns
 
-    def _number(self, thread: Thread) -> int:
+    def _thread_id(self, thread: Thread) -> int:
         return self._threads.setdefault(thread, len(self._threads))
 
     def finish(self, *, silent: Sequence[str] = ()) -> Columns:

@@ -18,7 +18,7 @@ from tfvis_nb.reading.chrome import gpu
 from tfvis_nb.reading.chrome.slices import Columns, Slices, select
 from tfvis_nb.reading.chrome.table import category, make_trace, masked, of_texts, thread_lanes, thread_numbers
 from tfvis_nb.reading.chrome.values import integers, maybe_texts
-from tfvis_nb.reading.xspace.name_grammar import Called, class_of, host_event, kernel_name
+from tfvis_nb.reading.xspace.name_grammar import EventName, class_of, host_event, kernel_name
 from tfvis_nb.texts import Text
 
 _PLANE = re.compile(r"(?:(?P<host>.*?)\s*)?(?P<plane>/(?:device|host):[A-Za-z_]+(?::\d+)?)")
@@ -51,18 +51,18 @@ class ViewerReader:
         details = pc.coalesce(
             *(maybe_texts(columns.arguments[name]) for name in ("kernel_details", "memcpy_details"))
         ).fill_null("")
-        called = _called(columns, on_gpu)
+        called = _event_names(columns, on_gpu)
         kinds = called.kinds
         devices = [self._device(thread) for thread in columns.threads]
         correlation, known = integers(columns.arguments["correlation_id"])
         launch = gpu.launches(correlation, known, ~on_gpu, on_gpu)
         own = pc.if_else(pc.equal(called.name, columns.name), pa.scalar("", pa.large_string()), columns.name)
-        details_shown = pc.if_else(pa.array(on_gpu), _joined(columns.name, details), own)
+        details_shown = pc.if_else(pa.array(on_gpu), _join_texts(columns.name, details), own)
         table = {
             "device": category(devices, columns.thread),
             "kind": of_texts(pa.array(kinds.tolist(), pa.large_string())),
             "name": called.name,
-            "detail": _joined(details_shown, columns.detail),
+            "detail": _join_texts(details_shown, columns.detail),
             "thread": thread_numbers(columns),
             "scheduled_ns": masked(columns.start[launch], launch >= 0),
             **self._places(columns, called, devices, details),
@@ -104,7 +104,7 @@ class ViewerReader:
         return select(columns, np.flatnonzero(~rows)), [note]
 
     def _places(
-        self, columns: Columns, called: _Called, devices: list[str], details: pa.Array
+        self, columns: Columns, called: _EventNames, devices: list[str], details: pa.Array
     ) -> dict[str, Any]:
         """Return lanes, op types, bytes and ends of copies."""
         kinds, ops = called.kinds, called.ops
@@ -127,7 +127,7 @@ class ViewerReader:
         return table | {"bytes": masked(size_bytes, size_bytes >= 0)}
 
 
-class _Called(NamedTuple):
+class _EventNames(NamedTuple):
     """What each bar is called: its name, op type or class, and kind."""
 
     name: pa.Array
@@ -140,12 +140,12 @@ def _stream(lane: str) -> str:
     return f"stream:{match['number']}" if match else lane
 
 
-def _joined(first: pa.Array, *others: pa.Array) -> pa.Array:
+def _join_texts(first: pa.Array, *others: pa.Array) -> pa.Array:
     blank = pa.scalar(" ", pa.large_string())
     return pc.utf8_rtrim_whitespace(pc.binary_join_element_wise(first, *others, blank))
 
 
-def _called(columns: Columns, on_gpu: np.ndarray) -> _Called:
+def _event_names(columns: Columns, on_gpu: np.ndarray) -> _EventNames:
     """Name each distinct bar as the rows of an XSpace are; its full name may be in an argument."""
     shown = columns.name
     full = pc.coalesce(
@@ -164,15 +164,15 @@ def _called(columns: Columns, on_gpu: np.ndarray) -> _Called:
     ops, kinds = (
         np.array([getattr(one, part) for one in names] or [""], object)[which] for part in ("op", "kind")
     )
-    return _Called(name, ops, kinds)
+    return _EventNames(name, ops, kinds)
 
 
-def _of_gpu(full: str, shown: str) -> Called:
+def _of_gpu(full: str, shown: str) -> EventName:
     special = _SPECIAL.match(shown)
     kind = str(special.lastgroup) if special else "kernel"
     match = _OP_NAME.fullmatch(full)
     node, op = (match["node"], match["op"]) if match else (kernel_name(shown), class_of(kernel_name(shown)))
-    return Called(node, "Memset" if kind == "memset" else op, kind)
+    return EventName(node, "Memset" if kind == "memset" else op, kind)
 
 
 def _steps(columns: Columns, groups: np.ndarray, grouped: np.ndarray) -> tuple[np.ndarray, str]:

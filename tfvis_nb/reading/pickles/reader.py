@@ -6,7 +6,7 @@ from typing import Any
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.multi_run import Part, read_parts
+from tfvis_nb.reading.multi_run import RunBytes, read_runs
 from tfvis_nb.reading.pickles.opcodes import load
 from tfvis_nb.reading.pickles.restricted_vm import Global, Object
 from tfvis_nb.reading.pickles.tftracer import SESSION, SavedRun, kept_traces, saved_runs
@@ -46,17 +46,19 @@ def read(data: Data, label: str) -> Trace:
     """
     notes: list[str] = []
     parts = messages(data, label, notes)
-    return read_parts(parts, notes, Text("pickle_without_runs", label=label))
+    return read_runs(parts, notes, Text("pickle_without_runs", label=label))
 
 
-def messages(data: Data, label: str, notes: list[str]) -> list[Part]:
+def messages(data: Data, label: str, notes: list[str]) -> list[RunBytes]:
     """Return the serialised messages that a pickle holds, each once; what is to be said goes to `notes`."""
     built = load(data, label, _ALLOWED)
     if isinstance(built, Object) and built.made_by == SESSION:
         parts = list(_session(built, label, notes))
     else:
         runs = list(built) if isinstance(built, (list, tuple)) else [built]
-        parts = [_part(run, label if len(runs) == 1 else f"{label}, run {n}") for n, run in enumerate(runs)]
+        parts = [
+            _run_bytes(run, label if len(runs) == 1 else f"{label}, run {n}") for n, run in enumerate(runs)
+        ]
     return list({id(part.data): part for part in parts}.values())
 
 
@@ -71,7 +73,7 @@ def tftracer_session(data: Data, label: str) -> list[SavedRun]:
     runs = saved_runs(built, label)
     seen: set[int] = set()
     for run in runs:
-        parts = [(ended, trace and _part(trace, label)) for ended, trace in run.traces]
+        parts = [(ended, trace and _run_bytes(trace, label)) for ended, trace in run.traces]
         run.traces = []
         for ended, part in parts:
             if part is None or id(part.data) not in seen:
@@ -81,7 +83,7 @@ def tftracer_session(data: Data, label: str) -> list[SavedRun]:
     return runs
 
 
-def _session(session: Object, label: str, notes: list[str]) -> Iterator[Part]:
+def _session(session: Object, label: str, notes: list[str]) -> Iterator[RunBytes]:
     """Yield the traces of a session, run by run; those that tftracer no longer kept are None."""
     runs = kept_traces(session, label)
     gone = sum(trace is None for kept in runs.values() for trace in kept)
@@ -91,10 +93,10 @@ def _session(session: Object, label: str, notes: list[str]) -> Iterator[Part]:
     for run, kept in runs.items():
         for number, trace in enumerate(kept):
             if trace is not None:
-                yield _part(trace, f"{label}, run {run}, trace {number}")
+                yield _run_bytes(trace, f"{label}, run {run}, trace {number}")
 
 
-def _part(run: Any, label: str) -> Part:
+def _run_bytes(run: Any, label: str) -> RunBytes:
     if not isinstance(run, Object) or run.made_by not in _MESSAGES:
         what = str(run.made_by) if isinstance(run, Object) else type(run).__name__
         raise TraceFormatError(Text("pickle_of_other", label=label, type=what[:120]), foreign=True)
@@ -103,4 +105,4 @@ def _part(run: Any, label: str) -> Part:
     data = state.get("serialized", state.get(b"serialized", b""))
     if not isinstance(data, bytes):
         raise TraceFormatError(Text("pickle_state_no_bytes", label=label, type=_MESSAGES[run.made_by]))
-    return Part(label, data, _MESSAGES[run.made_by])
+    return RunBytes(label, data, _MESSAGES[run.made_by])

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.columns import CODED, WORDED, Part, Vocabularies, nullable
+from tfvis_nb.reading.columns import CODED, WORDED, EventColumns, Vocabularies, nullable
 from tfvis_nb.reading.stepstats.executor_rows import executor_part
 from tfvis_nb.reading.stepstats.gpu_clock import align_gpu_clocks
 from tfvis_nb.reading.stepstats.gpu_rows import gpu_part, gpu_texts
@@ -67,7 +67,7 @@ def assemble(steps: Sequence[RecordedStep], title: str = "") -> Trace:
 
 def _columns(
     source: Source,
-    parts: list[Part],
+    parts: list[EventColumns],
     order: np.ndarray,
     rows: np.ndarray,
     times: Times,

@@ -5,14 +5,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb.core.devices import canonical
-from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
+from tfvis_nb.reading.columns import EventColumns, Vocabularies, blank_codes, blank_texts
 from tfvis_nb.reading.stepstats import label_grammar
 from tfvis_nb.reading.stepstats.recorded_step import concat_arrays
 from tfvis_nb.reading.stepstats.source_rows import Source
 from tfvis_nb.texts import Text
 
 
-def executor_part(source: Source, rows: np.ndarray, vocabularies: Vocabularies, notes: list[str]) -> Part:
+def executor_part(
+    source: Source, rows: np.ndarray, vocabularies: Vocabularies, notes: list[str]
+) -> EventColumns:
     """Read the rows of executors' devices, and of devices that are not known.
 
     RPC rows (RecvTensor, RecvBuf) go to the lane ``recv`` under the name of the node whose tensor
@@ -25,7 +27,7 @@ def executor_part(source: Source, rows: np.ndarray, vocabularies: Vocabularies, 
     op_text = label_grammar.executor_ops(detail)
     op = vocabularies.op.codes(op_text)
     places = source.places
-    part = Part(
+    part = EventColumns(
         rows=rows,
         task=np.array([vocabularies.task.code(place.task) for place in places], np.int32)[entry],
         device=np.array([vocabularies.device.code(place.device) for place in places], np.int32)[entry],
@@ -50,7 +52,11 @@ def executor_part(source: Source, rows: np.ndarray, vocabularies: Vocabularies, 
 
 
 def _read_transfers(
-    part: Part, other: np.ndarray, on_executor: np.ndarray, vocabularies: Vocabularies, notes: list[str]
+    part: EventColumns,
+    other: np.ndarray,
+    on_executor: np.ndarray,
+    vocabularies: Vocabularies,
+    notes: list[str],
 ) -> None:
     """Fill in the rows of RPC form among `other`; what is left has no known label."""
     fields = label_grammar.transfer_fields(part.detail.take(other))
@@ -79,7 +85,9 @@ def _read_transfers(
         notes.append(Text("labels_unknown", rows=len(strange), example=example[:80]))
 
 
-def _fill_amounts(part: Part, rows: np.ndarray, numbers: pa.Array, unit: pa.Array, notes: list[str]) -> None:
+def _fill_amounts(
+    part: EventColumns, rows: np.ndarray, numbers: pa.Array, unit: pa.Array, notes: list[str]
+) -> None:
     """Take the rounded size of the label if the source has no exact one and 64 bits can hold it."""
     amounts = pc.cast(numbers, "float64", safe=False) if len(numbers) else numbers
     amounts = np.nan_to_num(amounts.to_numpy(zero_copy_only=False).astype(np.float64), nan=-1.0)

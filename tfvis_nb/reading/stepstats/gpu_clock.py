@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.reading.columns import Part, Vocabularies
+from tfvis_nb.reading.columns import EventColumns, Vocabularies
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.source_rows import Source
 from tfvis_nb.reading.stepstats.timestamps import FAR, Times
@@ -54,8 +54,8 @@ def densest_overlap(low: np.ndarray, high: np.ndarray) -> Offset:
 def align_gpu_clocks(
     source: Source,
     blocks: GpuTasks,
-    executors: Part,
-    gpu: Part,
+    executors: EventColumns,
+    gpu: EventColumns,
     times: Times,
     vocabularies: Vocabularies,
     notes: list[str],
@@ -160,7 +160,9 @@ def _place_roughly(rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, 
     return how
 
 
-def _ops_that_ran_once(source: Source, executors: Part, gpu: Part, vocabularies: Vocabularies) -> np.ndarray:
+def _ops_that_ran_once(
+    source: Source, executors: EventColumns, gpu: EventColumns, vocabularies: Vocabularies
+) -> np.ndarray:
     """Return the source row of each kernel's op when that ran exactly once in its step and task, else -1."""
     chunks = pa.chunked_array([executors.name, gpu.name]).dictionary_encode().chunks
     name = np.concatenate([chunk.indices.to_numpy() for chunk in chunks]).astype(np.int64)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts, constant
+from tfvis_nb.reading.columns import EventColumns, Vocabularies, blank_codes, blank_texts, constant
 from tfvis_nb.reading.stepstats import label_grammar
 from tfvis_nb.reading.stepstats.executor_rows import scatter
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
@@ -52,11 +52,11 @@ def gpu_texts(source: Source, rows: np.ndarray) -> GpuTexts:
 
 
 def gpu_part(
-    source: Source, texts: GpuTexts, blocks: GpuTasks, vocabularies: Vocabularies, executors: Part
-) -> Part:
+    source: Source, texts: GpuTexts, blocks: GpuTasks, vocabularies: Vocabularies, executors: EventColumns
+) -> EventColumns:
     """Make the rows of GPU lanes; the op names of the executors' rows tell logical GPUs apart."""
     rows, raw_names, detail, special, nodes, op_types = texts
-    part = Part(
+    part = EventColumns(
         rows=rows,
         task=np.array([vocabularies.task.code(task) for task in blocks.task], np.int32)[source.entry[rows]],
         device=blank_codes(len(rows)),
@@ -128,7 +128,7 @@ def _ops(
     return op
 
 
-def _ops_of_executors(part: Part, executors: Part, vocabularies: Vocabularies) -> None:
+def _ops_of_executors(part: EventColumns, executors: EventColumns, vocabularies: Vocabularies) -> None:
     """Give kernels without an op that of the executor's row of the same node."""
     unknown = np.flatnonzero((part.op == 0) & (part.kind == vocabularies.kind.code("kernel")))
     if len(unknown):
@@ -195,7 +195,7 @@ class _Copies(NamedTuple):
 
 
 def _read_copies(
-    part: Part, rows: np.ndarray, source: Source, raw_names: pa.Array, vocabularies: Vocabularies
+    part: EventColumns, rows: np.ndarray, source: Source, raw_names: pa.Array, vocabularies: Vocabularies
 ) -> _Copies:
     """Fill in the columns of copies but for their ends."""
     if not len(rows):
@@ -221,7 +221,7 @@ def _read_copies(
     return _Copies(rows, copies, which)
 
 
-def _ends_of_copies(part: Part, copies: _Copies, vocabularies: Vocabularies) -> None:
+def _ends_of_copies(part: EventColumns, copies: _Copies, vocabularies: Vocabularies) -> None:
     """Set source and destination of each copy: the GPU, another GPU or the host of its task."""
     rows = copies.rows
     ends: dict[tuple[int, int, int], tuple[int, int]] = {}

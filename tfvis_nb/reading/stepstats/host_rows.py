@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb.reading.columns import Part, Vocabularies, blank_codes, blank_texts
+from tfvis_nb.reading.columns import EventColumns, Vocabularies, blank_codes, blank_texts
 from tfvis_nb.reading.stepstats import label_grammar
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.source_rows import Source
@@ -21,7 +21,7 @@ _STEP = re.compile(r"id=(?P<id>\d+),device=(?P<device>[^,]*)")
 
 def host_part(
     source: Source, rows: np.ndarray, blocks: GpuTasks, vocabularies: Vocabularies, notes: list[str]
-) -> Part:
+) -> EventColumns:
     """Read the rows of host threads; a lane is a thread, named as recorded plus its id."""
     count = len(rows)
     entry = source.entry[rows]
@@ -36,7 +36,7 @@ def host_part(
     if count:
         notes.append(Text("host_rows", rows=count))
         _warn_of_other_steps(detail, notes)
-    return Part(
+    return EventColumns(
         rows=rows,
         task=np.array([vocabularies.task.code(task) for task in blocks.task], np.int32)[entry],
         device=np.array([vocabularies.device.code(name) for name in device], np.int32)[entry],

@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from tfvis_nb.reading.columns import Part, Vocabularies
+from tfvis_nb.reading.columns import EventColumns, Vocabularies
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.label_grammar import unpartitioned
 from tfvis_nb.reading.stepstats.source_rows import Source
@@ -21,7 +21,7 @@ _INPUTS = re.compile(r" = [^ (]+\((.*)\)$", re.DOTALL)
 
 
 def logical_devices(
-    source: Source, part: Part, blocks: GpuTasks, vocabularies: Vocabularies, executors: Part
+    source: Source, part: EventColumns, blocks: GpuTasks, vocabularies: Vocabularies, executors: EventColumns
 ) -> np.ndarray:
     """Return the device code of each GPU row of `part`.
 
@@ -50,7 +50,7 @@ def logical_devices(
 
 
 def _owners(
-    source: Source, executors: Part, vocabularies: Vocabularies, step: int, task: str
+    source: Source, executors: EventColumns, vocabularies: Vocabularies, step: int, task: str
 ) -> dict[str, str]:
     """Return the GPU of each node, or of what consumes it, where there is exactly one."""
     entry = source.entry[executors.rows]
@@ -76,7 +76,7 @@ def _owners(
 
 def _give(
     source: Source,
-    part: Part,
+    part: EventColumns,
     rows: np.ndarray,
     device: np.ndarray,
     owner: dict[str, str],

@@ -37,12 +37,12 @@ def eager_marks(texts: Sequence[str], meta: np.ndarray, ops: Coded, kind: np.nda
     numbers = np.full(len(texts), -1, np.int64)
     for index, text in enumerate(texts):
         if text.startswith(_BEGINNING) and (op := eager_op(text)):
-            numbers[index] = _number(op)
+            numbers[index] = _op_hash(op)
     number = numbers[meta]
     eager = np.flatnonzero(number >= 0)
     if not (numbers >= 0).any():
         return {}
-    own = np.array([_number(text) for text in ops.texts], np.int64)[ops.codes]
+    own = np.array([_op_hash(text) for text in ops.texts], np.int64)[ops.codes]
     ran = np.flatnonzero((kind != KINDS.index("host")) & np.isin(own, numbers[numbers >= 0]))
     return {"eager": Sparse(eager, number[eager]), "ran": Sparse(ran, own[ran])}
 
@@ -52,17 +52,17 @@ def name_eager_ops(parts: Sequence[Rows], links: Links, threads: Threads) -> Non
     eager = links.mark("eager")
     if not len(eager.rows):
         return
-    chosen = ~(_called(eager, links, threads) | _ran_inside(eager, links, threads))
+    chosen = ~(_runs_function(eager, links, threads) | _ran_inside(eager, links, threads))
     index = np.searchsorted(links.firsts, eager.rows, "right") - 1
     for part in np.unique(index[chosen]).tolist():
         _rename(parts[part], eager.rows[chosen & (index == part)] - int(links.firsts[part]))
 
 
-def _number(op: str) -> int:
+def _op_hash(op: str) -> int:
     return zlib.crc32(op.encode("utf-8", "replace"))
 
 
-def _called(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
+def _runs_function(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
     """Return a mask of the rows that run a function, as the ``EagerExecute`` around them says."""
     functions = links.mark("is_func")
     on_threads = threads.position[functions.rows] >= 0

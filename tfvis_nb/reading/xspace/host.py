@@ -7,7 +7,7 @@ import numpy as np
 from tfvis_nb.events import KINDS
 from tfvis_nb.reading.xspace.eager import eager_marks
 from tfvis_nb.reading.xspace.events import Events
-from tfvis_nb.reading.xspace.name_grammar import Called, class_of, host_event, kernel_name
+from tfvis_nb.reading.xspace.name_grammar import EventName, class_of, host_event, kernel_name
 from tfvis_nb.reading.xspace.rows import Coded, Rows, Sparse
 from tfvis_nb.reading.xspace.stats import Values
 
@@ -45,7 +45,7 @@ def host_rows(events: Events) -> Rows:
     """Make rows of the events of host threads. Their lanes are their lines."""
     count = len(events)
     values = events.stats.values(_WANTED)
-    called = _called(events)
+    called = _event_names(events)
     meta = events.meta
     kind = np.array([KINDS.index(one.kind) for one in called], np.uint8)[meta]
     name = Coded(meta, [one.name for one in called])
@@ -84,10 +84,10 @@ def host_rows(events: Events) -> Rows:
     )
 
 
-def _called(events: Events) -> list[Called]:
+def _event_names(events: Events) -> list[EventName]:
     """Read the names that occur; those that do not are left as they are."""
     texts = events.plane.events.texts
-    called = [Called("", "", "host")] * len(texts)
+    called = [EventName("", "", "host")] * len(texts)
     for index in np.unique(events.meta).tolist():
         called[index] = host_event(texts[index], events.plane.shown[index])
     return called

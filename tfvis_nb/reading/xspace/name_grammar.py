@@ -19,7 +19,7 @@ _TEMPLATE = re.compile(r"<[^<>]*>")
 _RETURNED = re.compile(r"^(?:void|static|inline) ")
 
 
-class Called(NamedTuple):
+class EventName(NamedTuple):
     """What an event is called: a name, an op type or class, and its kind."""
 
     name: str
@@ -27,24 +27,24 @@ class Called(NamedTuple):
     kind: str
 
 
-def host_event(name: str, shown: str = "") -> Called:
+def host_event(name: str, shown: str = "") -> EventName:
     """Read the name of an event of a host thread; `shown` is its short name, often empty.
 
     >>> host_event("gradient_tape/MatMul/MatMul:_MklMatMul")
-    Called(name='gradient_tape/MatMul/MatMul', op='_MklMatMul', kind='op')
+    EventName(name='gradient_tape/MatMul/MatMul', op='_MklMatMul', kind='op')
     >>> host_event("PjitFunction(f)").op, host_event("$profiler.py:151 start_trace").name
     ('PjitFunction', 'profiler.py:151 start_trace')
     """
     if name.startswith("$"):
-        return Called(name[1:], "python", "host")
+        return EventName(name[1:], "python", "host")
     match = _OP.fullmatch(name)
     if match and match["node"] not in _NOT_NODES:
         op = match["op"]
         kind = "collective" if is_collective(op) else "transfer" if op in TRANSFER_NODES else "op"
-        return Called(match["node"], op, kind)
+        return EventName(match["node"], op, kind)
     if shown.startswith("Iterator::"):
-        return Called(name, shown, "host")
-    return Called(name, class_of(name), "host")
+        return EventName(name, shown, "host")
+    return EventName(name, class_of(name), "host")
 
 
 def class_of(name: str) -> str:

@@ -21,7 +21,7 @@ from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
 from tfvis_nb.reading.xspace.host import host_rows
 from tfvis_nb.reading.xspace.planes import Plane, doubled_planes, hostnames, planes
 from tfvis_nb.reading.xspace.stats import Stats
-from tfvis_nb.reading.xspace.table import Part, table
+from tfvis_nb.reading.xspace.table import LineRows, table
 from tfvis_nb.reading.xspace.xla import DERIVED, device_rows
 from tfvis_nb.texts import Text
 
@@ -41,7 +41,7 @@ class RecordedHost:
     - `threadpool`: Whether to keep the events in which thread pools record themselves.
     """
 
-    parts: list[Part]
+    parts: list[LineRows]
     notes: list[str]
     label: str
     hostname: str
@@ -92,7 +92,7 @@ def _window(found: Sequence[Plane]) -> tuple[int, int]:
     return 0, 0
 
 
-def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[Part], list[str]]:
+def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[LineRows], list[str]]:
     """Decode every portion of every plane; return rows, and notes on what was left out."""
     work = [(plane, numbers) for plane in found for numbers in portions(plane)]
     # One after the other: two threads would take the memory of two, and be hardly faster.
@@ -117,7 +117,7 @@ def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[Part], list[str]]:
     return parts, notes
 
 
-def _read_portion(data: Data, plane: Plane, numbers: Sequence[int]) -> tuple[list[Part], int]:
+def _read_portion(data: Data, plane: Plane, numbers: Sequence[int]) -> tuple[list[LineRows], int]:
     """Make rows of some lines of a plane, and say how many records have no times."""
     parts, counted = [], 0
     for events in decode(data, plane, numbers):
@@ -126,9 +126,9 @@ def _read_portion(data: Data, plane: Plane, numbers: Sequence[int]) -> tuple[lis
     return parts, counted
 
 
-def _rows(plane: Plane, events: Events) -> list[Part]:
+def _rows(plane: Plane, events: Events) -> list[LineRows]:
     if plane.name.startswith("/host:") or not plane.name.startswith("/device:"):
-        return [Part(plane, events.lines, host_rows(events))]
+        return [LineRows(plane, events.lines, host_rows(events))]
     gpu = _GPU.fullmatch(plane.name) is not None
     streams = [number for number, line in events.lines.items() if gpu and is_stream(line.name)]
     derived = [
@@ -140,11 +140,11 @@ def _rows(plane: Plane, events: Events) -> list[Part]:
     parts = []
     if streams:
         chosen = _only(events, streams)
-        parts.append(Part(plane, chosen.lines, gpu_rows(chosen, plane.name), stream=True))
+        parts.append(LineRows(plane, chosen.lines, gpu_rows(chosen, plane.name), stream=True))
     for chosen_lines, is_derived in ((derived, True), (others, False)):
         if chosen_lines:
             chosen = _only(events, chosen_lines)
-            parts.append(Part(plane, chosen.lines, device_rows(chosen), derived=is_derived))
+            parts.append(LineRows(plane, chosen.lines, device_rows(chosen), derived=is_derived))
     return parts
 
 

@@ -26,7 +26,7 @@ _PIECE = 1 << 16
 
 
 @dataclass
-class Part:
+class LineRows:
     """The rows of some lines of a plane; a stream of a GPU, or derived from one, or neither."""
 
     plane: Plane
@@ -46,7 +46,7 @@ class Part:
         return "/device:CPU:0" if self.is_host else self.plane.name
 
 
-def table(parts: list[Part], began: int, *, threadpool: bool, salt: int) -> Trace:
+def table(parts: list[LineRows], began: int, *, threadpool: bool, salt: int) -> Trace:
     """Make a `Trace` of the rows of one XSpace.
 
     `parts` is emptied, to have its memory for the table. `began` is when the profile began (epoch ns), 0 when
@@ -128,7 +128,7 @@ def _times(
     }
 
 
-def _threads(parts: Sequence[Part]) -> np.ndarray:
+def _threads(parts: Sequence[LineRows]) -> np.ndarray:
     """Number the host thread of each row; -1 for rows of devices."""
     numbers: dict[tuple[str, int], int] = {}
     found = [np.zeros(0, np.int64)]
@@ -147,7 +147,7 @@ def _threads(parts: Sequence[Part]) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _texts(parts: Sequence[Part], order: np.ndarray) -> dict[str, Any]:
+def _texts(parts: Sequence[LineRows], order: np.ndarray) -> dict[str, Any]:
     """Make the columns that are the same in every order of the rows, most of them texts."""
     lanes = thread_lanes([(part.plane.name, part.lines) for part in parts])
     kinds = Vocabulary()
@@ -171,11 +171,11 @@ def _texts(parts: Sequence[Part], order: np.ndarray) -> dict[str, Any]:
     return columns
 
 
-def _lane(part: Part, names: list[str]) -> Coded:
+def _lane(part: LineRows, names: list[str]) -> Coded:
     return part.rows.lane or Coded(part.rows.line, names)
 
 
-def _thread_ids(parts: Sequence[Part], order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _thread_ids(parts: Sequence[LineRows], order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ids, known = [np.zeros(0, np.int64)], [np.zeros(0, bool)]
     for part in parts:
         numbers_of_line = np.array(
@@ -220,7 +220,7 @@ def _text(columns: Sequence[Coded], order: np.ndarray) -> pa.ChunkedArray:
     return pa.chunked_array(pieces, pa.large_string())
 
 
-def _nested(parts: Sequence[Part], links: Links, order: np.ndarray, salt: int) -> pa.Table:
+def _nested(parts: Sequence[LineRows], links: Links, order: np.ndarray, salt: int) -> pa.Table:
     """Make the nested columns: where a row was recorded, and the numbers that link it with others."""
     raw = _category(
         [
@@ -260,7 +260,7 @@ def _nested(parts: Sequence[Part], links: Links, order: np.ndarray, salt: int) -
     return pa.table(columns)
 
 
-def _labels(parts: Sequence[Part], links: Links, chosen: np.ndarray) -> dict[int, str]:
+def _labels(parts: Sequence[LineRows], links: Links, chosen: np.ndarray) -> dict[int, str]:
     """Return what each step is called: the name of the event that is the step, and its number."""
     numbered = links.mark("step_num")
     numbers = dict(zip(numbered.rows.tolist(), numbered.numbers.tolist(), strict=True))

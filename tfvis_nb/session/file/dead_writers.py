@@ -12,7 +12,7 @@ import psutil
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import Counts, abandoned, ledger_path, read_ledger
 from tfvis_nb.session.file.database import Transaction
-from tfvis_nb.session.file.rows import checked, count, text, whole
+from tfvis_nb.session.file.rows import count, text, validate_rows, whole
 from tfvis_nb.session.file.run_counts import end_writer, save_counts
 
 OPENED_WITHIN_NS = 60_000_000_000
@@ -34,7 +34,7 @@ def take_in_ended(connection: Guarded, path: Path) -> dict[int, int]:
     """
     unwritten = {}
     query = "SELECT id, host, pid, started_ns FROM writers WHERE ended_ns IS NULL ORDER BY id LIMIT ?"
-    running = list(checked(connection.execute(query, (MOST_AT_ONCE,)), count, text, whole, count))
+    running = list(validate_rows(connection.execute(query, (MOST_AT_ONCE,)), count, text, whole, count))
     for writer, host, pid, started_ns in running:
         ledger = ledger_path(path, writer)
         with abandoned(ledger) as let_go:
@@ -45,7 +45,7 @@ def take_in_ended(connection: Guarded, path: Path) -> dict[int, int]:
             except OSError:
                 slots = {}  # of another user
             query = "SELECT slot, signature, last_ns FROM counts WHERE writer = ?"
-            rows = list(checked(connection.execute(query, (writer,)), whole, whole, count))
+            rows = list(validate_rows(connection.execute(query, (writer,)), whole, whole, count))
             counts = {signature: slots[slot] for slot, signature, _ in rows if slot in slots}
             began = [saved for *_, saved in rows] + [values.last_ns for values in counts.values()]
             last_ns = max(began, default=0) or started_ns

@@ -61,7 +61,9 @@ def factor(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value < math.inf
 
 
-def checked(rows: Iterable[tuple[Any, ...]], *checks: Callable[[Any], bool]) -> Iterator[tuple[Any, ...]]:
+def validate_rows(
+    rows: Iterable[tuple[Any, ...]], *checks: Callable[[Any], bool]
+) -> Iterator[tuple[Any, ...]]:
     """Yield rows of which each value passes the check of its column.
 
     DamagedSessionError if one does not, or the texts are too long together.
@@ -82,22 +84,22 @@ def checked(rows: Iterable[tuple[Any, ...]], *checks: Callable[[Any], bool]) -> 
 def numbers_by_signature(connection: sqlite3.Connection, table: str) -> dict[int, int]:
     """Return how many rows of a table each signature has."""
     query = f"SELECT signature, count(*) FROM {table} GROUP BY signature"  # noqa: S608 - our own names
-    return dict(checked(connection.execute(query), whole, count))
+    return dict(validate_rows(connection.execute(query), whole, count))
 
 
 def rules_by_signature(connection: sqlite3.Connection) -> dict[int, tuple[str, float]]:
     """Return what is to be traced of each signature."""
     found = connection.execute("SELECT signature, kind, value FROM rules")
-    return {number: (kind, float(value)) for number, kind, value in checked(found, whole, rule, factor)}
+    return {number: (kind, float(value)) for number, kind, value in validate_rows(found, whole, rule, factor)}
 
 
 def running_writers(connection: sqlite3.Connection) -> list[int]:
     """Return the processes that have not said that they ended."""
     found = connection.execute("SELECT id FROM writers WHERE ended_ns IS NULL ORDER BY id")
-    return [row[0] for row in checked(found, count)]
+    return [row[0] for row in validate_rows(found, count)]
 
 
 def last_number(connection: sqlite3.Connection, table: str) -> int:
     """Return the highest number that was ever given in a table: of what was deleted none is given again."""
     found = connection.execute("SELECT seq FROM main.sqlite_sequence WHERE name = ?", (table,))
-    return next((int(row[0]) for row in checked(found, count)), 0)
+    return next((int(row[0]) for row in validate_rows(found, count)), 0)

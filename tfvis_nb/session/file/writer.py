@@ -19,7 +19,7 @@ from tfvis_nb.session.file.creation import making_files
 from tfvis_nb.session.file.database import PATIENCE_S, Transaction, connect
 from tfvis_nb.session.file.entries import Orders, Recording, Signature
 from tfvis_nb.session.file.errors import damage_named, deleted
-from tfvis_nb.session.file.rows import checked, count, factor, rule, whole, whole_or_none
+from tfvis_nb.session.file.rows import count, factor, rule, validate_rows, whole, whole_or_none
 from tfvis_nb.session.file.run_counts import end_writer, save_counts
 from tfvis_nb.session.file.schema import check_schema
 from tfvis_nb.session.file.write_ahead_log import HeldError, WriteAheadLog, is_held
@@ -139,14 +139,14 @@ class Writer:
         found = Orders()
         rules = "SELECT signature, kind, value FROM rules ORDER BY signature LIMIT ?"
         rows = self._connection.execute(rules, (MOST_ORDERS,))
-        for signature, kind, value in checked(rows, whole, rule, factor):
+        for signature, kind, value in validate_rows(rows, whole, rule, factor):
             found.rules[signature] = (kind, value)
         requests = (
             "SELECT id, signature, writer FROM requests WHERE writer IS NULL OR writer = ?"
             " ORDER BY id LIMIT ?"
         )
         rows = self._connection.execute(requests, (self.number, MOST_ORDERS))
-        for request, signature, writer in checked(rows, count, whole, whole_or_none):
+        for request, signature, writer in validate_rows(rows, count, whole, whole_or_none):
             found.requests.setdefault(signature, []).append((request, writer is not None))
         return found
 

@@ -1,9 +1,9 @@
 /** Writes containers the slow, obvious way, so that tests can read back what they know. */
-import type { Column } from "../columns";
+import type { WireColumn } from "../columns";
 
 export interface Planned {
   encoding: "plain" | "shuffle" | "delta-shuffle";
-  values: Column;
+  values: WireColumn;
 }
 
 /** An ungzipped container with this header and these columns. */
@@ -46,12 +46,12 @@ export function textColumns(texts: readonly string[]): Record<"strings_bytes" | 
   };
 }
 
-function dtypeOf(values: Column): string {
+function dtypeOf(values: WireColumn): string {
   if (values instanceof Float64Array) return "f64";
   return `u${values.BYTES_PER_ELEMENT * 8}`;
 }
 
-function encode(values: Column, encoding: Planned["encoding"]): Uint8Array {
+function encode(values: WireColumn, encoding: Planned["encoding"]): Uint8Array {
   const items = values.slice();
   if (encoding.startsWith("delta")) for (let i = items.length - 1; i > 0; i--) items[i] -= items[i - 1];
   const bytes = new Uint8Array(items.buffer);
