@@ -112,7 +112,7 @@ export interface NamedFile {
 /** Everything that asks rejects with a readable message. */
 export interface MonitorHost {
   /** Who answers: "kernel" or "server". */
-  readonly who: string;
+  readonly source: string;
   /** What the user is told while an answer takes long. */
   readonly patience: string;
   /** Null until there is one. */

@@ -10,7 +10,7 @@ const SERVER_LOST_MESSAGE =
 const KEY = localStorage.getItem("tfvis-nb-key") ?? "none";
 
 export class HttpMonitorHost implements MonitorHost {
-  readonly who = "server";
+  readonly source = "server";
   readonly patience = "Waiting for the server …";
   #state: MonitorState | null = null;
   #tag = "";

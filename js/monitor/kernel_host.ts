@@ -11,7 +11,7 @@ const KERNEL_GONE_MESSAGE =
   "The kernel that showed this has ended or was restarted. Run the cell again to go on; a job in another process records on.";
 
 export class KernelMonitorHost implements MonitorHost {
-  readonly who = "kernel";
+  readonly source = "kernel";
   readonly patience =
     "The kernel is busy. It was asked, and answers when it can: at the latest when the cells that run have ended.";
   #text = "";

@@ -67,9 +67,9 @@ export function Monitor({ store, sizes }: { store: MonitorStore; sizes: Sizes })
 }
 
 function Nothing({ store }: { store: MonitorStore }) {
-  const { who } = store.host;
+  const { source } = store.host;
   if (store.host.trouble()) return <Message title="There is nothing to show yet" />;
-  return <Message title={`Asking the ${who} …`} progress={{ done: 0, total: 0 }} />;
+  return <Message title={`Asking the ${source} …`} progress={{ done: 0, total: 0 }} />;
 }
 
 function Empty({ title, text }: { title: string; text: string }) {

@@ -32,22 +32,22 @@ export function RuleForm({ store, signature, present, done }: RuleFormProps) {
     store.order(key, ruleCommand(rule, signature));
     done?.();
   };
-  const choice = (of: RuleKind, text: string) => (
+  const choice = (each: RuleKind, text: string) => (
     <label>
-      <input type="radio" name="rule" checked={kind === of} onChange={() => setKind(of)} />
+      <input type="radio" name="rule" checked={kind === each} onChange={() => setKind(each)} />
       {text}
     </label>
   );
-  const figure = (of: RuleKind, label: string) => (
+  const figure = (each: RuleKind, label: string) => (
     <input
       type="number"
       class="field"
       aria-label={label}
-      min={of === "every" ? 1 : 0}
-      step={of === "every" ? 1 : "any"}
-      value={texts[of]}
-      onFocus={() => setKind(of)}
-      onInput={(event) => setTexts({ ...texts, [of]: event.currentTarget.value })}
+      min={each === "every" ? 1 : 0}
+      step={each === "every" ? 1 : "any"}
+      value={texts[each]}
+      onFocus={() => setKind(each)}
+      onInput={(event) => setTexts({ ...texts, [each]: event.currentTarget.value })}
     />
   );
   return (

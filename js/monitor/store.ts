@@ -187,9 +187,9 @@ export class MonitorStore {
   }
 
   #tell(before: MonitorState | null, state: MonitorState): void {
-    const come = awaited(before, state);
-    for (const row of come) this.arrived.add(row.trace);
-    if (come.length > 0) this.notice = { text: "Traced", trace: come[0] };
+    const finished = awaited(before, state);
+    for (const row of finished) this.arrived.add(row.trace);
+    if (finished.length > 0) this.notice = { text: "Traced", trace: finished[0] };
     // What it is about may have been deleted since, here or elsewhere.
     const about = this.notice?.trace;
     if (about && !state.traces.some((row) => row.trace === about.trace)) this.notice = null;

@@ -60,8 +60,8 @@ export class ComparisonLink extends DashboardLink {
     if (start === undefined) return null;
     if (events) {
       const described = name !== undefined && op !== undefined && category !== undefined;
-      const at = described ? counterpart(store.run, { name, op, category, start }) : null;
-      return at === null ? null : byEventId(store.run, { events: [at] });
+      const event = described ? counterpart(store.run, { name, op, category, start }) : null;
+      return event === null ? null : byEventId(store.run, { events: [event] });
     }
     const lanes = store.run.lanes.filter((lane) => places?.includes(calledLane(lane))).map(({ id }) => id);
     if (end === undefined || (places && !lanes.length)) return null;
@@ -77,16 +77,16 @@ export class ComparisonLink extends DashboardLink {
     // Aligned steps have times of their own.
     if (!selection || store.aligned) this.publish({ kind: "select" });
     else if ("events" in selection) {
-      const at = selection.events.length === 1 ? store.selected : null;
-      if (at === null) this.publish({ kind: "select" });
+      const event = selection.events.length === 1 ? store.selected : null;
+      if (event === null) this.publish({ kind: "select" });
       else
         this.publish({
           kind: "select",
           events: selection.events,
-          start: store.drawn.start[at],
-          name: nameOf(store.drawn, at),
-          op: opOf(store.drawn, at),
-          category: categoryOf(store.drawn, at),
+          start: store.drawn.start[event],
+          name: nameOf(store.drawn, event),
+          op: opOf(store.drawn, event),
+          category: categoryOf(store.drawn, event),
         });
     } else {
       const { start, end, lanes } = selection;

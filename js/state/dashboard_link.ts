@@ -125,8 +125,8 @@ export class DashboardLink {
     this.known = text;
     if (!selection) this.publish({ kind: "select" });
     else if ("events" in selection) {
-      const at = selection.events.length === 1 ? store.selected : null;
-      const called = at === null ? {} : { name: nameOf(store.drawn, at), op: opOf(store.drawn, at) };
+      const event = selection.events.length === 1 ? store.selected : null;
+      const called = event === null ? {} : { name: nameOf(store.drawn, event), op: opOf(store.drawn, event) };
       this.publish({ kind: "select", events: selection.events, ...called });
     } else {
       const { start, end, lanes } = selection;

@@ -178,13 +178,13 @@ export class LargeTrace implements KernelQueries {
     const answer = await this.requests.ask({ kind: "events", events });
     if (!answer || this.#wanted !== wanted) return;
     const numbers = answer.answer as WholeNumbers;
-    const few = await readDrawn(answer.buffers[0]);
-    const known = await readDetails(answer.buffers[1], few);
+    const drawn = await readDrawn(answer.buffers[0]);
+    const known = await readDetails(answer.buffers[1], drawn);
     if (this.signal.aborted || this.#wanted !== wanted) return;
     const { originNs } = this.outline.described;
-    this.#exact = exactEntries(few, numbers, originNs);
+    this.#exact = exactEntries(drawn, numbers, originNs);
     this.#same = numbers.same ? { event: events[0], same: numbers.same } : null;
-    const later = Number(few.originNs - originNs);
+    const later = Number(drawn.originNs - originNs);
     this.#show(new SparseDetails(known, numbers.events, later, () => store.drawn));
     if (isUnknown) this.navigation.revealSelection();
   }

@@ -60,10 +60,10 @@ def priority_union(group: np.ndarray, start: np.ndarray, end: np.ndarray, level:
     levels = np.concatenate([level[some], level[some]])[edges.order]
     top = np.zeros(len(levels), np.int64)
     for one in np.unique(levels).tolist():
-        at = np.flatnonzero(levels == one)
-        active = np.cumsum(edges.change[at])
-        began = at[(active > 0) & (np.append(0, active[:-1]) == 0)]
-        ended = at[active == 0]
+        rows = np.flatnonzero(levels == one)
+        active = np.cumsum(edges.change[rows])
+        began = rows[(active > 0) & (np.append(0, active[:-1]) == 0)]
+        ended = rows[active == 0]
         mark = np.zeros(len(levels), np.int8)
         mark[began] = 1
         mark[ended] = -1

@@ -42,10 +42,10 @@ def memory_counters(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
             "name": f"{names[which]} allocated",
             "pid": process,
             "tid": 0,
-            "ts": at,
+            "ts": time,
             "args": {"bytes": bytes_},
         }
-        for process, which, at, bytes_ in zip(
+        for process, which, time, bytes_ in zip(
             keys[0][last_of_time].tolist(),
             keys[1][last_of_time].tolist(),
             micros[order][last_of_time].tolist(),

@@ -22,32 +22,32 @@ export interface SameName {
   total: number;
 }
 
-/** The events of `few`, a trace of their own, as entries of the whole, whose times count from `originNs`. */
-export function exactEntries(few: Drawn, numbers: WholeNumbers, originNs: bigint): Entries {
-  const later = Number(few.originNs - originNs);
-  const start = few.start.map((time) => time + later);
-  const duration = Float64Array.from(few.duration);
-  const nameNumber = new Uint32Array(few.names.length);
-  few.name.forEach((name, event) => {
+/** The events of `drawn`, a trace of their own, as entries of the whole, whose times count from `originNs`. */
+export function exactEntries(drawn: Drawn, numbers: WholeNumbers, originNs: bigint): Entries {
+  const later = Number(drawn.originNs - originNs);
+  const start = drawn.start.map((time) => time + later);
+  const duration = Float64Array.from(drawn.duration);
+  const nameNumber = new Uint32Array(drawn.names.length);
+  drawn.name.forEach((name, event) => {
     nameNumber[name] = numbers.names[event];
   });
   return {
-    length: few.count,
+    length: drawn.count,
     lane: Uint16Array.from(numbers.lanes),
     row: Uint32Array.from(numbers.rows),
     start,
     end: start.map((time, event) => time + duration[event]),
     busy: duration,
-    count: new Uint32Array(few.count).fill(1),
+    count: new Uint32Array(drawn.count).fill(1),
     event: Uint32Array.from(numbers.events),
     begin: start,
     duration,
     op: Uint32Array.from(numbers.ops),
-    category: few.category,
+    category: drawn.category,
     step: Uint32Array.from(numbers.steps),
-    wait: few.wait && Float64Array.from(few.wait),
-    name: few.name,
-    names: few.names,
+    wait: drawn.wait && Float64Array.from(drawn.wait),
+    name: drawn.name,
+    names: drawn.names,
     nameNumber,
     isMatch: null,
   };

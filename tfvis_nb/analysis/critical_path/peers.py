@@ -33,12 +33,12 @@ def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Depe
     where = (times.step + 1) * (int(times.device_number.max(initial=0)) + 2) + times.device_number
     # When time runs backwards, the first to end is the last to have begun.
     back = Executions(where[tensor], -times.end[tensor], -times.end[tensor], np.arange(len(tensor)))
-    came = back.latest(where[copy], COARSE - times.end[copy])
-    copy, came = copy[came >= 0], came[came >= 0]
-    known = times.start[tensor[came]] <= times.ready[copy]
-    copy, came = copy[known], came[known]
-    requested_at = np.clip(times.end[tensor[came]] - moving[came], times.ready[copy], times.start[copy])
-    return times.dependencies(tensor[came], requested_at, copy, times.start[copy], "transfer")
+    arrived = back.latest(where[copy], COARSE - times.end[copy])
+    copy, arrived = copy[arrived >= 0], arrived[arrived >= 0]
+    known = times.start[tensor[arrived]] <= times.ready[copy]
+    copy, arrived = copy[known], arrived[known]
+    requested_at = np.clip(times.end[tensor[arrived]] - moving[arrived], times.ready[copy], times.start[copy])
+    return times.dependencies(tensor[arrived], requested_at, copy, times.start[copy], "transfer")
 
 
 def _received(trace: Trace) -> tuple[np.ndarray, np.ndarray]:

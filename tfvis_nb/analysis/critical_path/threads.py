@@ -90,17 +90,17 @@ def _caller(times: Times, taken: np.ndarray, given: np.ndarray) -> np.ndarray:
     """Return for each thing taken up the event that called, also through others that were handed to."""
     giver = np.full(len(times.start), -1, np.int64)
     giver[taken] = given
-    at = given
-    caller = np.where(times.parent[at] >= 0, times.parent[at], at)
-    todo = np.arange(len(at))
+    event = given
+    caller = np.where(times.parent[event] >= 0, times.parent[event], event)
+    todo = np.arange(len(event))
     # Links that lead in circles would never end.
     for _ in range(_DEEPEST):
-        handed = giver[at[todo]] >= 0
-        outer = np.where(handed, giver[at[todo]], times.parent[at[todo]])
+        handed = giver[event[todo]] >= 0
+        outer = np.where(handed, giver[event[todo]], times.parent[event[todo]])
         through = outer[handed]
         caller[todo[handed]] = np.where(times.parent[through] >= 0, times.parent[through], through)
-        at = at.copy()
-        at[todo] = outer
+        event = event.copy()
+        event[todo] = outer
         todo = todo[outer >= 0]
         if not len(todo):
             break

@@ -191,12 +191,12 @@ class _Finder:
             self.start[rows],
             rows,
         )
-        at = consumer[wanted]
-        key = self._key(self.step[at], self.task[at], listed.node[wanted])
-        taker, _ = pd.factorize(self._key(self.step[at], self.device[at], self.name[at]))
-        paired = copies.paired(key, taker * (len(self.names) + 1) + listed.node[wanted], self.start[at])
-        source = np.where(paired >= 0, paired, copies.find(key, self.start[at]))
-        self._add(source, at, KINDS.index("transfer"))
+        target = consumer[wanted]
+        key = self._key(self.step[target], self.task[target], listed.node[wanted])
+        taker, _ = pd.factorize(self._key(self.step[target], self.device[target], self.name[target]))
+        paired = copies.paired(key, taker * (len(self.names) + 1) + listed.node[wanted], self.start[target])
+        source = np.where(paired >= 0, paired, copies.find(key, self.start[target]))
+        self._add(source, target, KINDS.index("transfer"))
         arrived = np.zeros(len(consumer), bool)
         arrived[wanted[source >= 0]] = True
         return arrived

@@ -81,8 +81,8 @@ def _find(trace: Trace) -> list[Finding]:
         "step_ns": int(row["step_ns"]),
     }
     events = trace.events
-    mine = (events["kind"].isin(["transfer", "collective"]) & (events["step"] == step)).to_numpy()
-    rows = longest_events(trace, mine & of_task(trace, task))
+    in_step = (events["kind"].isin(["transfer", "collective"]) & (events["step"] == step)).to_numpy()
+    rows = longest_events(trace, in_step & of_task(trace, task))
     start = events["start_ns"].to_numpy()[rows]
     end = start + events["duration_ns"].to_numpy()[rows]
     step_start, step_end = step_range(trace, step)
@@ -101,11 +101,11 @@ def _find(trace: Trace) -> list[Finding]:
 
 def _word(_key: str, figures: Figures) -> Texts:
     alone, task = figures["tasks"] == 1, figures["task"]
-    who = task_label(task) or (task if not alone else "") or "the task"
-    who = f"even {who}, the task that waits least," if figures["communicating_tasks"] > 1 else who
+    subject = task_label(task) or (task if not alone else "") or "the task"
+    subject = f"even {subject}, the task that waits least," if figures["communicating_tasks"] > 1 else subject
     idle = "none of its accelerators" if figures["on_devices"] else "none of its ops"
     text = (
-        f"{capital(who)} receives or reduces tensors while {idle} computes for"
+        f"{capital(subject)} receives or reduces tensors while {idle} computes for"
         f" {step_time(figures['share'])}: in step {figures['step']} {format_duration(figures['here_ns'])} of"
         f" {format_duration(figures['step_ns'])}."
     )

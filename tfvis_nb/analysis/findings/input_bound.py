@@ -93,10 +93,11 @@ def _word(key: str, figures: Figures) -> Texts:
         "first": "The first step waits for input",
         "all": f"Steps wait{degree} for input",
     }[case]
-    who = capital(task_label(figures["task"]) or "the task")
+    subject = capital(task_label(figures["task"]) or "the task")
     text = (
-        f"{who} waits for the next batch while no device computes for {step_time(figures['share'])}: in step"
-        f" {figures['step']} {format_duration(figures['here_ns'])} of {format_duration(figures['step_ns'])}."
+        f"{subject} waits for the next batch while no device computes for {step_time(figures['share'])}: in"
+        f" step {figures['step']} {format_duration(figures['here_ns'])} of"
+        f" {format_duration(figures['step_ns'])}."
     )
     text += {"one": time_share.ONE_STEP, "all": ""}.get(case) or (
         time_share.in_later_steps(figures) if case == "first" else ""

@@ -155,8 +155,10 @@ def _summarise(figures: Figures) -> str:
     if figures["share"] < figures["threshold"]:
         sentence += beyond(figures)
     elif figures["launches_per_step"] < LAUNCHES.value:
-        few = f"a step with {figures['launches_per_step']:.0f} launches, fewer than {LAUNCHES.value:.0f}"
-        sentence += not_reported(f"most of {few}, is the cost of tracing")
+        small_step = (
+            f"a step with {figures['launches_per_step']:.0f} launches, fewer than {LAUNCHES.value:.0f}"
+        )
+        sentence += not_reported(f"most of {small_step}, is the cost of tracing")
     elif not figures["reported"]:
         part = format_percent(figures["of_idle"])
         sentence += not_reported(f"that is {part} of its time without work, below {limit(OF_IDLE.value)}")

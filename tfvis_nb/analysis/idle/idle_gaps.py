@@ -225,15 +225,16 @@ def _with_waits(
     waited = arrived["wait_ns"].to_numpy(np.int64, na_value=0)
     if not waited.any():
         return pieces, cause
-    came = times.start.copy()
-    came[arrived["event"].to_numpy(np.int64)] += waited
+    last_arrival = times.start.copy()
+    last_arrival[arrived["event"].to_numpy(np.int64)] += waited
     # What the last rank did is on the walk, too: the piece before that is the collective left for it.
     own = times.task[pieces.event] == _codes(trace, here, "task")[idle.device_row[pieces.walk]]
     left = np.maximum.accumulate(np.where(own, np.arange(len(own)), 0))
-    at = _around(times.parent, pieces.event, came > times.start)[left]
+    collective = _around(times.parent, pieces.event, last_arrival > times.start)[left]
     waits = cause == np.where(own, _CAUSE["recv transfer"], _CAUSE["dependency on another device"])
-    waits &= (at >= 0) & own[left] & (pieces.walk[left] == pieces.walk)
-    first, last = np.maximum(times.start[at], pieces.start), np.minimum(came[at], pieces.end)
+    waits &= (collective >= 0) & own[left] & (pieces.walk[left] == pieces.walk)
+    first = np.maximum(times.start[collective], pieces.start)
+    last = np.minimum(last_arrival[collective], pieces.end)
     waits &= first < last
     # Going back: what came after the wait, the wait, what was before it.
     moments = np.stack([pieces.end, last, first, pieces.start], 1)
@@ -243,7 +244,7 @@ def _with_waits(
     cut = PathSegments(*(column[row] for column in pieces))._replace(
         start=moments[row, part + 1],
         end=moments[row, part],
-        event=np.where(waiting, at[row], pieces.event[row]),
+        event=np.where(waiting, collective[row], pieces.event[row]),
     )
     return cut, np.where(waiting, _CAUSE["recv wait"], cause[row])
 

@@ -218,10 +218,10 @@ def _maximal(device_row: np.ndarray, begin: np.ndarray, end: np.ndarray, score: 
     """Return the maximal scoring subsequences; what is between two parts scores minus its length."""
     found: list[_Stretch] = []
     columns = (device_row.tolist(), begin.tolist(), end.tolist(), score.tolist())
-    there, total, reached, low = -1, 0, 0, 0
-    for number, (at, start, stop, gain) in enumerate(zip(*columns, strict=True)):
-        if at != there:
-            there, total, reached, low = at, 0, start, len(found)
+    last_device, total, reached, low = -1, 0, 0, 0
+    for number, (device, start, stop, gain) in enumerate(zip(*columns, strict=True)):
+        if device != last_device:
+            last_device, total, reached, low = device, 0, start, len(found)
         before = total - (start - reached)
         total, reached = before + gain, stop
         first, less = number, len(found) - 1

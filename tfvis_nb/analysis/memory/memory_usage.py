@@ -169,9 +169,9 @@ def _during(trace: Trace, peaks: pd.DataFrame) -> pd.arrays.IntegerArray:
     number, start, end = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns", "end_ns"))
     step = peaks["step"].to_numpy(np.int64, copy=True)
     for index in np.flatnonzero(step == NO_STEP):
-        at = int(peaks["at_ns"].iloc[index])
-        there = number[(start <= at) & (at <= end)]
-        step[index] = there[-1] if len(there) else NO_STEP
+        peak_ns = int(peaks["at_ns"].iloc[index])
+        steps_there = number[(start <= peak_ns) & (peak_ns <= end)]
+        step[index] = steps_there[-1] if len(steps_there) else NO_STEP
     return pd.arrays.IntegerArray(np.maximum(step, 0), step == NO_STEP)
 
 
@@ -186,9 +186,9 @@ def alive_at_peak(buffers: pd.DataFrame, peaks: pd.DataFrame) -> np.ndarray:
     order = np.argsort(of_peak)
     found = np.minimum(np.searchsorted(of_peak[order], group), len(order) - 1)
     peak = order[found]
-    at = peaks["at_ns"].to_numpy()[peak]
+    peak_ns = peaks["at_ns"].to_numpy()[peak]
     until = buffers["free_ns"].to_numpy(np.int64, na_value=NEVER)
-    alive = (of_peak[peak] == group) & (buffers["alloc_ns"].to_numpy() <= at) & (until > at)
+    alive = (of_peak[peak] == group) & (buffers["alloc_ns"].to_numpy() <= peak_ns) & (until > peak_ns)
     index: np.ndarray = np.where(alive, peak, -1)
     return index
 

@@ -112,8 +112,8 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     rank[order] = np.arange(len(order))
     table = pd.DataFrame(
         {
-            "scope": pd.array([tree.name[at] for at in order.tolist()], dtype=event_table.TEXT),
-            "part": pd.array([tree.part[at] for at in order.tolist()], dtype=event_table.TEXT),
+            "scope": pd.array([tree.name[row] for row in order.tolist()], dtype=event_table.TEXT),
+            "part": pd.array([tree.part[row] for row in order.tolist()], dtype=event_table.TEXT),
             "parent": np.where(order > 0, rank[tree.parent[order]], -1),
             "depth": tree.depth[order],
             "events": within[-1][order],
@@ -143,17 +143,17 @@ class _Tree(NamedTuple):
         name, part, parent, depth = [""], [""], [0], [0]
         found = np.zeros(len(names), np.int64)
         for number, text in enumerate(names):
-            at = 0
+            row = 0
             # A name may be anything, also ten thousand slashes.
             for one in text.split("/", _MOST_PARTS - 1) if text else ():
-                below = row_of.setdefault((at, one), len(name))
+                below = row_of.setdefault((row, one), len(name))
                 if below == len(name):
-                    name.append(f"{name[at]}/{one}" if at else one)
+                    name.append(f"{name[row]}/{one}" if row else one)
                     part.append(one)
-                    parent.append(at)
-                    depth.append(depth[at] + 1)
-                at = below
-            found[number] = at
+                    parent.append(row)
+                    depth.append(depth[row] + 1)
+                row = below
+            found[number] = row
         return cls(name, part, np.array(parent, np.int64), np.array(depth, np.int64)), found
 
     def added_up(self, amounts: np.ndarray) -> np.ndarray:

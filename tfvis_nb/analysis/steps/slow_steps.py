@@ -208,11 +208,11 @@ def _add_op(table: pd.DataFrame, trace: Trace, base: int) -> None:
     step = _step_rows(table, trace)
     types = _op_types(trace, known & (step < len(table)))
     total = np.zeros((len(table), len(types.names)), np.int64)
-    at = (step[types.event], types.number)
-    np.add.at(total, at, own[types.event])
+    cell = (step[types.event], types.number)
+    np.add.at(total, cell, own[types.event])
     longest = np.full(total.shape, -1, np.int64)
     order = np.lexsort((-types.event, own[types.event]))
-    longest[at[0][order], at[1][order]] = types.event[order]
+    longest[cell[0][order], cell[1][order]] = types.event[order]
     most, difference = _most(total - total[base], table)
     differs = difference != 0
     table["op"] = _texts([types.names[number][0] for number in most.tolist()], differs)

@@ -60,8 +60,8 @@ def memory_chart(trace: Trace) -> figure:
         }
         draw_steps(made, name, data, colour, (f"@size{{0,0.00}} {highest.name}", unit))
         peak = rows.iloc[int(rows["bytes"].to_numpy().argmax())]
-        at, size = (int(peak["time_ns"]) - origin) / unit.size, int(peak["bytes"]) / highest.size
-        made.scatter([at], [size], size=7, **colour, line_color="white")
+        time, size = (int(peak["time_ns"]) - origin) / unit.size, int(peak["bytes"]) / highest.size
+        made.scatter([time], [size], size=7, **colour, line_color="white")
     label_time(made, unit)
     legend_below(made)
     return made

@@ -64,21 +64,21 @@ def table(
     light: str | None = None,
     hints: Sequence[str] = (),
     reason: str = "",
-    of: int | None = None,
+    row_count: int | None = None,
     order: str = "first",
 ) -> dict[str, Any]:
     """Return a table block.
 
-    `rows` are in the order to show; `of` is how many there would be, where they are not all, and `order` how
-    the shown ones were chosen, such as ``longest``. `zoom` is for each row where it is in the timeline (see
-    `tfvis_nb.display.tabs.zoom_targets`), `light` the column that the timeline can highlight: an op type, a
-    node or a scope. `hints` explain rows whose first text does not. `reason` says why there is nothing to
-    show.
+    `rows` are in the order to show; `row_count` is how many there would be, where they are not all, and
+    `order` how the shown ones were chosen, such as ``longest``. `zoom` is for each row where it is in the
+    timeline (see `tfvis_nb.display.tabs.zoom_targets`), `light` the column that the timeline can
+    highlight: an op type, a node or a scope. `hints` explain rows whose first text does not. `reason`
+    says why there is nothing to show.
     """
     for column in columns:
         if column.unit not in UNITS or not column.definition:
             raise ValueError(f"the column {column.name!r} lacks a unit or a definition")
-    total = len(rows) if of is None else of
+    total = len(rows) if row_count is None else row_count
     shown = rows.head(MOST_ROWS)
     targets = list(zoom[: len(shown)]) or [None] * len(shown)
     cells = [_cells(shown[column.name]) for column in columns]

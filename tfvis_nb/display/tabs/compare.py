@@ -68,6 +68,6 @@ def _ops(trace: Trace, against: Trace, heads: tuple[str, str]) -> dict[str, Any]
         zoom=zoom,
         light="op",
         reason=why_not(found),
-        of=len(found),
+        row_count=len(found),
         order="largest",
     )

@@ -63,7 +63,7 @@ def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
         zoom=[] if why_not(found) else _zoom(a, b, rows),
         light=by,
         reason=why_not(found),
-        of=len(found),
+        row_count=len(found),
         order="largest",
     )
 

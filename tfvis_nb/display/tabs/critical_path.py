@@ -106,7 +106,7 @@ def _pieces(trace: Trace) -> dict[str, Any]:
         zoom=zoom,
         light="name",
         reason=why_not(found),
-        of=len(found),
+        row_count=len(found),
         order="longest",
     )
 

@@ -103,7 +103,7 @@ def _longest(trace: Trace) -> dict[str, Any]:
         zoom=zoom,
         light="name",
         reason=why_not(found),
-        of=len(main),
+        row_count=len(main),
         order="longest",
     )
 
@@ -134,6 +134,6 @@ def _stretches(trace: Trace) -> dict[str, Any]:
         definition="Where the device waited for late launches more than half of the time.",
         zoom=zoom,
         reason=why_not(found),
-        of=len(found),
+        row_count=len(found),
         order="longest",
     )

@@ -106,6 +106,6 @@ def _on_cpu(trace: Trace) -> dict[str, Any]:
         zoom=zoom,
         light="name",
         reason=why_not(found),
-        of=len(found),
+        row_count=len(found),
         order="longest",
     )

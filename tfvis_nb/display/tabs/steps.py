@@ -79,7 +79,7 @@ def _against_median(trace: Trace) -> dict[str, Any]:
         zoom=zoom,
         light="op",
         reason=why_not(found),
-        of=len(found),
+        row_count=len(found),
         order="longest",
     )
 

@@ -93,6 +93,6 @@ def _slowest(trace: Trace) -> dict[str, Any]:
         zoom=zoom,
         light="tensor",
         reason=why_not(found),
-        of=len(found),
+        row_count=len(found),
         order="slowest",
     )

@@ -21,9 +21,9 @@ def copies(texts: Sequence[str], details: Sequence[str]) -> list[label_grammar.C
 
 def ends(copy: label_grammar.Copy, device: str, host: str) -> tuple[str, str]:
     """Return source and destination of a copy: the GPU, another GPU, the host, or not known."""
-    of = {"H": host, "D": device, "": ""}
+    device_of = {"H": host, "D": device, "": ""}
     peer = copy.lane == "memcpy P2P" and copy.peer >= 0
-    return of[copy.origin], f"/device:GPU:{copy.peer}" if peer else of[copy.target]
+    return device_of[copy.origin], f"/device:GPU:{copy.peer}" if peer else device_of[copy.target]
 
 
 def launches(

@@ -157,9 +157,9 @@ def _event_names(columns: Columns, on_gpu: np.ndarray) -> _EventNames:
     which, distinct = pd.factorize((whole * (len(texts_of[1]) + 1) + short) * 2 + on_gpu)
     names = []
     for pair in distinct.tolist():
-        at, shown_at = divmod(pair // 2, len(texts_of[1]) + 1)
+        full_at, shown_at = divmod(pair // 2, len(texts_of[1]) + 1)
         read = _of_gpu if pair % 2 else host_event
-        names.append(read(texts_of[0][at], texts_of[1][shown_at]))
+        names.append(read(texts_of[0][full_at], texts_of[1][shown_at]))
     name = pa.array([one.name for one in names], pa.large_string()).take(pa.array(which))
     ops, kinds = (
         np.array([getattr(one, part) for one in names] or [""], object)[which] for part in ("op", "kind")

@@ -41,8 +41,8 @@ class DamageError(Exception):
     def __init__(
         self, position: int, reason: str, path: str = "", *, cut_off: bool = False, field: int | None = None
     ) -> None:
-        at = {"byte": position, "reason": reason}
-        super().__init__(Text("in_message_at_byte", path=path, **at) if path else Text("at_byte", **at))
+        where = {"byte": position, "reason": reason}
+        super().__init__(Text("in_message_at_byte", path=path, **where) if path else Text("at_byte", **where))
         self.position = position
         self.reason = reason
         self.path = path

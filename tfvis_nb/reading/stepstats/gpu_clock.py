@@ -172,8 +172,8 @@ def _ops_that_ran_once(
     keys = pd.Index(group * len(rows) + name)
     ran = keys[: len(executors.rows)]
     once = np.flatnonzero(~ran.duplicated(keep=False))
-    at = ran[once].get_indexer(keys[len(executors.rows) :])
+    index = ran[once].get_indexer(keys[len(executors.rows) :])
     kernel = (gpu.kind == vocabularies.kind.code("kernel")) | (
         gpu.kind == vocabularies.kind.code("collective")
     )
-    return np.where(kernel, np.append(executors.rows[once], -1)[at], -1)
+    return np.where(kernel, np.append(executors.rows[once], -1)[index], -1)

@@ -28,9 +28,9 @@ def node_inputs(graphs: Sequence[bytes]) -> tuple[pa.Array, pa.Array]:
     nodes = _handler().list_to_record_batch(list(graphs)).column("node")
     node = pc.list_flatten(nodes)
     lists = pc.struct_field(node, "input")
-    of = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+    owner = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
     names = pc.struct_field(node, "name").cast(pa.large_binary())
-    return names.take(pa.array(of)), pc.list_flatten(lists).cast(pa.large_binary())
+    return names.take(pa.array(owner)), pc.list_flatten(lists).cast(pa.large_binary())
 
 
 @cache

@@ -113,7 +113,7 @@ class Stats:
         code = np.where(reference != 0, self._names.indexes(reference), -1).astype(np.int64)
         written = batch.column("str_value").dictionary_encode()
         if len(written.dictionary) > 1 or (len(written) and written.dictionary[0].as_py()):
-            local = np.array([len(vocabulary) + at for at in range(len(written.dictionary))], np.int64)
+            local = np.array([len(vocabulary) + index for index in range(len(written.dictionary))], np.int64)
             filled = np.array([bool(value) for value in written.dictionary.to_pylist()])
             number = written.indices.to_numpy()
             code = np.where(filled[number], local[number], code)

@@ -167,8 +167,8 @@ def _region_ends(region: Sparse, threads: Threads) -> np.ndarray:
     stops = position[~begins]
     begins_at = position[begins]
     thread = threads.thread[begins_at]
-    at = np.searchsorted(stops, begins_at)
-    stop = np.append(stops, len(threads.rows))[at]
+    following = np.searchsorted(stops, begins_at)
+    stop = np.append(stops, len(threads.rows))[following]
     # Work that was not laid down when the profile ended goes on to the end of its thread.
     end = np.searchsorted(threads.thread, thread, "right")
     ends[threads.rows[begins_at]] = np.minimum(stop + 1, end)
