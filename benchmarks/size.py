@@ -117,14 +117,14 @@ def _bound(what: str, measured: float, unit: str, bound: float) -> Row:
     return Row(what, f"{measured:.2f} {unit}", "", f"{ratio:.2f} of it", f"<= {bound} {unit}", ratio <= 1)
 
 
-def _against(what: str, mine: Felt, peer: Felt | str) -> list[Row]:
+def _against(what: str, own: Felt, peer: Felt | str) -> list[Row]:
     """What the peer took, and the notebook's part of that."""
     if isinstance(peer, str):
         return [Row(what, peer, "", "", "", kept=True)]
     compared = (
-        ("first picture", mine.picture, peer.picture, "s"),
-        ("between frames, p95", mine.interval, peer.interval, "ms"),
-        ("memory of the tab", mine.memory, peer.memory, "MB"),
+        ("first picture", own.picture, peer.picture, "s"),
+        ("between frames, p95", own.interval, peer.interval, "ms"),
+        ("memory of the tab", own.memory, peer.memory, "MB"),
     )
     return [
         Row(

@@ -82,10 +82,10 @@ def test_every_nanosecond_is_of_one_activity(rows: list[dict[str, Any]]) -> None
 
     times = activity_times(trace)
     for step, task, device in shares(table):
-        mine = times[(times["step"] == step) & (times["task"] == task) & (times["device"] == device)]
-        end = mine["start_ns"] + mine["duration_ns"]
-        assert (mine["start_ns"].to_numpy()[1:] == end.to_numpy()[:-1]).all()
-        lengths = mine.groupby("activity", observed=False)["duration_ns"].sum()
+        activities = times[(times["step"] == step) & (times["task"] == task) & (times["device"] == device)]
+        end = activities["start_ns"] + activities["duration_ns"]
+        assert (activities["start_ns"].to_numpy()[1:] == end.to_numpy()[:-1]).all()
+        lengths = activities.groupby("activity", observed=False)["duration_ns"].sum()
         assert lengths.tolist() == shares(table)[step, task, device]
 
 

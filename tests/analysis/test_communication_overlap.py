@@ -35,10 +35,10 @@ def test_lengths_are_those_counted_moment_by_moment(rows: list[tuple[int, int, s
     found = communication_overlap(tv.Trace(table)).set_index("task")
     assert set(found.index) == set(task)
     for name in set(task):
-        mine = [row for row in rows if row[3] == name]
-        talking, working = moments(mine, "transfer", "collective"), moments(mine, "op", "kernel")
-        span = max(row[0] + row[1] for row in mine) - mine[0][0]
-        talks = [row for row in mine if row[2] in ("transfer", "collective")]
+        group = [row for row in rows if row[3] == name]
+        talking, working = moments(group, "transfer", "collective"), moments(group, "op", "kernel")
+        span = max(row[0] + row[1] for row in group) - group[0][0]
+        talks = [row for row in group if row[2] in ("transfer", "collective")]
         elapsed = max(row[0] + row[1] for row in talks) - talks[0][0] if talks else 0
         assert found.loc[name].drop("step").to_dict() == {
             "step_ns": span,

@@ -36,9 +36,9 @@ def test_busy_time_is_the_union_of_the_lane(rows: list[tuple[int, int, str]]) ->
     }
     expected = {}
     for name in {row[2] for row in rows}:
-        mine = [(start, length) for start, length, lane in rows if lane == name]
-        ends = max(start + length for start, length in mine)
-        expected[name] = (len(mine), union(mine), mine[0][0], ends)
+        group = [(start, length) for start, length, lane in rows if lane == name]
+        ends = max(start + length for start, length in group)
+        expected[name] = (len(group), union(group), group[0][0], ends)
     assert found == expected
 
 

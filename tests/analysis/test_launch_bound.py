@@ -127,7 +127,7 @@ def test_the_parts_of_a_step_add_up_to_it(kernels: list[Kernel], ops: list[Op]) 
     found = {(row["step"], row["task"], row["device"]): row for row in table.to_dict("records")}
     for where, rows in on_each_device(trace):
         row = found.pop(where)
-        mine = [dict(zip(("gap", *GAP_PARTS), gap[4:10], strict=True)) for gap in gaps if gap[:3] == where]
+        group = [dict(zip(("gap", *GAP_PARTS), gap[4:10], strict=True)) for gap in gaps if gap[:3] == where]
         busy = {
             moment
             for start, length in zip(rows["start_ns"], rows["duration_ns"], strict=True)
@@ -139,8 +139,8 @@ def test_the_parts_of_a_step_add_up_to_it(kernels: list[Kernel], ops: list[Op]) 
         assert row["before_ns"] == rows["start_ns"].min() - step["start_ns"]
         assert row["launches"] == len(rows)
         for part in GAP_PARTS:
-            assert row[part] == sum(gap[part] for gap in mine)
-        late = [gap for gap in mine if gap["launching_ns"] + gap["host_other_ns"] + gap["latency_ns"]]
+            assert row[part] == sum(gap[part] for gap in group)
+        late = [gap for gap in group if gap["launching_ns"] + gap["host_other_ns"] + gap["latency_ns"]]
         assert row["late"] == len(late)
         if step["duration_ns"]:
             share = (row["launching_ns"] + row["latency_ns"]) / step["duration_ns"]

@@ -31,13 +31,13 @@ def test_figures_are_those_counted_moment_by_moment(rows: list[tuple[int, int, s
     expected = set()
     for task in ("/task:0", "/task:1"):
         for step in (0, 1):
-            mine = [row for row in rows if row[3:] == (task, step)]
-            if not mine:
+            group = [row for row in rows if row[3:] == (task, step)]
+            if not group:
                 continue
-            window = min(row[0] for row in mine), max(row[0] + row[1] for row in mine)
+            window = min(row[0] for row in group), max(row[0] + row[1] for row in group)
 
             def length(*kinds: str) -> int:
-                chosen = [(row[0], row[0] + row[1]) for row in mine if row[2] in kinds]  # noqa: B023
+                chosen = [(row[0], row[0] + row[1]) for row in group if row[2] in kinds]  # noqa: B023
                 return int(painted(window, [chosen])[1])  # noqa: B023
 
             m, p, u = length("transfer", "collective"), length("op", "kernel"), window[1] - window[0]

@@ -45,14 +45,14 @@ def expected(trace: Trace) -> dict[tuple[int, str], dict[str, float | None]]:
     found: dict[tuple[int, str], list[tuple[dict[Any, Any], int, int]]] = {}
     for event, step, (start, end) in counted(trace):
         row = rows[event]
-        mine = found.setdefault((step, row["device"]), [])
+        group = found.setdefault((step, row["device"]), [])
         doing = ACTIVITIES[activity(trace)[event]]
         if "GPU" in row["device"]:
             ran = doing in ON_GPU and row["lane"] not in ("ops", "collective", "recv")
         else:
             ran = doing in ON_CPU or (doing == "preprocessing" and row["kind"] == "op")
         if ran:
-            mine.append((row, start, end))
+            group.append((row, start, end))
     told = {}
     for (step, device), ran_here in found.items():
         window = windows(trace)[step]

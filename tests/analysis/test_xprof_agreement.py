@@ -83,10 +83,10 @@ def test_a_step_on_a_gpu(name: str) -> None:
 def behind(name: str, step: pd.Series) -> tuple[int, int]:
     """Return by how much the last step is longer and busier with copies behind it, which XProf gives it."""
     events = read(name).events
-    mine = events[events["device"] == step["device"]]
-    end = mine["start_ns"] + mine["duration_ns"]
-    until = int(end[mine["step"] == step["step"]].max())
-    copies = mine[(mine["step"] < 0) & (mine["start_ns"] >= until)]
+    group = events[events["device"] == step["device"]]
+    end = group["start_ns"] + group["duration_ns"]
+    until = int(end[group["step"] == step["step"]].max())
+    copies = group[(group["step"] < 0) & (group["start_ns"] >= until)]
     if copies.empty:
         return 0, 0
     return int(end[copies.index].max()) - until, int(copies["duration_ns"].sum())
@@ -130,14 +130,14 @@ def test_a_step_of_jax_on_a_cpu(name: str) -> None:
             int(steps[column].to_numpy()[steps.index == step][0]) for column in ("start_ns", "end_ns")
         )
         assert said["stepTimeMs"] == pytest.approx((end - start) / 1e6, abs=NANOSECOND)
-        mine = events[python & (events["step"] == step) & (events["name"] != "train")]
-        spans = merged(mine["start_ns"].to_numpy(), (mine["start_ns"] + mine["duration_ns"]).to_numpy())
+        group = events[python & (events["step"] == step) & (events["name"] != "train")]
+        spans = merged(group["start_ns"].to_numpy(), (group["start_ns"] + group["duration_ns"]).to_numpy())
         ends = [next((last for _, last in spans if last >= moment), moment) for moment in taken_up]
         lasting = [pair for pair in zip(taken_up, ends, strict=True) if start <= pair[0] < end]
         starts, stops = np.array([*spans, *lasting]).T
         busy = sum(last - first for first, last in merged(starts, stops))
-        assert said["hostComputeTimeMs"] == pytest.approx(busy / 1e6, abs=NANOSECOND * len(mine))
-        assert said["otherTimeMs"] == pytest.approx((end - start - busy) / 1e6, abs=NANOSECOND * len(mine))
+        assert said["hostComputeTimeMs"] == pytest.approx(busy / 1e6, abs=NANOSECOND * len(group))
+        assert said["otherTimeMs"] == pytest.approx((end - start - busy) / 1e6, abs=NANOSECOND * len(group))
 
 
 def merged(start: np.ndarray, end: np.ndarray) -> list[tuple[int, int]]:

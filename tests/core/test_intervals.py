@@ -79,10 +79,10 @@ def test_tiles_cover_their_window_exactly(rows: list[Row], windows: list[tuple[i
     for group in range(GROUPS):
         seen = picture[group, first[group] : last[group]]
         assert parts[group].tolist() == np.bincount(seen, minlength=LEVELS).tolist()
-        mine = whole.take(whole.group == group)
-        if len(mine.start):
-            assert (mine.start[0], mine.end[-1]) == (first[group], last[group])
-            assert (mine.start[1:] == mine.end[:-1]).all()
+        stretches = whole.take(whole.group == group)
+        if len(stretches.start):
+            assert (stretches.start[0], stretches.end[-1]) == (first[group], last[group])
+            assert (stretches.start[1:] == stretches.end[:-1]).all()
 
 
 def test_times_that_are_decades_apart_are_told_apart() -> None:

@@ -134,10 +134,10 @@ def test_a_step_has_the_critical_path_gaps_and_memory_that_it_has_in_the_run(ste
     for timeline, number in zip((shown.a, shown.b), numbers, strict=True):
         part = timeline.trace
         for whole, own in ((steps.critical_path, part.critical_path), (steps.idle_gaps, part.idle_gaps)):
-            mine = whole[whole["step"] == number]
-            assert len(mine)
+            in_step = whole[whole["step"] == number]
+            assert len(in_step)
             for column in ("start_ns", "duration_ns"):
-                assert mine[column].tolist() == own[column].tolist()
+                assert in_step[column].tolist() == own[column].tolist()
         start, end = times["start_ns"][number], times["end_ns"][number]
         level = steps.memory[(steps.memory["time_ns"] >= start) & (steps.memory["time_ns"] <= end)]
         assert len(level)

@@ -134,8 +134,8 @@ def test_statistics_are_those_of_the_selected_rows() -> None:
         assert table["total"].is_monotonic_decreasing
         table.index = table["label"] + " " + table["category"].astype("str")
         names = {"count": "size", "total": "sum", "min": "min", "max": "max", "longest": "idxmax"}
-        for mine, of_pandas in names.items():
-            assert table.loc[grouped.index, mine].tolist() == grouped[of_pandas].tolist()
+        for column, of_pandas in names.items():
+            assert table.loc[grouped.index, column].tolist() == grouped[of_pandas].tolist()
         busy = np.zeros(50_000, bool)
         for a, b in zip(start[inside], end[inside], strict=True):
             busy[max(a - 20_000, 0) : max(b - 20_000, 0)] = True
@@ -148,14 +148,14 @@ def test_one_event_comes_with_the_events_around_it() -> None:
     edges = trace.edges
     event = int(edges["target"].mode()[0])
     answer, (drawn, details) = asking.answer({"kind": "events", "events": [event]})
-    mine = edges[(edges["source"] == event) | (edges["target"] == event)]
-    assert set(answer["events"]) == {event, *mine["source"], *mine["target"]}
+    linked = edges[(edges["source"] == event) | (edges["target"] == event)]
+    assert set(answer["events"]) == {event, *linked["source"], *linked["target"]}
     named = trace.events[trace.events["name"] == trace.events["name"][event]]
     assert answer["same"] == {"count": len(named), "total": named["duration_ns"].sum()}
     assert answer["lanes"] == order_lanes(trace.events).of_event[answer["events"]].tolist()
     header, columns = read_container(details)
     assert header["count"] == len(answer["events"])
-    assert columns["edge_offsets"][-1] == len(mine)
+    assert columns["edge_offsets"][-1] == len(linked)
     assert read_container(drawn)[0]["count"] == len(answer["events"])
     names = texts(read_container(drawn)[1]["parts_bytes"], read_container(drawn)[1]["parts_offsets"])
     assert trace.events["name"][event].rpartition("/")[2] in names

@@ -29,7 +29,7 @@ def read(data: bytes, origin: int) -> list[dict[str, Any]]:
     names = texts(columns["strings_bytes"], columns["strings_offsets"])
     tracks = []
     for number, track in enumerate(header["tracks"]):
-        mine = {
+        own_columns = {
             name.removeprefix(f"track_{number}_"): values
             for name, values in columns.items()
             if name.startswith(f"track_{number}_")
@@ -37,7 +37,7 @@ def read(data: bytes, origin: int) -> list[dict[str, Any]]:
         gaps, start_gaps = (
             list(
                 itertools.accumulate(
-                    (int(gap) * track["unit"] for gap in mine[name]), initial=track["first"] + origin
+                    (int(gap) * track["unit"] for gap in own_columns[name]), initial=track["first"] + origin
                 )
             )[1:]
             for name in ("gap", "start_gap")
@@ -45,10 +45,15 @@ def read(data: bytes, origin: int) -> list[dict[str, Any]]:
         buffers = [
             (names[name], int(size), start, start + int(length) * track["unit"], event - 1)
             for name, size, start, length, event in zip(
-                mine["name"], mine["bytes"], start_gaps, mine["length"], mine["event"], strict=True
+                own_columns["name"],
+                own_columns["bytes"],
+                start_gaps,
+                own_columns["length"],
+                own_columns["event"],
+                strict=True,
             )
         ]
-        curve = list(zip(gaps, map(int, mine["level"]), strict=True))
+        curve = list(zip(gaps, map(int, own_columns["level"]), strict=True))
         tracks.append({**track, "curve": curve, "of": buffers})
     return tracks
 

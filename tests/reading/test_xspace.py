@@ -25,8 +25,8 @@ KERAS = "cpu_tf221_keras_fit.xplane.pb.xz"
 
 def lengths_on_threads(trace: tv.Trace, step: int) -> int:
     """Return how long the program's own thread was busy with a step (ns)."""
-    mine = trace.events[(trace.events["step"] == step) & trace.events["lane"].isin(["python", "python3"])]
-    return int((mine["start_ns"] + mine["duration_ns"]).max() - mine["start_ns"].min())
+    group = trace.events[(trace.events["step"] == step) & trace.events["lane"].isin(["python", "python3"])]
+    return int((group["start_ns"] + group["duration_ns"]).max() - group["start_ns"].min())
 
 
 def test_marked_steps(data: Path) -> None:

@@ -203,17 +203,17 @@ def test_a_timeout_the_user_set_still_strikes(model: Model) -> None:
 def test_callables_made_from_options_are_traced_and_unchanged_afterwards(model: Model) -> None:
     options = config_pb2.CallableOptions(feed=["x:0"], fetch=["loss:0"])
     early = model.session._make_callable_from_options(options)
-    mine = v1.RunMetadata()
+    metadata = v1.RunMetadata()
     with tv.trace() as t:
         late = model.session._make_callable_from_options(options)
         assert late(FEED) == [24]
-        assert late(FEED, run_metadata=mine) == [24]
+        assert late(FEED, run_metadata=metadata) == [24]
         assert early(FEED) == [24]
     assert t.steps["label"].tolist() == ["loss", "loss"]
     assert any(id_of(note) == "runs_of_older_callables" for note in t.notes)
-    assert mine.ByteSize() == 0
-    assert late(FEED, run_metadata=mine) == [24]
-    assert mine.ByteSize() == 0
+    assert metadata.ByteSize() == 0
+    assert late(FEED, run_metadata=metadata) == [24]
+    assert metadata.ByteSize() == 0
 
 
 def test_nothing_is_left_in_tensorflow(model: Model) -> None:

@@ -41,14 +41,14 @@ def devices_of_gpu_rows(rows: list[Row]) -> None:
     for row in gpu_rows:
         row["device"] = f"{row['task']}/device:GPU:{row['_gpu']}"
     for task in {row["task"] for row in gpu_rows} - {""}:
-        mine = [row for row in gpu_rows if row["task"] == task]
+        group = [row for row in gpu_rows if row["task"] == task]
         ops = [
             row
             for row in rows
             if row["_family"] == "executor" and row["task"] == task and "/device:GPU:" in row["device"]
         ]
-        if {row["device"] for row in ops} - {row["device"] for row in mine}:
-            _split_logical(mine, ops)
+        if {row["device"] for row in ops} - {row["device"] for row in group}:
+            _split_logical(group, ops)
     for row in gpu_rows:
         if row["kind"] == "memcpy":
             letters, peer = row["_ends"]
@@ -59,7 +59,7 @@ def devices_of_gpu_rows(rows: list[Row]) -> None:
                 row["destination"] = f"{row['task']}/device:GPU:{peer}"
 
 
-def _split_logical(mine: list[Row], ops: list[Row]) -> None:
+def _split_logical(group: list[Row], ops: list[Row]) -> None:
     ran: dict[str, set[str]] = {}
     used: dict[str, set[str]] = {}
     for op in ops:
@@ -70,14 +70,14 @@ def _split_logical(mine: list[Row], ops: list[Row]) -> None:
                 if plain(node) != node:
                     used.setdefault(plain(node), set()).add(op["device"])
     lanes: dict[str, Counter[str]] = {}
-    for row in mine:
+    for row in group:
         for name in (row["name"], plain(row["name"])):
             choices = [where[name] for where in (ran, used) if len(where.get(name, ())) == 1]
             if choices:
                 (row["_told"],) = choices[0]
                 lanes.setdefault(row["_raw_device"], Counter())[row["_told"]] += 1
                 break
-    for row in mine:
+    for row in group:
         votes = lanes.get(row["_raw_device"])
         if "_told" in row:
             row["device"] = row["_told"]
@@ -97,15 +97,15 @@ def ops_of_plain_kernels(rows: list[Row]) -> None:
 
 def align_clocks(rows: list[Row]) -> None:
     for block in {row["_block"] for row in rows if row["_family"] == "gpu"}:
-        mine = [row for row in rows if row["_family"] == "gpu" and row["_block"] == block]
-        task = mine[0]["task"]
-        mine = [row for row in mine if row["task"] == task and not row["_overflow"]]
-        if not mine:
+        group = [row for row in rows if row["_family"] == "gpu" and row["_block"] == block]
+        task = group[0]["task"]
+        group = [row for row in group if row["task"] == task and not row["_overflow"]]
+        if not group:
             continue
         ops = [
             r for r in rows if r["compute_start_ns"] is not None and r["task"] == task and not r["_overflow"]
         ]
-        launched = [row for row in mine if row["scheduled_ns"] is not None]
+        launched = [row for row in group if row["scheduled_ns"] is not None]
         apart = (
             bool(launched)
             and abs(median(row["start_ns"] - row["scheduled_ns"] for row in launched)) >= THOUSAND_SECONDS
@@ -115,7 +115,7 @@ def align_clocks(rows: list[Row]) -> None:
                 row["scheduled_ns"] = None
             continue
         foreign = (
-            abs(median(r["start_ns"] for r in mine) - median(r["start_ns"] for r in ops)) >= THOUSAND_SECONDS
+            abs(median(r["start_ns"] for r in group) - median(r["start_ns"] for r in ops)) >= THOUSAND_SECONDS
         )
         if not foreign and not apart:
             continue
@@ -125,7 +125,7 @@ def align_clocks(rows: list[Row]) -> None:
                 runs.setdefault(row["name"], []).append(row)
         pairs = [
             (row, runs[row["name"]][0])
-            for row in mine
+            for row in group
             if row["kind"] in ("kernel", "collective") and len(runs.get(row["name"], ())) == 1
         ]
         pairs = [(row, op) for row, op in pairs if op["compute_start_ns"] is not None and not op["_overflow"]]
@@ -141,7 +141,7 @@ def align_clocks(rows: list[Row]) -> None:
                 latest = min(row["start_ns"] - row["scheduled_ns"] for row in launched)
                 high = latest if low <= latest < high else high
             offset = low + (high - low) // 2
-        _shift(mine, ops, pairs, offset, foreign=foreign, apart=apart)
+        _shift(group, ops, pairs, offset, foreign=foreign, apart=apart)
 
 
 def _densest(windows: list[tuple[int, int]]) -> tuple[int, int]:
@@ -158,15 +158,15 @@ def _densest(windows: list[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _shift(
-    mine: list[Row], ops: list[Row], pairs: list[Any], offset: int | None, *, foreign: bool, apart: bool
+    group: list[Row], ops: list[Row], pairs: list[Any], offset: int | None, *, foreign: bool, apart: bool
 ) -> None:
     drop = offset is None and (apart or not foreign)
     if offset is None:
         if pairs:
             offset = max(op["compute_start_ns"] - row["start_ns"] for row, op in pairs)
         else:
-            offset = min(row["start_ns"] for row in ops) - min(row["start_ns"] for row in mine)
-    for row in mine:
+            offset = min(row["start_ns"] for row in ops) - min(row["start_ns"] for row in group)
+    for row in group:
         if foreign:
             row["start_ns"] += offset
         if row["scheduled_ns"] is not None:

@@ -33,10 +33,10 @@ def again(trace: Trace) -> Trace:
 
 def assert_same_rows(one: Trace, other: Trace) -> None:
     for name, dtype in event_table.COLUMNS.items():
-        mine, theirs = one.events[name], other.events[name]
+        ours, theirs = one.events[name], other.events[name]
         if dtype == "category":
-            mine, theirs = mine.astype(object).fillna(""), theirs.astype(object).fillna("")
-        pd.testing.assert_series_equal(mine, theirs)
+            ours, theirs = ours.astype(object).fillna(""), theirs.astype(object).fillna("")
+        pd.testing.assert_series_equal(ours, theirs)
     assert other.step_labels == one.step_labels
     assert other.clock_bounds == one.clock_bounds
 
@@ -78,8 +78,8 @@ def test_what_waited_for_what(path: Path) -> None:
     read = again(trace)
     assert len(trace.edges)
     pd.testing.assert_frame_equal(read.edges, trace.edges)
-    for mine, theirs in ((trace.critical_path, read.critical_path), (trace.idle_gaps, read.idle_gaps)):
-        pd.testing.assert_frame_equal(theirs, mine, check_categorical=False)
+    for ours, theirs in ((trace.critical_path, read.critical_path), (trace.idle_gaps, read.idle_gaps)):
+        pd.testing.assert_frame_equal(theirs, ours, check_categorical=False)
     assert again(read).to_chrome_trace() == read.to_chrome_trace()
 
 
