@@ -11,23 +11,13 @@ from string import Formatter
 import pytest
 
 import tfvis_nb
+from tests.support.texts import fields
 from tfvis_nb import events
 from tfvis_nb.texts import Text, catalogue, id_of, notes_from_json, text_of
 from tfvis_nb.writing.save import save
 
 GOLDEN = Path(__file__).with_name("notes_and_errors.json")
 PACKAGE = Path(tfvis_nb.__file__).parent
-
-
-def fields(key: str) -> dict[str, str]:
-    """Return the figures that a template takes, with their formats, those of texts in it included."""
-    found: dict[str, str] = {}
-    for _, name, form, _ in Formatter().parse(catalogue()[key]):
-        if name in catalogue():
-            found |= fields(name)
-        elif name is not None:
-            found[name] = found.get(name) or form or ""
-    return found
 
 
 def rendered(key: str) -> list[str]:

@@ -117,7 +117,7 @@ class TraceMagic:
             ) as recorded:
                 self._run_cell(cell)
         except EmptyTraceError as error:
-            unbound = f"; {arguments.name} was not set by this cell" if arguments.name else ""
+            unbound = f"; {Text('variable_not_set', name=arguments.name)}" if arguments.name else ""
             print(f"%%trace: {error}{unbound}")  # noqa: T201 - the cell itself went well
         except ImportError as error:
             raise UsageError(text_of(error)) from None
@@ -168,7 +168,7 @@ class TraceMagic:
                 print(f"%%trace: {_not_written(path, error)}")  # noqa: T201
                 continue
             if not arguments.quiet or written != [path]:
-                print("wrote " + ", ".join(map(str, written)))  # noqa: T201 - where to look
+                print(Text("files_written", files=", ".join(map(str, written))))  # noqa: T201 - where to look
         if not arguments.quiet:
             self._show(recorded)
 

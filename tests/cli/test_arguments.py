@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import complaint, tfvis_nb
-from tfvis_nb.cli import VERBS, main
+from tfvis_nb.cli import EXIT_CODES, VERBS, main
+from tfvis_nb.texts import Text
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = (REPOSITORY / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -48,9 +52,9 @@ def test_the_list_of_verbs_imports_nothing_heavy(words: list[str]) -> None:
 def test_help_has_examples_and_exit_codes(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([verb, "--help"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith(f"Usage: tfvis-nb {verb} ")
-    assert f"Examples:\n    tfvis-nb {verb.replace('convert', 'export')}" in text
-    assert "Exit codes: 0 done, 1 failed, 2 wrong arguments" in text
+    assert text.partition("\n")[0].split()[1:3] == ["tfvis-nb", verb]
+    assert f"\n    tfvis-nb {verb.replace('convert', 'export')}" in text
+    assert EXIT_CODES in text
     assert f"`tfvis-nb {verb}" in PAGE
     assert main([verb, "-h"]) == 0
     assert capsys.readouterr().out == text
@@ -78,7 +82,8 @@ def test_help_names_the_required_arguments(
 
 def test_help_of_serve_has_the_codes_of_signals(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--help"]) == 0
-    assert "130 ended by Ctrl-C, 143 by SIGTERM" in " ".join(capsys.readouterr().out.split())
+    codes = " ".join(capsys.readouterr().out.split()).partition(EXIT_CODES)[2]
+    assert re.findall(r"\d+", codes) == ["130", "143"]
 
 
 def test_help_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,24 +97,27 @@ def test_help_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["opne"], ["'opne'", "'open'", "completion", "see tfvis-nb --help"]),
-        (["--verison"], ["--verison", "--version", "see tfvis-nb --help"]),
-        (["info"], ["TRACE", "see tfvis-nb info --help"]),
+        (["opne"], ["'opne'", "'open'", "completion", "tfvis-nb --help"]),
+        (["--verison"], ["--verison", "--version", "tfvis-nb --help"]),
+        (["info"], ["TRACE", "tfvis-nb info --help"]),
         (["info", "--jsn", "x"], ["--jsn", "--json"]),
         (["info", "--top", "0", "x"], ["--top", "0"]),
         (["export", "x.pb"], ["-o"]),
         (["export", "--titel=a", "x.pb"], ["--titel", "--title"]),
-        (["export", "x.pb", "-o", "x.htm"], ["'.htm'", "did you mean '.html'?"]),
+        (["export", "x.pb", "-o", "x.htm"], ["'.htm'", "'.html'"]),
         (["export", "x.pb", "-o", "x.pb"], ["'.pb'", ".parquet"]),
         (["convert", "x.pb", "-o", "x.json", "--color-by", "op"], ["--color-by", ".json"]),
-        (["convert", "x.pb", "-o", "x.json", "--any-size"], ["--any-size", ".json", "see tfvis-nb convert"]),
+        (
+            ["convert", "x.pb", "-o", "x.json", "--any-size"],
+            ["--any-size", ".json", "convert --help"],
+        ),
         (["export", "x.pb", "-o", "a.json", "-o", "b.parquet"], ["-o", "twice"]),
         (["open", "x.pb", "-o", "x.json"], ["'x.json'", ".html"]),
         (["open", "x.pb", "--group-by", "devise"], ["--group-by", "'devise'", "'device'"]),
         (["run"], ["SCRIPT"]),
         (["run", "--mdoe", "session", "x.py"], ["--mdoe", "--mode"]),
-        (["run", "-o", "x.htm", "x.py"], ["'.htm'", "did you mean '.html'?"]),
-        (["completion", "ksh"], ["'ksh'", "'bash', 'zsh', 'fish'"]),
+        (["run", "-o", "x.htm", "x.py"], ["'.htm'", "'.html'"]),
+        (["completion", "ksh"], ["'ksh'", "'bash'", "'zsh'", "'fish'"]),
         (["doctor", "now"], ["now"]),
         (["serve", "a.tfvis", "b"], ["b"]),
         (["export", "x.pb", "-o", "x.json", "--time-range"], ["--time-range"]),
@@ -144,7 +152,7 @@ def test_an_output_that_is_full_is_one_line(words: list[str], data: Path) -> Non
             cwd=data,
         )
     assert done.returncode == 1
-    assert done.stderr == "tfvis-nb: the output cannot be written: no space left on device\n"
+    assert done.stderr == f"tfvis-nb: {Text('output_unwritable', reason=os.strerror(errno.ENOSPC).lower())}\n"
 
 
 def test_an_output_that_is_closed_is_none(data: Path) -> None:

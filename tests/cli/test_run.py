@@ -10,6 +10,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb
+from tests.support.texts import says
 from tfvis_nb.texts import Text
 
 pytestmark = pytest.mark.tensorflow
@@ -79,7 +80,7 @@ def test_a_script_runs_as_under_python(words: list[str], folder: Path) -> None:
     ]
     assert [line for line in traced.stderr.splitlines() if line in said] == said
     assert "cli/run.py" not in traced.stderr
-    assert "tfvis-nb: wrote step.parquet" in traced.stderr
+    assert f"tfvis-nb: {Text('files_written', files='step.parquet')}\n" in traced.stderr
     trace = tv.read_trace(folder / "step.parquet")
     assert trace.steps["label"].tolist() == ["total"]
     assert "total" in set(trace.events["name"])
@@ -113,10 +114,9 @@ def test_eager_code_by_the_profiler(folder: Path) -> None:
 
 def test_nothing_to_trace(folder: Path) -> None:
     (folder / "none.py").write_text("import sys\nsys.exit(int(sys.argv[1]))\n")
-    assert "none.py: the script imported no TensorFlow" in complaint(
-        tfvis_nb("run", "none.py", "0", cwd=folder), 1
-    )
-    assert "imported no TensorFlow" in complaint(tfvis_nb("run", "none.py", "5", cwd=folder), 5)
+    for script_code, code in (("0", 1), ("5", 5)):
+        said = complaint(tfvis_nb("run", "none.py", script_code, cwd=folder), code)
+        assert said == f"none.py: {Text('script_without_tensorflow')}"
     assert not (folder / "none.trace.html").exists()
 
 
@@ -124,20 +124,17 @@ def test_an_import_that_runs_nothing(folder: Path) -> None:
     (folder / "idle.py").write_text("import tensorflow\n")
     done = tfvis_nb("run", "idle.py", cwd=folder)
     assert done.returncode == 1
-    assert "tfvis-nb: idle.py: nothing was recorded: TensorFlow ran nothing" in done.stderr
+    assert f"tfvis-nb: idle.py: {Text('nothing_recorded', reason=Text('nothing_ran'))}\n" in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("def (", "work.py, line 1: Python "),
-        (None, "work.py: there is no such script; check the path"),
-    ],
+    ("text", "key", "figures"),
+    [("def (", "no_python", {"where": ", line 1"}), (None, "no_such_script", {})],
 )
-def test_what_is_no_script(text: str | None, said: str, tmp_path: Path) -> None:
+def test_what_is_no_script(text: str | None, key: str, figures: dict[str, str], tmp_path: Path) -> None:
     if text is not None:
         (tmp_path / "work.py").write_text(text)
-    assert complaint(tfvis_nb("run", "work.py", cwd=tmp_path), 1).startswith(said)
+    assert says(complaint(tfvis_nb("run", "work.py", cwd=tmp_path), 1), key, script="work.py", **figures)
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_script_runs(folder: Path) -> None:

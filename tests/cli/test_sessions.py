@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import tensorflow as tf
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb
 from tests.serving.conftest import write_session
+from tests.support.texts import says
 from tfvis_nb.cli import main
 from tfvis_nb.texts import Text
 
@@ -48,8 +48,7 @@ def test_one_without_traces_says_how_to_get_one(tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     record(path, traced=False)
     said = complaint(tfvis_nb("info", path), 1)
-    assert "run.tfvis: this session holds no traces; " in said
-    assert said.endswith(".trace_next()")
+    assert said == Text("session_without_traces", path=str(path))
 
 
 def damaged(path: Path, start: int, count: int) -> Path:
@@ -69,7 +68,7 @@ def in_one_file(path: Path, traces: int) -> Path:
 def test_a_damaged_one(tmp_path: Path) -> None:
     path = in_one_file(tmp_path / "whole.tfvis", 2)
     damaged(path, 4096, path.stat().st_size)
-    assert re.search(r"run\.tfvis: .*session.* is damaged", complaint(tfvis_nb("info", path), 1))
+    assert says(complaint(tfvis_nb("info", path), 1), "session_damaged")
 
 
 def test_one_whose_traces_are_damaged_is_not_one_without(tmp_path: Path) -> None:
@@ -82,8 +81,7 @@ def test_one_whose_traces_are_damaged_is_not_one_without(tmp_path: Path) -> None
     data[(page - 1) * 4096 + 7] = 99
     path.write_bytes(data)
     said = complaint(tfvis_nb("info", path), 1)
-    assert "run.tfvis: this session is damaged: " in said
-    assert "no traces" not in said
+    assert says(said, "session_found_damaged", path=path)
 
 
 def test_a_damaged_trace_is_left_out_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,13 +92,13 @@ def test_a_damaged_trace_is_left_out_and_said(tmp_path: Path, capsys: pytest.Cap
     assert main(["info", "--json", str(path)]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert [step["label"] for step in facts["steps"]] == ["train, run 1", "train, run 3"]
-    (note,) = [note for note in facts["notes"] if "left out" in note]
-    assert note.startswith("trace 2 of run.tfvis is damaged and was left out: ")
+    (note,) = facts["notes"]
+    assert says(note, "session_trace_left_out", number=2, session="run.tfvis")
     with sqlite3.connect(path) as database:
         database.execute("UPDATE traces SET data = zeroblob(50)")
     database.close()
     said = complaint(tfvis_nb("info", path), 1)
-    assert "run.tfvis: this session is damaged: no trace can be read; trace 1: " in said
+    assert says(said, "no_session_trace_readable", path=path, number=1)
 
 
 def test_an_empty_one_is_no_trace_of_nothing(tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ import pytest
 
 import tfvis_nb as tv
 from tests.real_traces import DATA
+from tests.support.texts import raises_id
 from tfvis_nb.compat.import_tftracer import converted
 from tfvis_nb.compat.merge_sessions import add_session
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
+from tfvis_nb.texts import Text
 
 METADATA = (DATA / "local_mlp_step1.pb").read_bytes()
 EVENTS = tv.read_trace(METADATA).events
@@ -76,7 +78,7 @@ def saved(
 
 def test_a_session_of_tftracer_is_listed(tmp_path: Path) -> None:
     notes = converted(DATA / "tftracer_session.pickle.gz", tmp_path / "old.tfvis")
-    assert notes == ["1 of 7 traces was no longer kept by tftracer"]
+    assert notes == [Text("traces_not_kept", lost=1, traces=7)]
     with tv.open_session(tmp_path / "old.tfvis") as session:
         table = session.signatures
         assert table[["label", "runs", "mean_ns", "traces"]].to_numpy().tolist() == [
@@ -140,9 +142,9 @@ def test_what_cannot_be_shown_is_said(tmp_path: Path) -> None:
     kept = [None, RunMetadata(b""), RunMetadata(METADATA), RunMetadata(METADATA[:200])]
     notes = converted(saved(tmp_path / "old", [profile(0)], {0: kept}), tmp_path / "new.tfvis")
     assert notes == [
-        "1 of 4 traces was no longer kept by tftracer",
-        "1 of 4 traces was without events",
-        "1 of 4 traces was damaged",
+        Text("traces_not_kept", lost=1, traces=4),
+        Text("traces_without_events", lost=1, traces=4),
+        Text("traces_damaged", lost=1, traces=4),
     ]
     with tv.open_session(tmp_path / "new.tfvis") as session:
         assert len(session.traces) == 1
@@ -243,7 +245,7 @@ def test_what_cannot_be_added_changes_nothing(tmp_path: Path) -> None:
         damaged.execute("DROP TABLE traces")
     damaged.close()
     with tv.open_session(path) as session:
-        with pytest.raises(tv.TraceFormatError, match="damaged"):
+        with raises_id(tv.TraceFormatError, "session_damaged"):
             add_session(session, other)
         with pytest.raises(FileNotFoundError):
             add_session(session, tmp_path / "none.tfvis")

@@ -13,7 +13,7 @@ from bokeh.models.renderers import GlyphRenderer
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.drawn_charts import chart_title, drawn_source, drawn_sources, writes_plain_numbers
-from tests.support.texts import raises_id
+from tests.support.texts import pattern_of, raises_id
 from tfvis_nb import events
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.core.palette import COLOURS
@@ -166,9 +166,9 @@ def test_transfers_have_their_sizes() -> None:
 def test_what_cannot_be_said_is_said_in_words() -> None:
     trace = tv.Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))
     assert trace.charts.why_not("memory").id == "no_allocations"
-    with pytest.raises(CannotSayError, match="not available: the trace has no allocation records"):
+    with pytest.raises(CannotSayError, match=pattern_of("no_allocations")):
         trace.charts.memory()
-    with pytest.raises(CannotSayError, match="only one step"):
+    with pytest.raises(CannotSayError, match=pattern_of("one_step")):
         trace.charts.steps()
     empty = tv.Trace(events.build({}, rows=0))
     assert all(empty.charts.why_not(name).id == "no_events" for name in Charts.NAMES)

@@ -1,6 +1,7 @@
 """A file that cannot be written, or goes, costs the recording and nothing else: no order raises."""
 
 import logging
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -14,8 +15,9 @@ import pytest
 
 import tfvis_nb as tv
 from tests.recording.work import fit
-from tests.support.texts import raises_id
+from tests.support.texts import pattern_of, raises_id, says
 from tfvis_nb.recording.live import requests as orders
+from tfvis_nb.texts import Text
 
 pytestmark = pytest.mark.tensorflow
 
@@ -34,7 +36,9 @@ def tables(session: tv.SavedSession) -> list[Any]:
     return [session.signatures, session.traces, session.processes]
 
 
-def check_stopped(recorded: tv.TraceSession, caplog: pytest.LogCaptureFixture, *words: str) -> None:
+def check_stopped(
+    recorded: tv.TraceSession, caplog: pytest.LogCaptureFixture, key: str, **figures: str
+) -> None:
     """Everything goes on, and it was said once why nothing is recorded."""
     every_order(recorded)
     shown = tables(recorded)
@@ -43,9 +47,9 @@ def check_stopped(recorded: tv.TraceSession, caplog: pytest.LogCaptureFixture, *
     (warning,) = (
         record for record in caplog.records if record.name == "tfvis_nb" and record.levelno >= logging.WARNING
     )
-    for word in words:
-        assert word in recorded.problem
-        assert word in warning.getMessage()
+    assert says(recorded.problem, key, **figures)
+    why = [Text(each, reason=recorded.problem) for each in ("recording_stopped", "recording_not_ended")]
+    assert warning.getMessage() in why
     with raises_id(TypeError, "not_from_one"):
         recorded.trace_every("a")  # type: ignore[arg-type]
     with raises_id(ValueError, "not_a_factor", name="factor"):
@@ -58,7 +62,7 @@ def test_a_folder_that_is_not_there(session: Any, tmp_path: Path, caplog: pytest
     every_order(recorded)
     with recorded:
         assert session.run("loss:0") == pytest.approx(32)
-    check_stopped(recorded, caplog, f"the folder {str(missing)!r} for 'run.tfvis' does not exist")
+    check_stopped(recorded, caplog, "folder_missing", folder=str(missing), name="run.tfvis")
     with pytest.raises(FileNotFoundError):
         recorded.read(1)
     with pytest.raises(FileNotFoundError):
@@ -115,7 +119,7 @@ def test_a_folder_that_is_read_only(session: Any, caplog: pytest.LogCaptureFixtu
     every_order(recorded)
     with recorded:
         assert session.run("loss:0") == pytest.approx(32)
-    check_stopped(recorded, caplog, "'/proc/run.tfvis'")
+    check_stopped(recorded, caplog, "session_deleted", path="/proc/run.tfvis")
     recorded.close()
 
 
@@ -146,7 +150,7 @@ def test_a_file_that_is_deleted(
         elif at == "table":
             assert len(recorded.signatures) == 0
             assert not recorded.recording
-    check_stopped(recorded, caplog, str(recorded.path), "was deleted, emptied or moved while")
+    check_stopped(recorded, caplog, "session_deleted", path=str(recorded.path))
     recorded.close()
     assert list(folder.iterdir()) == []  # not even what lay beside it
     again = tv.TraceSession(recorded.path)
@@ -172,7 +176,7 @@ def test_a_file_that_is_moved_has_all_that_ran_until_then(
         if at == "run":
             session.run("loss:0")
             assert not recorded.recording
-    check_stopped(recorded, caplog, str(recorded.path), "moved while it was recorded into")
+    check_stopped(recorded, caplog, "session_deleted", path=str(recorded.path))
     recorded.close()
     with tv.open_session(moved) as session_read:
         (runs,) = session_read.signatures["runs"].tolist()
@@ -193,7 +197,7 @@ def test_a_file_that_is_emptied(
         recorded.path.write_bytes(b"")
         assert session.run("loss:0") == pytest.approx(32)
         assert not recorded.recording
-    check_stopped(recorded, caplog, str(recorded.path), "emptied")
+    check_stopped(recorded, caplog, "session_deleted", path=str(recorded.path))
 
 
 def test_a_folder_that_is_deleted_during_fit(
@@ -205,7 +209,7 @@ def test_a_folder_that_is_deleted_during_fit(
     recorded = tv.TraceSession(folder / "run.tfvis")
     recorded.trace_all()
     fit(model, callbacks=[recorded.keras_callback(), _Deletes(folder)])
-    check_stopped(recorded, caplog, str(folder))
+    check_stopped(recorded, caplog, "folder_missing", folder=str(folder))
     recorded.close()
 
 
@@ -219,7 +223,8 @@ def test_a_session_that_is_damaged(session: Any, tmp_path: Path, caplog: pytest.
     recorded = tv.TraceSession(path)
     with recorded:
         assert session.run("loss:0") == pytest.approx(32)
-    check_stopped(recorded, caplog, str(path), "damaged", "save()")
+    check_stopped(recorded, caplog, "session_damaged")
+    assert str(path) in recorded.problem
     assert path.read_bytes() == damaged
     recorded.close()
 
@@ -247,8 +252,8 @@ def test_orders_on_a_full_disk(tmp_path: Path, when: str) -> None:
     command = [sys.executable, "-c", FULL, str(tmp_path / "run.tfvis"), when]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "0"]
-    assert done.stderr.count("tfvis_nb records no more") == 1
-    assert "run.tfvis" in done.stderr
+    (stopped,) = re.findall(pattern_of("recording_stopped"), done.stderr)
+    assert "run.tfvis" in stopped
 
 
 def _Deletes(folder: Path) -> Any:  # noqa: N802 - a callback
@@ -286,7 +291,7 @@ def test_nothing_wrong_in_the_file_reaches_a_run(
     (warning,) = (
         record for record in caplog.records if record.name == "tfvis_nb" and record.levelno >= logging.WARNING
     )
-    assert "damaged" in warning.getMessage()
+    assert says(warning.getMessage(), "session_damaged")
     recorded.close()
 
 

@@ -1,6 +1,8 @@
 """TracingServer and hook_inject: their options, the page of a job, its start and its end."""
 
+import errno
 import logging
+import os
 import signal
 import socket
 import subprocess
@@ -17,9 +19,9 @@ import pytest
 
 import tfvis_nb as tv
 from tests.support.recorded_sessions import asked, runs_of
-from tests.support.texts import raises_id
+from tests.support.texts import raises_id, says
 from tfvis_nb import TracingServer
-from tfvis_nb.texts import text_of
+from tfvis_nb.texts import Text, text_of
 
 pytestmark = pytest.mark.tensorflow
 
@@ -85,7 +87,7 @@ def test_another_port_where_that_one_is_in_use(
             server = made(server_port=port)
     assert server.url is not None
     assert f":{port}/" not in server.url
-    assert f"port {port} is in use" in caplog.text
+    assert Text("port_in_use", port=port) in caplog.text
     address, _, token = server.url.partition("?token=")
     assert address in caplog.text
     assert token not in caplog.text
@@ -96,10 +98,10 @@ def test_other_machines_reach_it_when_asked_for(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         made()
-    assert "other machines" not in caplog.text
+    assert Text("monitor_not_encrypted") not in caplog.text
     with caplog.at_level(logging.WARNING):
         made(server_ip="0.0.0.0")
-    assert "other machines reach it, too" in caplog.text
+    assert Text("monitor_not_encrypted") in caplog.text
 
 
 def test_an_address_that_cannot_be_served_leaves_the_training_alone(
@@ -107,11 +109,11 @@ def test_an_address_that_cannot_be_served_leaves_the_training_alone(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         server = made(server_ip="192.0.2.1")  # of no machine
-    assert "the training goes on" in caplog.text
+    assert says(caplog.text, "monitor_not_served")
     with server.session:
         session.run("loss:0")
     assert runs_of(server.session) == {"loss": 1}
-    with pytest.raises(OSError, match="address"):
+    with pytest.raises(OSError, match=os.strerror(errno.EADDRNOTAVAIL)):
         server.start_web_server()
 
 

@@ -3,6 +3,7 @@
 import logging
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import tfvis_nb as tv
 from tests.recording.monitored_job import told
 from tests.support.conditions import wait_until
 from tests.support.recorded_sessions import counted
-from tests.support.texts import raises_id
+from tests.support.texts import pattern_of, raises_id
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("undone")]
 
@@ -127,7 +128,7 @@ with tf.Session() as session, tv.TraceSession(sys.argv[1]) as recorded:
 def test_a_full_disk_leaves_the_training_alone(path: Path) -> None:
     run = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "True", "True"]
-    assert run.stderr.count("tfvis_nb records no more") == 1
+    assert len(re.findall(pattern_of("recording_stopped"), run.stderr)) == 1
     with tv.open_session(path) as reopened:
         assert len(reopened.read(int(reopened.traces.index[-1])).events)
 

@@ -18,6 +18,7 @@ import pytest
 import tfvis_nb as tv
 from tests.serving.client import ask, command
 from tests.serving.conftest import write_session
+from tests.support.texts import says
 from tfvis_nb import serving
 from tfvis_nb.display import refusals
 from tfvis_nb.display.monitor import trace_files
@@ -175,7 +176,7 @@ def test_a_page_is_downloaded_and_never_shown_here(server: MonitorServer) -> Non
 def test_what_is_no_format(server: MonitorServer, query: str) -> None:
     answer = ask(server, f"/api/trace/1/download{query}")
     assert answer.status == 400
-    assert answer.error.endswith("the formats are html, dashboard, json, parquet")
+    assert says(answer.error, "no_such_format", formats=", ".join(trace_files.FORMATS))
 
 
 def test_a_copy_is_a_session(server: MonitorServer, tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
         for address in ("/api/save", "/api/trace/1/drawn", "/api/trace/1/download?format=html"):
             assert ask(server, address).status == 200
         path.unlink()
-        assert ask(server, "/api/trace/1/drawn").error.startswith("there is no file run-\ufffd.tfvis")
+        assert ask(server, "/api/trace/1/drawn").error == Text("no_file_yet", name="run-\ufffd.tfvis")
 
 
 def test_names_of_files_in_any_script(tmp_path: Path) -> None:
@@ -223,7 +224,7 @@ def test_a_trace_too_large_for_the_timeline_is_said(
     monkeypatch.setattr(trace_files, "MOST_HELD", 10)
     answer = ask(server, "/api/trace/1/drawn")
     assert answer.status == 422
-    assert "events, too many to send at once" in answer.error
+    assert says(answer.error, "trace_too_large_to_send")
 
 
 def test_a_copy_for_which_there_is_no_room_is_said(
@@ -235,6 +236,7 @@ def test_a_copy_for_which_there_is_no_room_is_said(
     monkeypatch.setattr(service, "TemporaryDirectory", no_room)
     answer = ask(server, "/api/save")
     assert answer.status == 503
+    assert says(answer.error, "file_unusable_now")
     assert "too many open files" in answer.error
     assert caplog.text == ""
 
@@ -254,7 +256,7 @@ def test_a_file_that_comes_later(tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     with MonitorServer(path) as server:
         state = ask(server, "/api/state").json
-        assert "there is no file run.tfvis yet" in state["waiting"]
+        assert state["waiting"] == Text("no_file_yet", name="run.tfvis")
         assert (state["signatures"], state["controllable"]) == ([], False)
         assert command(server, do="trace_next").status == 404
         assert ask(server, "/api/trace/1/drawn").status == 404
@@ -271,7 +273,7 @@ def test_a_file_that_is_replaced(server: MonitorServer, path: Path) -> None:
     assert command(server, do="stop_tracing").json["traces_total"] == 3
     assert ask(server, "/api/trace/3/drawn").status == 200
     path.unlink()
-    assert command(server, do="stop_tracing").error.startswith("there is no file run.tfvis")
+    assert command(server, do="stop_tracing").error == Text("no_file_yet", name="run.tfvis")
 
 
 def test_twenty_clients_at_once(path: Path) -> None:

@@ -23,6 +23,7 @@ from tests.serving.client import TIMEOUT_S, ask, command
 from tests.serving.hostile import BEHAVIOURS, Send, beset, silent
 from tfvis_nb.serving import MonitorServer, connections, handlers
 from tfvis_nb.serving.service import MonitorService, Opened
+from tfvis_nb.texts import Text
 
 FEW = 8
 BOUND_S = 10.0
@@ -94,8 +95,7 @@ def test_of_too_many_the_oldest_without_the_token_go(
             assert sum(map(is_open, strangers)) in (FEW - 3, FEW - 2)  # the asker's may be there still
             for one in trusted:
                 assert b"HTTP/1.1 200" in answered(one, narrow)
-    (line,) = caplog.messages
-    assert line.startswith(f"the monitor has {FEW} connections, and no more at a time")
+    assert caplog.messages == [Text("too_many_connections", most=FEW)]
 
 
 def test_where_all_have_the_token_the_new_one_goes(narrow: MonitorServer) -> None:
@@ -222,7 +222,7 @@ def test_where_no_file_is_left_it_tries_again_after_a_moment(
         assert ask(server, "/api/state").status == 200
         assert time.monotonic() - began >= 0.5
         assert tried <= 6
-    assert caplog.messages == ["the monitor can accept no connection now: Too many open files"]
+    assert caplog.messages == [Text("connections_refused", reason=os.strerror(errno.EMFILE))]
 
 
 def test_where_no_file_is_left_strangers_give_theirs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,17 +89,17 @@ def test_a_copy_that_cannot_be_written_is_not_left(path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "key", "reason"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), "is full: free some space"),
-        (PermissionError(errno.EACCES, "Permission denied"), "cannot be written (permission denied): allow"),
-        (OSError(errno.EIO, "Input/output error"), "input/output error"),
-        (sqlite3.ProgrammingError("Cannot operate on a closed database."), "cannot operate on a closed"),
-        (DamagedSessionError("it is damaged"), "it is damaged"),
+        (OSError(errno.ENOSPC, "No space left on device"), "disk_full", None),
+        (PermissionError(errno.EACCES, "Permission denied"), "session_unwritable", "permission denied"),
+        (OSError(errno.EIO, "Input/output error"), "session_failed", "input/output error"),
+        (sqlite3.ProgrammingError("A closed database."), "session_failed", "a closed database."),
+        (DamagedSessionError("odd"), "session_failed", "odd"),
     ],
     ids=["full", "permission", "disk", "sqlite", "damaged"],
 )
-def test_every_error_names_the_file(path: Path, error: Exception, words: str) -> None:
+def test_every_error_names_the_file(path: Path, error: Exception, key: str, reason: str | None) -> None:
     said = in_words(error, path)
-    assert words in said
+    assert (said.id, said.figures.get("reason")) == (key, reason)
     assert "run.tfvis" in said

@@ -11,6 +11,7 @@ import pytest
 import tfvis_nb as tv
 from tests.support.session_files import START_NS, killed, recording
 from tests.support.stored_writer import METADATA
+from tests.support.texts import says
 from tfvis_nb.display.monitor.static_html import monitor_line
 from tfvis_nb.session import snapshot as states
 from tfvis_nb.session.file.counters import Counts
@@ -138,7 +139,7 @@ def test_a_file_that_comes_and_goes_and_comes_again(path: Path, session: tv.Save
     watch = SessionWatch(session)
     state = watch.changed()
     assert state is not None
-    assert state["waiting"].startswith("there is no file run.tfvis yet")
+    assert state["waiting"] == Text("no_file_yet", name="run.tfvis")
     assert (state["problem"], state["signatures"], state["controllable"]) == ("", [], False)
     assert watch.changed() is None
     path.touch()  # as SQLite makes it
@@ -156,7 +157,7 @@ def test_a_file_that_comes_and_goes_and_comes_again(path: Path, session: tv.Save
             file.unlink()
         state = watch.changed()
         assert state is not None
-        assert "was deleted" in state["waiting"]
+        assert state["waiting"] == Text("file_deleted", name="run.tfvis")
 
 
 def test_orders_are_for_the_file_that_is_there(path: Path) -> None:
@@ -228,7 +229,7 @@ def test_damage_is_a_problem(path: Path, session: tv.SavedSession, change: str) 
     watch = SessionWatch(session)
     state = watch.changed()
     assert state is not None
-    assert state["problem"].startswith("the file cannot be read: ")
+    assert says(state["problem"], "file_unreadable_now")
     assert watch.changed() is None
     json.dumps(state, allow_nan=False)
 

@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from tfvis_nb.cli.errors import Failure, note
 from tfvis_nb.core.options import near
+from tfvis_nb.texts import Text
 
 OK, FAILED, USAGE, BROKEN_PIPE, INTERRUPTED = 0, 1, 2, 141, 130
 """Exit codes. The last two are a shell's for a program that SIGPIPE or SIGINT ended."""
@@ -30,7 +31,7 @@ VERBS = {
 """Verb to what it does. Its command is in the module of the same name, as ``command``."""
 
 _ALIASES = {"convert": "export"}
-_EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong arguments"
+EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong arguments"
 COMPLETE_VARIABLE = "_TFVIS_NB_COMPLETE"
 
 
@@ -47,7 +48,7 @@ class _Verbs(click.Group):
             return command
         if not ctx.resilient_parsing:
             hint = near(cmd_name, VERBS) or "."
-            ctx.fail(f"unknown verb {cmd_name!r}{hint} The verbs are {', '.join(VERBS)}")
+            ctx.fail(Text("unknown_verb", verb=cmd_name, hint=hint, verbs=", ".join(VERBS)))
         return None  # a shell asks what may follow
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -66,7 +67,7 @@ class _Verbs(click.Group):
     cls=_Verbs,
     subcommand_metavar="VERB ...",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=f"\b\ntfvis-nb VERB --help lists the options of a verb.\n{_EXIT_CODES}",
+    epilog=f"\b\ntfvis-nb VERB --help lists the options of a verb.\n{EXIT_CODES}",
 )
 @click.version_option(package_name="tfvis-nb", message="%(prog)s %(version)s")
 def group() -> None:
@@ -85,7 +86,7 @@ def verb(
     return click.command(
         name,
         help=f"{summary[0].upper()}{summary[1:]}.\n\n{about}",
-        epilog=f"\b\nExamples:\n{indent(examples.strip(), '  ')}\n\n{_EXIT_CODES}{more_codes}",
+        epilog=f"\b\nExamples:\n{indent(examples.strip(), '  ')}\n\n{EXIT_CODES}{more_codes}",
         **settings,
     )
 
@@ -106,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BROKEN_PIPE
     except click.UsageError as error:
         verb_name = f" {arguments[0]}" if arguments[0] in VERBS else ""
-        note(f"{error.format_message().removesuffix('.')}; see tfvis-nb{verb_name} --help")
+        note(Text("see_help", reason=error.format_message().removesuffix("."), verb=verb_name))
         return USAGE
     except Failure as error:
         note(error.message)
@@ -115,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is not None:
             raise  # no output's
         _write_no_more()
-        note(f"the output cannot be written: {(error.strerror or str(error)).lower()}")
+        note(Text("output_unwritable", reason=(error.strerror or str(error)).lower()))
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED

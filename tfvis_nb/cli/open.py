@@ -61,7 +61,7 @@ def command(
         write_page(trace, output, **options)
     print(output, flush=True)  # noqa: T201
     if not no_browser and not shown(output):
-        note("no browser could be started here: open the file above in one")
+        note(Text("browser_for_page"))
     return 0
 
 

@@ -29,9 +29,6 @@ from tfvis_nb.texts import Text, text_of
 if TYPE_CHECKING:
     from tfvis_nb.recording import RecordedTrace
 
-NO_TENSORFLOW = "the script imported no TensorFlow, so there is nothing to trace"
-
-
 _ABOUT = """
 All arguments after SCRIPT are the script's own. The exit code is the script's; it is 1 if that is 0 but the
 trace cannot be written.
@@ -199,7 +196,7 @@ class WhenImported(importlib.abc.MetaPathFinder):
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         if self._began is None:
-            return NO_TENSORFLOW
+            return Text("script_without_tensorflow")
         try:
             self._stack.close()
         except EmptyTraceError as error:
@@ -231,5 +228,5 @@ def write(trace: RecordedTrace, outputs: Sequence[Path]) -> str | None:
             continue
         for file in written:
             # Not among what the script itself writes.
-            note(f"wrote {os.path.relpath(file)}")
+            note(Text("files_written", files=os.path.relpath(file)))
     return "; ".join(complaints) or None

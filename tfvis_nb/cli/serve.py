@@ -171,7 +171,7 @@ def _token_in(path: Path) -> str:
     except ValueError as error:
         raise Failure(text_of(error).named(path)) from None
     if mode & (stat.S_IRGRP | stat.S_IROTH):
-        note(f"{path}: other users can read this token; chmod 600 {path} keeps it from them")
+        note(Text("token_readable_by_others", path=path))
     return token
 
 
@@ -206,15 +206,12 @@ def _what_helps(error: OSError, port: int) -> str:
 def _say(server: MonitorServer, path: Path, arguments: SimpleNamespace) -> None:
     """Say what there is to know, and the address last: who waits for it may end this at once."""
     if arguments.token_file is not None:
-        note(f"open it with ?token= and what {arguments.token_file} holds")
+        note(Text("address_of_token_file", path=arguments.token_file))
     if not path.exists():
-        note(f"{path} is not there yet: waiting for it")
+        note(Text("session_not_there_yet", path=path))
     if not server.loopback and not server.secure:
-        note(
-            "other machines can reach this, and nothing is encrypted: who is on the way can read the token"
-            " and your traces. Give --certfile and --keyfile, or stay at 127.0.0.1 and come by ssh -L"
-        )
-    note("Ctrl-C ends this, not the job")
+        note(Text("not_encrypted"))
+    note(Text("ctrl_c_ends_server"))
     print(server.url if arguments.token_file is None else server.address, flush=True)  # noqa: T201
 
 
@@ -225,7 +222,7 @@ def _show(server: MonitorServer) -> None:
         page = Path(folder, "monitor.html")
         page.write_text(_ONWARD.format(url=html.escape(server.url)), encoding="utf-8")
         if not shown(page):
-            note("no browser could be started here: open the address above in one")
+            note(Text("browser_for_address"))
         server.join()
 
 

@@ -25,9 +25,10 @@ _QUARTER_US = 15 * 60 * 1_000_000
 _FARTHEST_US = 15 * 3600 * 1_000_000
 _MOST_NS = 1 << 62
 
-GONE = "no longer kept by tftracer"
-EMPTY = "without events"
-DAMAGED = "damaged"
+GONE = "traces_not_kept"
+EMPTY = "traces_without_events"
+DAMAGED = "traces_damaged"
+"""Ids of notes: why traces were left out."""
 
 
 def may_be_tftracers(path: Path) -> bool:
@@ -73,11 +74,7 @@ def converted(source: Path, target: Path) -> list[str]:
     writer.close(counts)
     _as_recorded_there(target, source.name, [each for each in counts.values() if each.runs])
     total = sum(len(run.traces) for run in runs)
-    return [
-        f"{count} of {total} traces {'was' if count == 1 else 'were'} {why}"
-        for why, count in left.items()
-        if count
-    ]
+    return [Text(why, lost=count, traces=total) for why, count in left.items() if count]
 
 
 def _span(message: Data, left: Counter[str]) -> tuple[int, int]:

@@ -119,7 +119,7 @@ class TracingServer:
             try:
                 self.start_web_server()
             except OSError as error:
-                _log.warning("tfvis_nb cannot serve the monitor, the training goes on: %s", error)
+                _log.warning(Text("monitor_not_served", reason=error))
 
     @property
     def hook(self) -> Any:
@@ -151,14 +151,11 @@ class TracingServer:
                 raise
             self._server = self._served_at(0)
             self._server.start()
-            _log.warning("port %d is in use, by another job perhaps", self._port)
+            _log.warning(Text("port_in_use", port=self._port))
         # Without the token: others than those who may use it read a log.
-        _log.warning(
-            "the monitor of this job is at %s; the url of the TracingServer is its address with the token",
-            self._server.address,
-        )
+        _log.warning(Text("monitor_at", address=self._server.address))
         if not self._server.loopback:
-            _log.warning("other machines reach it, too, and what is sent to them is not encrypted")
+            _log.warning(Text("monitor_not_encrypted"))
 
     def stop_web_server(self) -> None:
         """Serve the page no more; runs are recorded as before."""

@@ -38,7 +38,7 @@ def refusal_of(error: BaseException, request: str) -> Refusal:
         return Refusal(404, text_of(error))
     elif isinstance(error, (sqlite3.Error, OSError)):
         return Refusal(503, Text("file_unusable_now", reason=error))
-    _log.error("%s failed", request, exc_info=error)
+    _log.error(Text("request_failed", request=request), exc_info=error)
     return Refusal(500, Text("failed_here", error=type(error).__name__))
 
 

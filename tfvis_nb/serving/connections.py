@@ -13,6 +13,8 @@ from tornado.iostream import IOStream, SSLIOStream
 from tornado.netutil import ssl_wrap_socket
 from tornado.web import Application
 
+from tfvis_nb.texts import Text
+
 _MOST = 96
 """Connections at a time; a browser has up to six.
 
@@ -126,16 +128,13 @@ class LimitedServer(HTTPServer):
             return False
         except OSError as error:
             # Out of files, mostly.
-            self._warn(f"the monitor can accept no connection now: {error.strerror or error}")
+            self._warn(Text("connections_refused", reason=error.strerror or error))
             if not self._drop_a_stranger():
                 self._pause()
                 IOLoop.current().call_later(_PAUSE_S, self._resume)
             return False
         if len(self._strangers) + len(self._trusted) >= self._most:
-            self._warn(
-                f"the monitor has {self._most} connections, and no more at a time:"
-                " those without the token are closed for others"
-            )
+            self._warn(Text("too_many_connections", most=self._most))
             if not self._drop_a_stranger():
                 connection.close()
                 return True

@@ -11,6 +11,7 @@ import pytest
 import tfvis_nb as tv
 from tests.support.monitor_widget import Recorded, apart
 from tests.support.stored_writer import METADATA
+from tests.support.texts import says
 from tests.wire_reader import read_container
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.monitor import trace_files
@@ -67,24 +68,29 @@ def test_files_of_a_trace_and_of_the_session(path: Path, tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("writer")
 @pytest.mark.parametrize(
-    ("kind", "content", "error"),
+    ("kind", "content", "key", "figures"),
     [
-        ("command", {}, Text("no_such_command", command="None", hint="")),
-        ("command", {"command": None}, "a command is an object"),
-        ("command", {"command": {"do": "trace_next", "signature": 99}}, "there is no signature 99"),
-        ("open", {}, Text("trace_not_a_number", trace="None")),
-        ("open", {"trace": 99}, Text("trace_gone", trace=99)),
-        ("open", {"trace": 10**30}, "there is no trace 1000"),
-        ("download", {"trace": 1, "format": "pdf"}, "there is no format 'pdf'; the formats are html,"),
-        ("download", {"trace": 1, "format": ["html"]}, "there is no format"),
-        ("download", {"trace": 99, "format": "html"}, "there is no trace 99"),
+        ("command", {}, "no_such_command", {"command": "None"}),
+        ("command", {"command": None}, "command_without_name", {"command": "None"}),
+        (
+            "command",
+            {"command": {"do": "trace_next", "signature": 99}},
+            "no_such_signature",
+            {"signature": 99},
+        ),
+        ("open", {}, "trace_not_a_number", {"trace": "None"}),
+        ("open", {"trace": 99}, "trace_gone", {"trace": 99}),
+        ("open", {"trace": 10**30}, "trace_gone", {"trace": 10**30}),
+        ("download", {"trace": 1, "format": "pdf"}, "no_such_format", {"format": "pdf"}),
+        ("download", {"trace": 1, "format": ["html"]}, "no_such_format", {"format": "['html']"}),
+        ("download", {"trace": 99, "format": "html"}, "trace_gone", {"trace": 99}),
     ],
 )
 def test_what_cannot_be_done_is_said_in_the_browser(
-    path: Path, kind: str, content: dict[str, Any], error: str
+    path: Path, kind: str, content: dict[str, Any], key: str, figures: dict[str, Any]
 ) -> None:
     answer, buffers = Recorded(tv.open_session(path)).ask(kind, **content)
-    assert answer["error"].startswith(error)
+    assert says(answer["error"], key, **figures)
     assert buffers == []
 
 
@@ -94,7 +100,7 @@ def test_orders_without_a_file_are_refused(path: Path) -> None:
         answer, _ = widget.ask(kind, trace=1)
         assert "run.tfvis" in answer["error"]
     answer, _ = widget.ask("command", command={"do": "trace_all"})
-    assert answer["error"] == f"there is no file {str(path)!r}"
+    assert answer["error"] == Text("no_such_session", path=str(path))
 
 
 @pytest.mark.usefixtures("writer")

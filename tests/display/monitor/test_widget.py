@@ -16,12 +16,13 @@ from traitlets import TraitError
 import tfvis_nb as tv
 from tests.support.conditions import wait_until
 from tests.support.monitor_widget import Recorded, apart, pushing
-from tests.support.texts import raises_id
+from tests.support.texts import raises_id, says
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.monitor import widget as monitor
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Signature
 from tfvis_nb.session.file.writer import Writer
+from tfvis_nb.texts import Text
 
 pytestmark = pytest.mark.slow
 
@@ -106,7 +107,7 @@ def test_a_view_of_a_kernel_that_answers_after_the_cell_stays(
 def test_a_file_that_is_not_there_yet(path: Path) -> None:
     widget = tv.monitor(path)
     data, _ = widget._repr_mimebundle_()
-    assert "there is no file run.tfvis yet" in data["text/html"]
+    assert Text("no_file_yet", name="run.tfvis") in data["text/html"]
     writer = Writer(path, keep=None)
     wait_until(lambda: len(json.loads(widget._state)["processes"]) == 1)
     writer.close({})
@@ -137,7 +138,7 @@ def test_a_cell_that_is_run_again_shows_the_same_monitor(path: Path, monkeypatch
     own = session.monitor(height=200)
     assert own is not widget
     assert session.monitor() is own
-    with pytest.raises(TypeError, match="height"):
+    with raises_id(TypeError, "unknown_option", name="title", options="height"):
         session.monitor(title="x")
     widget.close()
     own.close()
@@ -202,4 +203,4 @@ except FileNotFoundError as error:
     print(error)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "npm run build" in run.stdout
+    assert says(run.stdout, "front_end_missing")

@@ -17,6 +17,7 @@ from tfvis_nb.session.file.errors import in_words
 from tfvis_nb.session.file.schema import EVERY
 from tfvis_nb.session.file.write_ahead_log import is_held
 from tfvis_nb.session.file.writer import RUN_S, Writer
+from tfvis_nb.texts import Text
 
 LOOK_NS = 100_000_000
 """How often to look for orders of other processes; only when something runs."""
@@ -133,9 +134,7 @@ class RunRegistry:
         if self._waiting_bytes + size > MOST_WAITING:
             if not self._dropped:
                 self._dropped = True
-                _log.warning(
-                    "tfvis_nb keeps no more traces while another process holds %s", self._writer.path
-                )
+                _log.warning(Text("traces_dropped", path=self._writer.path))
             return False
         self._waiting.append((write, size))
         self._waiting_bytes += size
@@ -280,7 +279,7 @@ class RunRegistry:
                 except Exception as error:  # noqa: BLE001 - the training goes on
                     self.open = False
                     self.problem = in_words(error, self._writer.path)
-                    _log.warning("tfvis_nb could not end its recording: %s", self.problem)
+                    _log.warning(Text("recording_not_ended", reason=self.problem))
 
     def forget(self) -> None:
         """Stop in a forked process: the file and its locks are the parent's."""
@@ -328,7 +327,7 @@ def _later_if_held() -> Iterator[None]:
 def warn_stopped(why: str) -> None:
     """Say that nothing is recorded any more."""
     # Not through `warnings`: made into errors there, it would end the training.
-    _log.warning("tfvis_nb records no more, the training goes on: %s", why)
+    _log.warning(Text("recording_stopped", reason=why))
 
 
 def epoch_of(perf_ns: int) -> int:
