@@ -16,6 +16,7 @@ from tfvis_nb.cli import doctor, main
 from tfvis_nb.display import bundles
 from tfvis_nb.recording.gpu import cupti
 from tfvis_nb.recording.gpu.probe import Probe, parsed
+from tfvis_nb.texts import Text
 
 REFUSED = "E0000 cupti_error_manager.cc] cuptiSubscribe: error 35: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
 GPU = Probe(
@@ -47,8 +48,8 @@ def findings(found: Probe, **changes: object) -> dict[str, doctor.Check]:
 def test_this_machine() -> None:
     done = tfvis_nb("doctor", "--json")
     found = {one["about"]: one for one in json.loads(done.stdout)}
-    assert found["TensorFlow"]["found"].startswith(version(installed_tensorflow()))
-    assert found["tfvis_nb"]["found"].startswith(version("tfvis-nb"))
+    assert found["TensorFlow"]["figures"]["version"].startswith(version(installed_tensorflow()))
+    assert found["tfvis_nb"]["figures"]["version"] == version("tfvis-nb")
     assert done.returncode == int(not all(one["ok"] for one in found.values()))
 
 
@@ -90,59 +91,90 @@ def test_a_gpu_that_works() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "about", "said", "mend"),
+    ("changes", "about", "key", "figures", "mend"),
     [
-        ({"version": "2.9.1"}, "TensorFlow", "older than 2.15", "pip install --upgrade tensorflow"),
-        ({"gpus": [], "cuda": ""}, "GPU", "has 1, which TensorFlow does not see", "'tensorflow[and-cuda]'"),
+        (
+            {"version": "2.9.1"},
+            "TensorFlow",
+            "tensorflow_too_old",
+            {"version": "2.9.1", "oldest": "2.15"},
+            "pip install --upgrade tensorflow",
+        ),
+        (
+            {"gpus": [], "cuda": ""},
+            "GPU",
+            "gpu_unseen",
+            {"gpus": 1, "log": ""},
+            "'tensorflow[and-cuda]'",
+        ),
         (
             {"gpus": [], "log": "I0\nW0 gpu_device.cc] Cannot dlopen some GPU libraries.\nx"},
             "GPU",
-            "does not see: W0 gpu_device.cc] Cannot dlopen",
+            "gpu_unseen",
+            {"gpus": 1, "log": ": W0 gpu_device.cc] Cannot dlopen some GPU libraries."},
             "nvidia-smi",
         ),
         (
             {"library": "", "why": "no such file"},
             "CUPTI",
-            "libcupti.so.12",
+            "cupti_not_opened",
+            {"major": "12", "reason": "no such file"},
             "pip install nvidia-cuda-cupti-cu12",
         ),
-        ({"kernels": 0, "log": REFUSED}, "GPU profiling", "only administrators", "modprobe.d"),
+        (
+            {"kernels": 0, "log": REFUSED},
+            "GPU profiling",
+            "profiling_restricted",
+            {"reason": "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"},
+            "modprobe.d",
+        ),
         (
             {"kernels": 0, "log": "E cupti_tracer: odd"},
             "GPU profiling",
-            "E cupti_tracer: odd",
+            "gpu_profiling_empty",
+            {"log": ": E cupti_tracer: odd"},
             "recording.gpu.probe",
         ),
         (
             {"events": 0, "log": "a\nb: broken\n"},
             "recording",
-            "exit code 0: b: broken",
+            "process_failed",
+            {"code": 0, "log": ": b: broken"},
             "recording.gpu.probe",
         ),
-        ({"events": 0, "code": -11}, "recording", "ended by signal 11", "recording.gpu.probe"),
-        ({"events": 0, "code": None}, "recording", "did not end in time", "recording.gpu.probe"),
+        (
+            {"events": 0, "code": -11},
+            "recording",
+            "process_killed",
+            {"signal": 11, "log": ""},
+            "recording.gpu.probe",
+        ),
+        ({"events": 0, "code": None}, "recording", "process_too_slow", {}, "recording.gpu.probe"),
     ],
 )
-def test_what_is_lacking(changes: dict[str, object], about: str, said: str, mend: str) -> None:
+def test_what_is_lacking(
+    changes: dict[str, object], about: str, key: str, figures: dict[str, object], mend: str
+) -> None:
     one = findings(GPU, **changes)[about]
-    assert said in one.found
+    assert (one.found.id, one.found.figures) == (key, figures)
     assert mend in one.mend
 
 
 def test_no_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Probe(code=1, log="Traceback\nImportError: libstdc++.so.6\n")
     found = findings(broken)["TensorFlow"]
-    assert "cannot be imported: exit code 1: ImportError: libstdc++.so.6" in found.found
+    failed = Text("process_failed", code=1, log=": ImportError: libstdc++.so.6")
+    assert found.found == Text("tensorflow_not_imported", reason=failed)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     found = findings(broken)["TensorFlow"]
-    assert (found.found.partition(":")[0], found.mend) == ("not installed here", "pip install tensorflow")
+    assert (found.found.id, found.mend) == ("tensorflow_absent", "pip install tensorflow")
 
 
 def test_no_gpu_is_no_fault(driver: Path) -> None:
     (driver / "gpus" / "0000:01:00.0").rmdir()
     found = findings(GPU, gpus=[], cuda="", library="", kernels=0)
     assert not any(one.mend for one in found.values())
-    assert "shows none here" in found["GPU"].found
+    assert found["GPU"].found.id == "gpu_absent"
 
 
 def test_the_view_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,24 +192,27 @@ def test_one_bundle_of_the_view_is_missing(tmp_path: Path, monkeypatch: pytest.M
     assert doctor.front_end().mend == ""
     (static / "dashboard.js").unlink()
     found = doctor.front_end()
-    assert "dashboard.js" in found.found
+    assert found.found == Text("view_not_installed", files="dashboard.js")
     assert found.mend.startswith("pip install")
     # A checkout knows what it has to build from its sources.
     (tmp_path / "js" / "entries").mkdir(parents=True)
     (tmp_path / "js" / "entries" / "new.ts").touch()
     (tmp_path / "package.json").touch()
     found = doctor.front_end()
-    assert "new.js" in found.found
+    assert found.found == Text("view_not_built", files="new.js")
     assert "npm run build" in found.mend
 
 
 def test_jupyterlab_without_the_widget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.jupyterlab().mend == ""
     found = doctor.jupyterlab(tmp_path)
-    assert "anywidget and @jupyter-widgets/jupyterlab-manager not in" in found.found
+    assert found.found.id == "lab_without_widget"
+    assert found.found.figures["extensions"] == "anywidget and @jupyter-widgets/jupyterlab-manager"
     assert found.mend.startswith("pip install")
     monkeypatch.setattr(importlib.metadata, "version", lambda _: "3.6.1")
-    assert doctor.jupyterlab().mend == "pip install --upgrade jupyterlab"
+    found = doctor.jupyterlab()
+    assert found.found == Text("lab_too_old", version="3.6.1", oldest=4)
+    assert found.mend == "pip install --upgrade jupyterlab"
 
 
 def test_what_a_process_said_before_it_ended() -> None:

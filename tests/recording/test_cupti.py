@@ -33,7 +33,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_who_may_profile(machine: Path) -> None:
     fault = cupti.restricted()
     assert fault is not None
-    assert "RmProfilingAdminOnly is 1" in fault.what
+    assert fault.what.id == "profiling_restricted"
+    assert "RmProfilingAdminOnly" in fault.what.figures["reason"]
     (machine / "status").write_text(ADMINISTRATOR)
     assert cupti.restricted() is None
     (machine / "status").write_text(NORMAL)
@@ -86,11 +87,11 @@ def test_the_note_names_the_fault(machine: Path, monkeypatch: pytest.MonkeyPatch
     note = cupti.note_of({"op"}, {GPU})
     assert note is not None
     assert id_of(note) == "gpu_rows_missing"
-    assert note.endswith("pip install nvidia-cuda-cupti")
+    assert note.figures["fault"][1] == "pip install nvidia-cuda-cupti"
     monkeypatch.setattr(cupti, "library", lambda _: (machine, ""))
     note = cupti.note_of({"op"}, {GPU})
     assert note is not None
-    assert "only administrators" in note
+    assert note.figures["fault"][0].id == "profiling_restricted"
     assert cupti.note_of({"op", "kernel"}, {GPU}) is None
     (machine / "params").unlink()
     assert cupti.note_of({"op"}, {GPU}) is None

@@ -14,8 +14,10 @@ from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import one_line
 from tfvis_nb.recording.gpu import cupti
 from tfvis_nb.recording.gpu.probe import Probe, probe
+from tfvis_nb.texts import Text
 
 _OLDEST = (2, 15)
+_OLDEST_LAB = 4
 _LOADED_BY_LAB = ("anywidget", "@jupyter-widgets/jupyterlab-manager")
 
 
@@ -23,8 +25,13 @@ class Check(NamedTuple):
     """What was looked at, what was found, and the command that mends it: "" where all is well."""
 
     about: str
-    found: str
+    found: Text
     mend: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """Return it for machines, with the id and the figures of what was found."""
+        found = {"id": self.found.id, "figures": self.found.figures}
+        return {**self._asdict(), "ok": not self.mend, **found}
 
 
 @verb("doctor", "Exits with 1 if something has to be mended.", "tfvis-nb doctor")
@@ -33,7 +40,7 @@ def command(*, as_json: bool) -> int:
     """Show the findings; return 1 if one of them has to be mended, else 0."""
     checks = [*packages(), front_end(), jupyterlab(), *tensorflow(probe())]
     if as_json:
-        print(json.dumps([{**one._asdict(), "ok": not one.mend} for one in checks], indent=1))  # noqa: T201
+        print(json.dumps([one.as_json() for one in checks], indent=1))  # noqa: T201
     else:
         for one in checks:
             print(f"{'MEND' if one.mend else 'ok  '} {one.about}: {one_line(one.found)}")  # noqa: T201
@@ -45,7 +52,10 @@ def command(*, as_json: bool) -> int:
 def packages() -> list[Check]:
     """Look at tfvis_nb and Python."""
     version = importlib.metadata.version("tfvis-nb")
-    return [Check("tfvis_nb", f"{version}, on Python {sys.version.split()[0]} ({sys.executable})")]
+    python = sys.version.split()[0]
+    return [
+        Check("tfvis_nb", Text("package_found", version=version, python=python, executable=sys.executable))
+    ]
 
 
 def front_end() -> Check:
@@ -55,11 +65,14 @@ def front_end() -> Check:
     folder = bundle_path("").parent.parent
     absent = [name for name in _bundles(folder) if not bundle_path(name).is_file()]
     if not absent:
-        return Check("view", "built")
+        return Check("view", Text("view_built"))
+    files = ", ".join(absent)
     if (folder / "package.json").is_file():
-        return Check("view", f"not built: {', '.join(absent)}", f"cd {folder} && npm ci && npm run build")
+        return Check("view", Text("view_not_built", files=files), f"cd {folder} && npm ci && npm run build")
     return Check(
-        "view", f"not installed: {', '.join(absent)}", "pip install --force-reinstall --no-deps tfvis-nb"
+        "view",
+        Text("view_not_installed", files=files),
+        "pip install --force-reinstall --no-deps tfvis-nb",
     )
 
 
@@ -79,106 +92,98 @@ def jupyterlab(prefix: Path | None = None) -> Check:
     try:
         version = importlib.metadata.version("jupyterlab")
     except importlib.metadata.PackageNotFoundError:
-        return Check(
-            "JupyterLab", "not in this environment; the one that serves the notebooks needs anywidget, too"
-        )
-    if int(version.partition(".")[0]) < 4:
-        return Check("JupyterLab", f"{version}, older than 4", "pip install --upgrade jupyterlab")
+        return Check("JupyterLab", Text("lab_absent"))
+    if int(version.partition(".")[0]) < _OLDEST_LAB:
+        found = Text("lab_too_old", version=version, oldest=_OLDEST_LAB)
+        return Check("JupyterLab", found, "pip install --upgrade jupyterlab")
     folder = (prefix or Path(sys.prefix)) / "share" / "jupyter" / "labextensions"
     absent = [name for name in _LOADED_BY_LAB if not (folder / name / "package.json").is_file()]
     if absent:
         return Check(
             "JupyterLab",
-            f"{version} cannot show the widget: {' and '.join(absent)} not in {folder}",
+            Text("lab_without_widget", version=version, folder=folder, extensions=" and ".join(absent)),
             "pip install --force-reinstall --no-deps anywidget jupyterlab-widgets",
         )
-    return Check("JupyterLab", f"{version}, with anywidget {importlib.metadata.version('anywidget')}")
+    anywidget = importlib.metadata.version("anywidget")
+    return Check("JupyterLab", Text("lab_ready", version=version, anywidget=anywidget))
 
 
 def tensorflow(found: Probe) -> list[Check]:
     """Judge what recording has shown, in the order in which one needs the other."""
     if not found.version:
         return [_not_imported(found)]
-    built = f"built for CUDA {found.cuda}" if found.cuda else "built without CUDA"
-    numbers = tuple(int(part) for part in re.findall(r"\d+", found.version)[:2])
-    old = numbers < _OLDEST
-    checks = [
-        Check(
-            "TensorFlow",
-            f"{found.version}, {built}" + (", older than 2.15: only its traces can be read" if old else ""),
-            "pip install --upgrade tensorflow" if old else "",
-        )
-    ]
+    checks = [_version(found)]
     if not found.events:
         checks.append(
             Check(
-                "recording", _reason(found), f"{sys.executable} -m tfvis_nb.recording.gpu.probe  # says more"
+                "recording", _reason(found), f"{sys.executable} -m tfvis_nb.recording.gpu.probe  # shows more"
             )
         )
     elif not found.gpus:
-        checks.append(Check("recording", f"works: {found.events} events of a small multiplication"))
+        checks.append(Check("recording", Text("recording_works", events=found.events)))
     return checks + _gpu(found)
+
+
+def _version(found: Probe) -> Check:
+    if tuple(int(part) for part in re.findall(r"\d+", found.version)[:2]) < _OLDEST:
+        old = Text("tensorflow_too_old", version=found.version, oldest=".".join(map(str, _OLDEST)))
+        return Check("TensorFlow", old, "pip install --upgrade tensorflow")
+    if not found.cuda:
+        return Check("TensorFlow", Text("tensorflow_found_without_cuda", version=found.version))
+    return Check("TensorFlow", Text("tensorflow_found", version=found.version, cuda=found.cuda))
 
 
 def _not_imported(found: Probe) -> Check:
     if importlib.util.find_spec("tensorflow") is None:
-        what = "not installed here: saved traces can be read, nothing can be recorded"
-        return Check("TensorFlow", what, "pip install tensorflow")
-    return Check(
-        "TensorFlow", f"cannot be imported: {_reason(found)}", "pip install --force-reinstall tensorflow"
-    )
+        return Check("TensorFlow", Text("tensorflow_absent"), "pip install tensorflow")
+    what = Text("tensorflow_not_imported", reason=_reason(found))
+    return Check("TensorFlow", what, "pip install --force-reinstall tensorflow")
 
 
-def _reason(found: Probe) -> str:
-    """Return the last thing a failed process has said."""
+def _reason(found: Probe) -> Text:
+    """Say how a process failed, with the last line of its log."""
     if found.code is None:
-        return "it did not end in time"
+        return Text("process_too_slow")
     log_lines = [line.strip() for line in found.log.splitlines() if line.strip()]
-    ended = f"ended by signal {-found.code}" if found.code < 0 else f"exit code {found.code}"
-    return f"{ended}: {log_lines[-1][:300]}" if log_lines else ended
+    log = f": {log_lines[-1][:300]}" if log_lines else ""
+    if found.code < 0:
+        return Text("process_killed", signal=-found.code, log=log)
+    return Text("process_failed", code=found.code, log=log)
 
 
 def _gpu(found: Probe) -> list[Check]:
     present = cupti.gpus()
     if not found.gpus:
         if not present:
-            return [
-                Check(
-                    "GPU", "the NVIDIA driver shows none here, so kernels and copies are not to be expected"
-                )
-            ]
-        what = f"the machine has {present}, which TensorFlow does not see"
+            return [Check("GPU", Text("gpu_absent"))]
         if not found.cuda:
-            return [Check("GPU", what, "pip install 'tensorflow[and-cuda]'")]
-        return [
-            Check(
-                "GPU",
-                what + _log_line(found.log, r"Cannot dlopen|cuInit|CUDA_ERROR|Could not find cuda"),
-                "pip install --upgrade 'tensorflow[and-cuda]' && nvidia-smi",
-            )
-        ]
-    return [Check("GPU", ", ".join(found.gpus)), *_cupti(found)]
+            unseen = Text("gpu_unseen", gpus=present, log="")
+            return [Check("GPU", unseen, "pip install 'tensorflow[and-cuda]'")]
+        log = _log_line(found.log, r"Cannot dlopen|cuInit|CUDA_ERROR|Could not find cuda")
+        unseen = Text("gpu_unseen", gpus=present, log=log)
+        return [Check("GPU", unseen, "pip install --upgrade 'tensorflow[and-cuda]' && nvidia-smi")]
+    return [Check("GPU", Text("gpus_found", gpus=", ".join(found.gpus))), *_cupti(found)]
 
 
 def _cupti(found: Probe) -> list[Check]:
     """Judge why there are no kernels, from what TensorFlow has said and from what can be seen without it."""
     if not found.cuda:
-        return [Check("CUPTI", "not used: this TensorFlow has the GPU's rows from elsewhere")]
+        return [Check("CUPTI", Text("cupti_unused"))]
     if not found.library:
         return [Check("CUPTI", *cupti.missing(found.cuda, found.why))]
-    checks = [Check("CUPTI", found.library)]
+    checks = [Check("CUPTI", Text("cupti_found", path=found.library))]
     refused = re.search(
         r"CUPTI_ERROR_(?:INSUFFICIENT_PRIVILEGES|VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)", found.log
     )
     fault = cupti.refused(refused[0]) if refused else cupti.restricted()
     if found.kernels:
-        checks.append(Check("GPU profiling", f"works: {found.kernels} kernels of a small multiplication"))
+        checks.append(Check("GPU profiling", Text("gpu_profiling_works", kernels=found.kernels)))
     elif fault is not None:
         checks.append(Check("GPU profiling", *fault))
     else:
-        what = "no kernels were recorded" + _log_line(found.log, r"CUPTI|cupti")
+        what = Text("gpu_profiling_empty", log=_log_line(found.log, r"CUPTI|cupti"))
         checks.append(
-            Check("GPU profiling", what, f"{sys.executable} -m tfvis_nb.recording.gpu.probe  # says more")
+            Check("GPU profiling", what, f"{sys.executable} -m tfvis_nb.recording.gpu.probe  # shows more")
         )
     return checks
 

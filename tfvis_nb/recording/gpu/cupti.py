@@ -27,7 +27,7 @@ GPU_KINDS = ("kernel", "memcpy", "memset")
 class Fault(NamedTuple):
     """What is wrong, in one line, and the command that mends it."""
 
-    what: str
+    what: Text
     mend: str
 
     def __str__(self) -> str:
@@ -133,7 +133,7 @@ def fault() -> Fault | None:
     return missing(major, why) if path is None else restricted()
 
 
-def note_of(kinds: set[str], devices: set[str]) -> str | None:
+def note_of(kinds: set[str], devices: set[str]) -> Text | None:
     """Explain why a recording of rows of these kinds and devices has none of a GPU that was there.
 
     None where there are such rows, there is no GPU, or nothing is found to be wrong: the code may have used
