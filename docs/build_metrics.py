@@ -47,7 +47,7 @@ def _thresholds() -> str:
         for name, rule in RULES.items()
         for constant, threshold in rule.thresholds.items()
     ]
-    slow = "a step is slow, or has more work, from this multiple of the median on; also in the timeline"
+    slow = "a step of at least this multiple of the median is slow, or has more work; also in the timeline"
     return _table(
         ("threshold", "value", "meaning"), [*rows, ("`SLOW_STEP_RATIO`", f"{SLOW_STEP_RATIO:g}", slow)]
     )

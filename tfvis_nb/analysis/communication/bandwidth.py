@@ -16,11 +16,12 @@ CHANNELS = ("direction", "device", "task")
 """What `bandwidth` tells apart."""
 
 FIGURES: dict[str, str] = {
-    "moving": "How many tensors and copies move at once.",
-    "bandwidth": "Sum over what moves of its bytes / the time it moves, in bytes per second: memory "
-    "bandwidth of Holistic Trace Analysis (trace_counters.py), here also of the network.",
-    "bytes": "bandwidth times time, in bytes: what moved in that time, as if each moved evenly.",
-    "busy_ns": "Length of the union of the times in which something moved, in ns.",
+    "moving": "Number of tensors and copies that move at once.",
+    "bandwidth": "Sum of bytes / transfer time over the tensors and copies that move, in bytes per "
+    "second. Called memory bandwidth in Holistic Trace Analysis (trace_counters.py); here it includes the"
+    " network.",
+    "bytes": "bandwidth times time, in bytes: the data moved in that time if each transfer is even.",
+    "busy_ns": "Length of the union of the times during which data moved, in ns.",
 }
 
 MOST_BINS = 1_000_000

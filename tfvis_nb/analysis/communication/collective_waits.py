@@ -10,16 +10,17 @@ from tfvis_nb.core.trace import Trace
 _RULE = "the rule of Horovod's coordinator (arXiv:1802.05799, section 4)"
 
 FIGURES: dict[str, str] = {
-    "wait_ns": "Latest start over the ranks minus the rank's own start, in ns: the collective begins when "
-    f"all have come, {_RULE}.",
-    "transfer_ns": "The rank's end minus the latest start over the ranks, in ns; with wait_ns it is "
-    "the duration.",
-    "last": "The rank that came last; of late_ranks at how many collectives it was this one.",
+    "wait_ns": "Latest start over the ranks minus the rank's own start, in ns: the collective starts when"
+    f" all ranks have arrived, {_RULE}.",
+    "transfer_ns": "The rank's end minus the latest start over the ranks, in ns. wait_ns + transfer_ns is"
+    " the duration.",
+    "last": "The rank that arrived last; in late_ranks, the number of collectives at which the rank was "
+    "last.",
     "spread_ns": "Latest start minus earliest start over the ranks, in ns: the longest wait.",
-    "collectives": "Number of collectives of the rank in the step.",
+    "collectives": "Number of the rank's collectives in the step.",
     "waited_ns": "Length of the union of the rank's waits in the step, in ns.",
-    "sole_wait_ns": "Length of the union of the times from the second latest start to the latest, over the "
-    "collectives at which the rank came last, in ns: only it was missing.",
+    "sole_wait_ns": "Length of the union of the times between the second latest and the latest start, in "
+    "ns, over the collectives at which the rank arrived last: only this rank was missing.",
 }
 
 _WHICH = ["step", "name", "op"]

@@ -11,14 +11,15 @@ from tfvis_nb.core.trace import Trace
 FIGURES: dict[str, str] = {
     "step_ns": "Latest end minus earliest start of the task's events in the step, in ns.",
     "communication_ns": "|C|: length of the union of tensors received and collectives, in ns.",
-    "computation_ns": "|K|: length of the union of ops, kernels and memsets, without those that wait for a "
-    "tensor, for input or for their body, in ns.",
-    "hidden_ns": "|C and K|: communication behind which something computed, in ns; divided by |C| the "
-    "communication computation overlap of Holistic Trace Analysis (communication_analysis.py).",
-    "exposed_ns": "|C| - |C and K|, in ns: what faster communication could save at most.",
-    "idle_ns": "step_ns - |C or K|, in ns: other in the distributed view of kineto's TensorBoard plugin.",
-    "elapsed_ns": "Latest end minus earliest start of what communicates, in ns: "
-    "communication_elapsed_time of tfvis and tftracer.",
+    "computation_ns": "|K|: length of the union of ops, kernels and memsets, in ns, without those that "
+    "wait for a tensor, for input or for their body.",
+    "hidden_ns": "|C and K|: communication that overlaps with computation, in ns. Divided by |C|, it is "
+    "the communication computation overlap of Holistic Trace Analysis (communication_analysis.py).",
+    "exposed_ns": "|C| - |C and K|, in ns: the most that faster communication could save.",
+    "idle_ns": "step_ns - |C or K|, in ns. Called other in the distributed view of Kineto's TensorBoard "
+    "plugin.",
+    "elapsed_ns": "Latest end minus earliest start of the communication, in ns. Called "
+    "communication_elapsed_time in tfvis and tftracer.",
 }
 
 

@@ -17,14 +17,14 @@ FIGURES: dict[str, str] = {
     "communication_ns": "M: length of the union of tensors received and collectives, in ns.",
     "computation_ns": "P: length of the union of ops and kernels, without those that wait, in ns.",
     "cost_max_ns": "M + P, in ns: nothing overlaps.",
-    "cost_min_ns": "max(M, P), in ns: the shorter hides wholly behind the longer.",
-    "efficiency": "(M + P - U) / min(M, P): 1 where all that can overlap does, 0 where nothing does "
+    "cost_min_ns": "max(M, P), in ns: the shorter is completely hidden behind the longer.",
+    "efficiency": "(M + P - U) / min(M, P): 1 if everything that can overlap does, 0 if nothing does "
     f"({_TICTAC}).",
-    "possible_speedup": "min(M, P) / max(M, P): what a perfect order gains over none, at most 1 "
+    "possible_speedup": "min(M, P) / max(M, P), at most 1: what a perfect order gains over no overlap "
     f"({_TICTAC}).",
-    "ratio": "M / P: communication to computing.",
-    "bounded": "Whether max(M, P) <= U <= M + P. Otherwise something else, such as waiting for input, takes "
-    "time, and the efficiency does not say how well communication is ordered.",
+    "ratio": "M / P: communication to computation.",
+    "bounded": "Whether max(M, P) <= U <= M + P. If not, something else takes time, such as waiting for "
+    "input, and the efficiency does not show how well communication is ordered.",
 }
 
 _COLUMNS = (

@@ -11,24 +11,24 @@ from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
     "bytes": "The recorded size, in bytes.",
-    "wait_ns": "Time before it moved, in ns: of a tensor until its channel was free, of a copy since its "
-    "launch.",
-    "transfer_ns": "Time it moved, in ns.",
-    "total_ns": "wait_ns + transfer_ns, in ns, as far as they are known; else the duration.",
+    "wait_ns": "Time before it moved, in ns: for a tensor until its channel was free, for a copy since "
+    "its launch.",
+    "transfer_ns": "Time during which it moved, in ns.",
+    "total_ns": "wait_ns + transfer_ns, in ns, as far as they are known; otherwise the duration.",
     "bandwidth": "bytes / transfer_ns, in bytes per second.",
     "producer": "The event that made the tensor.",
-    "launcher": "The event that launched the copy, where that was not for a tensor between two devices.",
-    "send_delay_ns": "Start of the transfer minus end of its producer, in ns: until the tensor was asked for "
-    "and sent. Negative where the producer is a GPU's op, which ends before its kernels do, or clocks "
-    "disagree.",
+    "launcher": "The event that launched the copy, unless the copy was for a tensor between two devices.",
+    "send_delay_ns": "Start of the transfer minus end of its producer, in ns: the time until the tensor "
+    "was requested and sent. Negative if the producer is an op on a GPU, which ends before its kernels "
+    "do, or if clocks disagree.",
     "consumer": "The event that used it first.",
     "consumers": "How many events used it.",
-    "use_delay_ns": "Start of the consumer minus end of the transfer, in ns: until all else that the "
-    "consumer needs was there and it ran.",
+    "use_delay_ns": "Start of the consumer minus end of the transfer, in ns: the time until everything "
+    "else that the consumer needs was ready and it ran.",
     "edge_ns": "Start of the consumer minus end of the producer, in ns: send_delay_ns + duration + "
     "use_delay_ns.",
-    "last_input": "Whether no other known input of the consumer arrived later: a faster transfer would let "
-    "it begin earlier.",
+    "last_input": "Whether no other known input of the consumer arrived later: a faster transfer would "
+    "let it start earlier.",
 }
 
 _COLUMNS = {

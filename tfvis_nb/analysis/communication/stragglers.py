@@ -23,16 +23,15 @@ FIGURES: dict[str, str] = {
     "lateness_ns": "Arrival minus the first task's arrival, in ns.",
     "wait_ns": "The last task's arrival minus this one's, in ns.",
     "sole_wait_ns": "How long only the last task was missing, in ns: its arrival minus that of the one "
-    "before it. 0 for the others. Of late_tasks the length of the union of these times in each step, summed "
-    "over the steps.",
-    "last": "Whether it came last; of late_tasks to how many barriers.",
-    "certain": "Whether the same task is last whatever the clocks of the tasks are, within what is known of "
-    "them.",
+    "before it; 0 for the other tasks. In late_tasks, the length of the union of these times in each "
+    "step, summed over the steps.",
+    "last": "Whether the task arrived last; in late_tasks, at how many barriers.",
+    "certain": "Whether the same task is last for every offset of the tasks' clocks within the known bounds.",
     "barriers": "Number of barriers that the task reached.",
     "lateness_mean_ns": "Mean of lateness_ns, in ns.",
     "lateness_max_ns": "Largest lateness_ns, in ns.",
-    "waited_ns": "Length of the union of its waits from its arrivals to the last ones in each step, summed "
-    "over the steps, in ns.",
+    "waited_ns": "Length of the union of the task's waits, from its arrivals to the last ones, in each "
+    "step, summed over the steps, in ns.",
     "share": "sole_wait_ns / sum of the steps' durations, from 0 to 1.",
 }
 

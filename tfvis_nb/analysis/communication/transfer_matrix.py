@@ -23,14 +23,15 @@ FIGURES: dict[str, str] = {
     "count": "Number of tensors received from another task, or of copies.",
     "with_size": "How many of them have a recorded size.",
     "bytes": "Sum of the recorded sizes, in bytes.",
-    "wait_ns": "Sum over them of the time before they moved, in ns. A tensor waits while its channel, one "
-    f"task to another, is taken by those that ended before it: {_TICTAC}. A copy waits from its launch to "
-    "its start. Many wait at the same time: the sum may be much longer than the step.",
-    "transfer_ns": f"Sum over them of the time they moved, in ns: of a tensor its duration without wait_ns, "
-    f"{_TICTAC}; of a copy its duration.",
-    "busy_ns": "Length of the union of the times they moved, in ns: during how much time at least one moved.",
-    "bandwidth": "bytes / busy_ns, in bytes per second: goodput while something moved. Not known where a "
-    "size or a time of moving is not.",
+    "wait_ns": "Sum of the times before they moved, in ns. A tensor waits while its channel, from one "
+    f"task to another, is occupied by tensors that ended before it: {_TICTAC}. A copy waits from its "
+    "launch to its start. Many wait at the same time, so the sum may be much longer than the step.",
+    "transfer_ns": "Sum of the times during which they moved, in ns: for a tensor its duration without "
+    f"wait_ns, {_TICTAC}; for a copy its duration.",
+    "busy_ns": "Length of the union of the times during which they moved, in ns: the time in which at "
+    "least one moved.",
+    "bandwidth": "bytes / busy_ns, in bytes per second: goodput while data moved. Unknown if a size or a "
+    "transfer time is unknown.",
     "largest": "The event with the most bytes.",
 }
 

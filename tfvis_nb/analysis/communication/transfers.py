@@ -11,10 +11,11 @@ _TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
 
 FIGURES: dict[str, str] = {
     "bytes": "The recorded size, in bytes.",
-    "wait_ns": "Of a tensor duration_ns - transfer_ns, of a copy its start minus its launch, at least "
+    "wait_ns": "For a tensor duration_ns - transfer_ns, for a copy its start minus its launch, at least "
     "0, in ns.",
-    "transfer_ns": "Of a tensor its end minus the latest of its start and the end before it on its channel, "
-    f"one task to another, in order of ends: {_TICTAC}; of a copy its duration; in ns.",
+    "transfer_ns": "For a tensor its end minus the later of its start and the end before it on its "
+    f"channel, which is from one task to another, in order of ends: {_TICTAC}; for a copy its duration; in"
+    " ns.",
     "bandwidth": "bytes / transfer_ns, in bytes per second.",
 }
 

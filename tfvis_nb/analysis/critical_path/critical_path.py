@@ -17,29 +17,30 @@ CATEGORIES = (*ACTIVITIES[1:], "other", *WAITS)
 
 FIGURES: dict[str, str] = {
     "duration_ns": "How long the step waited for this piece of its path, in ns; the pieces of a step "
-    "follow each other without gaps and add up to it exactly.",
+    "follow each other without gaps and add up to its duration exactly.",
     "share": "duration_ns / the step's duration.",
     "device_compute": "Kernels and memsets on the path, in ns.",
     "d2h": "Copies from a device to the host on the path, in ns.",
     "d2d": "Copies within and between devices on the path, in ns.",
     "h2d": "Copies from the host to a device on the path, in ns.",
     "input": "Waiting for the next batch on the path, including the work of the input pipeline, in ns.",
-    "communication": "Tensors received and collectives on the path, without waiting for senders and for "
-    "other ranks, in ns: the path goes on with those.",
+    "communication": "Tensors received and collectives on the path, in ns, without waiting for senders "
+    "and other ranks, because the path continues with those.",
     "launch": "Launching kernels and copies, and executing an accelerator's ops, on the path, in ns.",
     "compile": "Tracing and compiling functions on the path, in ns.",
     "host_compute": "Ops on a CPU on the path, in ns.",
     "runtime": "Python and the runtime around ops on the path, in ns.",
-    "preprocessing": "Threads of the input pipeline on the path, in ns: the step waited for them, nothing "
-    "hides them here.",
+    "preprocessing": "Threads of the input pipeline on the path, in ns: the step waited for them, so "
+    "nothing hides them.",
     "other": "Ops on the path that only wait or call others, in ns.",
-    "transfer_wait": "From the end of what made a tensor until it is on its way to who receives it, in ns.",
-    "launch_latency": "From the call that launched a kernel or copy until it starts, though its stream is "
-    "free, in ns.",
-    "kernel_gap": "From the end of a kernel or copy to the start of the next of its stream, or of one that "
-    "uses what it made, which was launched before, in ns.",
+    "transfer_wait": "From the end of the event that made a tensor until the tensor is on its way to its "
+    "receiver, in ns.",
+    "launch_latency": "From the call that launched a kernel or copy until it starts, although its stream "
+    "is free, in ns.",
+    "kernel_gap": "From the end of a kernel or copy to the start of the next one in its stream, or of one"
+    " that uses its output, if that one was launched before, in ns.",
     "queueing": "From when an op was ready until it started, in ns: it waited for a thread.",
-    "scheduling": "From the end of what an event waited for until it was ready, or started, in ns.",
+    "scheduling": "From the end of what an event waited for until the event was ready or started, in ns.",
     "unknown": "No record shows what was waited for, in ns.",
 }
 """What the pieces of a path are. Activities are those of `tfvis_nb.analysis.events.activity.activity`."""

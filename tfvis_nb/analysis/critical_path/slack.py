@@ -12,10 +12,10 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "slack_ns": "How much later the event could have ended without its step becoming longer, in ns: its "
-    "latest end minus its end, by the critical path method (Kelley and Walker, 1959), over what each event "
-    "waited for; what lies between the last thing that an event waited for and its start stays as long as "
-    "it was. 0 on the critical path."
+    "slack_ns": "How much later the event could have ended without making its step longer, in ns: its "
+    "latest possible end minus its end, by the critical path method (Kelley and Walker, 1959), over what "
+    "each event waited for. The time between the last thing that an event waited for and its start stays "
+    "the same. 0 on the critical path.",
 }
 
 _COLUMNS = {"event": "int64", "step": "int64", "slack_ns": "int64"}

@@ -13,8 +13,8 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES = {
-    "share": "Fraction of the time of all steps that is lost to it, from 0 to 1; if several tasks lose time"
-    " at once, the largest loss counts.",
+    "share": "Fraction of the time of all steps that is lost, from 0 to 1; if several tasks lose time at "
+    "once, the largest loss counts.",
     "lost_ns": "share times the time of all steps, in ns.",
 }
 

@@ -26,7 +26,7 @@ from tfvis_nb.core.trace import Trace
 SHARE = Threshold(
     0.25, "share of step time that a device waits for launches, `launching_ns` and `latency_ns`"
 )
-OF_IDLE = Threshold(0.5, "fraction of the device's time without work that these waits are")
+OF_IDLE = Threshold(0.5, "these waits as a fraction of the device's idle time")
 LAUNCHES = Threshold(500, "launches per step: most of a step with fewer is the cost of tracing itself")
 
 

@@ -12,7 +12,7 @@ from tfvis_nb.texts import Text
 FIGURES = {
     "share": "Fraction of the time of all steps, from 0 to 1, reported as a finding or not; NaN if the trace"
     " lacks the data.",
-    "limit": "The share from which it is reported as a finding.",
+    "limit": "The smallest share that is reported as a finding.",
 }
 
 _COLUMNS = {

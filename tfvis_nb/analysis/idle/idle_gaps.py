@@ -21,24 +21,25 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "gap_ns": "How long a device did nothing, in ns: from the end of what ran on it to the start of the "
-    "next, from the start of the step to the first, or from the last to the end of the step.",
-    "duration_ns": "The part of a gap that has one cause, in ns; those of a step and device add up to "
-    "idle_ns of its utilisation exactly.",
-    "input": "The step waited for its next batch, or for what the input pipeline does for it, in ns.",
-    "recv wait": "A tensor that the task was to receive was not there yet: another task made it, or had not "
-    "sent it; or the task was at a collective to which another rank was still to come, in ns.",
-    "recv transfer": "Tensors were being received, or a collective moved data, in ns; of a collective of "
-    "which the other ranks are not in the trace, all of it.",
-    "late launch": "The host had not yet launched what came next, or only just, in ns: it executed and "
-    "launched ops.",
-    "dependency on another device": "What came next, or the rest of the step, waited for another device "
+    "gap_ns": "How long a device was idle, in ns: from the end of an event to the start of the next, from"
+    " the start of the step to the first event, or from the last event to the end of the step.",
+    "duration_ns": "The part of a gap that has one cause, in ns; the parts of a step and device add up to"
+    " idle_ns of its utilisation exactly.",
+    "input": "The step waited for its next batch, or for the input pipeline's work on it, in ns.",
+    "recv wait": "A tensor that the task was to receive was not there yet because another task was making"
+    " it or had not sent it, or the task was at a collective at which another rank had not arrived, in "
+    "ns.",
+    "recv transfer": "Tensors were being received, or a collective moved data, in ns; all of a collective"
+    " if the other ranks are not in the trace.",
+    "late launch": "The host had not yet launched the next event, or had only just launched it, in ns: it"
+    " executed and launched ops.",
+    "dependency on another device": "The next event, or the rest of the step, waited for another device "
     "or for another task, in ns.",
-    "kernel gap": "What came next was launched in time; the device took this long to go on to it, in ns.",
-    "copy": "The device itself waited for a copy that it had begun, such as in copy-done of a TPU, in ns.",
-    "host": "The host did something else than launching, such as Python, ops on a CPU or compiling, in ns.",
-    "unknown": "No record shows what was waited for, in ns; also while the host was to go on and no "
-    "row of it says what it did.",
+    "kernel gap": "The next event was launched in time; the device took this long to start it, in ns.",
+    "copy": "The device itself waited for a copy that it had started, as in copy-done on a TPU, in ns.",
+    "host": "The host did something other than launching, such as Python, ops on a CPU or compiling, in ns.",
+    "unknown": "No record shows what the device waited for, in ns; also while it was the host's turn and "
+    "no event shows what the host did.",
 }
 """What the columns and causes of gaps are."""
 

@@ -14,25 +14,26 @@ from tfvis_nb.core.trace import Trace
 
 FIGURES: dict[str, str] = {
     "step_ns": "Latest end minus earliest start of all events of the step, on all tasks, in ns.",
-    "busy_ns": "Time in which at least one kernel, copy, memset or collective ran on the device, in ns.",
-    "launching_ns": "Time in which the device had nothing to do while the host was launching: sum over its "
-    "gaps, up to the late launch, in ns.",
-    "latency_ns": "Time from the start of a late launch to the start of what it launched: sum over the gaps "
-    "of the device, in ns.",
-    "host_other_ns": "Time in which the device had nothing to do and the host launched nothing: sum over its "
-    "gaps, up to the late launch, in ns.",
-    "queued_ns": "Time in which nothing ran though the next event had been launched before the gap, in ns.",
-    "unknown_ns": "Gaps before events of which the launch is not recorded, in ns.",
+    "busy_ns": "Time during which at least one kernel, copy, memset or collective ran on the device, in ns.",
+    "launching_ns": "Time during which the device had nothing to do while the host was launching, in ns: "
+    "summed over its gaps, up to the late launch.",
+    "latency_ns": "Time from the start of a late launch to the start of the launched event, in ns: summed"
+    " over the gaps of the device.",
+    "host_other_ns": "Time during which the device had nothing to do and the host launched nothing, in "
+    "ns: summed over its gaps, up to the late launch.",
+    "queued_ns": "Time during which nothing ran although the next event had been launched before the gap,"
+    " in ns.",
+    "unknown_ns": "Gaps before events whose launch is not recorded, in ns.",
     "before_ns": "From the start of the step to the first event on the device, in ns.",
     "after_ns": "From the last end on the device to the end of the step, in ns.",
     "launches": "Number of events on the device.",
-    "late": "Number of events that were launched when everything before on the device had ended.",
-    "launch_share": "(launching_ns + latency_ns) / step_ns, from 0 to 1: what faster launching could save "
-    "at most.",
+    "late": "Number of events that were launched after everything before them on the device had ended.",
+    "launch_share": "(launching_ns + latency_ns) / step_ns, from 0 to 1: the most that faster launching "
+    "could save.",
     "duration_ns": "Length of a stretch, in ns: from the start of its first late gap to the end of its last.",
     "launch_wait_ns": "launching_ns + latency_ns + host_other_ns of the stretch's gaps, in ns.",
     "share": "launch_wait_ns / duration_ns, more than 0.5.",
-    "ops": "The op types of the stretch that the device waited for longest, the longest first.",
+    "ops": "The op types in the stretch that the device waited for longest, the longest first.",
 }
 
 PARTS = ("busy_ns", *GAP_PARTS, "before_ns", "after_ns")

@@ -16,14 +16,16 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "launching_ns": "Of a gap between two events on a device that ends with one launched after the first had "
-    "ended: from then to the launch, the time in which the host launched or the executor of the device's ops "
-    "was active, in ns.",
-    "host_other_ns": "Of such a gap, up to the launch: the rest, in which the host launched nothing, in ns.",
-    "latency_ns": "Of such a gap: from the start of the launch to the start of what was launched, in ns.",
-    "queued_ns": "The whole gap, in ns, if what ends it was launched before the gap began: it waited for "
-    "something else than its launch.",
-    "unknown_ns": "The whole gap, in ns, if it is not recorded when the event that ends it was launched.",
+    "launching_ns": "For a gap between two events on a device, if the second was launched after the first"
+    " had ended: the time between that end and the launch during which the host launched or the executor "
+    "of the device's ops was active, in ns.",
+    "host_other_ns": "For such a gap, the rest of the time up to the launch, during which the host "
+    "launched nothing, in ns.",
+    "latency_ns": "For such a gap, the time from the start of the launch to the start of the launched "
+    "event, in ns.",
+    "queued_ns": "The whole gap, in ns, if the event that ends it was launched before the gap: it waited "
+    "for something other than its launch.",
+    "unknown_ns": "The whole gap, in ns, if the launch of the event that ends it is not recorded.",
 }
 
 PARTS = tuple(FIGURES)

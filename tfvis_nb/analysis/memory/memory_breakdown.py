@@ -14,8 +14,8 @@ from tfvis_nb.texts import Text
 FIGURES: dict[str, str] = {
     "bytes": "Sum of the bytes of the buffers alive at the peak of their allocator.",
     "count": "Number of those buffers.",
-    "share": "bytes divided by those of all buffers of the allocator alive then; of an allocator and step "
-    "the shares add up to 1.",
+    "share": "bytes divided by those of all buffers of the allocator alive then; the shares of an "
+    "allocator and step add up to 1.",
 }
 
 BY = ("op", "scope", "name")

@@ -18,18 +18,18 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "bytes": "Bytes that an allocator has allocated: of a RunMetadata the sum of its allocation records from "
-    "the start of the step on, without variables, changes within one microsecond added up; of a profile "
-    "bytes_allocated of its allocation events, with variables.",
-    "peak_bytes": "The largest of `bytes` of an allocator in a step; of a profile, over all of it.",
-    "at_ns": "Epoch nanoseconds at which the peak is reached first.",
-    "at_step": "The step that had begun last of those during which the peak is reached; missing where it is "
-    "reached during none.",
+    "bytes": "Bytes allocated from an allocator. In a RunMetadata: the sum of its allocation records "
+    "since the start of the step, without variables; changes within one microsecond are added up. In a "
+    "profile: bytes_allocated of its allocation events, including variables.",
+    "peak_bytes": "The largest `bytes` of an allocator in a step; in a profile, over the whole profile.",
+    "at_ns": "Epoch nanoseconds at which the peak is first reached.",
+    "at_step": "Of the steps during which the peak is reached, the one that had started last; missing if "
+    "there is none.",
     "alive": "Number of buffers allocated at or before the peak and not freed until after it.",
-    "alive_bytes": "Sum of the bytes of the buffers alive at the peak: of a RunMetadata equal to the peak, "
-    "of a profile less by what was allocated before it began.",
-    "in_use_bytes": "The most bytes that the allocator itself said were in use, with variables: of a "
-    "RunMetadata allocator_bytes_in_use at the end of the step's ops, of a profile peak_bytes.",
+    "alive_bytes": "Sum of the bytes of the buffers alive at the peak: in a RunMetadata equal to the "
+    "peak, in a profile less by what was allocated before it started.",
+    "in_use_bytes": "The most bytes in use according to the allocator itself, including variables: in a "
+    "RunMetadata allocator_bytes_in_use at the end of the step's ops, in a profile peak_bytes.",
 }
 
 WHERE = ("step", "task", "allocator")

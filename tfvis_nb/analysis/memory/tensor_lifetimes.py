@@ -16,14 +16,15 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "bytes": "Bytes of the buffer as its allocator counts them, not as the op asked for; a buffer that is "
-    "handed on from op to op counts once (AllocationRecord.alloc_bytes; allocation_bytes of a profile).",
+    "bytes": "Bytes of the buffer as its allocator counts them, not as the op requested them; a buffer "
+    "that ops hand on to each other counts once (AllocationRecord.alloc_bytes; allocation_bytes of a "
+    "profile).",
     "alloc_ns": "Epoch nanoseconds at which it was allocated; in a RunMetadata, whole microseconds.",
-    "free_ns": "Epoch nanoseconds at which it was freed; missing where it outlived what was recorded, as a "
+    "free_ns": "Epoch nanoseconds at which it was freed; missing if it outlived the recording, as a "
     "variable or a fetched value does.",
     "lifetime_ns": "free_ns - alloc_ns; on a GPU by the host's clock, while kernels may still be queued.",
-    "role": "output of its op; temporary when it is none and was freed before its op was done; kept when it "
-    "is none and was not. A profile does not say: allocated.",
+    "role": "output: an output of its op; temporary: not an output and freed before its op was done; "
+    "kept: not an output and not freed by then. A profile does not record it: allocated.",
 }
 
 ROLES = ("output", "temporary", "kept", "allocated")

@@ -14,30 +14,31 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 _REST = "while none of the above happened, in ns"
-_XPROF = "of XProf's step breakdown (event_span.h)"
+_XPROF = "in XProf's step breakdown (event_span.h)"
 
 FIGURES: dict[str, str] = {
     "step_ns": "Latest end minus earliest start of all events of the step, on all tasks, in ns.",
-    "device_compute_ns": f"Time during which a kernel or memset ran, in ns: device compute {_XPROF}.",
-    "d2h_ns": f"Time of copies from device to host {_REST}: output {_XPROF}.",
-    "d2d_ns": "Time of copies within and between devices, and of those whose direction is not recorded, "
-    f"{_REST}: device to device {_XPROF}.",
-    "input_ns": f"Time of waiting for the next batch, IteratorGetNext and the like, {_REST}: with h2d_ns "
-    f"input {_XPROF}.",
-    "communication_ns": "Time of receiving tensors from other tasks and of collectives, waits included, "
-    f"{_REST}: device collectives {_XPROF}, and the network.",
-    "launch_ns": "Time of launching kernels and copies, and of the executor of an accelerator's ops, "
-    f"{_REST}: kernel launch {_XPROF}.",
-    "h2d_ns": f"Time of copies from host to device {_REST}: with input_ns input {_XPROF}.",
-    "compile_ns": f"Time of tracing and compiling functions {_REST}: compilation {_XPROF}.",
-    "host_compute_ns": f"Time of ops on a CPU {_REST}: with runtime_ns host compute {_XPROF}.",
-    "runtime_ns": "Time of Python and the runtime around ops, working or waiting for what they called, "
-    f"{_REST}: with host_compute_ns host compute {_XPROF}.",
-    "preprocessing_ns": f"Time of the input pipeline's own threads {_REST}: with idle_ns all others "
+    "device_compute_ns": f"Time during which a kernel or memset ran, in ns. Called device compute {_XPROF}.",
+    "d2h_ns": f"Time of copies from device to host {_REST}. Called output {_XPROF}.",
+    "d2d_ns": "Time of copies within and between devices, and of copies without a recorded direction, "
+    f"{_REST}. Called device to device {_XPROF}.",
+    "input_ns": f"Time spent waiting for the next batch, as in IteratorGetNext, {_REST}. Together with "
+    f"h2d_ns, called input {_XPROF}.",
+    "communication_ns": "Time spent receiving tensors from other tasks and in collectives, including "
+    f"waits, {_REST}. It is what is called device collectives {_XPROF}, plus the network.",
+    "launch_ns": "Time spent launching kernels and copies, and in the executor of an accelerator's ops, "
+    f"{_REST}. Called kernel launch {_XPROF}.",
+    "h2d_ns": f"Time of copies from host to device {_REST}. Together with input_ns, called input {_XPROF}.",
+    "compile_ns": f"Time spent tracing and compiling functions {_REST}. Called compilation {_XPROF}.",
+    "host_compute_ns": f"Time of ops on a CPU {_REST}. Together with runtime_ns, called host compute "
     f"{_XPROF}.",
-    "idle_ns": "The rest of the step, including its start and end, in ns: with preprocessing_ns all others "
-    f"{_XPROF}.",
-    "unknown_ns": "The rest of the step on a task whose GPUs ran ops but have no rows of kernels, in ns: "
+    "runtime_ns": "Time spent in Python and the runtime around ops, working or waiting for what they "
+    f"called, {_REST}. Together with host_compute_ns, called host compute {_XPROF}.",
+    "preprocessing_ns": f"Time of the input pipeline's own threads {_REST}. Together with idle_ns, called "
+    f"all others {_XPROF}.",
+    "idle_ns": "The rest of the step, including its start and end, in ns. Together with preprocessing_ns,"
+    f" called all others {_XPROF}.",
+    "unknown_ns": "The rest of the step, in ns, on a task whose GPUs ran ops but recorded no kernels: "
     "computing, copying or idle.",
 }
 

@@ -26,19 +26,18 @@ FIGURES: dict[str, str] = {
     "total_b_ns": "Sum of the events' durations in the second, in ns.",
     "mean_a_ns": "total_a_ns / count_a, in ns.",
     "mean_b_ns": "total_b_ns / count_b, in ns.",
-    "self_a_ns": "Sum of the events' durations in the first without what lies within them on their lane, in "
-    "ns.",
-    "self_b_ns": "Sum of the events' durations in the second without what lies within them on their lane, "
-    "in ns.",
-    "difference_ns": "total_b_ns - total_a_ns, of activities b_ns - a_ns, in ns. All differences of a table "
-    "add up to that of the totals.",
-    "self_difference_ns": "self_b_ns - self_a_ns, in ns: nothing counts twice where events lie within one "
-    "another.",
-    "step_difference_ns": "self_b_ns / steps of b - self_a_ns / steps of a, in ns: by how much a step takes "
-    "longer.",
-    "ratio": "total_b_ns / total_a_ns, of activities b_ns / a_ns.",
-    "change": "added or removed, where only one has such events; else longer, shorter or same, by "
-    "difference_ns. As in trace_diff.py of Holistic Trace Analysis.",
+    "self_a_ns": "Sum of the events' durations in the first, in ns, without the events nested in them on "
+    "their lane.",
+    "self_b_ns": "Sum of the events' durations in the second, in ns, without the events nested in them on"
+    " their lane.",
+    "difference_ns": "total_b_ns - total_a_ns, for activities b_ns - a_ns, in ns. All differences of a "
+    "table add up to the difference of the totals.",
+    "self_difference_ns": "self_b_ns - self_a_ns, in ns: nested events count only once.",
+    "step_difference_ns": "self_b_ns / steps of b - self_a_ns / steps of a, in ns: how much longer a step"
+    " takes.",
+    "ratio": "total_b_ns / total_a_ns, for activities b_ns / a_ns.",
+    "change": "added or removed if only one has such events; otherwise longer, shorter or same, by "
+    "difference_ns, as in trace_diff.py of Holistic Trace Analysis.",
     "a_ns": "Time of the activity in the first, in ns; see the breakdown.",
     "b_ns": "Time of the activity in the second, in ns; see the breakdown.",
 }

@@ -26,20 +26,22 @@ WHERE = ("CPU", "host memory", "GPU")
 """Where an op did its work; see `cpu_amid_gpu`."""
 
 FIGURES: dict[str, str] = {
-    "where": "CPU: an op placed on a CPU; host memory: an op placed on a GPU that launched nothing and made "
-    "its outputs in the host's memory; GPU: one that computed on its GPU and copied to or from the host.",
-    "count": "How often the node ran. What ended before the first kernel of its step and task began does "
-    "not count, nor what began after the last one.",
+    "where": "CPU: an op placed on a CPU; host memory: an op placed on a GPU that launched nothing and "
+    "put its outputs into host memory; GPU: an op that computed on its GPU and copied to or from the "
+    "host.",
+    "count": "How often the node ran. Runs that ended before the first kernel of their step and task "
+    "started do not count, nor do runs that started after the last one.",
     "total_ns": "Sum of the durations of these ops, in ns.",
-    "gpu_idle_ns": "The part of total_ns in which nothing ran on any GPU of the task, in ns; two ops at once "
-    "count it twice.",
-    "gpu_idle_exclusive_ns": "The part of gpu_idle_ns that no other op of the table covers that began "
-    "earlier in the step and task, in ns: over all rows the time in which any of the ops ran and no GPU.",
-    "to_host": "Number of copies to the host that brought the op its inputs, or that it made itself. What "
-    "several ops took as their input counts to the first of them.",
+    "gpu_idle_ns": "The part of total_ns during which nothing ran on any GPU of the task, in ns; two "
+    "simultaneous ops count it twice.",
+    "gpu_idle_exclusive_ns": "The part of gpu_idle_ns that is not covered by another op of the table that"
+    " started earlier in the step and task, in ns. Over all rows, the time during which any of the ops "
+    "ran and no GPU did.",
+    "to_host": "Number of copies to the host that brought the op its inputs, or that the op made itself. "
+    "A copy that several ops took as input counts for the first of them.",
     "to_host_bytes": "Sum of the bytes of these copies, as far as recorded.",
     "to_host_ns": "Sum of the durations of these copies, in ns.",
-    "to_device": "Number of copies to a GPU that took the op's outputs there, or that it made itself.",
+    "to_device": "Number of copies to a GPU that took the op's outputs there, or that the op made itself.",
     "to_device_bytes": "Sum of the bytes of these copies, as far as recorded.",
     "to_device_ns": "Sum of the durations of these copies, in ns.",
 }

@@ -22,18 +22,19 @@ GROUPINGS = ("op", "name", "scope", "device")
 _XPROF = "XProf's framework op statistics"
 
 FIGURES: dict[str, str] = {
-    "kind": "What the events are. Those of one kind are added up, never an op and the kernels it launched.",
+    "kind": "The kind of the events. Only events of one kind are summed, never an op and the kernels it "
+    "launched.",
     "side": "device: kernels, copies and memsets; host: ops and calls on CPUs; network: tensors received "
-    "and collectives, with their waits; repeated: rows that show again what another lane has.",
-    "count": f"Number of events: occurrences in {_XPROF}.",
-    "total_ns": "Sum of the events' durations, in ns; of events at the same time each counts.",
-    "self_ns": "Sum of the events' durations without what events within them on their lane cover, in ns: "
-    f"self time in {_XPROF}. Not known of functions and loops as a whole in an executor's lane.",
+    "and collectives, including waits; repeated: events that another lane shows as well.",
+    "count": f"Number of events. Called occurrences in {_XPROF}.",
+    "total_ns": "Sum of the events' durations, in ns; simultaneous events all count.",
+    "self_ns": "Sum of the events' durations without the events nested in them on their lane, in ns. "
+    f"Called self time in {_XPROF}. Not known for whole functions and loops in an executor's lane.",
     "mean_ns": "total_ns / count.",
     "min_ns": "Shortest duration, in ns.",
     "max_ns": "Longest duration, in ns.",
-    "share": "self_ns / sum of self_ns over all rows of the side, from 0 to 1; none of repeated rows. "
-    f"Self time in percent of device or host in {_XPROF}.",
+    "share": "self_ns / sum of self_ns over all rows of the side, from 0 to 1; repeated rows have none. "
+    f"In {_XPROF}, self time in percent of device or host.",
 }
 
 _COLUMNS = {

@@ -21,18 +21,18 @@ from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-_SELF = "without other nodes' ops that lie within on their thread, in ns"
+_SELF = "without other nodes' ops nested in them on their thread, in ns"
 
 FIGURES: dict[str, str] = {
     "events": "Number of events of the scope's nodes.",
     "device_ns": "Sum of the durations of the kernels, copies and memsets of the scope's nodes, in ns.",
-    "device_own_ns": "The part of device_ns that is of the node called like the scope itself.",
-    "host_ns": f"Sum of the durations of the ops of the scope's nodes, {_SELF}; for ops of a GPU the time of "
-    "launching them.",
-    "host_own_ns": "The part of host_ns that is of the node called like the scope itself.",
+    "device_own_ns": "The part of device_ns that belongs to the node with the scope's own name.",
+    "host_ns": f"Sum of the durations of the ops of the scope's nodes, {_SELF}; for ops of a GPU, the time"
+    " of launching them.",
+    "host_own_ns": "The part of host_ns that belongs to the node with the scope's own name.",
     "network_ns": "Sum of the durations of receiving the scope's tensors from other tasks and of its "
-    "collectives, with their waits, in ns.",
-    "network_own_ns": "The part of network_ns that is of the node called like the scope itself.",
+    "collectives, including waits, in ns.",
+    "network_own_ns": "The part of network_ns that belongs to the node with the scope's own name.",
     "device_share": "device_ns / device_ns of all scopes, from 0 to 1.",
     "host_share": "host_ns / host_ns of all scopes, from 0 to 1.",
 }

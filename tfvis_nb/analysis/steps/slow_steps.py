@@ -21,24 +21,25 @@ from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
     "duration_ns": "Latest end minus earliest start of all events of the step, in ns.",
-    "median_step": "Number of the median step, the one of median duration: of an even number of steps the "
-    "shorter of the two in the middle, of several as long the first.",
-    "excess_ns": "duration_ns minus that of the median step, in ns.",
-    "ratio": "duration_ns / that of the median step, which is a step of the trace. The median of all "
-    "durations, by which a list of steps may divide, lies between two of them where their number is even.",
+    "median_step": "Number of the step of median duration: of an even number of steps the shorter of the "
+    "two in the middle, of several equally long steps the first.",
+    "excess_ns": "duration_ns minus the duration of the median step, in ns.",
+    "ratio": "duration_ns / the duration of the median step, which is a step of the trace. The median of "
+    "all durations, which a list of steps may divide by, lies between two of them if their number is "
+    "even.",
     "work_ns": "How long the busiest device ran kernels in the step, in ns: length of the union of its "
     "kernels, without collectives.",
-    "work_ratio": "work_ns / its median over the steps, of an even number the lower one.",
+    "work_ratio": "work_ns / its median over the steps; the lower one if their number is even.",
     "slow": f"Whether ratio is {SLOW_STEP_RATIO} or more.",
     "more_work": f"Whether work_ratio is {SLOW_STEP_RATIO} or more.",
-    "activity": "The activity that differs most from the median step in the direction of excess_ns, of all "
-    "tasks; see the breakdown.",
+    "activity": "The activity, over all tasks, that differs most from the median step in the direction of"
+    " excess_ns; see the breakdown.",
     "activity_ns": "Its time minus that in the median step, in ns.",
-    "op": "The op type, of events of one kind, that differs most from the median step in the direction of "
-    "excess_ns. What only wraps others or waits for them does not count.",
-    "op_ns": "Its self time minus that in the median step, in ns, summed over events, also those at the "
-    "same time.",
-    "op_event": "The longest event of that op in the step; where there is none, in the median step.",
+    "op": "The op type, among events of one kind, that differs most from the median step in the direction"
+    " of excess_ns. Events that only wrap others or wait for them do not count.",
+    "op_ns": "Its self time minus that in the median step, in ns, summed over events, including "
+    "simultaneous ones.",
+    "op_event": "The longest event of that op in the step, or in the median step if the step has none.",
 }
 
 _WRAPPING = ("none", "runtime")

@@ -12,24 +12,28 @@ from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-_HTA = "of Holistic Trace Analysis' temporal breakdown"
+_HTA = "in Holistic Trace Analysis' temporal breakdown"
 
 FIGURES: dict[str, str] = {
     "step_ns": "Latest end minus earliest start of all events of the step, on all tasks, in ns.",
-    "busy_ns": "Length of the union of what ran on the device, in ns: kernels, memsets, copies and "
-    "collectives of an accelerator; ops, launching and compiling of a CPU.",
-    "idle_ns": "step_ns - busy_ns, in ns: gaps, and what is before the first and after the last event.",
+    "busy_ns": "Length of the union of the events on the device, in ns: kernels, memsets, copies and "
+    "collectives on an accelerator; ops, launching and compiling on a CPU.",
+    "idle_ns": "step_ns - busy_ns, in ns: the gaps, including the time before the first event and after "
+    "the last.",
     "utilisation": "busy_ns / step_ns, from 0 to 1.",
-    "parallelism": "Sum of the durations of what ran on the device / busy_ns: how much ran at once.",
-    "queued": "Number of events on the device whose time of being ready is recorded.",
-    "queueing_ns": "Sum over these of start - ready, in ns; for a kernel or copy, since its launch.",
+    "parallelism": "Sum of the durations of the events on the device / busy_ns: how many ran at once on "
+    "average.",
+    "queued": "Number of events on the device whose ready time is recorded.",
+    "queueing_ns": "Sum of start - ready over these events, in ns; a kernel or copy is ready at its launch.",
     "queueing_mean_ns": "queueing_ns / queued.",
-    "hta_kernel_ns": "Last end minus first start of what ran on an accelerator, without the begin and end "
-    f"of the step, in ns: kernel time {_HTA}.",
-    "hta_idle_ns": f"hta_kernel_ns minus the union of what ran, in ns: idle time {_HTA}.",
-    "hta_compute_ns": "Length of the union of kernels, without memsets, copies and collectives, in ns: "
-    f"compute time {_HTA}.",
-    "hta_non_compute_ns": f"hta_kernel_ns - hta_compute_ns - hta_idle_ns, in ns: non-compute time {_HTA}.",
+    "hta_kernel_ns": "Last end minus first start of the events on an accelerator, in ns, without the "
+    f"start and end of the step. Called kernel time {_HTA}.",
+    "hta_idle_ns": "hta_kernel_ns minus the length of the union of these events, in ns. Called idle time "
+    f"{_HTA}.",
+    "hta_compute_ns": "Length of the union of kernels, without memsets, copies and collectives, in ns. "
+    f"Called compute time {_HTA}.",
+    "hta_non_compute_ns": "hta_kernel_ns - hta_compute_ns - hta_idle_ns, in ns. Called non-compute time "
+    f"{_HTA}.",
 }
 
 _RECORDED = ("busy_ns", "idle_ns", "queueing_ns")
