@@ -12,7 +12,7 @@ import pytest
 
 from tests.large_traces import layout_of
 from tfvis_nb import Trace, events
-from tfvis_nb.core.format import format_bandwidth, format_bytes, format_duration, format_percent
+from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import device_location, lane_label, lane_name, matches_lane, task_label
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.query import Bound, Text, parse_query
@@ -51,7 +51,6 @@ def layout() -> Layout:
 FORMATS = {
     "durations": format_duration,
     "bytes": format_bytes,
-    "rates": format_bandwidth,
     "percents": format_percent,
     "counts": "{:,}".format,
 }

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfvis_nb.core.intervals import Segments, concurrency, fill_gaps, lengths, priority_union, union
+from tfvis_nb.core.intervals import Segments, fill_gaps, lengths, priority_union, union
 
 WINDOW = 40
 GROUPS = 3
@@ -59,10 +58,9 @@ def test_the_highest_level_that_is_active(rows: list[Row]) -> None:
 
 
 @given(ROWS)
-def test_how_many_at_once_and_whether_any(rows: list[Row]) -> None:
+def test_whether_any_is_active(rows: list[Row]) -> None:
     group, start, end, _ = columns(rows)
     expected = bitmap(rows).sum(axis=1)
-    assert (painted(concurrency(group, start, end)) == expected).all()
     assert (painted(union(group, start, end)) == (expected > 0)).all()
 
 
@@ -92,10 +90,8 @@ def test_times_that_are_decades_apart_are_told_apart() -> None:
     assert found[:, 1].tolist() == [10, 10, 20]
 
 
-@pytest.mark.parametrize("function", [union, concurrency])
-def test_nothing_of_nothing(function: object) -> None:
+def test_nothing_of_nothing() -> None:
     nothing = np.zeros(0, np.int64)
-    assert callable(function)
-    assert len(function(nothing, nothing, nothing).group) == 0
+    assert len(union(nothing, nothing, nothing).group) == 0
     assert len(priority_union(nothing, nothing, nothing, nothing).group) == 0
     assert len(fill_gaps(union(nothing, nothing, nothing), nothing, nothing).group) == 0

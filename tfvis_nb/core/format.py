@@ -16,9 +16,6 @@ TIME_UNITS = ("ns", "\N{MICRO SIGN}s", "ms", "s")
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 """Units of memory and of what is moved, each 1024 times the one before."""
 
-RATE_UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
-"""Units of bandwidth, each a thousand times the one before."""
-
 _FILE_UNITS = ("B", "kB", "MB", "GB", "TB")
 _MINUS = "\N{MINUS SIGN}"
 
@@ -49,13 +46,6 @@ def format_bytes(count: float) -> str:
     if count < 1024 and count == int(count):
         return f"{int(count)} B"
     return _scaled(count, 1024, BYTE_UNITS)
-
-
-def format_bandwidth(bytes_per_second: float) -> str:
-    """Write a rate with three digits, in units of a thousand bytes a second as vendors do."""
-    if not math.isfinite(bytes_per_second):
-        return UNKNOWN
-    return _scaled(bytes_per_second, 1000, RATE_UNITS)
 
 
 def format_percent(share: float) -> str:

@@ -76,18 +76,6 @@ def union(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
     return priority_union(group, start, end, np.ones(len(group), np.int64))
 
 
-def concurrency(group: np.ndarray, start: np.ndarray, end: np.ndarray) -> Segments:
-    """Return how many intervals of a group are active at once, as the level; 0 is left out.
-
-    >>> concurrency(np.zeros(2, int), np.array([0, 3]), np.array([5, 9])).level.tolist()
-    [1, 2, 1]
-    """
-    some = np.flatnonzero(end > start)
-    edges = _edges(group[some], start[some], end[some])
-    count = np.cumsum(edges.change, dtype=np.int64)
-    return _merged(edges.segments(count), keep=count[:-1] > 0 if len(count) else count > 0)
-
-
 def fill_gaps(segments: Segments, first: np.ndarray, last: np.ndarray) -> Segments:
     """Cut segments to the window ``[first, last)`` of their group, and fill the rest of it with level 0.
 

@@ -3,12 +3,10 @@
 from typing import Any
 
 from tfvis_nb.analysis.steps import compare
-from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.side import compared
 from tfvis_nb.display.tabs import comparison
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _LONGEST = 24
@@ -40,34 +38,17 @@ def _definition(trace: Trace, against: Trace) -> str:
 
 
 def _ops(trace: Trace, against: Trace, heads: tuple[str, str]) -> dict[str, Any]:
-    found = compare.compare(against, trace, by="op")
     first, second = heads
-    columns = [
-        key("op", "Op", "name"),
-        TableColumn("kind", "Kind", "text", "What the events are; those of one kind are compared."),
-        *figures(
-            compare.FIGURES,
-            ("change", "Change", "text"),
-            ("step_difference_ns", "A step longer by", "ns"),
-            ("self_a_ns", first, "ns"),
-            ("self_b_ns", second, "ns"),
-            ("count_a", "Count A", "count"),
-            ("count_b", "Count B", "count"),
-            ("mean_a_ns", "Mean A", "ns"),
-            ("mean_b_ns", "Mean B", "ns"),
-        ),
+    shown = [
+        ("step_difference_ns", "A step longer by", "ns"),
+        ("self_a_ns", first, "ns"),
+        ("self_b_ns", second, "ns"),
     ]
-    found = found[found["side"].astype(str) != "repeated"]
-    rows = found.head(MOST_ROWS)
-    zoom = [] if why_not(found) else ZoomTargets(trace).of_events(rows["longest_b"])
-    return table(
+    return comparison.differences(
         "Op types",
-        rows,
-        columns,
-        definition=f"{_definition(trace, against)} The largest differences of a step first.",
-        zoom=zoom,
-        light="op",
-        reason=why_not(found),
-        row_count=len(found),
-        order="largest",
+        compare.compare(against, trace, by="op"),
+        "op",
+        shown,
+        f"{_definition(trace, against)} The largest differences of a step first.",
+        lambda rows: ZoomTargets(trace).of_events(rows["longest_b"]),
     )

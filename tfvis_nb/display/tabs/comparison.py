@@ -17,6 +17,8 @@ from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tfvis_nb.display.shaping.side import Compared
 
 TABS = {"Activities": "", "Ops": "op", "Nodes": "name", "Scopes": "scope"}
@@ -35,17 +37,37 @@ def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
 def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
     found = compare.compare(a.trace, b.trace, by, (a.step, b.step))
     several = found.attrs.get("steps", (1, 1)) != (1, 1)
+    shown = [
+        *([("step_difference_ns", "A step longer by", "ns")] if several else []),
+        ("self_difference_ns", "Longer by", "ns"),
+        ("self_a_ns", "A", "ns"),
+        ("self_b_ns", "B", "ns"),
+        ("ratio", "B / A", "ratio"),
+    ]
+    what = (
+        "Times without what lies within events on their lane, of events at the same time each. "
+        "The largest differences first; a click shows the longest event of both."
+    )
+    title = f"Differences by {_HEADS[by].lower()}"
+    return differences(title, found, by, shown, what, lambda rows: _zoom(a, b, rows))
+
+
+def differences(
+    title: str,
+    found: pd.DataFrame,
+    by: str,
+    shown: list[tuple[str, str, str]],
+    definition: str,
+    zoom: Callable[[pd.DataFrame], list[Any]],
+) -> dict[str, Any]:
+    """Return a table of `compare`: `shown` are its columns of times, `zoom` leads from rows to events."""
     columns = [
         key(by, _HEADS[by], "name"),
         TableColumn("kind", "Kind", "text", "What the events are; those of one kind are compared."),
         *figures(
             compare.FIGURES,
             ("change", "Change", "text"),
-            *([("step_difference_ns", "A step longer by", "ns")] if several else []),
-            ("self_difference_ns", "Longer by", "ns"),
-            ("self_a_ns", "A", "ns"),
-            ("self_b_ns", "B", "ns"),
-            ("ratio", "B / A", "ratio"),
+            *shown,
             ("count_a", "Count A", "count"),
             ("count_b", "Count B", "count"),
             ("mean_a_ns", "Mean A", "ns"),
@@ -54,15 +76,15 @@ def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
     ]
     found = found[found["side"].astype(str) != "repeated"]
     rows = found.head(MOST_ROWS)
+    reason = why_not(found)
     return table(
-        f"Differences by {_HEADS[by].lower()}",
+        title,
         rows,
         columns,
-        definition="Times without what lies within events on their lane, of events at the same time each. "
-        "The largest differences first; a click shows the longest event of both.",
-        zoom=[] if why_not(found) else _zoom(a, b, rows),
+        definition=definition,
+        zoom=[] if reason else zoom(rows),
         light=by,
-        reason=why_not(found),
+        reason=reason,
         row_count=len(found),
         order="largest",
     )

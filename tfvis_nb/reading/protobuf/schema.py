@@ -6,13 +6,16 @@ is ours and the descriptor pool is private, they live beside an imported
 TensorFlow without a duplicate registration.
 
 Names and labels are declared ``bytes``: TensorFlow's C++ does not check that
-they are UTF-8, and one bad name must not make a whole trace unreadable.
+they are UTF-8, and one bad name must not make a whole trace unreadable. A map
+is on the wire a repeated message of key and value, and declared as that.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.data_types import DATA_TYPES, REFERENCE
@@ -28,71 +31,29 @@ _SMALL = 1 << 18
 Field = tuple[str, int, str]
 """Name, number and type; the type is a scalar or a message name, ``*`` in front when repeated."""
 
-MESSAGES: dict[str, tuple[Field, ...]] = {
-    "AllocationRecord": (("alloc_micros", 1, "int64"), ("alloc_bytes", 2, "int64")),
-    "AllocatorMemoryUsed": (
-        ("allocator_name", 1, "bytes"),
-        ("total_bytes", 2, "int64"),
-        ("peak_bytes", 3, "int64"),
-        ("live_bytes", 4, "int64"),
-        ("allocator_bytes_in_use", 5, "int64"),
-        ("allocation_records", 6, "*AllocationRecord"),
-    ),
-    "AllocationDescription": (
-        ("requested_bytes", 1, "int64"),
-        ("allocated_bytes", 2, "int64"),
-        ("allocator_name", 3, "bytes"),
-        ("ptr", 6, "uint64"),
-    ),
-    "Dim": (("size", 1, "int64"),),
-    "TensorShape": (("dim", 2, "*Dim"), ("unknown_rank", 3, "bool")),
-    "TensorDescription": (
-        ("dtype", 1, "int32"),
-        ("shape", 2, "TensorShape"),
-        ("allocation_description", 4, "AllocationDescription"),
-    ),
-    "NodeOutput": (("slot", 1, "int32"), ("tensor_description", 3, "TensorDescription")),
-    "MemoryStats": (("temp_memory_size", 1, "int64"), ("persistent_memory_size", 3, "int64")),
-    "NodeExecStats": (
-        ("node_name", 1, "bytes"),
-        ("all_start_micros", 2, "int64"),
-        ("op_start_rel_micros", 3, "int64"),
-        ("op_end_rel_micros", 4, "int64"),
-        ("all_end_rel_micros", 5, "int64"),
-        ("memory", 6, "*AllocatorMemoryUsed"),
-        ("output", 7, "*NodeOutput"),
-        ("timeline_label", 8, "bytes"),
-        ("scheduled_micros", 9, "int64"),
-        ("thread_id", 10, "uint32"),
-        ("memory_stats", 12, "MemoryStats"),
-        ("all_start_nanos", 13, "int64"),
-        ("op_start_rel_nanos", 14, "int64"),
-        ("op_end_rel_nanos", 15, "int64"),
-        ("all_end_rel_nanos", 16, "int64"),
-        ("scheduled_nanos", 17, "int64"),
-    ),
-    # A map<uint32, string> is on the wire a repeated message of key and value.
-    "ThreadName": (("key", 1, "uint32"), ("value", 2, "bytes")),
-    "DeviceStepStats": (
-        ("device", 1, "bytes"),
-        ("node_stats", 2, "*NodeExecStats"),
-        ("thread_names", 3, "*ThreadName"),
-    ),
-    # The same message with the times only, to see whether a lane repeats others.
-    "NodeTimes": (
-        ("all_start_micros", 2, "int64"),
-        ("all_end_rel_micros", 5, "int64"),
-        ("scheduled_micros", 9, "int64"),
-    ),
-    "TimesOnly": (("node_stats", 2, "*NodeTimes"),),
-    # And with nothing but how many records there are; a message needs a field, and no record has this one.
-    "Record": (("none", 500, "bool"),),
-    "NodeRecords": (("memory", 6, "*Record"), ("output", 7, "*Record")),
-    "RecordsOnly": (("node_stats", 2, "*NodeRecords"), ("thread_names", 3, "*Record")),
-    "StepStats": (("dev_stats", 1, "*DeviceStepStats"),),
-    "RunMetadata": (("step_stats", 1, "StepStats"), ("partition_graphs", 3, "*bytes")),
-}
-"""The messages of a recorded step. ``partition_graphs`` stay serialised: few readers want them."""
+_TABLES: dict[str, dict[str, dict[str, tuple[int, str]]]] = json.loads(
+    (Path(__file__).parent / "messages.json").read_text(encoding="utf-8")
+)
+
+
+def messages(package: str) -> dict[str, tuple[Field, ...]]:
+    """Return a table of messages from ``messages.json``: those that are decoded of a file, or counted.
+
+    An XSpace's stats stay serialised, as most are never asked for one by one, and a plane has no lines, which
+    are decoded apart; ``xspace_whole`` has everything in its place, to find where bytes are damaged.
+    """
+    return {
+        message: tuple((field, number, kind) for field, (number, kind) in fields.items())
+        for message, fields in _TABLES[package].items()
+    }
+
+
+MESSAGES = messages("stepstats")
+"""The messages of a recorded step. ``partition_graphs`` stay serialised: few readers want them.
+
+``TimesOnly`` is a ``DeviceStepStats`` with the times only, to see whether a lane repeats others;
+``RecordsOnly`` has nothing but how many records there are: a message needs a field, and no record has theirs.
+"""
 
 
 def register(
@@ -132,11 +93,11 @@ def descriptors() -> dict[str, Descriptor]:
 
 
 @cache
-def handler(message: str) -> Any:
-    """Return the ptars handler that turns serialised messages into Arrow columns."""
+def handler(message: str, package: str = "stepstats") -> Any:
+    """Return the ptars handler that turns serialised messages of a table into Arrow columns."""
     from ptars import HandlerPool
 
-    descriptor = descriptors()[message]
+    descriptor = register(f"tfvis_nb.{package}", messages(package), {})[message]
     return HandlerPool([descriptor.file]).get_for_message(descriptor)
 
 

@@ -5,15 +5,13 @@ the time and memory of decoding them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from threading import Lock
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.reading.protobuf.schema import MESSAGES, Field, register
+from tfvis_nb.reading.protobuf.schema import handler
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.texts import Text
 
@@ -27,22 +25,6 @@ _TIMES = 24
 """How many times its own size the records of a larger file may take; those of traces take 12 at most."""
 
 _LARGEST = (1 << 31) - 1
-
-_MESSAGES: dict[str, tuple[Field, ...]] = {
-    "Record": MESSAGES["Record"],
-    "StepStats": (("dev_stats", 1, "*Record"),),
-    "RunMetadata": (("step_stats", 1, "*StepStats"),),
-    "Line": (("events", 4, "*Event"),),
-    "Event": (("stats", 4, "*Record"),),
-    "Plane": (
-        ("lines", 3, "*Line"),
-        ("event_metadata", 4, "*Record"),
-        ("stat_metadata", 5, "*Record"),
-        ("stats", 6, "*Record"),
-    ),
-    "XSpace": (("planes", 1, "*Plane"),),
-}
-"""The records of traces, without what is in them; those of a DeviceStepStats are counted one by one."""
 
 _COSTS: Mapping[str, int] = {
     "node_stats": 450,
@@ -63,21 +45,16 @@ _OTHER = 60
 """The same for stats."""
 
 
-@cache
-def _handler(message: str) -> Any:
-    from ptars import HandlerPool
-
-    descriptor = register("tfvis_nb.crowding", _MESSAGES, {})[message]
-    return HandlerPool([descriptor.file]).get_for_message(descriptor)
-
-
 def records(data: Data, message: str) -> list[pa.RecordBatch]:
-    """Return the records of a serialised `message` without what is in them, to count; none of a small one."""
+    """Return the records of a serialised `message` without what is in them, to count; none of a small one.
+
+    Those of a DeviceStepStats are left out: they are counted one by one.
+    """
     if not SMALL <= len(data) <= _LARGEST:
         return []
     offsets = pa.py_buffer(np.array([0, len(data)], np.int32))
     one = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
-    return [_handler(message).array_to_record_batch(one)]
+    return [handler(message, "crowding").array_to_record_batch(one)]
 
 
 class Room:

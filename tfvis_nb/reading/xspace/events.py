@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tfvis_nb.reading.protobuf.schema import grouped
+from tfvis_nb.reading.protobuf.schema import grouped, handler
 from tfvis_nb.reading.protobuf.wire import Data, text
-from tfvis_nb.reading.xspace import schema
 from tfvis_nb.reading.xspace.planes import Plane, Span, message
 from tfvis_nb.reading.xspace.stats import Stats
 
@@ -119,4 +118,6 @@ def _piece(
 def _batch(data: Data, spans: list[Span]) -> pa.RecordBatch:
     if len(spans) == 1:
         return message(data, spans[0], "Line")
-    return schema.handler("Line").list_to_record_batch([bytes(data[span.start : span.end]) for span in spans])
+    return handler("Line", "xspace").list_to_record_batch(
+        [bytes(data[span.start : span.end]) for span in spans]
+    )

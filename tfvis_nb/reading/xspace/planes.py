@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.reading.protobuf import wire
+from tfvis_nb.reading.protobuf.schema import handler
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
-from tfvis_nb.reading.xspace import schema
 from tfvis_nb.texts import Text
 
 _PLANE_NAME = re.compile(rb"/(?:host|device):|Task Environment|#Chip|\Z")
@@ -159,7 +159,7 @@ def message(data: Data, span: Span, name: str) -> pa.RecordBatch:
     content = pa.py_buffer(data).slice(span.start, span.end - span.start)
     offsets = pa.py_buffer(np.array([0, span.end - span.start], np.int32))
     one = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])
-    return schema.handler(name).array_to_record_batch(one)
+    return handler(name, "xspace").array_to_record_batch(one)
 
 
 def doubled_planes(data: Data, planes: Sequence[Plane]) -> list[str]:

@@ -12,10 +12,10 @@ import pyarrow as pa
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf import wire
+from tfvis_nb.reading.protobuf.schema import messages
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.crowding import check_crowded, records
-from tfvis_nb.reading.xspace import schema
 from tfvis_nb.reading.xspace.events import Events, decode, portions
 from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
 from tfvis_nb.reading.xspace.host import host_rows
@@ -73,7 +73,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
         raise
     except (wire.DamageError, ValueError) as error:
         what = "an XSpace of the TensorFlow or JAX profiler"
-        reason = damaged_message(data, what, "XSpace", error, schema.WHOLE)
+        reason = damaged_message(data, what, "XSpace", error, messages("xspace_whole"))
         raise TraceFormatError(reason.named(label)) from None
     if not any(len(part.rows) for part in parts):
         raise EmptyTraceError(Text("xspace_without_events", label=label))

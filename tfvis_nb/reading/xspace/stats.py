@@ -16,8 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfvis_nb.reading.protobuf.schema import handler
 from tfvis_nb.reading.protobuf.wire import text
-from tfvis_nb.reading.xspace import schema
 from tfvis_nb.reading.xspace.planes import Names
 
 _FIRST_TAG = 0x08
@@ -106,7 +106,7 @@ class Stats:
         return mask
 
     def _decode(self, chosen: np.ndarray) -> Values:
-        batch = schema.handler("Stat").array_to_record_batch(self._raw.take(pa.array(chosen)))
+        batch = handler("Stat", "xspace").array_to_record_batch(self._raw.take(pa.array(chosen)))
         unsigned = batch.column("uint64_value").to_numpy().view(np.int64)
         reference = batch.column("ref_value").to_numpy().view(np.int64)
         vocabulary = self._names.texts
@@ -197,6 +197,6 @@ def _ids(raw: pa.Array) -> np.ndarray:
         plain[long[(high >= 0x80) | (end[long] - start[long] < 3)]] = False
     strange = np.flatnonzero(~plain)
     if len(strange):
-        batch = schema.handler("Stat").array_to_record_batch(raw.take(pa.array(strange)))
+        batch = handler("Stat", "xspace").array_to_record_batch(raw.take(pa.array(strange)))
         ids[strange] = batch.column("metadata_id").to_numpy()
     return ids
