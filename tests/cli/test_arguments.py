@@ -111,7 +111,7 @@ def test_help_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
             ["convert", "x.pb", "-o", "x.json", "--any-size"],
             ["--any-size", ".json", "convert --help"],
         ),
-        (["export", "x.pb", "-o", "a.json", "-o", "b.parquet"], ["-o", "twice"]),
+        (["export", "x.pb", "-o", "a.json", "-o", "b.parquet"], [Text("output_twice")]),
         (["open", "x.pb", "-o", "x.json"], ["'x.json'", ".html"]),
         (["open", "x.pb", "--group-by", "devise"], ["--group-by", "'devise'", "'device'"]),
         (["run"], ["SCRIPT"]),

@@ -17,6 +17,7 @@ from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.display.pages.findings_html import findings_html
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.static_svg import picture
+from tfvis_nb.texts import Text
 
 SVG = "{http://www.w3.org/2000/svg}"
 KEPT = {"p", "b", "i", "img", "table", "thead", "tbody", "tr", "th", "td"}
@@ -195,7 +196,7 @@ def test_findings_of_hostile_names_stay_texts(monkeypatch: pytest.MonkeyPatch) -
 def test_no_findings_and_none_that_can_be_told() -> None:
     short = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"], "op": ["MatMul"]}))
     assert "<p>None.</p>" in findings_html(short)
-    assert "Not available: no event" in findings_html(Trace(events.build({}, rows=0)))
+    assert html.escape(Text("no_steps")) in findings_html(Trace(events.build({}, rows=0)))
 
 
 def test_a_trace_says_what_it_is() -> None:

@@ -174,7 +174,7 @@ def test_a_long_table_says_how_much_of_it_is_shown() -> None:
 
 @pytest.mark.parametrize(("unit", "definition"), [("minutes", "Its length."), ("ns", "")])
 def test_a_column_without_unit_or_definition_is_refused(unit: str, definition: str) -> None:
-    with pytest.raises(ValueError, match="'length' lacks a unit or a definition"):
+    with pytest.raises(ValueError, match="'length'"):
         table("Steps", pd.DataFrame({"length": [1]}), [TableColumn("length", "Length", unit, definition)])
 
 

@@ -21,6 +21,7 @@ from tfvis_nb import Trace, events, show_timeline
 from tfvis_nb.clocks.alignment import clock_offsets
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.events.nesting import parents
+from tfvis_nb.texts import text_of
 """
 
 CASES = {
@@ -74,7 +75,8 @@ for show in (trace.to_html, lambda: show_timeline(trace)):
     try:
         show()
     except ValueError as error:
-        assert "70,000 lanes" in str(error) and "65,536" in str(error), error
+        assert text_of(error).id == "too_many_lanes", error
+        assert text_of(error).figures == {"lanes": 70_000, "at_most": 65_536}
     else:
         raise AssertionError
 assert trace.lanes["lane"].tolist() == lanes

@@ -45,7 +45,7 @@ def test_the_trace_is_filled_when_the_block_ends(total: Any) -> None:
     assert t.lanes["events"].sum() == len(t.events)
     assert t.title == "total"
     assert tv.last_trace is t
-    with pytest.raises(AttributeError, match="no attribute 'evens'"):
+    with pytest.raises(AttributeError, match="'evens'"):
         _ = t.evens
 
 
@@ -181,4 +181,4 @@ except ImportError as error:
     print(error)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'tfvis-nb[tensorflow]'" in run.stdout
+    assert run.stdout.strip() == Text("no_tensorflow")

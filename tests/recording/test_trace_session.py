@@ -14,7 +14,7 @@ import tensorflow as tf
 import tfvis_nb as tv
 from tests.recording.work import BATCH, BATCHES, INPUTS, TARGETS, fit
 from tests.support.recorded_sessions import counted
-from tests.support.texts import raises_id
+from tests.support.texts import raises_id, says
 from tfvis_nb.recording.live import session_runs
 from tfvis_nb.texts import Text
 
@@ -228,7 +228,10 @@ def test_a_trace_without_gpu_rows_says_so(session: Any, path: Path) -> None:
         session.run("loss:0")
         tf.profiler.experimental.stop()
         session.run("loss:0")
-    said = [[note for note in recorded.read(trace).notes if "GPU rows" in note] for trace in (1, 2)]
+    said = [
+        [note for note in recorded.read(trace).notes if says(note, "run_without_gpu_rows")]
+        for trace in (1, 2)
+    ]
     assert said == [
         [Text("run_without_gpu_rows", why=Text("program_profiles"))],
         [],
