@@ -1,13 +1,18 @@
-"""Where nothing can be written, saving says so before it works."""
+"""Where nothing can be written, saving says so before it works; what was there goes only for a whole file."""
 
 from __future__ import annotations
 
+import os
+import resource
+import stat
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import tfvis_nb as tv
+from tests.support.apart import apart
 from tests.support.texts import raises_id
 from tfvis_nb import events
 from tfvis_nb.core.output_path import writable
@@ -61,3 +66,33 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Path, "open", refuse)
     with raises_id(PermissionError, "cannot_write", reason="permission denied"):
         writable(there)
+
+
+def save_on_a_full_disk(save: str, path: Path) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))  # a write beyond that fails
+    with pytest.raises(OSError, match="large"):
+        getattr(TRACE, save)(path)
+
+
+@pytest.mark.parametrize("save", ["to_html", "to_chrome_trace", "to_parquet"])
+def test_what_was_there_stays_if_writing_fails(save: str, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.write_text("kept")
+    assert apart(save_on_a_full_disk, save, there).raised == ""
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("there", "kept")]
+
+
+@pytest.mark.parametrize("save", ["to_html", "to_chrome_trace", "to_parquet"])
+def test_links_modes_and_pipes_are_kept(save: str, tmp_path: Path) -> None:
+    there, link, pipe = (tmp_path / name for name in ("there", "link", "pipe"))
+    there.touch(0o600)
+    link.symlink_to(there)
+    getattr(TRACE, save)(link)
+    assert link.is_symlink()
+    assert stat.S_IMODE(there.stat().st_mode) == 0o600
+    if save == "to_html":
+        os.mkfifo(pipe)
+        with ThreadPoolExecutor(1) as other:
+            read = other.submit(pipe.read_bytes)
+            getattr(TRACE, save)(pipe)
+            assert read.result() == there.read_bytes()

@@ -15,7 +15,7 @@ import pandas as pd
 from tfvis_nb.analysis.communication.communication_overlap import communicates
 from tfvis_nb.analysis.events.lanes import busy, recorded_devices
 from tfvis_nb.core.options import only_known_options
-from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.output_path import whole, writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -258,7 +258,8 @@ class Timeline:
         message = self._serialized()
         if message is None:
             raise RuntimeError(Text("no_run_metadata"))
-        writable(pickle_file_name).write_bytes(pickled(message))
+        with whole(writable(pickle_file_name)) as file:
+            file.write_bytes(pickled(message))
 
     def _serialized(self) -> bytes | None:
         """Return the bytes of the RunMetadata, None where there is none but something else or nothing."""

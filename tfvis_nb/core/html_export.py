@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, overload
 
-from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.output_path import whole, writable
 
 MAX_BYTES = 50_000_000
 """Larger pages are written only where they are asked for: browsers take long to open them."""
@@ -55,5 +55,7 @@ class HtmlExport:
         # Asked before the work of making the page.
         path = writable(path)
         # The same bytes on every platform, whatever its own encoding is.
-        path.write_text(self._html(title, **options), encoding="utf-8", newline="\n")
+        page = self._html(title, **options)
+        with whole(path) as file:
+            file.write_text(page, encoding="utf-8", newline="\n")
         return path

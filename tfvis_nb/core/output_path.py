@@ -1,6 +1,10 @@
-"""Whether a file can be written, asked before the work whose result it is to hold."""
+"""Files that results are written to: asked for before the work, and replaced only by a whole one."""
 
+import shutil
 import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tfvis_nb.texts import Text
@@ -28,3 +32,36 @@ def writable(path: str | Path) -> Path:
             Text("cannot_write", path=str(path), reason=(error.strerror or str(error)).lower())
         ) from None
     return path
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give a new file beside `path` to write to; it takes the place of `path` once that has been done.
+
+    Until then, and if it fails, what was there stays. A link goes on leading where it led. What is no plain
+    file, or lies in a folder that takes no new ones, is written to itself.
+    """
+    target = path.resolve()
+    beside = _created_beside(target)
+    if beside is None:
+        yield path
+        return
+    try:
+        yield beside
+        if target.exists():
+            shutil.copymode(target, beside)
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _created_beside(target: Path) -> Path | None:
+    if target.exists() and not target.is_file():
+        return None
+    beside = target.with_name(f".tfvis-nb-{uuid.uuid4().hex}")
+    try:
+        beside.touch(exist_ok=False)
+    except PermissionError:
+        return None
+    return beside

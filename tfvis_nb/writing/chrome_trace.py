@@ -15,6 +15,7 @@ from tfvis_nb.analysis.critical_path.device import STREAM
 from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.nested_columns import LINKING
+from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import OPTIONAL
 from tfvis_nb.texts import notes_to_json
@@ -32,7 +33,8 @@ def write_chrome_trace(trace: Trace, path: str | Path) -> Path:
     """Write a trace as a file of Chrome trace events, compressed when it ends in ``.gz``; return the path."""
     path = Path(path)
     data = chrome_trace_text(trace).encode("ascii")
-    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix.lower() == ".gz" else data)
+    with whole(path) as file:
+        file.write_bytes(gzip.compress(data, mtime=0) if path.suffix.lower() == ".gz" else data)
     return path
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.parquet import KEY, NESTED, VERSION
 from tfvis_nb.texts import notes_to_json
@@ -49,7 +50,8 @@ def write(trace: Trace, path: Path) -> None:
     table = pa.table(columns)
     # The Arrow schema in the file restores dictionaries and integer widths.
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: json.dumps(head).encode()})
-    pq.write_table(table, path, compression="zstd")
+    with whole(path) as file:
+        pq.write_table(table, file, compression="zstd")
 
 
 def _packed(data: bytes) -> str:

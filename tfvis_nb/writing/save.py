@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tfvis_nb.core.options import near
-from tfvis_nb.core.output_path import writable
+from tfvis_nb.core.output_path import whole, writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text, text_of
 
@@ -73,5 +73,6 @@ def _numbered(base: Path, number: str, suffix: str, messages: Sequence[bytes]) -
     paths = []
     for index, message in enumerate(messages):
         paths.append(base.with_name(f"{base.name}{f'{number}{index}' if len(messages) > 1 else ''}{suffix}"))
-        paths[-1].write_bytes(message)
+        with whole(paths[-1]) as file:
+            file.write_bytes(message)
     return paths
