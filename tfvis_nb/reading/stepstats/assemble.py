@@ -125,8 +125,9 @@ def _in_order(start: np.ndarray, duration: np.ndarray, rows: np.ndarray) -> np.n
     """
     order = np.argsort(start, kind="stable")
     starts = start[order]
-    equal = starts[1:] == starts[:-1]
-    tied = np.append(equal, False) | np.insert(equal, 0, False)
+    tied = np.zeros(len(starts), bool)
+    tied[1:] = starts[1:] == starts[:-1]
+    tied[:-1] |= tied[1:]
     some = order[tied]
     order[tied] = some[np.lexsort((rows[some], -duration[some], start[some]))]
     return order
