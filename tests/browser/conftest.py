@@ -64,20 +64,69 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
         yield context
 
 
+class KeptPage:
+    """A page for test after test: to make one takes longer than most of what is done on it.
+
+    Parameters
+    ----------
+    context
+        Of this page alone.
+    """
+
+    def __init__(self, context: BrowserContext) -> None:
+        self._context = context
+        self._page: Page | None = None
+
+    def blank(self) -> Page:
+        """Return the page, as a new one is."""
+        if self._page is None:
+            self._page = self._context.new_page()
+        return self._page
+
+    def tidy(self, *, keep: bool) -> None:
+        """Take back what a test did to the page, or close it."""
+        page = self._page if keep and self._page and not self._page.is_closed() else None
+        for each in self._context.pages:
+            if each is not page:
+                each.close()
+        self._context.clear_cookies()
+        if page is not None:
+            if page.url.startswith("http"):
+                page.evaluate("localStorage.clear()")
+            page.goto("about:blank")
+            page.mouse.move(-1, -1)
+            page.set_viewport_size(WINDOW)
+            page.emulate_media(color_scheme="light")
+        self._page = page
+
+
+@pytest.fixture(scope="package")
+def kept(chromium: Browser) -> Iterator[KeptPage]:
+    with chromium.new_context(viewport=WINDOW) as context:
+        context.set_default_timeout(20_000)
+        yield KeptPage(context)
+
+
 @pytest.fixture
-def exported(context: BrowserContext) -> Iterator[OpenExported]:
+def page(kept: KeptPage, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A blank page, for whatever needs no context of its own."""
+    yield kept.blank()
+    kept.tidy(keep=not request.node.stash.get(FAILED, False))
+
+
+@pytest.fixture
+def exported(page: Page) -> Iterator[OpenExported]:
     """Opens an exported file as a colleague would: over file://, with nothing else there."""
     watched: list[Watched] = []
 
     def open_file(path: Path) -> Timeline:
-        page = context.new_page()
         watched.append(Watched(page, own=path.as_uri()))
         page.goto(path.as_uri())
         return Timeline(page.locator("#tfvis-root"))
 
     yield open_file
     for each in watched:
-        each.check()
+        each.end()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import expect
 
 import tfvis_nb
 from tests.browser.dashboard import MEMORY, Dashboard, OpenDashboard
@@ -29,10 +29,15 @@ def test_charts_are_drawn_in_the_page(shown: Dashboard) -> None:
 
 
 def test_another_bokeh_of_the_page_is_left_alone(
-    context: BrowserContext, exported_dashboard: OpenDashboard, dashboard_page: Path
+    exported_dashboard: OpenDashboard, dashboard_page: Path, tmp_path: Path
 ) -> None:
-    context.add_init_script("window.Bokeh = {version: '0.1', __bokeh__: true}")
-    shown = exported_dashboard(dashboard_page).wait()
+    whole = dashboard_page.read_text(encoding="utf-8")
+    other = "<script>window.Bokeh = {version: '0.1', __bokeh__: true}</script>"
+    before, head, after = whole.partition("<head>")
+    assert head
+    path = tmp_path / "page.html"
+    path.write_text(before + head + other + after, encoding="utf-8")
+    shown = exported_dashboard(path).wait()
     assert shown.chart("Memory", MEMORY).locator("canvas").count() > 0
     assert shown.page.evaluate("window.Bokeh.version") == "0.1"
 

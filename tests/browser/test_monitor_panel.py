@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, Request, expect
 
 import tfvis_nb as tv
 from tests.browser.monitor import Monitor
@@ -52,12 +52,11 @@ def server(path: Path) -> Iterator[MonitorServer]:
 
 
 @pytest.fixture
-def monitor(context: BrowserContext, server: MonitorServer) -> Iterator[Monitor]:
-    page = context.new_page()
+def monitor(page: Page, server: MonitorServer) -> Iterator[Monitor]:
     watched = Watched(page, own=server.address)
     page.goto(server.url)
     yield monitor_on(page)
-    watched.check()
+    watched.end()
 
 
 def monitor_on(page: Page) -> Monitor:
@@ -96,10 +95,9 @@ def test_rows_are_sorted_and_filtered(monitor: Monitor) -> None:
 
 
 def test_totals_are_of_all_signatures_where_not_all_are_listed(
-    context: BrowserContext, path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Page, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(states, "MOST_SIGNATURES", 1)
-    page = context.new_page()
     with MonitorServer(path) as server:
         page.goto(server.url)
         monitor = monitor_on(page)
@@ -174,20 +172,19 @@ def test_an_opened_timeline_has_what_is_left_of_the_window(monitor: Monitor) -> 
 
 
 @pytest.mark.parametrize("width", [NARROW, 700])
-def test_details_leave_the_tables_to_be_seen(chromium: Browser, server: MonitorServer, width: int) -> None:
-    with chromium.new_context(viewport={"width": width, "height": 800}) as context:
-        page = context.new_page()
-        page.goto(server.url)
-        monitor = monitor_on(page)
-        button = monitor.signature("train").get_by_role("button", name="train", exact=True)
-        button.click()
-        expect(monitor.details.get_by_role("heading", name="train")).to_be_visible()
-        monitor.signature("evaluate").get_by_role("button", name="evaluate", exact=True).click()
-        expect(monitor.details.get_by_role("heading", name="evaluate")).to_be_visible()
-        expect(monitor.traces).to_have_count(1)
-        monitor.traces.first.click()
-        monitor.opened()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+def test_details_leave_the_tables_to_be_seen(page: Page, server: MonitorServer, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(server.url)
+    monitor = monitor_on(page)
+    button = monitor.signature("train").get_by_role("button", name="train", exact=True)
+    button.click()
+    expect(monitor.details.get_by_role("heading", name="train")).to_be_visible()
+    monitor.signature("evaluate").get_by_role("button", name="evaluate", exact=True).click()
+    expect(monitor.details.get_by_role("heading", name="evaluate")).to_be_visible()
+    expect(monitor.traces).to_have_count(1)
+    monitor.traces.first.click()
+    monitor.opened()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
@@ -266,8 +263,7 @@ def test_a_file_that_is_deleted_is_told_of_once(monitor: Monitor, path: Path) ->
     expect(monitor.region).not_to_contain_text("There is no file")
 
 
-def test_it_says_that_nobody_answers_and_goes_on(context: BrowserContext, path: Path) -> None:
-    page = context.new_page()
+def test_it_says_that_nobody_answers_and_goes_on(page: Page, path: Path) -> None:
     with MonitorServer(path) as server:
         page.goto(server.url)
         monitor = monitor_on(page)
@@ -285,7 +281,11 @@ def test_it_says_that_nobody_answers_and_goes_on(context: BrowserContext, path: 
 def test_a_hidden_page_asks_nothing(monitor: Monitor) -> None:
     page = monitor.page
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+
+    def note(request: Request) -> None:
+        asked.append(request.url)
+
+    page.on("request", note)
     page.evaluate(SHOW, "hidden")
     page.wait_for_timeout(300)
     asked.clear()
@@ -293,23 +293,23 @@ def test_a_hidden_page_asks_nothing(monitor: Monitor) -> None:
     assert asked == []
     with page.expect_request("**/api/state"):
         page.evaluate(SHOW, "visible")
+    page.remove_listener("request", note)
 
 
-def test_it_follows_the_theme_and_fits_a_narrow_page(chromium: Browser, server: MonitorServer) -> None:
-    with chromium.new_context(viewport={"width": NARROW, "height": 700}, color_scheme="light") as context:
-        page = context.new_page()
-        page.goto(server.url)
-        monitor = monitor_on(page)
-        ground = "element => getComputedStyle(element).backgroundColor"
-        assert monitor.region.evaluate(ground) == "rgb(255, 255, 255)"
-        page.emulate_media(color_scheme="dark")
-        expect(monitor.region).to_have_css("background-color", "rgb(22, 24, 29)")
-        expect(monitor.details).to_have_count(0)
-        monitor.signature("train").get_by_role("button", name="train", exact=True).click()
-        expect(monitor.details.get_by_role("heading", name="train")).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
-        monitor.details.get_by_role("button", name="Close the details").click()
-        expect(monitor.traces).to_have_count(2)
-        for part in ("signatures", "traces"):
-            overflow = "rows => rows.scrollWidth - rows.clientWidth"
-            assert monitor.region.locator(f"[data-part={part}]").evaluate(overflow) <= 0
+def test_it_follows_the_theme_and_fits_a_narrow_page(page: Page, server: MonitorServer) -> None:
+    page.set_viewport_size({"width": NARROW, "height": 700})
+    page.goto(server.url)
+    monitor = monitor_on(page)
+    ground = "element => getComputedStyle(element).backgroundColor"
+    assert monitor.region.evaluate(ground) == "rgb(255, 255, 255)"
+    page.emulate_media(color_scheme="dark")
+    expect(monitor.region).to_have_css("background-color", "rgb(22, 24, 29)")
+    expect(monitor.details).to_have_count(0)
+    monitor.signature("train").get_by_role("button", name="train", exact=True).click()
+    expect(monitor.details.get_by_role("heading", name="train")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
+    monitor.details.get_by_role("button", name="Close the details").click()
+    expect(monitor.traces).to_have_count(2)
+    for part in ("signatures", "traces"):
+        overflow = "rows => rows.scrollWidth - rows.clientWidth"
+        assert monitor.region.locator(f"[data-part={part}]").evaluate(overflow) <= 0

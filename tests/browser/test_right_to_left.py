@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.monitor import Monitor
 from tests.browser.timeline import OpenExported
@@ -43,12 +43,11 @@ def test_the_ops_of_a_run_are_not_turned(exported: OpenExported, tmp_path: Path)
     expect(timeline.details.get_by_role("cell").first).to_have_text("agpj.exe")
 
 
-def test_what_follows_a_signature_stays_behind_it(context: BrowserContext, tmp_path: Path) -> None:
+def test_what_follows_a_signature_stays_behind_it(page: Page, tmp_path: Path) -> None:
     writer = Writer(tmp_path / "run.tfvis", keep=None)
     number, _ = writer.add_signature(Signature("session", TURNING, TURNING))
     writer.add_trace(number, Recording("run_metadata", METADATA, 7, 10**18, 5), None)
     writer.close({})
-    page = context.new_page()
     with MonitorServer(tmp_path / "run.tfvis") as server:
         page.goto(server.url)
         monitor = Monitor(page.locator("#tfvis-root"))

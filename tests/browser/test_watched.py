@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext
+from playwright.sync_api import Page
 
 from tests.browser.watched import Watched
 
@@ -19,22 +19,20 @@ from tests.browser.watched import Watched
         "<script>fetch('file:///etc/hostname').catch(() => 0)</script>",
     ],
 )
-def test_misbehaviour_is_seen(context: BrowserContext, tmp_path: Path, body: str) -> None:
+def test_misbehaviour_is_seen(page: Page, tmp_path: Path, body: str) -> None:
     path = tmp_path / "page.html"
     path.write_text(f"<!doctype html><title>t</title><p>here{body}", encoding="utf-8")
-    page = context.new_page()
     watched = Watched(page, own=path.as_uri())
     page.goto(path.as_uri())
     page.wait_for_load_state("networkidle")
     with pytest.raises(AssertionError):
-        watched.check()
+        watched.end()
 
 
-def test_a_quiet_page_passes(context: BrowserContext, tmp_path: Path) -> None:
+def test_a_quiet_page_passes(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text("<!doctype html><title>t</title><img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>")
-    page = context.new_page()
     watched = Watched(page, own=path.as_uri())
     page.goto(path.as_uri())
-    watched.check()
+    watched.end()
     assert page.title() == "t"

@@ -13,7 +13,7 @@ class Watched:
     Parameters
     ----------
     page
-        A page that has not been navigated yet.
+        A page that shows nothing yet.
     own
         What the address of everything the page may load starts with.
     """
@@ -22,6 +22,7 @@ class Watched:
         self._own = own
         self.errors: list[str] = []
         self.strangers: list[str] = []
+        self._page = page
         page.on("console", self._console)
         page.on("pageerror", self._raised)
         page.on("dialog", self._dialog)
@@ -49,6 +50,14 @@ class Watched:
         """Pass over what has been seen so far."""
         self.errors.clear()
         self.strangers.clear()
+
+    def end(self) -> None:
+        """Listen no more, and `check`."""
+        self._page.remove_listener("console", self._console)
+        self._page.remove_listener("pageerror", self._raised)
+        self._page.remove_listener("dialog", self._dialog)
+        self._page.remove_listener("request", self._request)
+        self.check()
 
     def check(self) -> None:
         """Fail if anything was logged as an error, said in a dialog or loaded from elsewhere."""
