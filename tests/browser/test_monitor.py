@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,11 @@ import tfvis_nb as tv
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.monitor import Monitor
 from tests.browser.notebook import Notebook, OpenNotebook
+from tests.support.with_tensorflow import Started
 
 pytestmark = pytest.mark.tensorflow
 
-ROOT = Path(__file__).parents[2]
+StartJob = Callable[[Path], Started]
 
 GRAPH = """
 import os
@@ -46,19 +46,12 @@ print("trained")
 
 
 @pytest.fixture
-def job() -> Iterator[Callable[[Path], subprocess.Popen[bytes]]]:
+def job() -> Iterator[StartJob]:
     """Starts a job that trains in a process of its own until it is killed."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(path: Path) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.recording.monitored_job", str(path), "session"]
-        started.append(subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL))
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
+    with ExitStack() as started:
+        yield lambda path: started.enter_context(
+            Started("-m", "tests.recording.monitored_job", path, "session")
+        )
 
 
 def test_a_cell_that_trains_is_traced_while_it_runs(notebook: OpenNotebook, jupyter: JupyterServer) -> None:
@@ -113,9 +106,7 @@ def watched(notebook: OpenNotebook, path: Path) -> tuple[Notebook, Monitor]:
     return book, book.monitor(0)
 
 
-def test_a_job_in_another_process(
-    notebook: OpenNotebook, job: Callable[[Path], subprocess.Popen[bytes]], tmp_path: Path
-) -> None:
+def test_a_job_in_another_process(notebook: OpenNotebook, job: StartJob, tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
     _, monitor = watched(notebook, path)
     expect(monitor.region).to_contain_text("There is no file run.tfvis yet")
@@ -162,7 +153,7 @@ def wait_for_labels(monitor: Monitor, session: tv.SavedSession) -> list[str]:
 
 
 def test_what_is_kept_is_downloaded_saved_and_deleted(
-    notebook: OpenNotebook, job: Callable[[Path], subprocess.Popen[bytes]], tmp_path: Path
+    notebook: OpenNotebook, job: StartJob, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.tfvis"
     book, monitor = watched(notebook, path)
@@ -192,7 +183,7 @@ def test_what_is_kept_is_downloaded_saved_and_deleted(
 
 
 def test_a_cell_run_again_and_a_page_opened_again(
-    notebook: OpenNotebook, job: Callable[[Path], subprocess.Popen[bytes]], tmp_path: Path
+    notebook: OpenNotebook, job: StartJob, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.tfvis"
     book, monitor = watched(notebook, path)

@@ -22,6 +22,7 @@ from tests.browser.watched import Watched
 from tests.hostile_names import HOSTILE
 from tests.serving.client import ask
 from tests.serving.conftest import METADATA, write_session
+from tests.support.with_tensorflow import Started
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
@@ -76,7 +77,7 @@ def test_a_job_in_another_process(opened: Open, tmp_path: Path) -> None:
         assert "token" not in page.url
         expect(page).to_have_title("run.tfvis - tfvis-nb")
         expect(page.get_by_text("there is no file run.tfvis yet").first).to_be_visible()
-        with running("tests.recording.monitored_job", path, "session"):
+        with Started("-m", "tests.recording.monitored_job", path, "session"):
             row = table(page, "Signatures").get_by_role("row").filter(has_text="GradientDescent").first
             expect(row).to_be_visible(timeout=SECONDS)
             row.get_by_role("button", name="Trace the next run of").click()

@@ -231,7 +231,6 @@ def test_a_session_that_is_damaged(session: Any, tmp_path: Path, caplog: pytest.
 
 FULL = """
 import resource, signal, sys
-import tensorflow.compat.v1 as tf
 import tfvis_nb as tv
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

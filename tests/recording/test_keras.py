@@ -1,8 +1,7 @@
 """Training by Keras and in loops of one's own: every batch is a step."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -11,6 +10,7 @@ import tensorflow as tf
 
 import tfvis_nb as tv
 from tests.recording.work import BATCH, BATCHES, INPUTS, TARGETS, fit, labels
+from tests.support.with_tensorflow import run
 from tfvis_nb.texts import id_of
 
 pytestmark = pytest.mark.tensorflow
@@ -99,6 +99,6 @@ print(t.events["op"].str.startswith("Collective").sum() >= 6)
 """
 
 
-def test_replicas_of_a_mirrored_strategy() -> None:
-    run = subprocess.run([sys.executable, "-c", MIRRORED], capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines() == ["['train 0', 'train 1', 'train 2']", "True"]
+def test_replicas_of_a_mirrored_strategy(tmp_path: Path) -> None:
+    printed, _ = run("-c", MIRRORED, folder=tmp_path)
+    assert printed.splitlines() == ["['train 0', 'train 1', 'train 2']", "True"]

@@ -10,6 +10,7 @@ import pytest
 
 import tfvis_nb as tv
 from tests.support.recorded_sessions import runs_of
+from tests.support.with_tensorflow import run
 
 pytestmark = pytest.mark.tensorflow
 
@@ -89,12 +90,6 @@ print(json.dumps({each["label"]: each["runs"] for each in signatures}))
 """
 
 
-def run(script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True
-    )
-
-
 def file_in(folder: Path) -> Path:
     (file,) = folder.glob("run-*.tfvis*")
     return file
@@ -110,8 +105,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
         script += [f"os.chdir({str(folder / name)!r})", "tf.reset_default_graph()", snippet]
         script += ["with open('answer', 'w') as file, contextlib.redirect_stdout(file):"]
         script += [f"    {line}" for line in ASKING.strip().splitlines()]
-    done = run("\n".join(script), folder)
-    (folder / "said").write_text(done.stderr)
+    _, said = run("-c", "\n".join(script), folder=folder)
+    (folder / "said").write_text(said)
     return folder
 
 
@@ -130,11 +125,12 @@ def test_snippets_say_where_their_monitors_are(ran: Path) -> None:
     assert "token=" not in said
 
 
-def test_a_script_saves_and_another_one_loads(folder: Path) -> None:
+def test_a_script_saves_and_another_one_loads(folder: Path, tmp_path: Path) -> None:
     saving = (
         "\ntracing_server.session.trace_next('train')\nestimator.train(input_fn, [tracing_server.hook])\n"
     )
-    run(PROLOGUE + SNIPPETS["estimator"] + saving + 'tracing_server.save_session("session.pickle")', folder)
+    script = PROLOGUE + SNIPPETS["estimator"] + saving + 'tracing_server.save_session("session.pickle")'
+    run("-c", script, folder=tmp_path, cwd=folder)
     file_in(folder).unlink()
     loading = """
 from tfvis_nb import TracingServer
@@ -142,7 +138,11 @@ from tfvis_nb import TracingServer
 tracing_server = TracingServer()
 tracing_server.load_session("session.pickle")
 """
-    done = run(loading + ASKING + "import sys; print('tensorflow' in sys.modules)", folder)
+    loading += ASKING + "import sys; print('tensorflow' in sys.modules)"
+    # In a process that has no TensorFlow.
+    done = subprocess.run(
+        [sys.executable, "-c", loading], cwd=folder, capture_output=True, text=True, check=True
+    )
     state, tensorflow = done.stdout.splitlines()
     assert json.loads(state)["train"] == 2 * RUNS
     assert tensorflow == "False"

@@ -18,6 +18,7 @@ from tensorflow.core.protobuf.config_pb2 import RunMetadata
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.texts import raises_id
+from tests.support.with_tensorflow import run
 from tests.wire_reader import read_drawn
 from tfvis_nb import Timeline
 from tfvis_nb.display.wire.drawn import drawn
@@ -102,7 +103,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, snippet in SNIPPETS.items():
         (folder / name).mkdir()
         script += [f"os.chdir({str(folder / name)!r})", PROLOGUE, snippet]
-    subprocess.run([sys.executable, "-c", "\n".join(script)], check=True)
+    run("-c", "\n".join(script), folder=folder)
     return folder
 
 

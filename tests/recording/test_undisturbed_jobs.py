@@ -2,14 +2,9 @@
 
 import logging
 import multiprocessing
-import os
 import re
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +15,17 @@ from tests.recording.monitored_job import told
 from tests.support.conditions import wait_until
 from tests.support.recorded_sessions import counted
 from tests.support.texts import pattern_of, raises_id
+from tests.support.with_tensorflow import Started, run
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("undone")]
 
-ROOT = Path(__file__).parents[2]
 
-
-@contextmanager
-def job(path: Path, kind: str) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "tests.recording.monitored_job", str(path), kind]
+def job(path: Path, kind: str) -> Started:
     # A process that is killed leaves its temporary files.
     temporary = path.with_suffix(".temporary")
     temporary.mkdir()
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TMPDIR": str(temporary)}
-    with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    environment = {"TMPDIR": str(temporary)}
+    return Started("-m", "tests.recording.monitored_job", path, kind, environment=environment)
 
 
 STEPS = 600
@@ -126,9 +114,9 @@ with tf.Session() as session, tv.TraceSession(sys.argv[1]) as recorded:
 
 
 def test_a_full_disk_leaves_the_training_alone(path: Path) -> None:
-    run = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["False", "True", "True"]
-    assert len(re.findall(pattern_of("recording_stopped"), run.stderr)) == 1
+    printed, said = run("-c", FULL, path, folder=path.parent)
+    assert printed.split() == ["False", "True", "True"]
+    assert len(re.findall(pattern_of("recording_stopped"), said)) == 1
     with tv.open_session(path) as reopened:
         assert len(reopened.read(int(reopened.traces.index[-1])).events)
 

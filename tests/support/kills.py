@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import tfvis_nb as tv
-
-ROOT = Path(__file__).parents[2]
+from tests.support.with_tensorflow import Started
 
 KINDS = {
     "one job": ("session", 1, 0),
@@ -39,13 +35,11 @@ class Killed:
 def killed(path: Path, kind: str, seed: int) -> Killed:
     """Run jobs into a new session, kill them, and look at what is there."""
     what, jobs, keep = KINDS[kind]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-m", "tests.recording.killed_job", str(path), what, str(keep)]
+    command = ("-m", "tests.recording.killed_job", path, what, str(keep))
     said = [path.with_name(f"said{number}") for number in range(jobs)]
-    processes = []
     for file in said:
-        with file.open("wb") as output:
-            processes.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output))
+        file.touch()
+    processes = [Started(*command, output=file) for file in said]
     until = time.monotonic() + 120
     while any(file.stat().st_size == 0 for file in said) and time.monotonic() < until:
         time.sleep(0.01)
