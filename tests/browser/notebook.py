@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import nbformat
 from playwright.sync_api import Locator, Page
@@ -21,6 +21,9 @@ SHOWN_WITHIN, LOADED_WITHIN = 30_000, 90_000
 
 On a quiet machine it takes less than two seconds.
 """
+
+ANSWERED_WITHIN = 180_000
+"""Milliseconds until the kernel has answered what was run; longer than anything takes that ends."""
 
 # JupyterLab started with expose_app_in_browser: its commands are surer than menus and keys.
 _READY = """(path) => {
@@ -97,6 +100,14 @@ _STATE = """() => {
     return JSON.stringify({ shown, dialogs });
 }"""
 
+# A promise that is never kept would hold the test, and playwright sets no limit.
+_WITHIN = f"""async (given) => {{
+    const late = new Promise((_, fail) => {{
+        setTimeout(() => fail(new Error('no answer within {ANSWERED_WITHIN} ms')), {ANSWERED_WITHIN});
+    }});
+    return await Promise.race([(SCRIPT)(given), late]);
+}}"""
+
 _RUN = """async ([name, args]) => await window.jupyterapp.commands.execute(name, args)"""
 
 _APPEND = """async (source) => {
@@ -160,7 +171,7 @@ class Notebook:
 
     def run(self, index: int) -> None:
         """Run one cell again and wait for it."""
-        self.page.evaluate(_RERUN, index)
+        self._answer(_RERUN, index)
 
     def start(self, index: int) -> None:
         """Run one cell without waiting for its end."""
@@ -172,12 +183,15 @@ class Notebook:
 
     def ask(self, source: str) -> str:
         """Run `source` in a new last cell; what it printed and what its value reads as."""
-        index = self.page.evaluate(_APPEND, source)
+        index = self._answer(_APPEND, source)
         return self.output(index).inner_text().strip()
 
     def command(self, name: str, arguments: Mapping[str, str] | None = None) -> None:
         """Run a command of JupyterLab's own and wait for its end."""
-        self.page.evaluate(_RUN, [name, dict(arguments or {})])
+        self._answer(_RUN, [name, dict(arguments or {})])
+
+    def _answer(self, script: str, given: Any) -> Any:
+        return self.page.evaluate(_WITHIN.replace("SCRIPT", script), given)
 
     def wait_until(self, holds: Callable[[], bool]) -> None:
         """Wait for something that reaches the kernel some moments after it was done on the page."""

@@ -19,8 +19,7 @@ _ = session.run(tf.global_variables_initializer())
 # Two tasks of one process, over the loopback: the smallest cluster whose tensors travel by grpc.
 CLUSTER = """
 import socket
-import tensorflow.compat.v1 as tf
-tf.disable_eager_execution()
+tf.reset_default_graph()
 def port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -37,8 +36,27 @@ _ = session.run(loss)
 """
 
 
-def test_a_traced_cell_shows_what_ran(notebook: OpenNotebook) -> None:
-    book = notebook([LOCAL, "%load_ext tfvis_nb", "%%trace t\nvalue = session.run(loss)\nvalue * 0 + 42"])
+COUNT = """
+from tfvis_nb import TimelineWidget
+import ipywidgets.widgets.widget as w
+print(sum(isinstance(each, TimelineWidget) for each in w._instances.values()))
+"""
+
+
+def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
+    # All in one kernel: TensorFlow is slow to import.
+    book = notebook(
+        [
+            LOCAL,
+            "%load_ext tfvis_nb",
+            "%%trace t\nvalue = session.run(loss)\nvalue * 0 + 42",
+            "%%trace\n_ = session.run(loss)",
+            CLUSTER,
+            "%%trace\n_ = session.run(loss)",
+            "%%trace\nsession.run(loss)\n1 / 0",
+            "print('must not run')",
+        ]
+    )
     book.run_all()
     timeline = book.timeline(2)
     timeline.find("op:MatMul")
@@ -47,6 +65,28 @@ def test_a_traced_cell_shows_what_ran(notebook: OpenNotebook) -> None:
     # The cell's own value is still displayed.
     expect(book.output(2)).to_contain_text("42")
     assert book.ask("print('product' in set(t.events['name']), len(t.steps))") == "True 1"
+
+    # The transfers of a cluster.
+    timeline = book.timeline(5)
+    timeline.find("op:RecvTensor")
+    assert "".join(filter(str.isdigit, timeline.expect_fact("Bytes"))) == str(256 * 256 * 4)
+    expect(timeline.details.locator(".route")).to_contain_text("ps")
+    expect(timeline.details.locator(".route")).to_contain_text("worker")
+
+    # A cell that fails shows its error, and what ran before.
+    expect(book.output(6)).to_contain_text("ZeroDivisionError")
+    timeline = book.timeline(6)
+    timeline.find("op:MatMul")
+    expect(timeline.title).to_have_text("product")
+    assert book.output(7).inner_text().strip() == ""
+
+    # A cell that is run again closes its old timeline.
+    assert book.ask(COUNT) == "4"
+    for _ in range(2):
+        book.run(3)
+    book.timeline(3)
+    assert book.ask(COUNT) == "4"
+    expect(book.timelines(3)).to_have_count(1)
 
 
 KERAS = """
@@ -70,40 +110,3 @@ def test_a_traced_fit_shows_its_batches(notebook: OpenNotebook) -> None:
     assert "CPU:0" in timeline.expect_fact("Location")
     labels = "print(t.steps['label'][t.steps['step'] >= 0].tolist())"
     assert book.ask(labels) == str([f"train {batch}" for batch in range(4)])
-
-
-def test_a_traced_cell_run_again_closes_its_old_timeline(notebook: OpenNotebook) -> None:
-    book = notebook([LOCAL, "%load_ext tfvis_nb", "%%trace\n_ = session.run(loss)"])
-    book.run_all()
-    count = (
-        "from tfvis_nb import TimelineWidget\nimport ipywidgets.widgets.widget as w\n"
-        "print(sum(isinstance(each, TimelineWidget) for each in w._instances.values()))"
-    )
-    assert book.ask(count) == "1"
-    for _ in range(2):
-        book.run(2)
-    book.timeline(2)
-    assert book.ask(count) == "1"
-    expect(book.page.locator(".tfvis-nb")).to_have_count(1)
-
-
-def test_a_failing_cell_shows_its_error_and_what_ran_before(notebook: OpenNotebook) -> None:
-    book = notebook(
-        [LOCAL, "%load_ext tfvis_nb", "%%trace t\nsession.run(loss)\n1 / 0", "print('must not run')"]
-    )
-    book.run_all()
-    expect(book.output(2)).to_contain_text("ZeroDivisionError")
-    timeline = book.timeline(2)
-    timeline.find("op:MatMul")
-    expect(timeline.title).to_have_text("product")
-    assert book.output(3).inner_text().strip() == ""
-
-
-def test_a_cluster_step_shows_its_transfers(notebook: OpenNotebook) -> None:
-    book = notebook([CLUSTER, "%load_ext tfvis_nb", "%%trace t\n_ = session.run(loss)"])
-    book.run_all()
-    timeline = book.timeline(2)
-    timeline.find("op:RecvTensor")
-    assert "".join(filter(str.isdigit, timeline.expect_fact("Bytes"))) == str(256 * 256 * 4)
-    expect(timeline.details.locator(".route")).to_contain_text("ps")
-    expect(timeline.details.locator(".route")).to_contain_text("worker")

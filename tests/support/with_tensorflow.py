@@ -150,7 +150,7 @@ def _serve() -> dict[str, Any]:
         while line := questions.readline():
             question = json.loads(line)
             if "start" in question:
-                answer = os.fork()
+                answer: int | None = os.fork()
                 if not answer:
                     os.close(answers)
                     asked: dict[str, Any] = question["start"]
