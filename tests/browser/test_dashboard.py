@@ -60,16 +60,18 @@ OVERFLOWING = """panel => [...panel.querySelectorAll('.rows')]
     .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.ariaLabel)"""
 
 
-@pytest.mark.parametrize("width", [1400, 1000])
-def test_tables_have_room_for_all_their_columns(
-    exported_dashboard: OpenDashboard, tmp_path: Path, width: int
-) -> None:
+def test_tables_have_room_for_all_their_columns(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
     trace = tfvis_nb.read_trace(DATA / "gpu_tf221_dist.pb.xz")
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html"))
-    shown.page.set_viewport_size({"width": width, "height": 900})
+    shown.page.set_viewport_size({"width": 1400, "height": 900})
     shown.wait()
     for tab in ("Breakdown", "Ops", "Transfers", "Memory", "Critical path", "Gaps", "Steps"):
-        assert (tab, shown.tab(tab).evaluate(OVERFLOWING)) == (tab, [])
+        panel = shown.tab(tab)
+        for width in (1000, 1400):
+            shown.page.set_viewport_size({"width": width, "height": 900})
+            # The tables follow in the next frame.
+            shown.page.evaluate("() => new Promise(requestAnimationFrame)")
+            assert (tab, width, panel.evaluate(OVERFLOWING)) == (tab, width, [])
 
 
 def test_every_tab_is_in_sight_on_a_narrow_page(shown: Dashboard) -> None:

@@ -103,6 +103,12 @@ def test_a_clicked_transfer_says_what_moved(timeline: Timeline, received: Receiv
     assert measure(said, "{} moving") == pytest.approx(received.row["bandwidth"], rel=0.01)
 
 
+ON_PAGE = pytest.mark.parametrize(
+    "timeline", [pytest.param("notebook", marks=pytest.mark.thorough), "exported file"], indirect=True
+)
+
+
+@ON_PAGE
 def test_links_lead_to_producer_and_consumer(timeline: Timeline, received: Received) -> None:
     for end, name in (("Producer", received.producer), ("Consumer", received.consumer)):
         timeline.find(received.query)
@@ -112,6 +118,7 @@ def test_links_lead_to_producer_and_consumer(timeline: Timeline, received: Recei
         timeline.clear()
 
 
+@ON_PAGE
 def test_keys_walk_from_a_transfer_to_its_ends(timeline: Timeline, received: Received) -> None:
     for key, name in (("[", received.producer), ("]", received.consumer)):
         timeline.find(received.query)

@@ -52,8 +52,9 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "words",
     [
-        ["--mode", "session", "-o", "x", "--", "--help"],
-        ["raise"],
+        ["--mode", "session", "-o", "x", "raise", "--", "--help"],
+        pytest.param(["--", "--help"], marks=pytest.mark.thorough),
+        pytest.param(["raise"], marks=pytest.mark.thorough),
         pytest.param(["7"], marks=pytest.mark.thorough),
         pytest.param(["text"], marks=pytest.mark.thorough),
     ],
@@ -86,18 +87,14 @@ def test_a_script_runs_as_under_python(words: list[str], folder: Path) -> None:
     assert "total" in set(trace.events["name"])
 
 
-def test_an_interrupted_script_has_its_trace(folder: Path) -> None:
+def test_an_interrupted_script_has_its_trace_in_every_file_asked_for(folder: Path) -> None:
     text = SCRIPT.replace("sys.exit(int", "import signal; signal.raise_signal(signal.SIGINT)\nsys.exit(int")
     (folder / "scripts" / "work.py").write_text(text)
-    done = tfvis_nb("run", "-o", "step.parquet", "scripts/work.py", cwd=folder)
+    asked = [word for name in ("a.parquet", "a.html", "a.json.gz", "a.pb") for word in ("-o", name)]
+    done = tfvis_nb("run", *asked, "scripts/work.py", cwd=folder)
     assert done.returncode == 130
     assert "KeyboardInterrupt" in done.stderr
-    assert tv.read_trace(folder / "step.parquet").steps["label"].tolist() == ["total"]
-
-
-def test_every_file_asked_for(folder: Path) -> None:
-    done = tfvis_nb("run", "-o", "a.html", "-o", "a.json.gz", "-o", "a.pb", "scripts/work.py", cwd=folder)
-    assert done.returncode == 0
+    assert tv.read_trace(folder / "a.parquet").steps["label"].tolist() == ["total"]
     assert "tfvis-drawn" in (folder / "a.html").read_text(encoding="utf-8")
     for name in ("a.json.gz", "a.pb"):
         assert "total" in set(tv.read_trace(folder / name).events["name"])

@@ -32,7 +32,11 @@ STEPS = 600
 
 
 @pytest.mark.parametrize(
-    ("kind", "begins"), [("session", "GradientDescent"), ("keras", "train small")], ids=["session", "keras"]
+    ("kind", "begins"),
+    [
+        pytest.param("session", "GradientDescent", id="session"),
+        pytest.param("keras", "train small", id="keras", marks=pytest.mark.thorough),
+    ],
 )
 def test_a_long_job_is_watched_and_killed(path: Path, kind: str, begins: str) -> None:
     file = path.with_suffix(".told")
