@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+import traitlets
+
 from tfvis_nb.core.options import refuse_unknown
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, text_of
 
 GROUP_BY = ("device", "kind", "none")
 COLOR_BY = ("kind", "op", "device")
@@ -39,3 +41,14 @@ def validate_option(name: str, value: Any) -> Any:
     if choice not in choices:
         raise ValueError(Text("no_such_value", name=name, value=value, choices=", ".join(map(repr, choices))))
     return choice
+
+
+class Height(traitlets.Int[int, int]):
+    """The height of a widget, in CSS pixels."""
+
+    def validate(self, obj: Any, value: Any) -> Any:  # noqa: ARG002 - as traitlets calls it
+        """Return the height, or raise TraitError saying what it can be."""
+        try:
+            return validate_option("height", value)
+        except ValueError as error:
+            raise traitlets.TraitError(text_of(error)) from error

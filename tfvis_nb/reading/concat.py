@@ -39,7 +39,8 @@ def concatenate(traces: Sequence[Trace], title: str) -> Trace:
     ]
     firsts = np.concatenate([[0], np.cumsum(counts)]).tolist()
     trace = merge([_numbered_on(trace, first) for trace, first in zip(traces, firsts, strict=False)], title)
-    graphs = [step for trace, count in zip(traces, counts, strict=True) for step in _steps(trace, count)]
+    pairs = zip(traces, counts, strict=True)
+    graphs = [step for trace, count in pairs for step in trace.graphs or [[] for _ in range(count)]]
     trace.graphs = graphs if any(graphs) else []
     return trace
 
@@ -89,15 +90,15 @@ def merge_notes(notes: Sequence[str]) -> list[str]:
         if not isinstance(note, Text):
             sums.setdefault(note, {})
             continue
-        counts = {name: figure for name, figure in note.figures.items() if _is_count(name, figure)}
+        counts = {
+            name: figure
+            for name, figure in note.figures.items()
+            if name in _COUNTS and isinstance(figure, int)
+        }
         rest = {name: figure for name, figure in note.figures.items() if name not in counts}
         before = sums.setdefault((note.id, repr(rest)), dict.fromkeys(counts, 0) | rest)
         before |= {name: before[name] + count for name, count in counts.items()}
     return [Text(key[0], **figures) if isinstance(key, tuple) else key for key, figures in sums.items()]
-
-
-def _is_count(name: str, figure: Any) -> bool:
-    return name in _COUNTS and isinstance(figure, int)
 
 
 def _numbered_on(trace: Trace, first: int) -> Trace:
@@ -107,10 +108,6 @@ def _numbered_on(trace: Trace, first: int) -> Trace:
     table["step"] = np.where(step == event_table.NO_STEP, step, step + first).astype(np.int32)
     labels = {first + step: label for step, label in trace.step_labels.items()}
     return replaced(trace, table, step_labels=labels)
-
-
-def _steps(trace: Trace, count: int) -> list[list[bytes]]:
-    return trace.graphs or [[] for _ in range(count)]
 
 
 def _column(name: str, traces: Sequence[Trace]) -> pd.Series | pd.Categorical:

@@ -43,10 +43,6 @@ def _read_text(data: Data, label: str) -> RecordedStep:
     return step
 
 
-def _is_binary(data: Data) -> bool:
-    return not unrecognised.describe(data)
-
-
 FORMATS = (
     Format("a table of Trace.to_parquet", parquet.is_parquet, parquet.read, ("allowance",), titled=True),
     Format("Chrome trace events", chrome.is_json, chrome.read),
@@ -54,7 +50,7 @@ FORMATS = (
     Format("an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read, ("threadpool",)),
     Format("a TensorBoard event file", tensorboard.is_event_file, tensorboard.read),
     Format("text RunMetadata or StepStats", textproto.is_text, _read_text),
-    Format("binary RunMetadata or StepStats", _is_binary, decode),
+    Format("binary RunMetadata or StepStats", lambda data: not unrecognised.describe(data), decode),
 )
 
 

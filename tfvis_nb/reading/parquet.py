@@ -21,6 +21,7 @@ from tfvis_nb.core.clock_bounds import from_json
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.nested_columns import validate_nested
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.reading.parquet_footer import unpacked_size
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
 from tfvis_nb.reading.sources.unpacking import Allowance, inflate
@@ -31,8 +32,6 @@ VERSION = 1
 _MAGIC = b"PAR1"
 NESTED = "nested."
 _LAST_STEP = 2**31 - 1
-_WIDTH = 8
-"""Bytes of a number, or of what says where a text is."""
 
 
 def is_parquet(data: Data) -> bool:
@@ -46,7 +45,7 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
 
     try:
         file = pq.ParquetFile(io.BytesIO(data))
-        allowance.take(_size(file.metadata), label)
+        allowance.take(unpacked_size(data), label)
         schema = file.schema_arrow
         # As dictionaries: a long text that many rows have takes its size once.
         file = pq.ParquetFile(io.BytesIO(data), read_dictionary=_texts(file.schema))
@@ -102,16 +101,6 @@ def _step(number: Any) -> int:
     if not isinstance(number, int) or not abs(number) <= _LAST_STEP:
         raise TypeError("the label of no step")
     return number
-
-
-def _size(metadata: Any) -> int:
-    """Return how many bytes a table takes in memory but for its texts: equal values take none in the file."""
-    size = 0
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        columns = [group.column(column) for column in range(group.num_columns)]
-        size += int(group.total_byte_size) + _WIDTH * sum(int(column.num_values) for column in columns)
-    return size
 
 
 def _unpacked(text: str, label: str, allowance: Allowance) -> bytes:

@@ -99,7 +99,9 @@ class SessionWatch:
         self._read_signatures(connection)
         self._read_traces(connection)
         found = stored_rows.rules_by_signature(connection)
-        rules = {number: _rule(kind, value) for number, (kind, value) in found.items()}
+        rules = {
+            number: f"{kind} {value:.15g}" if value else str(kind) for number, (kind, value) in found.items()
+        }
         requested = stored_rows.numbers_by_signature(connection, "requests")
         kept = stored_rows.numbers_by_signature(connection, "traces")
         counted = self._counted(connection)
@@ -262,10 +264,6 @@ def _processes(connection: sqlite3.Connection, ended: Mapping[int, int]) -> list
         }
         for number, host, pid, started_ns, ended_ns in rows
     ]
-
-
-def _rule(kind: object, value: float) -> str:
-    return f"{kind} {value:.15g}" if value else str(kind)
 
 
 def _cut(text: object, most: int = LONGEST_NAME) -> str:

@@ -12,7 +12,7 @@ from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.gate import gate
-from tfvis_nb.reading.stepstats.graph_defs import node_inputs
+from tfvis_nb.reading.protobuf.schema import handler
 from tfvis_nb.texts import Text, id_of, text_of
 
 
@@ -63,15 +63,25 @@ def _inputs(trace: Trace, graphs: list[bytes]) -> tuple[pa.Array, pa.Array]:
     """Return the inputs of all nodes, without those of damaged graphs; a note of the trace says which."""
     try:
         with gate("the graphs"):
-            return node_inputs(graphs)
+            return _node_inputs(graphs)
     except TraceFormatError:
-        return node_inputs([graph for graph in graphs if _is_readable(trace, graph)])
+        return _node_inputs([graph for graph in graphs if _is_readable(trace, graph)])
+
+
+def _node_inputs(graphs: list[bytes]) -> tuple[pa.Array, pa.Array]:
+    """Return, for each input of each node, the name of the node and the input, such as `a:1` or `^a`."""
+    nodes = handler("GraphDef", "graphs").list_to_record_batch(graphs).column("node")
+    node = pc.list_flatten(nodes)
+    lists = pc.struct_field(node, "input")
+    owner = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+    names = pc.struct_field(node, "name").cast(pa.large_binary())
+    return names.take(pa.array(owner)), pc.list_flatten(lists).cast(pa.large_binary())
 
 
 def _is_readable(trace: Trace, graph: bytes) -> bool:
     try:
         with gate("a partition graph"):
-            node_inputs([graph])
+            _node_inputs([graph])
     except TraceFormatError as error:
         if not any(id_of(note) == "damaged_graphs_left_out" for note in trace.notes):
             trace.notes.append(Text("damaged_graphs_left_out", reason=text_of(error)))

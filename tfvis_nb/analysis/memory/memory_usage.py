@@ -23,8 +23,8 @@ FIGURES: dict[str, str] = {
     "profile: bytes_allocated of its allocation events, including variables.",
     "peak_bytes": "The largest `bytes` of an allocator in a step; in a profile, over the whole profile.",
     "at_ns": "Epoch nanoseconds at which the peak is first reached.",
-    "at_step": "Of the steps during which the peak is reached, the one that had started last; missing if "
-    "there is none.",
+    "at_step": "The step that was running when the peak is first reached, the latest to start if there were "
+    "several; missing if there was none.",
     "alive": "Number of buffers allocated at or before the peak and not freed until after it.",
     "alive_bytes": "Sum of the bytes of the buffers alive at the peak: in a RunMetadata equal to the "
     "peak, in a profile less by what was allocated before it started.",

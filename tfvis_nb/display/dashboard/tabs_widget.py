@@ -14,7 +14,6 @@ from tfvis_nb.display.bundles import bundle, bundle_path
 from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.refusals import refusal_of
 from tfvis_nb.display.tabs import tab, tab_names
-from tfvis_nb.texts import text_of
 
 HEIGHT = 440
 
@@ -35,7 +34,7 @@ class PanelsWidget(anywidget.AnyWidget):
         # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
         _esm = bundle_path("tabs.js")
 
-    height = traitlets.Int(HEIGHT).tag(sync=True)
+    height = timeline_options.Height(HEIGHT).tag(sync=True)
     _titles = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _link = traitlets.Unicode().tag(sync=True)
     _bokeh = traitlets.Unicode().tag(sync=True)
@@ -142,13 +141,6 @@ class PanelsWidget(anywidget.AnyWidget):
             self.start()
         elif kind == bokehjs.MESSAGE_KIND:
             bokehjs.answer(self, content)
-
-    @traitlets.validate("height")
-    def _check_height(self, proposal: Any) -> Any:
-        try:
-            return timeline_options.validate_option("height", proposal["value"])
-        except ValueError as error:
-            raise traitlets.TraitError(text_of(error)) from error
 
 
 def _trait(index: int) -> str:

@@ -31,9 +31,8 @@ def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, 
     """
     found = _read(session, trace)
     if len(found.events) > MOST_HELD:
-        raise ValueError(
-            Text("trace_too_large_to_send", events=len(found.events), call=_in_python(session, trace))
-        )
+        call = f"tfvis_nb.show_timeline(tfvis_nb.open_session({str(session.path)!r}).read({trace}))"
+        raise ValueError(Text("trace_too_large_to_send", events=len(found.events), call=call))
     shown = compress_gaps(found)
     return found.title, drawn(shown, title=found.title), details(shown)
 
@@ -75,7 +74,3 @@ def _read(session: SavedSession, trace: object) -> Trace:
         return session.read(trace)
     except (KeyError, OverflowError):
         raise ValueError(Text("trace_gone", trace=trace)) from None
-
-
-def _in_python(session: SavedSession, trace: object) -> str:
-    return f"tfvis_nb.show_timeline(tfvis_nb.open_session({str(session.path)!r}).read({trace}))"

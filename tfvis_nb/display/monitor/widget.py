@@ -23,7 +23,6 @@ from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.session.commands import execute_command
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.snapshot import SessionWatch
-from tfvis_nb.texts import text_of
 
 LOOK_S = 1.0
 """How often to look whether the session has changed."""
@@ -63,7 +62,7 @@ class MonitorWidget(anywidget.AnyWidget):
         # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
         _esm = bundle_path("monitor.js")
 
-    height = traitlets.Int(HEIGHT).tag(sync=True)
+    height = timeline_options.Height(HEIGHT).tag(sync=True)
     _state = traitlets.Unicode("").tag(sync=True, echo_update=False)
 
     def __init__(self, session: SavedSession, *, height: int = HEIGHT) -> None:
@@ -156,13 +155,6 @@ class MonitorWidget(anywidget.AnyWidget):
         apart = threading.current_thread() is not threading.main_thread()
         self._look()
         self._push_until(time.monotonic() + SEEN_S if apart else math.inf)
-
-    @traitlets.validate("height")
-    def _check_height(self, proposal: Any) -> Any:
-        try:
-            return timeline_options.validate_option("height", proposal["value"])
-        except ValueError as error:
-            raise traitlets.TraitError(text_of(error)) from error
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {monitor_line(json.loads(self._state))}>"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_bool_dtype
 
 from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.display.wire.drawn import origin_ns
@@ -74,7 +75,9 @@ def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
         return _range(events, value)
     if isinstance(value, pd.DataFrame):
         ids = _ids_of_rows(events, value)
-    elif isinstance(value, pd.Series | np.ndarray | pd.api.extensions.ExtensionArray) and _is_boolean(value):
+    elif isinstance(value, pd.Series | np.ndarray | pd.api.extensions.ExtensionArray) and is_bool_dtype(
+        value.dtype
+    ):
         ids = _masked(events, value)
     elif isinstance(value, pd.Series) and value.name in COLUMNS:
         raise ValueError(Text("column_selected", name=value.name))
@@ -102,10 +105,6 @@ def _ids_of_rows(events: pd.DataFrame, table: pd.DataFrame) -> list[int]:
         if not np.array_equal(given.to_numpy(), recorded.to_numpy()):
             raise ValueError(Text("rows_of_another_trace", column=name))
     return ids
-
-
-def _is_boolean(value: Any) -> bool:
-    return bool(pd.api.types.is_bool_dtype(value.dtype))
 
 
 def _masked(events: pd.DataFrame, mask: Any) -> list[int]:

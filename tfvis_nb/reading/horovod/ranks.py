@@ -35,7 +35,8 @@ def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> 
     for index, (item, label) in enumerate(zip(read, labels, strict=True)):
         match = _RANK.search(label)
         if match and _is_local(item):
-            ranks = groups.setdefault((_RANK.sub("rank", label), _steps(item)), {})
+            numbers = item.events["step"].unique().tolist() if isinstance(item, Trace) else [0]
+            ranks = groups.setdefault((_RANK.sub("rank", label), tuple(sorted(numbers))), {})
             ranks.setdefault(int(match[1]), index)
     made: dict[int, Trace] = {}
     gone: set[int] = set()
@@ -52,10 +53,6 @@ def _is_local(item: Any) -> bool:
     if isinstance(item, RecordedStep):
         return {where.task for where in item.places} <= {"", _LOCAL}
     return isinstance(item, Trace) and set(item.events["task"].unique()) == {_LOCAL}
-
-
-def _steps(item: Any) -> tuple[int, ...]:
-    return tuple(sorted(item.events["step"].unique().tolist())) if isinstance(item, Trace) else (0,)
 
 
 def _together(steps: dict[int, Any]) -> Trace:

@@ -46,9 +46,9 @@ _OTHER = 60
 
 
 def records(data: Data, message: str) -> list[pa.RecordBatch]:
-    """Return the records of a serialised `message` without what is in them, to count; none of a small one.
+    """Decode a serialised `message` just far enough to count its records; a small one is not decoded at all.
 
-    Those of a DeviceStepStats are left out: they are counted one by one.
+    The records of a DeviceStepStats are counted elsewhere, one by one.
     """
     if not SMALL <= len(data) <= _LARGEST:
         return []

@@ -40,7 +40,6 @@ def gpu_rows(events: Events, device: str) -> Rows:
     node, op = _nodes(events, values, annotation)
     lane = Coded(events.line.astype(np.int32), _lanes(events))
     detail = paired(Coded(events.meta, events.plane.events.texts), details)
-    blank = Coded.of("", count)
     rows = Rows(
         line=events.line,
         start=events.start,
@@ -50,9 +49,6 @@ def gpu_rows(events: Events, device: str) -> Rows:
         op=op,
         detail=detail,
         lane=lane,
-        tensor=blank,
-        source=blank,
-        destination=blank,
         size_bytes=np.full(count, -1, np.int64),
         marks={
             "launched": Sparse(*values.integers("correlation_id")),

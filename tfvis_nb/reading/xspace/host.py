@@ -62,7 +62,6 @@ def host_rows(events: Events) -> Rows:
     if thunk.any():
         kind[thunk] = KINDS.index("op")
         op = op.where(thunk, Coded(meta, _each(events, class_of)))
-    blank = Coded.of("", count)
     return Rows(
         line=events.line,
         start=events.start,
@@ -71,10 +70,6 @@ def host_rows(events: Events) -> Rows:
         name=name,
         op=op,
         detail=detail,
-        lane=None,
-        tensor=blank,
-        source=blank,
-        destination=blank,
         size_bytes=_allocated(events, values),
         marks={
             "launch": Sparse(launched, correlation),

@@ -68,12 +68,13 @@ class Rows:
     name: Coded
     op: Coded
     detail: Coded
-    lane: Coded | None
-    tensor: Coded
-    source: Coded
-    destination: Coded
     size_bytes: np.ndarray
+    lane: Coded | None = None
     marks: Mapping[str, Sparse] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Leave the texts of transfers empty, which few events are."""
+        self.tensor = self.source = self.destination = Coded.of("", len(self))
 
     def __len__(self) -> int:
         return len(self.start)

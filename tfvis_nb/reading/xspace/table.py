@@ -159,20 +159,17 @@ def _texts(parts: Sequence[LineRows], order: np.ndarray) -> dict[str, Any]:
         name: _text([getattr(part.rows, name) for part in parts], order)
         for name in ("detail", "name", "tensor")
     }
+    lane = [part.rows.lane or Coded(part.rows.line, names) for part, names in zip(parts, lanes, strict=True)]
     columns |= {
         "kind": kinds.categorical(kind),
         "device": _category([Coded.of(part.device, len(part.rows)) for part in parts], order),
-        "lane": _category([_lane(part, names) for part, names in zip(parts, lanes, strict=True)], order),
+        "lane": _category(lane, order),
         "bytes": nullable(size_bytes, size_bytes >= 0),
         "thread": nullable(thread, known),
     }
     for name in ("op", "source", "destination"):
         columns[name] = _category([getattr(part.rows, name) for part in parts], order)
     return columns
-
-
-def _lane(part: LineRows, names: list[str]) -> Coded:
-    return part.rows.lane or Coded(part.rows.line, names)
 
 
 def _thread_ids(parts: Sequence[LineRows], order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

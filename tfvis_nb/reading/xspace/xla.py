@@ -56,7 +56,6 @@ def device_rows(events: Events) -> Rows:
     kind[is_op & ~asynchronous & (kind == _MEMCPY)] = KINDS.index("kernel")
     other_kind = np.where(known.waits[events.meta], KINDS.index("sync"), KINDS.index("host")).astype(np.uint8)
     copies = is_op & (kind == _MEMCPY)
-    blank = Coded.of("", len(events))
     codes, texts = events.stats.described(("_ct", "_c", "_pt", "_p", "group_id"))
     return Rows(
         line=events.line,
@@ -66,10 +65,6 @@ def device_rows(events: Events) -> Rows:
         name=Coded(events.meta, known.names),
         op=Coded(events.meta, known.ops),
         detail=paired(Coded(events.meta, events.plane.events.texts), Coded(codes, texts)),
-        lane=None,
-        tensor=blank,
-        source=blank,
-        destination=blank,
         size_bytes=np.where(copies, known.accessed[events.meta], -1),
         marks={"group_id": Sparse(*events.stats.values(("group_id",)).integers("group_id"))},
     )

@@ -4,6 +4,7 @@ import math
 import sqlite3
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class Guarded(sqlite3.Connection):
         self.set_authorizer(_authorized)
         self.set_progress_handler(self._is_late, _STEPS)
         # A damaged name is shown as such; it is no reason to show nothing.
-        self.text_factory = _text
+        self.text_factory = partial(bytes.decode, errors="replace")
 
     def allow(self, seconds: float) -> None:
         """Give up whatever has not ended in this time, with an error of the code ``SQLITE_INTERRUPT``."""
@@ -74,7 +75,3 @@ def _authorized(action: int, *named: str | None) -> int:
     """Refuse what comes of a trigger or a view, which is named last; there are none in a session."""
     source = named[-1]
     return sqlite3.SQLITE_DENY if source is not None or action in _CHANGES else sqlite3.SQLITE_OK
-
-
-def _text(content: bytes) -> str:
-    return content.decode("utf-8", "replace")
