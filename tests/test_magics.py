@@ -290,10 +290,10 @@ def test_run_all_stops_at_a_failing_cell() -> None:
         client.execute()
     *_, failed, last = notebook.cells
     kinds = [output.output_type for output in failed.outputs]
-    assert kinds == ["error", "display_data", "error"]
-    real, shown, end = failed.outputs
+    assert kinds == ["error", "display_data", "display_data", "error"]
+    real, stored, shown, end = failed.outputs
     assert real.ename == "ZeroDivisionError"
     assert VIEW in shown.data
-    assert "text/html" in shown.data
+    assert "<img" in stored.data["text/html"]
     assert (end.ename, end.traceback) == ("CellFailed", [])
     assert last.outputs == []

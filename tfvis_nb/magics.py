@@ -66,6 +66,7 @@ def _parser() -> _Parser:
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="bind the trace to this variable")
     add("-o", "--output", metavar="FILE", action="append", default=[], help="write it to a file; repeatable")
+    add("--keep", action="store_true", help="keep the timeline in the notebook's file, even if it is large")
     add("-q", "--quiet", action="store_true", help="do not show the timeline")
     add(
         "--mode",
@@ -170,12 +171,12 @@ class TraceMagic:
             if not arguments.quiet or written != [path]:
                 print(Text("files_written", files=", ".join(map(str, written))))  # noqa: T201 - where to look
         if not arguments.quiet:
-            self._show(recorded)
+            self._show(recorded, keep=arguments.keep)
 
-    def _show(self, recorded: Trace) -> None:
+    def _show(self, recorded: Trace, *, keep: bool) -> None:
         from tfvis_nb.display.timeline.widget import show_timeline
 
-        widget = show_timeline(recorded)
+        widget = show_timeline(recorded, keep=keep)
         cell = self._cell_id()
         if cell is not None:
             # Run again, the cell loses its old output; the widget in it would live on in the kernel

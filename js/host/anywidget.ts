@@ -24,6 +24,8 @@ export function widget(className: string, show: (view: WidgetView) => void) {
       signal?.addEventListener("abort", () => view.abort());
       const box = document.createElement("div");
       box.className = className;
+      // Hides the picture that the notebook's file keeps: see display/stored_output.py.
+      box.classList.add(`tfvis-live-${model.get("_stored")}`);
       el.append(box);
       show({ model, box, signal: view.signal });
       return () => view.abort();

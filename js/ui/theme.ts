@@ -40,7 +40,7 @@ function luminance(hex: string): number {
  * plain pages mark the root element or leave it to the system's preference.
  */
 export function detectTheme(host: Element): Theme {
-  if (OWNS_PAGE) return ofSystem();
+  if (OWNS_PAGE) return (document.documentElement.dataset.theme as Theme | undefined) ?? ofSystem();
   const style = getComputedStyle(host);
   const ground =
     style.getPropertyValue("--jp-layout-color0") || style.getPropertyValue("--vscode-editor-background");
@@ -53,6 +53,17 @@ export function detectTheme(host: Element): Theme {
 
 function ofSystem(): Theme {
   return dark().matches ? "dark" : "light";
+}
+
+/** A page that a notebook's file keeps lies in a frame that cannot see the notebook's theme: it asks for it. */
+function askNotebook(changed: () => void, signal: AbortSignal): void {
+  const told = ({ source, data }: MessageEvent) => {
+    if (source !== parent || (data !== "tfvis-dark" && data !== "tfvis-light")) return;
+    document.documentElement.dataset.theme = data.slice("tfvis-".length);
+    changed();
+  };
+  addEventListener("message", told, { signal });
+  parent.postMessage("tfvis-theme", "*");
 }
 
 /** Read the tokens of `root`, whose data-theme says which theme it has. */
@@ -78,7 +89,10 @@ export function readTokens(root: HTMLElement): Tokens {
 /** Call `changed` whenever the page's theme may have changed. */
 export function watchTheme(changed: () => void, signal: AbortSignal): void {
   dark().addEventListener("change", changed, { signal });
-  if (OWNS_PAGE) return;
+  if (OWNS_PAGE) {
+    if (parent !== window) askNotebook(changed, signal);
+    return;
+  }
   const observer = new MutationObserver(changed);
   const attributes = ["class", "style", "theme", "data-theme", "data-jp-theme-light", "data-jp-theme-name"];
   for (const element of [document.documentElement, document.body])

@@ -52,7 +52,6 @@ def test_the_still_picture_is_in_the_page_when_the_state_was_left_out(folder: Pa
 def test_the_still_picture_is_in_the_page_when_the_state_is_dropped(folder: Path) -> None:
     convert(STORED, folder)
     convert(PLAIN, folder)
-    assert PICTURE not in page(folder)
     assert VIEW in page(folder)
     convert(COMMANDS[2], folder)
     assert PICTURE in page(folder)

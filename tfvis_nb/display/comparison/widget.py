@@ -162,7 +162,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         pictures = [static_html(timeline.trace, title=timeline.title) for timeline in (self.a, self.b)]
-        return {**data, "text/html": "\n".join(pictures)}, metadata
+        return {**data, "text/html": self.a.store("\n".join(pictures))}, metadata
 
 
 def show_comparison(

@@ -110,7 +110,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         # Findings of a large trace would keep the cell for a second; its first tab has them at once.
         below = findings_html(shown) if len(shown.events) <= _QUICK else ""
         still = static_html(self.trace, title=self.timeline.title, below=below)
-        return {**data, "text/html": still}, metadata
+        return {**data, "text/html": self.timeline.store(still, self.timeline.page_to_keep)}, metadata
 
 
 def show_dashboard(

@@ -10,7 +10,6 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-import anywidget
 import traitlets
 
 from tfvis_nb.core.options import refuse_unknown
@@ -20,6 +19,7 @@ from tfvis_nb.display.comm_thread import answer_on_own_thread
 from tfvis_nb.display.monitor import trace_files
 from tfvis_nb.display.monitor.static_html import monitor_html, monitor_line
 from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.display.stored_output import StoredWidget
 from tfvis_nb.session.commands import execute_command
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.snapshot import SessionWatch
@@ -38,7 +38,7 @@ HEIGHT = 560
 _open: weakref.WeakSet[MonitorWidget] = weakref.WeakSet()
 
 
-class MonitorWidget(anywidget.AnyWidget):
+class MonitorWidget(StoredWidget):
     """A session as it goes on: its signatures with their counts, its traces, and orders for more.
 
     Made by `monitor`, which describes it, or by `SavedSession.monitor`.
@@ -164,7 +164,7 @@ class MonitorWidget(anywidget.AnyWidget):
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         self._push_until(math.inf)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": monitor_html(json.loads(self._state))}, metadata
+        return {**data, "text/html": self.store(monitor_html(json.loads(self._state)))}, metadata
 
 
 def monitor(path: str | Path, **options: Any) -> MonitorWidget:

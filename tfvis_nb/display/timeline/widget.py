@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import pandas as pd
 import traitlets
 
@@ -17,11 +16,12 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.bundles import bundle, bundle_path
 from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.pages.page import file_stem, html_page, page_text
+from tfvis_nb.display.pages.page import PageTooLargeError, file_stem, html_page, page_text
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.shaping.gap_compression import compress_gaps, shown_range
 from tfvis_nb.display.shaping.selection import selected_rows, selection_of, validate_selection
+from tfvis_nb.display.stored_output import KEPT_BYTES, StoredWidget
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.texts import Text, text_of
@@ -29,7 +29,7 @@ from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
 
 
-class TimelineWidget(HtmlExport, anywidget.AnyWidget):
+class TimelineWidget(HtmlExport, StoredWidget):
     """A trace as a timeline that zooms, searches and selects.
 
     Parameters
@@ -40,6 +40,9 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
         What is selected at first; see `selection`.
     title
         Shown in the toolbar instead of the trace's own title.
+    keep
+        Whether the notebook's file keeps the timeline itself, to be looked at without a kernel, also if
+        its page is larger than 2 MB.
     **options
         ``height`` in CSS pixels (160 to 4000, 560 unless given); ``group_by``
         (``"device"``, ``"kind"`` or ``"none"``); ``color_by`` (``"kind"``, ``"op"`` or
@@ -70,13 +73,20 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
     _link = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
-        self, trace: Trace, *, selection: Any = None, title: str | None = None, **options: Any
+        self,
+        trace: Trace,
+        *,
+        selection: Any = None,
+        title: str | None = None,
+        keep: bool = False,
+        **options: Any,
     ) -> None:
         if not hasattr(type(self), "_esm"):
             bundle("widget.js")
         values = timeline_options.validate_options(options)
         check_title(title)
         self._trace = trace
+        self._keep = keep
         self._title = trace.title if title is None else title
         self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
         self._shown = compress_gaps(trace)
@@ -201,11 +211,28 @@ class TimelineWidget(HtmlExport, anywidget.AnyWidget):
             # cell: it takes longer to find them than to draw.
             after_cell(self._send_details)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": static_html(self._trace, title=self._title)}, metadata
+        still = static_html(self._trace, title=self._title)
+        return {**data, "text/html": self.store(still, self.page_to_keep)}, metadata
+
+    def page_to_keep(self) -> str:
+        """Return the page that the notebook's file keeps, or an empty text if that would be too large."""
+        # A closed widget has nothing drawn.
+        if not self._drawn or (self._delivery.rest and not self._keep):
+            return ""
+        try:
+            page = TimelineWidget._html(self, None, max_bytes=None if self._keep else KEPT_BYTES)
+        except PageTooLargeError:
+            return ""
+        return page if self._keep or len(page) <= KEPT_BYTES else ""
 
 
 def show_timeline(
-    source: Any, *, selection: Any = None, title: str | None = None, **options: Any
+    source: Any,
+    *,
+    selection: Any = None,
+    title: str | None = None,
+    keep: bool = False,
+    **options: Any,
 ) -> TimelineWidget:
     """Show a trace as a timeline; in a notebook, as the last expression of a cell.
 
@@ -214,7 +241,7 @@ def show_timeline(
     source
         A `Trace`, or anything `tfvis_nb.read_trace` reads: a path, bytes, a
         ``RunMetadata`` or ``StepStats``, or an iterable of those, one per step.
-    selection, title, **options
+    selection, title, keep, **options
         As of `TimelineWidget`.
 
     Returns
@@ -227,9 +254,9 @@ def show_timeline(
     TypeError, ValueError, FileNotFoundError
         As of `TimelineWidget`, and whatever reading `source` raises.
     """
-    refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title"])
+    refuse_unknown(options, [*timeline_options.DEFAULTS, "selection", "title", "keep"])
     check_title(title)
-    return TimelineWidget(as_trace(source), selection=selection, title=title, **options)
+    return TimelineWidget(as_trace(source), selection=selection, title=title, keep=keep, **options)
 
 
 def as_trace(source: Any) -> Trace:

@@ -1,0 +1,72 @@
+"""A notebook whose kernel has ended: what its file keeps of a timeline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import Lab
+from tests.browser.jupyter_server import JupyterServer
+from tests.browser.notebook import Notebook, OpenNotebook
+
+TRACE = Path(__file__).parent.parent / "data" / "local_mlp_step1.pb"
+PICTURE = 'img[alt^="Activity of each lane"]'
+NOT_FOUND = "model not found"
+
+
+def shown(notebook: OpenNotebook, call: str) -> Notebook:
+    """Run a cell that shows the trace."""
+    book = notebook([f"import tfvis_nb as tv\ntv.{call}"])
+    book.run_all()
+    expect(book.timeline(0).root).to_be_visible()
+    return book
+
+
+def opened_again(book: Notebook, jupyter: JupyterServer) -> Locator:
+    """End the kernel of a saved notebook, and open it again; what the cell shows then."""
+    jupyter.end_kernels()
+    book.open()
+    return book.output(0)
+
+
+def test_the_timeline_is_there_without_its_kernel(
+    notebook: OpenNotebook, lab: Lab, jupyter: JupyterServer
+) -> None:
+    book = shown(notebook, f"show_timeline({str(TRACE)!r}, height=300)")
+    output = book.output(0)
+    expect(output.locator("iframe")).to_have_count(1)
+    expect(output.locator("iframe")).to_be_hidden()
+    expect(output.locator(PICTURE)).to_be_hidden()
+    book.command("docmanager:save")
+    output = opened_again(book, jupyter)
+    # JupyterLab logs it as an error, too.
+    expect(output.get_by_text(NOT_FOUND)).to_have_count(1)
+    lab.shown[-1].forget()
+    expect(output.get_by_text(NOT_FOUND)).to_be_hidden()
+    frame = output.frame_locator("iframe")
+    frame.get_by_role("textbox", name="Search").fill("op:Relu")
+    frame.get_by_role("textbox", name="Search").press("Enter")
+    expect(frame.get_by_role("complementary", name="Details").locator("h2")).to_contain_text("Relu")
+    for theme in ("Dark", "Light"):
+        book.command("apputils:change-theme", {"theme": f"JupyterLab {theme}"})
+        expect(frame.get_by_role("region", name="Timeline")).to_have_attribute("data-theme", theme.lower())
+    book.run(0)
+    expect(book.timeline(0).root).to_be_visible()
+    expect(output.locator("iframe")).to_be_hidden()
+
+
+def test_the_picture_is_there_where_the_notebook_is_not_trusted(
+    notebook: OpenNotebook, jupyter: JupyterServer
+) -> None:
+    book = shown(notebook, f"show_timeline({str(TRACE)!r}, height=300)")
+    expect(book.output(0).locator("iframe")).to_have_count(1)
+    book.command("docmanager:save")
+    document = json.loads(book.path.read_text())
+    # As if somebody else had sent it.
+    document["cells"][0]["outputs"][0]["data"]["text/html"] += " "
+    book.path.write_text(json.dumps(document))
+    output = opened_again(book, jupyter)
+    expect(output.locator(PICTURE)).to_be_visible()
+    expect(output.locator("iframe")).to_have_count(0)

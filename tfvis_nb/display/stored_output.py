@@ -1,0 +1,63 @@
+"""What the file of a notebook keeps of a widget: a still picture, and a small timeline itself, in a frame.
+
+JupyterLab 4.6 writes "model not found" where a widget was once its kernel has ended, whatever else that
+output holds. So the picture is in an output of its own, which is hidden as long as the widget lives.
+"""
+
+import html
+import uuid
+from collections.abc import Callable
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import anywidget
+import traitlets
+from IPython import get_ipython
+from IPython.core.display_functions import publish_display_data
+
+from tfvis_nb.display.after_cell import after_cell
+
+_publish: Any = publish_display_data  # which has no types
+_OUTPUT = Template(files(__package__).joinpath("stored_output.html").read_text(encoding="utf-8"))
+# A frame in a sandbox does not know the theme of the notebook: it asks for it, and is told when it changes.
+_FRAME = Template(files(__package__).joinpath("stored_frame.html").read_text(encoding="utf-8"))
+
+KEPT_BYTES = 2_000_000
+"""Of the page in the frame, with its code: each cell of a notebook may have one."""
+
+
+class StoredWidget(anywidget.AnyWidget):
+    """A widget whose picture stays in the notebook when its kernel is gone."""
+
+    height: int | traitlets.Int[int, int]
+    _stored = traitlets.Unicode().tag(sync=True)
+
+    @traitlets.default("_stored")
+    def _new_name(self) -> str:
+        return uuid.uuid4().hex
+
+    def store(self, still: str, page: Callable[[], str] | None = None) -> str:
+        """Publish what stays, and return the HTML for the widget's own output: outside a notebook, `still`.
+
+        `page` is called after the cell. It makes the page in the frame, or an empty text if there is to be
+        none.
+        """
+        if not hasattr(get_ipython(), "kernel"):
+            return still
+        self._publish(still)
+        if page is not None:
+
+            def add_page() -> None:
+                if text := page():
+                    frame = _FRAME.substitute(id=self._stored, page=html.escape(text))
+                    self._publish(still, frame, update=True)
+
+            after_cell(add_page)
+        return ""
+
+    def _publish(self, still: str, frame: str = "", *, update: bool = False) -> None:
+        text = _OUTPUT.substitute(id=self._stored, height=self.height, still=still, frame=frame)
+        # A front end that shows texts alone gets that of the widget.
+        data = {"text/html": text, "text/plain": ""}
+        _publish(data, transient={"display_id": f"tfvis-{self._stored}"}, update=update)
