@@ -11,7 +11,7 @@ READ = f"import tfvis_nb as tv\ntrace = tv.read_trace({str(TRACE)!r})"
 TITLE = "Where the time of each step went (ms)"
 
 
-def test_the_last_expression_of_a_cell_is_drawn(notebook: OpenNotebook) -> None:
+def test_the_last_expression_of_a_cell_is_drawn_and_follows_the_theme(notebook: OpenNotebook) -> None:
     # What a page asks of any other address than its own fails the test; see conftest.py.
     opened = notebook([READ, "trace.charts.breakdown()", "trace.charts.memory()"])
     opened.run_all()
@@ -23,13 +23,8 @@ def test_the_last_expression_of_a_cell_is_drawn(notebook: OpenNotebook) -> None:
         assert box["width"] > 400
         assert box["height"] > 80
 
-
-def test_a_chart_alone_follows_the_theme(notebook: OpenNotebook) -> None:
-    opened = notebook([f"{READ}\ntrace.charts.breakdown()"])
-    opened.run_all()
-    chart = opened.output(0).get_by_role("img", name=TITLE)
-    expect(chart).to_have_attribute("data-drawn", "true")
-    region = opened.output(0).get_by_role("region", name="Chart")
+    chart = opened.output(1).get_by_role("img", name=TITLE)
+    region = opened.output(1).get_by_role("region", name="Chart")
     expect(region).to_have_attribute("data-theme", "light")
     opened.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
     expect(region).to_have_attribute("data-theme", "dark")

@@ -125,7 +125,7 @@ def test_it_works_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
     assert book.is_running(2)
 
 
-def test_dashboards_of_a_notebook_do_not_disturb_each_other(notebook: OpenNotebook) -> None:
+def test_dashboards_of_a_notebook_do_not_disturb_each_other_and_close(notebook: OpenNotebook) -> None:
     show = f"shown = tfvis_nb.show_dashboard({str(TRACE)!r})\nshown"
     book = notebook(["import tfvis_nb", show, show])
     book.run_all()
@@ -139,13 +139,7 @@ def test_dashboards_of_a_notebook_do_not_disturb_each_other(notebook: OpenNotebo
     # What is selected by a click on a row, Python knows.
     selected = other.timeline.title.inner_text()
     book.wait_until(lambda: book.ask("print(*shown.selection['name'])").splitlines()[0] == selected)
-
-
-def test_closed_it_leaves_nothing_behind(notebook: OpenNotebook) -> None:
-    book = notebook(["import tfvis_nb", f"shown = tfvis_nb.show_dashboard({str(TRACE)!r})\nshown"])
-    book.run_all()
-    shown = book.dashboard(1).wait()
-    shown.chart("Breakdown", "time of each step")
     book.ask("shown.close()")
-    expect(shown.panels).to_have_count(0)
-    expect(shown.timeline.host).to_have_count(0)
+    expect(other.panels).to_have_count(0)
+    expect(other.timeline.host).to_have_count(0)
+    expect(one.panels).to_have_count(1)

@@ -84,7 +84,7 @@ def is_selected(book: Notebook, event: int) -> bool:
     return book.ask(TOLD) == f"True 1 {event}"
 
 
-def test_all_events_are_counted_though_few_are_sent(notebook: OpenNotebook) -> None:
+def test_all_events_are_counted_and_saved_though_few_are_sent(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook, IN_WINDOWS)
     expect(timeline.root.locator(".toolbar .summary")).to_contain_text("24,000 events")
     expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text("24,000")
@@ -93,6 +93,12 @@ def test_all_events_are_counted_though_few_are_sent(notebook: OpenNotebook) -> N
     book.ask("widget.selection = (1_000_000 + 6000_000, 1_000_000 + 7000_000)")
     inside = book.ask("print(f'{len(widget.selection):,}')")
     expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text(inside)
+    timeline.root.get_by_role("button", name="Export").click()
+    with book.page.expect_download() as waiting:
+        timeline.root.get_by_role("menuitem", name="Rows of the selection").click()
+    lines = waiting.value.path().read_text().splitlines()
+    assert lines[0].startswith("event,step,lane,name,op,start_ns")
+    assert len(lines) - 1 == int(book.ask("print(len(widget.selection))"))
 
 
 def test_search_finds_events_that_are_not_in_the_browser(notebook: OpenNotebook) -> None:
@@ -171,15 +177,3 @@ def test_chunks_complete_the_picture_and_keep_what_was_set(notebook: OpenNoteboo
     timeline.place(NEEDLE)
     expect(timeline.details.locator("pre")).to_have_text("needle/Softmax = MatMul(layer/MatMul_17002)")
     book.wait_until(partial(is_selected, book, NEEDLE))
-
-
-def test_selected_rows_and_an_offline_page_of_a_large_trace(notebook: OpenNotebook) -> None:
-    book, timeline = opened(notebook, IN_WINDOWS)
-    book.ask("widget.selection = (2_000_000, 2_100_000)")
-    expect(timeline.title).to_contain_text("selected")
-    timeline.root.get_by_role("button", name="Export").click()
-    with book.page.expect_download() as waiting:
-        timeline.root.get_by_role("menuitem", name="Rows of the selection").click()
-    lines = waiting.value.path().read_text().splitlines()
-    assert lines[0].startswith("event,step,lane,name,op,start_ns")
-    assert len(lines) - 1 == int(book.ask("print(len(widget.selection))"))

@@ -62,29 +62,24 @@ def test_python_sets_the_selection_in_the_timeline(notebook: OpenNotebook) -> No
     expect(timeline.title).to_have_text("Whole run")
 
 
-def test_two_views_of_one_widget_share_the_selection(notebook: OpenNotebook) -> None:
-    book, first = opened(notebook, "widget")
-    second = book.timeline(1)
+def test_views_of_one_widget_share_the_selection_and_other_widgets_have_their_own(
+    notebook: OpenNotebook,
+) -> None:
+    book, first = opened(notebook, "widget", SHOW.replace("widget", "other"))
+    second, other = book.timeline(1), book.timeline(2)
     first.find(f"op:{LOSS}")
     expect(first.status.last).to_contain_text(LOSS)
     expect(second.title).to_have_text(first.title.inner_text())
+    other.lanes.focus()
+    book.page.keyboard.press("0")
+    expect(other.title).to_have_text("Whole run")
+    book.wait_until(lambda: book.ask("print(len(widget.selection), len(other.selection))") == "1 0")
     second.lanes.focus()
     book.page.keyboard.press("Escape")
     expect(first.title).to_have_text("Whole run")
 
 
-def test_several_timelines_keep_to_themselves(notebook: OpenNotebook) -> None:
-    book, first = opened(notebook, SHOW.replace("widget", "other"))
-    second = book.timeline(1)
-    first.find(f"op:{LOSS}")
-    expect(first.status.last).to_contain_text(LOSS)
-    second.lanes.focus()
-    book.page.keyboard.press("0")
-    expect(second.title).to_have_text("Whole run")
-    book.wait_until(lambda: book.ask("print(len(widget.selection), len(other.selection))") == "1 0")
-
-
-def test_a_cell_run_again_leaves_one_timeline_that_works(notebook: OpenNotebook) -> None:
+def test_a_cell_run_again_leaves_one_timeline_that_works_until_it_is_closed(notebook: OpenNotebook) -> None:
     book, _ = opened(notebook)
     for _ in range(3):
         book.run(0)
@@ -92,10 +87,6 @@ def test_a_cell_run_again_leaves_one_timeline_that_works(notebook: OpenNotebook)
     expect(book.page.locator(".tfvis-nb")).to_have_count(1)
     timeline.find(f"op:{LOSS}")
     book.wait_until(lambda: book.ask("print(len(widget.selection))") == "1")
-
-
-def test_a_closed_widget_takes_its_timeline_away(notebook: OpenNotebook) -> None:
-    book, _ = opened(notebook)
     book.ask("widget.close()")
     expect(book.page.locator(".tfv")).to_have_count(0)
 
@@ -145,17 +136,13 @@ def test_keys_stay_in_the_timeline(notebook: OpenNotebook) -> None:
     for key in ("a", "b", "d", "d"):
         book.page.keyboard.press(key)
     assert book.cells == before
-
-
-def test_a_notebook_can_be_saved_from_the_timeline(notebook: OpenNotebook) -> None:
-    book, timeline = opened(notebook)
-    cells = book.cells
+    # But the notebook can be saved.
     saved = book.path.stat().st_mtime_ns
     timeline.lanes.focus()
     book.page.keyboard.press("Control+s")
     book.wait_until(lambda: book.path.stat().st_mtime_ns > saved)
     book.page.keyboard.press("a")
-    assert book.cells == cells
+    assert book.cells == before
 
 
 def test_the_theme_is_followed_live(notebook: OpenNotebook) -> None:
