@@ -18,8 +18,9 @@ MISSING, UNWANTED = "missing", "unwanted"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell that starts this in the background has it ignore Ctrl-C, and with it all that it starts.
+    # Started in the background or by nohup, this ignores these signals, and so does all that it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try_examples(config.getoption("extent"))
     config.addinivalue_line("markers", "collection(*files): needs these files of ../shared/traces")
     if not hasattr(config, "workerinput"):
