@@ -15,10 +15,10 @@ from tfvis_nb import Trace, events
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import device_location, lane_label, lane_name, matches_lane, task_label
 from tfvis_nb.display.large.layout import Layout
-from tfvis_nb.display.large.query import Bound, Text, parse_query
+from tfvis_nb.display.large.query import Bound, Clause, Steps, Term, Text, Unread, parse_query
 from tfvis_nb.display.large.range_statistics import range_statistics
 from tfvis_nb.display.large.row_packing import pack_rows
-from tfvis_nb.display.large.search import find
+from tfvis_nb.display.large.search import find, longest_found
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.writing.csv import rows_csv
 
@@ -33,7 +33,7 @@ def cases(name: str, part: str) -> list[Any]:
 
 def made() -> Trace:
     rows = cases("events", "events")
-    texts = ("name", "op", "kind", "lane", "device", "tensor", "source", "destination")
+    texts = ("name", "op", "kind", "lane", "device", "tensor", "source", "destination", "detail")
     columns: dict[str, list[Any]] = {name: [row.get(name, "") for row in rows] for name in texts}
     columns["task"] = [row["device"].partition("/device:")[0] for row in rows]
     columns["start_ns"] = [ORIGIN + row["start"] for row in rows]
@@ -80,13 +80,23 @@ def test_lanes() -> None:
 
 def test_queries() -> None:
     for text, terms in cases("queries", "queries"):
-        expected = [
-            Bound(term["bound"][0] == ">", term["bound"].endswith("="), term["ns"])
-            if "bound" in term
-            else Text(term["field"], term["text"])
-            for term in terms
-        ]
-        assert parse_query(text) == expected, text
+        assert parse_query(text) == [clause(term) for term in terms], text
+
+
+def clause(described: dict[str, Any]) -> Clause:
+    terms = described.get("not") or described.get("any") or [described]
+    return Clause(tuple(map(term, terms)), "not" in described)
+
+
+def term(described: dict[str, Any]) -> Term:
+    if "bound" in described:
+        sign = described["bound"]
+        return Bound(described["of"], sign[0] == ">", sign.endswith("="), described["value"])
+    if "steps" in described:
+        return Steps(*described["steps"])
+    if "unread" in described:
+        return Unread(described["unread"])
+    return Text(described["field"], described["text"])
 
 
 def test_searches(layout: Layout) -> None:
@@ -94,6 +104,9 @@ def test_searches(layout: Layout) -> None:
     assert categories == [event["category"] for event in cases("events", "events")]
     for text, ids in cases("events", "found"):
         assert find(layout, text, None).events.tolist() == ids, text
+    for text, total, ids in cases("events", "longest"):
+        summed, longest = longest_found(layout, find(layout, text, None))
+        assert (summed, [each["event"] for each in longest]) == (total, ids), text
 
 
 def test_rows() -> None:

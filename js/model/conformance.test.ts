@@ -51,20 +51,29 @@ describe("lanes", () => {
   });
 });
 
-type Expected = { bound: string; ns: number } | { field: string; text: string };
+type Described =
+  | { bound: string; of: string; value: number }
+  | { steps: [number, number] }
+  | { unread: string }
+  | { field: string; text: string };
+type Expected = Described | { any: Described[] } | { not: Described[] };
 
-it.each(queries.queries as [string, Expected[]][])("the query %j is read", (text, terms) => {
+function termOf(described: Described): object {
+  if ("bound" in described) {
+    const { bound, of, value } = described;
+    return { type: "bound", of, longer: bound[0] === ">", inclusive: bound.endsWith("="), value };
+  }
+  if ("steps" in described) return { type: "steps", first: described.steps[0], last: described.steps[1] };
+  if ("unread" in described) return { type: "unread", word: described.unread };
+  return { type: "text", ...described };
+}
+
+it.each(queries.queries as unknown as [string, Expected[]][])("the query %j is read", (text, clauses) => {
   expect(parseQuery(text)).toEqual(
-    terms.map((term) =>
-      "bound" in term
-        ? {
-            type: "duration",
-            longer: term.bound[0] === ">",
-            inclusive: term.bound.endsWith("="),
-            ns: term.ns,
-          }
-        : { type: "text", ...term },
-    ),
+    clauses.map((clause) => {
+      const terms = "any" in clause ? clause.any : "not" in clause ? clause.not : [clause];
+      return { terms: terms.map(termOf), negated: "not" in clause };
+    }),
   );
 });
 
@@ -83,10 +92,12 @@ describe("the events", () => {
     })),
     lanes,
   );
-  const strings = makeStrings(["", ...events.map((event) => event.tensor ?? "")]);
+  const tensors = events.map((event) => event.tensor ?? "");
+  const strings = makeStrings(["", ...tensors, ...events.map((event) => event.detail ?? "")]);
   const details = {
     strings,
     tensorIds: Uint32Array.from(events, (_, id) => id + 1),
+    labelIds: Uint32Array.from(events, (_, id) => events.length + id + 1),
     bytes: (id: number) => events[id].bytes ?? null,
     source: (id: number) => events[id].source ?? null,
     destination: (id: number) => events[id].destination ?? null,
@@ -95,6 +106,11 @@ describe("the events", () => {
 
   it.each(made.found as [string, number[]][])("that %j finds are %j", (text, ids) => {
     expect([...search(drawn, details, text, null).ids]).toEqual(ids);
+  });
+
+  it.each(made.longest as [string, number, number[]][])("that %j finds take %d", (text, total, ids) => {
+    const matches = search(drawn, details, text, null);
+    expect([matches.total, matches.longest.map(({ event }) => event)]).toEqual([total, ids]);
   });
 
   type Asked = { start: number; end: number; lanes: string[] | null; step: number | null; by: "op" | "name" };

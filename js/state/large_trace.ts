@@ -25,9 +25,12 @@ interface Search {
   step: number | null;
   /** Null until the answer comes. */
   ids: Uint32Array | null;
+  found: Pick<Matches, "total" | "longest">;
   /** Which entries of the outline stand for something found. */
   isMatch: Uint8Array;
 }
+
+const NOTHING = { total: 0, longest: [] };
 
 export class LargeTrace implements KernelQueries {
   readonly requests: KernelRequests;
@@ -60,11 +63,11 @@ export class LargeTrace implements KernelQueries {
   matches(text: string, step: number | null): Matches | null {
     let search = this.#search;
     if (search?.text !== text || search.step !== step) {
-      search = { text, step, ids: null, isMatch: new Uint8Array(0) };
+      search = { text, step, ids: null, found: NOTHING, isMatch: new Uint8Array(0) };
       this.#search = search;
       this.#find(search);
     }
-    return search.ids && { ids: search.ids, mask: this.#mask(search.ids, search) };
+    return search.ids && { ids: search.ids, mask: this.#mask(search.ids, search), ...search.found };
   }
 
   sameName(entry: number): SameName | null {
@@ -85,6 +88,7 @@ export class LargeTrace implements KernelQueries {
     // Somebody who types has asked for something else by now.
     if (!answer || this.#search !== search || this.signal.aborted) return;
     const [ids, isMatch] = answer.buffers;
+    search.found = answer.answer as Search["found"];
     search.ids = new Uint32Array(ids.slice().buffer);
     search.isMatch = isMatch;
     this.store.showMatches();

@@ -98,7 +98,13 @@ def test_a_search_finds_what_the_front_end_would(
     wanted = trace.events.astype({"op": "str", "lane": "str", "kind": "str"}).query(query).index
     answer, (ids, lit) = asking.answer({"kind": "search", "text": text, "step": None})
     assert np.frombuffer(ids, "u4").tolist() == wanted.tolist()
-    assert answer == {"count": len(wanted)}
+    durations = trace.events["duration_ns"].loc[wanted]
+    longest = answer.pop("longest")
+    assert answer == {"count": len(wanted), "total": durations.sum()}
+    assert [each["duration"] for each in longest] == sorted(durations, reverse=True)[:50]
+    assert [each["name"] for each in longest] == [
+        trace.events["name"].iloc[each["event"]] for each in longest
+    ]
     _, outline = decoded(asking.outline_bytes("", "windows"))
     assert len(lit) == len(outline)
     assert outline["count"][np.frombuffer(lit, "?")].sum() >= len(wanted)

@@ -87,6 +87,10 @@ export class SparseDetails implements DetailsView {
     return this.details.tensorIds;
   }
 
+  get labelIds(): Uint32Array {
+    return this.details.labelIds;
+  }
+
   readonly waiting = null;
   readonly tracks = [];
   readonly bytes = this.#alike("bytes", null);

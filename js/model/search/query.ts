@@ -1,54 +1,99 @@
-/** Reads what is typed into the search field. */
+/** Reads what is typed into the search field; tfvis_nb/display/large/query.py does the same. */
 
 export type Field = "any" | "name" | "op" | "lane" | "kind" | "is";
 
-/** Every term must hold: a text found in a field (lower case), or a bound on the duration in ns. */
+/**
+ * A text found in a field (lower case), a bound on the duration (ns) or the bytes, the numbers of the first and the last
+ * step, or a filter that cannot be read, which nothing fits.
+ */
 export type Term =
   | { type: "text"; field: Field; text: string }
-  | { type: "duration"; longer: boolean; inclusive: boolean; ns: number };
+  | { type: "bound"; of: "duration" | "bytes"; longer: boolean; inclusive: boolean; value: number }
+  | { type: "steps"; first: number; last: number }
+  | { type: "unread"; word: string };
 
-const FIELDS: ReadonlySet<string> = new Set<Field>(["name", "op", "lane", "kind", "is"]);
-const UNITS: Readonly<Record<string, number>> = {
-  ns: 1,
-  us: 1e3,
-  µs: 1e3,
-  μs: 1e3,
-  ms: 1e6,
-  s: 1e9,
-  m: 60e9,
-};
-const BOUND = /^([<>])(=?)(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m)$/;
-
-/** The terms of `text`: words parted by spaces, "op:MatMul", "name:…", "lane:…", "kind:…", "is:critical", ">5ms", "<10us". */
-export function parseQuery(text: string): Term[] {
-  // "> 1 ms" is one bound, however it is spaced.
-  const joined = text.toLowerCase().replace(/([<>]=?)\s*(\.?\d[\d.]*)\s*(ns|us|µs|μs|ms|s|m)\b/g, "$1$2$3");
-  return joined.split(/\s+/).filter(Boolean).map(parseTerm).filter(isSaying);
+/** Terms of which at least one must hold, or none of them. */
+export interface Clause {
+  terms: Term[];
+  negated: boolean;
 }
 
-function parseTerm(word: string): Term {
-  const bound = BOUND.exec(word);
-  if (bound !== null) {
-    const [, sign, equal, value, unit] = bound;
-    return {
-      type: "duration",
-      longer: sign === ">",
-      inclusive: equal === "=",
-      ns: Number(value) * UNITS[unit],
-    };
+/** Every filter, as the status line lists them where one is not known. */
+export const FILTERS = ["name", "op", "lane", "kind", "is", "step", "dur", "bytes"];
+
+const TEXT_FIELDS: ReadonlySet<string> = new Set<Field>(["name", "op", "lane", "kind", "is"]);
+const NANOSECONDS = new Map(Object.entries({ ns: 1, us: 1e3, µs: 1e3, μs: 1e3, ms: 1e6, s: 1e9, m: 60e9 }));
+const BYTES = new Map(
+  Object.entries({
+    ...{ "": 1, b: 1, k: 1e3, kb: 1e3, m: 1e6, mb: 1e6, g: 1e9, gb: 1e9, tb: 1e12 },
+    ...{ kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 },
+  }),
+);
+const BOUND = /^([<>])(=?)(\d+(?:\.\d*)?|\.\d+)([a-zµμ]*)$/;
+const STEPS = /^(\d+)(?:-(\d+))?$/;
+// "> 1 ms" is one bound and "a | b" one word, however they are spaced; what is quoted stays as it is.
+const SPACED =
+  /"[^"]*"?|\s*(\|)\s*|([<>]=?)\s*(\.?\d[\d.]*)\s*(ns|us|µs|μs|ms|s|m|[kmgt]i?b|b)(?![0-9a-z_])/g;
+const WORD = /(?:[^\s"]|"[^"]*"?)+/g;
+const ALTERNATIVE = /(?:[^|"]|"[^"]*"?)+/g;
+
+/**
+ * What all must hold: words parted by spaces, "two words" in quotes, "op:MatMul", "name:…", "lane:…", "kind:…",
+ * "is:critical", ">5ms" or "dur:>5ms", "bytes:>1MB", "step:3" or "step:3-7"; "a|b" is either, "-word" is without.
+ */
+export function parseQuery(text: string): Clause[] {
+  const spaced = text
+    .toLowerCase()
+    .replace(SPACED, (found, ...groups) => groups.slice(0, 4).filter(Boolean).join("") || found);
+  return (spaced.match(WORD) ?? []).map(parseClause).filter(({ terms }) => terms.length > 0);
+}
+
+/** Filters whose values cannot be read, and words that look like filters but are none. */
+export function unknownFilters(clauses: readonly Clause[]): { unread: string[]; unnamed: string[] } {
+  const terms = clauses.flatMap((clause) => clause.terms);
+  const unnamed = terms.flatMap((term) =>
+    term.type === "text" && term.field === "any" ? (/^[a-z_]+:/.exec(term.text) ?? []) : [],
+  );
+  return { unread: terms.flatMap((term) => (term.type === "unread" ? [term.word] : [])), unnamed };
+}
+
+function parseClause(word: string): Clause {
+  const negated = word.length > 1 && word.startsWith("-");
+  let field = "";
+  const alternatives = (negated ? word.slice(1) : word).match(ALTERNATIVE) ?? [];
+  const terms = alternatives.flatMap((alternative) => {
+    const colon = alternative.indexOf(":");
+    const named = alternative.slice(0, Math.max(colon, 0));
+    // "op:a|b" looks for both in the field; "stream:13" and other texts with a colon are no filters.
+    const isNamed = FILTERS.includes(named);
+    if (isNamed) field = named;
+    return parseTerm(field, isNamed ? alternative.slice(colon + 1) : alternative);
+  });
+  return { terms, negated };
+}
+
+/** No term for a filter that is not written out yet ("op:"): it would match everything. */
+function parseTerm(field: string, text: string): Term[] {
+  const plain = text.replaceAll('"', "");
+  if (plain === "") return [];
+  if (TEXT_FIELDS.has(field)) return [{ type: "text", field: field as Field, text: plain }];
+  const unread: Term = { type: "unread", word: `${field}:${plain}` };
+  if (field === "step") {
+    const steps = STEPS.exec(plain);
+    return [steps ? { type: "steps", first: Number(steps[1]), last: Number(steps[2] ?? steps[1]) } : unread];
   }
-  const colon = word.indexOf(":");
-  const field = word.slice(0, Math.max(colon, 0));
-  if (isField(field)) return { type: "text", field, text: word.slice(colon + 1) };
-  // "stream:13" and other texts with a colon are no filters.
-  return { type: "text", field: "any", text: word };
-}
-
-function isField(text: string): text is Field {
-  return FIELDS.has(text);
-}
-
-/** A filter that is not written out yet ("op:") would match everything. */
-function isSaying(term: Term): boolean {
-  return term.type === "duration" || term.text !== "";
+  const of = field === "bytes" ? "bytes" : "duration";
+  const [, sign, equal, number, unit = ""] = (text.includes('"') ? null : BOUND.exec(plain)) ?? [];
+  const scale = sign && (of === "bytes" ? BYTES : NANOSECONDS).get(unit);
+  if (scale)
+    return [
+      {
+        type: "bound",
+        of,
+        longer: sign === ">",
+        inclusive: equal === "=",
+        value: Number(number) * scale,
+      },
+    ];
+  return [field ? unread : { type: "text", field: "any", text: plain }];
 }

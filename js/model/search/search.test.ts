@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { AlignedSteps } from "../lanes/aligned_steps";
 import type { Drawn } from "../types";
 import type { Details } from "../wire/details";
 import { type Made, makeDrawn, makeLane, makeStrings, randomNumbers } from "../wire/testing/synthetic";
+import { parseQuery, unknownFilters } from "./query";
 import { neighbour, search } from "./search";
 
 const made: Made[] = [
@@ -32,7 +34,11 @@ describe("search", () => {
 
   it("looks at tensor names once the details are there", () => {
     const strings = makeStrings(["", "gradients/loss"]);
-    const details = { strings, tensorIds: Uint32Array.of(0, 0, 1, 0) } as unknown as Details;
+    const details = {
+      strings,
+      tensorIds: Uint32Array.of(0, 0, 1, 0),
+      labelIds: new Uint32Array(4),
+    } as unknown as Details;
     expect(found("loss")).toEqual([]);
     expect(found("loss", null, details)).toEqual([2]);
     expect(found("name:loss", null, details)).toEqual([]);
@@ -65,16 +71,20 @@ describe("search", () => {
 
 describe("neighbour", () => {
   it("goes round in both directions, also from an event that does not match", () => {
-    const matches = { ids: Uint32Array.of(2, 5, 9), mask: new Uint8Array(12) };
+    const matches = { ids: Uint32Array.of(2, 5, 9) };
     expect([0, 2, 4, 5, 9, 11].map((id) => neighbour(matches, id, 1))).toEqual([2, 5, 5, 9, 2, 2]);
     expect([0, 2, 4, 5, 9, 11].map((id) => neighbour(matches, id, -1))).toEqual([9, 9, 2, 2, 5, 9]);
     expect(neighbour(matches, -1, 1)).toBe(2);
-    expect(neighbour({ ids: new Uint32Array(0), mask: new Uint8Array(3) }, 1, 1)).toBeNull();
+    expect(neighbour({ ids: new Uint32Array(0) }, 1, 1)).toBeNull();
   });
 
   it("finds what is on the critical path, once that is known", () => {
     const onPath = { waiting: { onPath: () => Uint8Array.of(1, 0, 1, 0) } } as unknown as Details;
-    const strings = { strings: makeStrings([""]), tensorIds: new Uint32Array(4) };
+    const strings = {
+      strings: makeStrings([""]),
+      tensorIds: new Uint32Array(4),
+      labelIds: new Uint32Array(4),
+    };
     const details = { ...strings, ...onPath } as Details;
     expect(found("is:critical", null, details)).toEqual([0, 2]);
     expect(found("is:crit recv", null, details)).toEqual([2]);
@@ -83,4 +93,26 @@ describe("neighbour", () => {
     expect(found("is:critical")).toEqual([]);
     expect(found("is: matmul", null, details)).toEqual([0, 1]);
   });
+});
+
+describe("unknownFilters", () => {
+  it("names what cannot be read, and words that only look like filters", () => {
+    expect(unknownFilters(parseQuery('step:x foo:bar op:MatMul -bytes:many stream:13 "a b:c"'))).toEqual({
+      unread: ["step:x", "bytes:many"],
+      unnamed: ["foo:", "stream:"],
+    });
+  });
+});
+
+it("lists the longest first, the earlier of two that are as long", () => {
+  const many = Array.from({ length: 3000 }, (_, start) => ({ start, duration: start % 1000 }));
+  const { longest, total } = search(makeDrawn(many), null, "stream", null);
+  expect(longest.length).toBe(50);
+  expect(longest.slice(0, 4).map(({ event }) => event)).toEqual([999, 1999, 2999, 998]);
+  expect(total).toBe(3 * 499_500);
+});
+
+it("finds steps also where they are aligned", () => {
+  const aligned = new AlignedSteps(drawn).drawn;
+  expect([...search(aligned, null, "step:1", null).ids]).toEqual([2, 3]);
 });

@@ -5,19 +5,36 @@ import { firstAbove, firstAtLeast } from "../lod/bisect";
 import { categoryLabel } from "../paint/palette";
 import type { Drawn } from "../types";
 import type { DetailsView } from "../wire/details";
-import type { Strings } from "../wire/string_table";
-import { type Field, parseQuery, type Term } from "./query";
+import { type Clause, type Field, parseQuery, type Term } from "./query";
+import { textHits } from "./text_hits";
+
+/** An event that was found. */
+export interface Found {
+  event: number;
+  name: string;
+  op: string;
+  /** Place in `lanes`. */
+  lane: number;
+  duration: number;
+}
 
 export interface Matches {
   /** Event ids, by start. */
   ids: Uint32Array;
   /** 1 for each event that matches. */
   mask: Uint8Array;
+  /** Their summed durations (ns). */
+  total: number;
+  /** The longest of them. */
+  longest: Found[];
 }
+
+/** So many of the longest matches are listed. */
+const MOST_LISTED = 50;
 
 /**
  * The events that match all words of `text` (see `parseQuery`), upper and lower
- * case alike; none for a text without words. Tensor names are searched once
+ * case alike; none for a text without words. Tensors, CUDA kernels and bytes are known once
  * `details` are there. `step` is a place in `drawn.steps`; null searches all.
  */
 export function search(
@@ -26,49 +43,104 @@ export function search(
   text: string,
   step: number | null,
 ): Matches {
-  const terms = parseQuery(text);
+  const clauses = parseQuery(text);
   const mask = new Uint8Array(drawn.count);
   const { leftOut = 0 } = drawn;
-  if (terms.length === 0) return { ids: new Uint32Array(0), mask };
+  if (clauses.length === 0) return { ids: new Uint32Array(0), mask, total: 0, longest: [] };
   if (step === null) for (let id = 0; id < mask.length; id++) mask[id] = drawn.lane[id] < leftOut ? 0 : 1;
   else if (drawn.step === null) mask.fill(step === 0 ? 1 : 0);
   else for (let id = 0; id < mask.length; id++) mask[id] = drawn.step[id] === step ? 1 : 0;
-  for (const term of terms) {
-    if (term.type === "duration") keepDurations(mask, drawn.duration, term);
-    else keepTexts(mask, drawn, details, term.field, term.text);
-  }
+  for (const clause of clauses) keepMatching(mask, drawn, details, clause);
   let count = 0;
   for (let id = 0; id < mask.length; id++) count += mask[id];
   const ids = new Uint32Array(count);
-  for (let id = 0, at = 0; at < count; id++) if (mask[id] === 1) ids[at++] = id;
-  return { ids, mask };
+  let total = 0;
+  for (let id = 0, at = 0; at < count; id++)
+    if (mask[id] === 1) {
+      ids[at++] = id;
+      total += drawn.duration[id];
+    }
+  return { ids, mask, total, longest: longestOf(drawn, ids) };
 }
 
 /** The next match after (`direction` 1) or before (-1) event `id`, going round at the end; null when there is none. */
-export function neighbour(matches: Matches, id: number, direction: 1 | -1): number | null {
+export function neighbour(matches: Pick<Matches, "ids">, id: number, direction: 1 | -1): number | null {
   const { ids } = matches;
   if (ids.length === 0) return null;
   if (direction === 1) return ids[firstAbove(ids, id) % ids.length];
   return ids[(firstAtLeast(ids, id) - 1 + ids.length) % ids.length];
 }
 
-function keepDurations(
-  mask: Uint8Array,
-  duration: Drawn["duration"],
-  { longer, inclusive, ns }: Extract<Term, { type: "duration" }>,
-): void {
-  for (let id = 0; id < mask.length; id++) {
-    const holds = longer ? duration[id] > ns : duration[id] < ns;
-    if (!holds && !(inclusive && duration[id] === ns)) mask[id] = 0;
+function longestOf({ duration, name, names, op, ops, lane }: Drawn, ids: Uint32Array): Found[] {
+  // Longest first, and the earlier of two that are as long; short ones are left out before they are sorted.
+  let longest: number[] = [];
+  let least = -1;
+  const cut = () => {
+    longest = longest.sort((a, b) => duration[b] - duration[a] || a - b).slice(0, MOST_LISTED);
+    if (longest.length === MOST_LISTED) least = duration[longest[MOST_LISTED - 1]];
+  };
+  for (const id of ids) {
+    if (duration[id] <= least) continue;
+    longest.push(id);
+    if (longest.length === 16 * MOST_LISTED) cut();
   }
+  cut();
+  return longest.map((id) => ({
+    event: id,
+    name: names.get(name[id]),
+    op: ops[op[id]],
+    lane: lane[id],
+    duration: duration[id],
+  }));
 }
 
-function keepTexts(
+function keepMatching(
   mask: Uint8Array,
   drawn: Drawn,
   details: DetailsView | null,
-  field: Field,
-  text: string,
+  { terms, negated }: Clause,
+): void {
+  const found = new Uint8Array(mask.length);
+  for (const term of terms) {
+    if (term.type === "text") addTexts(found, drawn, details, term);
+    else if (term.type === "steps") addSteps(found, drawn, term);
+    else if (term.type === "bound") addBounded(found, drawn, details, term);
+  }
+  const wanted = negated ? 0 : 1;
+  for (let id = 0; id < mask.length; id++) if (found[id] !== wanted) mask[id] = 0;
+}
+
+function addSteps(found: Uint8Array, drawn: Drawn, { first, last }: Extract<Term, { type: "steps" }>): void {
+  const isIn = Uint8Array.from(drawn.steps, ({ step }) => (step >= first && step <= last ? 1 : 0));
+  if (drawn.isAligned) {
+    // There, each step has lanes of its own, which are called after it.
+    const number = (task: string) => Number(/^step (\d+)$/.exec(task)?.[1] ?? Number.NaN);
+    const lanes = drawn.lanes.map(({ task }) => number(task) >= first && number(task) <= last);
+    for (let id = 0; id < found.length; id++) if (lanes[drawn.lane[id]]) found[id] = 1;
+  } else if (drawn.step === null) {
+    if (isIn[0]) found.fill(1);
+  } else for (let id = 0; id < found.length; id++) found[id] |= isIn[drawn.step[id]];
+}
+
+function addBounded(
+  found: Uint8Array,
+  drawn: Drawn,
+  details: DetailsView | null,
+  { of, longer, inclusive, value }: Extract<Term, { type: "bound" }>,
+): void {
+  const { duration } = drawn;
+  if (of === "bytes" && details === null) return;
+  for (let id = 0; id < found.length; id++) {
+    const figure = of === "bytes" ? (details?.bytes(id) ?? Number.NaN) : duration[id];
+    if ((longer ? figure > value : figure < value) || (inclusive && figure === value)) found[id] = 1;
+  }
+}
+
+function addTexts(
+  found: Uint8Array,
+  drawn: Drawn,
+  details: DetailsView | null,
+  { field, text }: { field: Field; text: string },
 ): void {
   const any = field === "any";
   const tables: { hits: Uint8Array; column: Uint8Array | Uint16Array | Uint32Array }[] = [];
@@ -83,48 +155,50 @@ function keepTexts(
     tables.push({ hits: hitsOf(drawn.categories, text, categoryText), column: drawn.category });
   }
   if (any && details !== null) {
-    tables.push({ hits: textHits(details.strings, text), column: details.tensorIds });
+    const hits = textHits(details.strings, text);
+    tables.push({ hits, column: details.tensorIds });
+    addKernels(found, drawn, details, hits, text);
   }
-  // One flag an event over all tables, and only then the mask: each loop stays on one column.
-  const critical = field === "is" && "critical".includes(text) && details?.waiting;
-  const found = critical ? critical.onPath(mask.length) : new Uint8Array(mask.length);
+  if (field === "is" && "critical".includes(text)) {
+    const critical = details?.waiting?.onPath(found.length);
+    if (critical) tables.push({ hits: Uint8Array.of(0, 1), column: critical });
+  }
+  // One flag an event over all tables: each loop stays on one column.
   for (const { hits, column } of tables) {
     if (!hits.includes(1)) continue;
     for (let id = 0; id < found.length; id++) found[id] |= hits[column[id]];
   }
-  for (let id = 0; id < mask.length; id++) mask[id] &= found[id];
+}
+
+/** The CUDA name in the label of a kernel: what comes before its launch parameters, if it is no op with its inputs. */
+function kernelName(label: string): string {
+  return label.includes(" = ") ? "" : label.split(" regs:", 1)[0];
+}
+
+/** Kernels are named by their ops; their own names are in their labels. `hits` are the texts that hold `text`. */
+function addKernels(
+  found: Uint8Array,
+  { category, categories }: Drawn,
+  { strings, labelIds }: DetailsView,
+  hits: Uint8Array,
+  text: string,
+): void {
+  if (!hits.includes(1)) return;
+  const isKernel = Uint8Array.from(categories, (each) =>
+    each === "kernel" || each === "collective" ? 1 : 0,
+  );
+  /** Of each text: 1 for a name that holds `text`, 2 for one that does not, 0 where nobody has looked. */
+  const seen = new Uint8Array(hits.length);
+  for (let id = 0; id < found.length; id++) {
+    const label = labelIds[id];
+    if (!hits[label] || !isKernel[category[id]]) continue;
+    if (!seen[label]) {
+      seen[label] = kernelName(strings.get(label)).toLowerCase().includes(text) ? 1 : 2;
+    }
+    if (seen[label] === 1) found[id] = 1;
+  }
 }
 
 function hitsOf<T>(items: readonly T[], text: string, textOf: (item: T) => string): Uint8Array {
   return Uint8Array.from(items, (item) => (textOf(item).toLowerCase().includes(text) ? 1 : 0));
-}
-
-/** Lower case of a table, made on the first search in it. */
-const lowered = new WeakMap<Strings, string | string[]>();
-
-function lowerCase(strings: Strings): string | string[] {
-  let lower = lowered.get(strings);
-  if (lower === undefined) {
-    lower =
-      strings.whole?.toLowerCase() ??
-      Array.from({ length: strings.length }, (_, id) => strings.get(id).toLowerCase());
-    lowered.set(strings, lower);
-  }
-  return lower;
-}
-
-function textHits(strings: Strings, text: string): Uint8Array {
-  const hits = new Uint8Array(strings.length);
-  const lower = lowerCase(strings);
-  if (typeof lower !== "string") return Uint8Array.from(lower, (item) => (item.includes(text) ? 1 : 0));
-  // One pass over the end-to-end texts: offsets tell whose text a hit is in, and whether it runs into the next.
-  const { offsets } = strings;
-  let id = 0;
-  for (let at = lower.indexOf(text); at >= 0 && at < offsets[strings.length]; ) {
-    while (offsets[id + 1] <= at) id++;
-    const inside = at + text.length <= offsets[id + 1];
-    if (inside) hits[id] = 1;
-    at = lower.indexOf(text, inside ? offsets[id + 1] : at + 1);
-  }
-  return hits;
 }

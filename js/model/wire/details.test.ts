@@ -68,7 +68,7 @@ describe("Details", () => {
   });
 
   it("names the numbers that are shown as they are", () => {
-    expect([0, 1, 2, 3].map((event) => details.numbers(event)).flat()).toEqual([["Priority", 7]]);
+    expect([0, 1, 2, 3].flatMap((event) => details.numbers(event))).toEqual([["Priority", 7]]);
   });
 
   it("knows which rank came last to a collective", () => {

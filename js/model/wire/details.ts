@@ -42,6 +42,8 @@ export class Details {
   readonly strings: Strings;
   /** Text number of each event's tensor name. */
   readonly tensorIds: Uint32Array;
+  /** Text number of each event's label, in which the event's own name may be left out. */
+  readonly labelIds: Uint32Array;
   /** The memory of each allocator. */
   readonly tracks: Track[];
   readonly #container: Container;
@@ -63,6 +65,7 @@ export class Details {
     this.#rows = wireRows(drawn.lane, drawn.lanes.length);
     this.strings = stringsIn(container);
     this.tensorIds = byEvent(oneOf(container, "tensor", this.count, [Uint32Array]), this.#rows);
+    this.labelIds = byEvent(oneOf(container, "detail", this.count, [Uint32Array]), this.#rows);
     this.#flow = readDataflow(container, this.#rows);
     this.tracks = readTracks(container, this.strings);
   }
@@ -132,8 +135,7 @@ export class Details {
 
   /** The source's own text for the event, unchanged. */
   label(event: number): string {
-    const numbers = oneOf(this.#container, "detail", this.count, [Uint32Array]);
-    const label = this.strings.get(numbers[this.#rows[event]]);
+    const label = this.strings.get(this.labelIds[event]);
     const stand = this.#header.own_name;
     // A function, as a text would have its dollar signs read as patterns.
     return stand === "" ? label : label.replace(stand, () => this.#drawn.names.get(this.#drawn.name[event]));

@@ -1,9 +1,11 @@
-/** The panel at the right: one event, a range of time, or the whole step when nothing is selected. */
+/** The panel at the right: one event, a range of time, what a search has found, or the whole step. */
 
 import type { Actions } from "../../input/actions";
+import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { EventDetails } from "./event";
+import { MatchDetails } from "./matches";
 import { MemoryDetails } from "./memory";
 import { Overview } from "./overview";
 import { RangeDetails, SeveralDetails } from "./range";
@@ -23,6 +25,8 @@ export function DetailsPanel({ store, actions }: { store: Store; actions: Action
         <RangeDetails store={store} actions={actions} range={range} />
       ) : store.moment ? (
         <MemoryDetails store={store} actions={actions} {...store.moment} />
+      ) : store.matches && !isCritical(store) ? (
+        <MatchDetails store={store} actions={actions} matches={store.matches} />
       ) : (
         <Overview store={store} actions={actions} />
       )}

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
-import { formatCount } from "../../model/format/units";
+import { formatCount, formatDuration } from "../../model/format/units";
 import { firstAtLeast } from "../../model/lod/bisect";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
@@ -37,7 +37,9 @@ export function SearchBox({ store, actions }: { store: Store; actions: Actions }
         type="text"
         aria-label="Search ops, tensors, lanes"
         placeholder="Search ops, tensors, lanes"
-        title="Words, or op:MatMul  lane:stream  kind:kernel  >5ms  <10us"
+        title={
+          'Words, "two words", -without, this|that\nop:MatMul  lane:stream  kind:kernel  step:3-7\ndur:>5ms  bytes:>1MB'
+        }
         spellcheck={false}
         value={text}
         onInput={(event) => type(event.currentTarget.value)}
@@ -55,7 +57,7 @@ export function SearchBox({ store, actions }: { store: Store; actions: Actions }
       />
       {matches ? (
         <>
-          <output aria-live="polite">
+          <output aria-live="polite" title={`${formatDuration(matches.total)} in all`}>
             {count === 0
               ? "no match"
               : at >= 0

@@ -2,15 +2,17 @@
 
 import { isolated } from "../../model/format/bidi";
 import { waitColour } from "../../model/paint/palette";
+import { FILTERS, parseQuery, unknownFilters } from "../../model/search/query";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 
 export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
-  useTopics(store, ["paint", "panel", "layout", "notice"]);
+  useTopics(store, ["paint", "panel", "layout", "notice", "search"]);
+  const unknown = filterProblem(store);
   const { legend } = store.painting.paints;
   const notes = store.drawn.notes.length;
-  const wait = waitColour(store.painting.theme);
-  const byKind = store.host.get("color_by") === "kind";
+  const isByKind = store.host.get("color_by") === "kind";
+  const wait = isByKind ? waitColour(store.painting.theme) : "var(--muted)";
   return (
     <footer class="status">
       <span class="legend" role="group" aria-label="Legend">
@@ -35,7 +37,7 @@ export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
             </button>
           );
         })}
-        {byKind && store.drawn.wait && (
+        {store.drawn.wait && (
           <button
             type="button"
             disabled
@@ -68,6 +70,10 @@ export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
         <span class="failed" role="alert">
           {store.failure}
         </span>
+      ) : unknown ? (
+        <span class="failed" role="status">
+          {unknown}
+        </span>
       ) : store.notice ? (
         <span class="notice" role="status">
           {store.notice.text}
@@ -80,4 +86,13 @@ export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
       )}
     </footer>
   );
+}
+
+/** Which filters of the search nobody can answer; words that only look like filters count where they find nothing. */
+function filterProblem({ searchText, matches }: Store): string | null {
+  const { unread, unnamed } = unknownFilters(parseQuery(searchText));
+  const words = matches?.ids.length === 0 ? [...unread, ...unnamed] : unread;
+  if (words.length === 0) return null;
+  const known = FILTERS.map((filter) => `${filter}:`).join(" ");
+  return `Unknown filter ${words.map(isolated).join(", ")}. Filters: ${known}, as in step:3 dur:>5ms bytes:>1MB`;
 }

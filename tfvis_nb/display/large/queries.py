@@ -20,7 +20,7 @@ from tfvis_nb.display.large.level_of_detail import (
     overlapping,
 )
 from tfvis_nb.display.large.range_statistics import range_statistics
-from tfvis_nb.display.large.search import Found, find
+from tfvis_nb.display.large.search import Found, find, longest_found
 from tfvis_nb.display.shaping.subset import edges_in_steps, subset
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
@@ -67,7 +67,8 @@ class Windows:
             found = self._search(str(question["text"]), question.get("step"))
             ids = found.events.astype("u4").tobytes()
             matches = matching_entries(self.outline, found.hits).tobytes()
-            return {"count": len(found.events)}, [ids, matches]
+            total, longest = longest_found(self._layout, found)
+            return {"count": len(found.events), "total": total, "longest": longest}, [ids, matches]
         if kind == "memory":
             return {}, [memory_bytes(self._layout.trace)]
         if kind == "statistics":

@@ -3,14 +3,34 @@
 import re
 from typing import NamedTuple
 
-FIELDS = ("name", "op", "lane", "kind", "is")
-"""What a word can be looked for in alone, as in ``op:MatMul``."""
+TEXT_FIELDS = ("name", "op", "lane", "kind", "is")
+"""What a text can be looked for in alone, as in ``op:MatMul``."""
 
 _NANOSECONDS = {"ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9}
-_UNIT = "(ns|us|µs|μs|ms|s|m)"
-# "> 1 ms" is one bound, however it is spaced.
-_SPACED = re.compile(rf"([<>]=?)\s*(\.?[0-9][0-9.]*)\s*{_UNIT}(?![0-9a-z_])")
-_BOUND = re.compile(rf"([<>])(=?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+){_UNIT}")
+_BYTES = {
+    "": 1.0,
+    "b": 1.0,
+    "k": 1e3,
+    "kb": 1e3,
+    "mb": 1e6,
+    "g": 1e9,
+    "gb": 1e9,
+    "tb": 1e12,
+    "m": 1e6,
+    "kib": 2.0**10,
+    "mib": 2.0**20,
+    "gib": 2.0**30,
+    "tib": 2.0**40,
+}
+_NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_BOUND = re.compile(rf"([<>])(=?){_NUMBER}([a-zµμ]*)")
+_STEPS = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+# "> 1 ms" is one bound and "a | b" one word, however they are spaced; what is quoted stays as it is.
+_SPACED = re.compile(
+    r'"[^"]*"?|\s*(\|)\s*|([<>]=?)\s*(\.?[0-9][0-9.]*)\s*(ns|us|µs|μs|ms|s|m|[kmgt]i?b|b)(?![0-9a-z_])'
+)
+_WORD = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
+_ALTERNATIVE = re.compile(r'(?:[^|"]|"[^"]*"?)+')
 
 
 class Text(NamedTuple):
@@ -21,29 +41,78 @@ class Text(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A bound on the duration, in ns."""
+    """A bound on the duration, in ns, or on the bytes."""
 
+    of: str
     longer: bool
     inclusive: bool
-    ns: float
+    value: float
 
 
-def parse_query(text: str) -> list[Text | Bound]:
+class Steps(NamedTuple):
+    """The numbers of the first and the last step."""
+
+    first: int
+    last: int
+
+
+class Unread(NamedTuple):
+    """A filter that cannot be read; nothing fits it."""
+
+    word: str
+
+
+Term = Text | Bound | Steps | Unread
+
+
+class Clause(NamedTuple):
+    """Terms of which at least one must hold, or none of them."""
+
+    terms: tuple[Term, ...]
+    negated: bool
+
+
+def parse_query(text: str) -> list[Clause]:
     """Return what all must hold of an event for it to be found.
 
-    `text` has words parted by spaces, ``op:MatMul``, ``name:``, ``lane:``, ``kind:`` or ``is:critical``,
-    bounds as ``>5ms``. A field without a text, ``op:``, is being typed and asks nothing.
+    `text` has words parted by spaces, ``"two words"``, ``op:MatMul``, ``name:``, ``lane:``, ``kind:`` or
+    ``is:critical``, ``>5ms`` or ``dur:>5ms``, ``bytes:>1MB``, ``step:3`` or ``step:3-7``. ``a|b`` is either,
+    ``-word`` is without. A filter without a text, ``op:``, is being typed and asks nothing.
     """
-    words = _SPACED.sub(r"\1\2\3", text.lower()).split()
-    terms = [_term(word) for word in words]
-    return [term for term in terms if isinstance(term, Bound) or term.text]
+    spaced = _SPACED.sub(lambda found: "".join(filter(None, found.groups())) or found[0], text.lower())
+    clauses = [_clause(word) for word in _WORD.findall(spaced)]
+    return [clause for clause in clauses if clause.terms]
 
 
-def _term(word: str) -> Text | Bound:
-    bound = _BOUND.fullmatch(word)
-    if bound is not None:
-        sign, equal, value, unit = bound.groups()
-        return Bound(sign == ">", equal == "=", float(value) * _NANOSECONDS[unit])
-    field, colon, rest = word.partition(":")
-    # "stream:13" and other texts with a colon are no fields.
-    return Text(field, rest) if colon and field in FIELDS else Text("any", word)
+def _clause(word: str) -> Clause:
+    negated = len(word) > 1 and word[0] == "-"
+    terms: list[Term] = []
+    field = ""
+    for alternative in _ALTERNATIVE.findall(word[1:] if negated else word):
+        named, colon, rest = alternative.partition(":")
+        # "op:a|b" looks for both in the field; "stream:13" and other texts with a colon are no filters.
+        if colon and named in (*TEXT_FIELDS, "step", "dur", "bytes"):
+            field, alternative = named, rest  # noqa: PLW2901 - what is left of it
+        term = _term(field, alternative)
+        if term is not None:
+            terms.append(term)
+    return Clause(tuple(terms), negated)
+
+
+def _term(field: str, text: str) -> Term | None:
+    plain = text.replace('"', "")
+    if not plain:
+        return None
+    if field in TEXT_FIELDS:
+        return Text(field, plain)
+    if field == "step":
+        steps = _STEPS.fullmatch(plain)
+        if steps is None:
+            return Unread(f"step:{plain}")
+        return Steps(int(steps[1]), int(steps[2] or steps[1]))
+    of = "bytes" if field == "bytes" else "duration"
+    units = _BYTES if of == "bytes" else _NANOSECONDS
+    bound = None if '"' in text else _BOUND.fullmatch(plain)
+    if bound is not None and bound[4] in units:
+        return Bound(of, bound[1] == ">", bool(bound[2]), float(bound[3]) * units[bound[4]])
+    return Unread(f"{field}:{plain}") if field else Text("any", plain)

@@ -1,9 +1,11 @@
 """Searches a trace as the search field of the front end does, in ``js/model/search/``."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,8 +13,12 @@ from tfvis_nb.analysis.critical_path.critical_path import path_events
 from tfvis_nb.core.labels import lane_search_text
 from tfvis_nb.core.palette import CATEGORY_LABELS
 from tfvis_nb.display.large.layout import Layout
-from tfvis_nb.display.large.query import Bound, parse_query
+from tfvis_nb.display.large.query import Bound, Steps, Term, Text, parse_query
 from tfvis_nb.display.wire.categories import CATEGORIES
+
+MOST_LISTED = 50
+"""So many of the longest events that a search found are listed."""
+_KERNELS = [CATEGORIES.index(name) for name in ("kernel", "collective")]
 
 
 @dataclass(frozen=True)
@@ -29,27 +35,57 @@ def find(layout: Layout, text: str, step: int | None) -> Found:
 
     See `parse_query` for what can be asked.
     """
-    terms = parse_query(text)
-    mask = np.full(len(layout.event), bool(terms), "?")
-    events = layout.trace.events
+    clauses = parse_query(text)
+    mask = np.full(len(layout.event), bool(clauses), "?")
     if step is not None:
-        mask &= events["step"].to_numpy() == step
-    for term in terms:
-        if isinstance(term, Bound):
-            mask &= _lasts(events["duration_ns"].to_numpy(), term)
-        else:
-            mask &= _holds(layout, term.field, term.text)
+        mask &= layout.trace.events["step"].to_numpy() == step
+    for terms, negated in clauses:
+        found = np.zeros(len(mask), "?")
+        for term in terms:
+            found |= _holds(layout, term)
+        mask &= ~found if negated else found
     hits = np.zeros(len(mask) + 1, "i4")
     np.cumsum(mask[layout.event], out=hits[1:])
     return Found(np.flatnonzero(mask), hits)
 
 
-def _lasts(duration: np.ndarray, bound: Bound) -> np.ndarray:
-    holds: np.ndarray = duration > bound.ns if bound.longer else duration < bound.ns
-    return holds | (duration == bound.ns) if bound.inclusive else holds
+def longest_found(layout: Layout, found: Found) -> tuple[int, list[dict[str, Any]]]:
+    """Return the summed durations (ns) of what was found, and the longest of it."""
+    duration = layout.trace.events["duration_ns"].to_numpy()[found.events]
+    places = np.lexsort((found.events, -duration))[:MOST_LISTED]
+    return int(duration.sum()), [
+        {
+            "event": int(event),
+            "name": layout.names[int(layout.name[event])].as_py(),
+            "op": layout.ops[int(layout.op[event])],
+            "lane": int(layout.lanes.of_event[event]),
+            "duration": int(length),
+        }
+        for event, length in zip(found.events[places], duration[places], strict=True)
+    ]
 
 
-def _holds(layout: Layout, field: str, text: str) -> np.ndarray:
+def _holds(layout: Layout, term: Term) -> np.ndarray:
+    """Mark the events, by id, of which a term holds."""
+    events = layout.trace.events
+    if isinstance(term, Text):
+        return _has_text(layout, term.field, term.text)
+    if isinstance(term, Steps):
+        steps = events["step"].to_numpy()
+        return (steps >= term.first) & (steps <= term.last)
+    if isinstance(term, Bound):
+        if term.of == "bytes":
+            return _within(events["bytes"].to_numpy("f8", na_value=np.nan), term)
+        return _within(events["duration_ns"].to_numpy(), term)
+    return np.zeros(len(layout.event), "?")
+
+
+def _within(figures: np.ndarray, bound: Bound) -> np.ndarray:
+    holds: np.ndarray = figures > bound.value if bound.longer else figures < bound.value
+    return holds | (figures == bound.value) if bound.inclusive else holds
+
+
+def _has_text(layout: Layout, field: str, text: str) -> np.ndarray:
     """Mark the events of which a field holds `text`, by event id."""
     found = np.zeros(len(layout.event), "?")
     if field in ("any", "name"):
@@ -65,13 +101,33 @@ def _holds(layout: Layout, field: str, text: str) -> np.ndarray:
     if field == "is" and text in "critical":
         found |= path_events(layout.trace)
     if field == "any":
-        tensors = pa.array(layout.trace.events["tensor"], pa.large_string(), from_pandas=True)
-        if isinstance(tensors, pa.ChunkedArray):
-            tensors = pa.concat_arrays(tensors.chunks)
-        distinct = tensors.dictionary_encode()
-        numbers = distinct.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        if len(distinct.dictionary) > 1:
-            found |= _contains(pc.utf8_lower(distinct.dictionary), text)[numbers]
+        events = layout.trace.events
+        found |= _in_column(events["tensor"], text)
+        # Kernels are named by their ops; their own names are in their labels.
+        kernel = np.flatnonzero(np.isin(layout.category, _KERNELS))
+        found[kernel] |= _in_column(events["detail"].iloc[kernel], text, _kernel_names)
+    return found
+
+
+def _kernel_names(labels: pa.Array) -> pa.Array:
+    """Keep what comes before launch parameters, and nothing of a label that is an op with its inputs."""
+    names = pc.list_element(pc.split_pattern(labels, " regs:", max_splits=1), 0)
+    return pc.if_else(pc.match_substring(labels, " = "), "", names)
+
+
+def _in_column(
+    column: pd.Series, text: str, name: Callable[[pa.Array], pa.Array] = lambda texts: texts
+) -> np.ndarray:
+    """Mark the rows of which `name` makes something that holds `text`; each distinct one is read once."""
+    texts = pa.array(column, pa.large_string(), from_pandas=True)
+    if isinstance(texts, pa.ChunkedArray):
+        texts = pa.concat_arrays(texts.chunks)
+    if len(texts) == texts.null_count:
+        return np.zeros(len(texts), "?")
+    distinct = texts.dictionary_encode()
+    names = name(distinct.dictionary)
+    numbers = distinct.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    found: np.ndarray = _contains(pc.utf8_lower(names), text)[numbers] & ~column.isna().to_numpy()
     return found
 
 
