@@ -12,7 +12,16 @@ import { build } from "esbuild";
 
 const [count = 1_000_000, lanes = 60] = argv.slice(2).map(Number);
 const WIDTH = 1500;
-const MODULES = ["activity", "levels", "palette", "raster", "rows", "search", "statistics", "synthetic"];
+const MODULES = [
+  "paint/activity",
+  "lod/levels",
+  "paint/palette",
+  "paint/raster",
+  "lod/rows",
+  "search/search",
+  "search/range_statistics",
+  "wire/testing/synthetic",
+];
 
 const model = join(dirname(fileURLToPath(import.meta.url)), "..", "js", "model");
 const bundle = await build({
@@ -21,20 +30,10 @@ const bundle = await build({
   format: "esm",
   write: false,
 });
-const {
-  makeBursts,
-  packLanes,
-  RowLevels,
-  paints,
-  colourTable,
-  rasterRow,
-  hitRow,
-  search,
-  activity,
-  rangeStatistics,
-} = await import(
-  `data:text/javascript;base64,${Buffer.from(bundle.outputFiles[0].contents).toString("base64")}`
-);
+const { makeBursts, packLanes, RowLevels, paints, rasterRow, hitRow, search, activity, rangeStatistics } =
+  await import(
+    `data:text/javascript;base64,${Buffer.from(bundle.outputFiles[0].contents).toString("base64")}`
+  );
 
 function measure(name, calls, work) {
   const times = [];
@@ -61,8 +60,7 @@ let painted;
 measure("paints", 5, () => {
   painted = paints(drawn, "kind", "light");
 });
-const colours = colourTable(painted.css, "#ffffff");
-const line = new Uint32Array(WIDTH);
+const line = new Uint16Array(WIDTH);
 let levels = [];
 measure("levels: count", 1, () => {
   levels = all.map((row) => new RowLevels(row));
@@ -70,8 +68,8 @@ measure("levels: count", 1, () => {
 
 function frame(from, nsPerPixel) {
   for (let i = 0; i < all.length; i++) {
-    line.fill(0xffffffff);
-    rasterRow(line, 0, WIDTH, all[i], levels[i], from, nsPerPixel, painted.paint, colours);
+    line.fill(0);
+    rasterRow(line, 0, WIDTH, all[i], levels[i], from, nsPerPixel, painted.colour);
   }
 }
 const full = drawn.span / WIDTH;

@@ -12,6 +12,8 @@ const CLICK_SLOP_PX = 4;
 /** Edges of a range stick to the edges of events within this distance. */
 const SNAP_PX = 6;
 
+const isMac = /mac/i.test(navigator.platform);
+
 interface Drag {
   mode: "select" | "pan" | "zoom";
   x: number;
@@ -49,6 +51,11 @@ export class Pointer {
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   }
 
+  /** The event at a place in the lanes (CSS px from their left and top); null where there is none. */
+  eventAt(x: number, y: number): number | null {
+    return this.#hit(x, y)?.id ?? null;
+  }
+
   /** The event under a place in the lanes, and how many share its pixel. */
   #hit(x: number, y: number): { id: number; count: number } | null {
     const { store } = this;
@@ -61,7 +68,8 @@ export class Pointer {
   }
 
   #down(event: PointerEvent): void {
-    if (event.button > 1) return;
+    // On a Mac, Ctrl and a click open the menu.
+    if (event.button > 1 || (event.button === 0 && event.ctrlKey && isMac)) return;
     this.element.focus({ preventScroll: true });
     const { x, y } = this.#place(event);
     const mode = event.shiftKey || event.button === 1 ? "pan" : event.altKey ? "zoom" : "select";
@@ -76,6 +84,7 @@ export class Pointer {
     const { x, y } = this.#place(event);
     this.#x = x;
     const drag = this.#drag;
+    store.pointed = itemAt(store.arrangement, y + store.scroll)?.item.key ?? null;
     if (!drag) {
       const hit = this.#hit(x, y);
       store.setHover(hit && { ...hit, x, y }, timeAt(store.viewport, x, store.width));
@@ -97,6 +106,7 @@ export class Pointer {
   #leave(): void {
     if (this.#drag) return;
     this.#x = null;
+    this.store.pointed = null;
     this.store.setHover(null, null);
   }
 

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { joinLink, type LinkMessage } from "../host/channel";
 import { StaticHost } from "../host/static_host";
 import { Actions } from "../input/actions";
+import { NOWHERE } from "../input/testing/nowhere";
 import { makeDrawn } from "../model/wire/testing/synthetic";
 import { ComparisonLink } from "./comparison_link";
 import { Store } from "./store";
@@ -57,7 +58,7 @@ function timeline(id: string, side: number, first: string) {
   });
   const store = new Store(drawn, host, signal);
   store.setSize(1000, 300);
-  const actions = new Actions(store, { hint: () => {}, focusLanes: () => {}, focusSearch: () => {} });
+  const actions = new Actions(store, NOWHERE);
   const root = rootElement();
   new ComparisonLink(store, actions, id, side, root);
   return { store, root };

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { joinLink, type LinkMessage } from "../host/channel";
 import { StaticHost } from "../host/static_host";
 import { Actions } from "../input/actions";
+import { NOWHERE } from "../input/testing/nowhere";
 import { makeDrawn } from "../model/wire/testing/synthetic";
 import { DashboardLink } from "./dashboard_link";
 import { Store } from "./store";
@@ -49,7 +50,7 @@ function linked(made: Parameters<typeof makeDrawn>[0] = TWO) {
   store.setStep(null);
   const id = `timeline ${count++}`;
   const heard: LinkMessage[] = [];
-  const actions = new Actions(store, { hint: () => {}, focusLanes: () => {}, focusSearch: () => {} });
+  const actions = new Actions(store, NOWHERE);
   new DashboardLink(store, actions, id);
   const publish = joinLink(id, (told) => heard.push(told), signal);
   frame();

@@ -1,6 +1,7 @@
 /** What follows from the drawn data and the step shown, each made when it is first asked for. */
 
 import { rowNumbers } from "../model/lanes/placement";
+import { beginsFolded, foldRows } from "../model/lod/folded";
 import { RowLevels } from "../model/lod/levels";
 import { mergedRows } from "../model/lod/merged";
 import { packLanes } from "../model/lod/rows";
@@ -11,6 +12,9 @@ export class DerivedRows {
   readonly rows: Row[][];
   /** For each event the row of its lane. */
   readonly rowNumbers: Uint32Array;
+  readonly #folded = new Map<number, Row>();
+  readonly #beginsFolded: boolean[] = [];
+  readonly #span: number;
   readonly #levels = new WeakMap<Row, RowLevels>();
   #names: NameIndex | null = null;
 
@@ -20,6 +24,8 @@ export class DerivedRows {
     step: number | null,
   ) {
     const { merged } = drawn;
+    const shown = step === null ? null : drawn.steps[step];
+    this.#span = shown ? shown.end - shown.start : drawn.span;
     this.rows = HAS_KERNEL && merged ? mergedRows(drawn, merged, step) : packLanes(drawn, step);
     this.rowNumbers = HAS_KERNEL && merged ? merged.row : rowNumbers(drawn.count, this.rows);
   }
@@ -31,6 +37,22 @@ export class DerivedRows {
       this.#levels.set(row, levels);
     }
     return levels;
+  }
+
+  /** Whether a lane is one row unless somebody has chosen. */
+  beginsFolded(lane: number): boolean {
+    this.#beginsFolded[lane] ??= beginsFolded(this.rows[lane], this.#span);
+    return this.#beginsFolded[lane];
+  }
+
+  /** A lane's events as one row; for lanes that have any. */
+  folded(lane: number): Row {
+    let row = this.#folded.get(lane);
+    if (!row) {
+      row = foldRows(this.rows[lane]);
+      this.#folded.set(lane, row);
+    }
+    return row;
   }
 
   /** Event ids with the same name as `id`, in time order unless events are merged. */

@@ -23,6 +23,8 @@ export class HoverAndMarks extends StatusMessages {
   hover: Hover | null = null;
   /** The time under the pointer, or null when it is elsewhere. */
   cursor: number | null = null;
+  /** The key of the lane or group under the pointer, or null when it is elsewhere. */
+  pointed: string | null = null;
   /** Where an allocator's memory was looked at last, unless something else was selected since. */
   moment: Moment | null = null;
   marks: readonly Mark[] = [];

@@ -1,9 +1,11 @@
-/** What the user did to the lanes: folded groups, hidden and pinned lanes, by their keys. */
+/** What the user did to the lanes: folded groups and lanes, hidden and pinned ones, by their keys. */
 
-import type { Arrangement } from "../model/lanes/layout";
+import type { Arrangement, LaneItem } from "../model/lanes/layout";
 
 export class LaneChoices {
   readonly collapsed = new Set<string>();
+  /** Whether a lane is one row, where the user has chosen. */
+  readonly folded = new Map<string, boolean>();
   readonly hidden = new Set<string>();
   /** In the order in which they were pinned. */
   pinned: readonly string[] = [];
@@ -20,6 +22,21 @@ export class LaneChoices {
   /** Fold all groups: of each remains one line that shows its activity. */
   foldAll(arrangement: Arrangement): void {
     for (const item of arrangement.items) if (item.type === "group") this.collapsed.add(item.key);
+    this.changed();
+  }
+
+  /** Fold a lane to one row, or show all of its rows. */
+  foldLane({ key, folded, depth }: LaneItem): void {
+    if (depth < 2) return;
+    this.folded.set(key, !folded);
+    this.changed();
+  }
+
+  /** Fold every lane to one row; where all are, unfold them. */
+  foldLanes(arrangement: Arrangement): void {
+    const lanes = arrangement.items.filter((item) => item.type === "lane" && item.depth > 1) as LaneItem[];
+    const fold = lanes.some((lane) => !lane.folded);
+    for (const { key } of lanes) this.folded.set(key, fold);
     this.changed();
   }
 

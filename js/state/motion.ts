@@ -10,6 +10,8 @@ const PAN_PER_SECOND = 1.1;
 const SHIFT_SPEED_FACTOR = 3;
 /** A tap moves as far as this long a hold. */
 const TAP_MS = 90;
+/** Moves by keys that come closer together are one in the history. */
+const PAUSE_MS = 1200;
 
 export class Motion {
   #held = new Map<string, { began: number; zoom: number; pan: number }>();
@@ -17,6 +19,8 @@ export class Motion {
   #frame = 0;
   #last = 0;
   #gesture = 0;
+  /** When keys or notches last moved the view. */
+  #moved = Number.NEGATIVE_INFINITY;
 
   constructor(readonly store: Store) {
     store.signal.addEventListener("abort", () => cancelAnimationFrame(this.#frame));
@@ -27,7 +31,6 @@ export class Motion {
     this.#shift = shift;
     if (this.#held.has(code)) return;
     if (this.#held.size === 0) {
-      this.#gesture++;
       this.#last = performance.now();
       cancelAnimationFrame(this.#frame);
       this.#frame = requestAnimationFrame((now) => this.#tick(now));
@@ -60,7 +63,15 @@ export class Motion {
     const next = zoom
       ? zoomAt(viewport, ZOOM_PER_SECOND ** (zoom * rate), at, bounds)
       : pan(viewport, move * rate * PAN_PER_SECOND * (viewport.end - viewport.start), bounds);
-    store.setViewport(next, `keys ${this.#gesture}`);
+    store.setViewport(next, this.#move());
+  }
+
+  /** The name of the present move: taps and notches that follow each other soon are one, and one step back. */
+  #move(): string {
+    const now = performance.now();
+    if (now - this.#moved > PAUSE_MS) this.#gesture++;
+    this.#moved = now;
+    return `move ${this.#gesture}`;
   }
 
   /** Move to `target` in a short glide, or at once where the user asked the system for less motion. */
@@ -68,7 +79,9 @@ export class Motion {
     const { store } = this;
     cancelAnimationFrame(this.#frame);
     const from = store.viewport;
-    const gestureName = gesture === null ? null : `${gesture} ${++this.#gesture}`;
+    const isNotch = gesture === "zoom";
+    if (!isNotch) this.#moved = Number.NEGATIVE_INFINITY;
+    const gestureName = gesture === null ? null : isNotch ? this.#move() : `${gesture} ${++this.#gesture}`;
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
       store.setViewport(target, gestureName);
       return;

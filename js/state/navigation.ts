@@ -37,6 +37,9 @@ export class Navigation {
       this.whole();
       return;
     }
+    const { selected, range } = this.store;
+    if (selected !== null) this.keepInSight(selected);
+    else if (range?.lanes?.length) this.keepLanesInSight(range.lanes);
     const target = fit(span, this.store.bounds, 0.12);
     const { viewport } = this.store;
     const same = Math.abs(target.start - viewport.start) + Math.abs(target.end - viewport.end);

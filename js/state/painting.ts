@@ -5,7 +5,7 @@ import type { Drawn } from "../model/types";
 
 export class Painting {
   readonly paints: Paints;
-  /** What the raster mixes pixels from: 8 levels of coverage of each colour over the ground. */
+  /** The pixel of each colour number, and from 256 on the faint one. */
   readonly colours: Uint32Array;
   /** The colour number of each event; 128 is added while a search does not match it. */
   shade: Uint8Array;

@@ -2,14 +2,30 @@
 
 import { HoverAndMarks } from "./hover_and_marks";
 
+/** A menu at a place in the window: of an event, or of the lane or group with a key alone. */
+export interface Menu {
+  x: number;
+  y: number;
+  event: number | null;
+  key: string;
+}
+
+interface Panels {
+  panelOpen: boolean;
+  helpOpen: boolean;
+  statisticsBy: "op" | "name";
+  menu: Menu | null;
+}
+
 export class PanelState extends HoverAndMarks {
   panelOpen = true;
   helpOpen = false;
   statisticsBy: "op" | "name" = "op";
+  menu: Menu | null = null;
   /** Why there are no details; null while they may come. */
   detailsError: string | null = null;
 
-  setPanel(open: { panelOpen?: boolean; helpOpen?: boolean; statisticsBy?: "op" | "name" }): void {
+  setPanel(open: Partial<Panels>): void {
     Object.assign(this, open);
     this.emit("panel");
   }

@@ -1,6 +1,7 @@
 import { beforeEach, expect, it, vi } from "vitest";
 import { StaticHost } from "../host/static_host";
 import { Actions } from "../input/actions";
+import { NOWHERE } from "../input/testing/nowhere";
 import { makeDrawn } from "../model/wire/testing/synthetic";
 import { Store } from "./store";
 
@@ -28,7 +29,7 @@ function made() {
   return {
     host,
     store,
-    actions: new Actions(store, { hint: () => {}, focusLanes: () => {}, focusSearch: () => {} }),
+    actions: new Actions(store, NOWHERE),
   };
 }
 

@@ -2,7 +2,7 @@
 
 import type { Host, Options } from "../host/host";
 import { AlignedSteps } from "../model/lanes/aligned_steps";
-import { type Arrangement, arrange } from "../model/lanes/layout";
+import { type Arrangement, arrange, laneKey } from "../model/lanes/layout";
 import { Placement } from "../model/lanes/placement";
 import { liesIn } from "../model/lanes/selection_step";
 import { isSparse } from "../model/lanes/step_bars";
@@ -134,6 +134,10 @@ export class Store extends SelectionState {
       hidden: this.lanes.hidden,
       pinned: this.lanes.pinned,
       filter: this.host.get("lane_filter"),
+      folded: (lane) =>
+        (this.lanes.folded.get(laneKey(lane)) ?? this.derived.beginsFolded(lane.id))
+          ? this.derived.folded(lane.id)
+          : null,
       tracks: this.aligned ? [] : this.tracks,
     });
     this.placement = new Placement(this.drawn, this.arrangement, this.derived.rowNumbers, this.step);

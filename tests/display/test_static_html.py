@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,6 +15,7 @@ from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import each, step_stats_files
 from tfvis_nb import Trace, events, read_trace, show_dashboard
 from tfvis_nb.core.labels import one_line, printable
+from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.display.pages.findings_html import findings_html
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.static_svg import picture
@@ -92,7 +94,7 @@ def test_the_picture_shows_when_a_lane_was_busy() -> None:
         }
     )
     runs = activity(Trace(table))
-    ops, kernels = runs["#5b8bd0"], runs["#2f9e77"]
+    ops, kernels = runs[COLOURS["op"]], runs[COLOURS["kernel"]]
     assert [(left, right) for left, right, _ in kernels if right - left > 0.01] == [
         pytest.approx((0.5, 0.75))
     ]
@@ -110,8 +112,8 @@ def test_a_single_nanosecond_in_a_second_is_seen() -> None:
         }
     )
     runs = activity(Trace(table))
-    assert len(runs["#5b8bd0"]) == 2
-    assert [left for left, _, _ in runs["#2f9e77"]] == [pytest.approx(0.5)]
+    assert len(runs[COLOURS["op"]]) == 2
+    assert [left for left, _, _ in runs[COLOURS["kernel"]]] == [pytest.approx(0.5)]
 
 
 def test_busier_is_higher_and_many_at_once_are_full() -> None:
@@ -123,11 +125,23 @@ def test_busier_is_higher_and_many_at_once_are_full() -> None:
             "lane": ["ops"] * 105,
         }
     )
-    heights = {high for _, _, high in activity(Trace(table))["#5b8bd0"]}
-    wide = [
-        high for left, right, high in activity(Trace(table))["#5b8bd0"] if left >= 0.66 and right - left > 0.1
-    ]
+    runs = activity(Trace(table))[COLOURS["op"]]
+    heights = {high for _, _, high in runs}
+    wide = [high for left, right, high in runs if left >= 0.66 and right - left > 0.1]
     assert wide == [max(heights)] == [13]
+
+
+def test_an_eighth_busy_is_an_eighth_high_and_nested_events_count_once() -> None:
+    starts = np.repeat(np.arange(0, 1_000_000, 100), 2)
+    table = events.build(
+        {
+            "start_ns": starts,
+            "duration_ns": np.tile([12, 10], 10_000),
+            "kind": ["op"] * 20_000,
+            "lane": ["ops"] * 20_000,
+        }
+    )
+    assert {high for _, _, high in activity(Trace(table))[COLOURS["op"]]} <= {1, 2}
 
 
 def test_the_table_has_the_longest_ops_first() -> None:

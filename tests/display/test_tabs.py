@@ -133,7 +133,7 @@ def test_charts_are_whole_items(trace: Trace) -> None:
         assert chart["title"]
         assert not chart["cannot_say"]
     parts, _ = charts
-    assert {"label": "host compute", "colour": "#7aa6d8", "name": "host_compute"} in parts["legend"]
+    assert {"label": "host compute", "colour": "#a5b4f0", "name": "host_compute"} in parts["legend"]
     (ops,) = (block for block in tab(trace, "Ops")["blocks"] if block["kind"] == "chart")
     assert all(entry["label"] and entry["colour"].startswith("#") for entry in ops["legend"])
     assert "eval" not in json.dumps(charts)

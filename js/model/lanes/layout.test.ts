@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { foldRows } from "../lod/folded";
 import { packLanes } from "../lod/rows";
 import { type Made, makeDrawn, makeLane, randomNumbers } from "../wire/testing/synthetic";
 import { withClocks } from "./clock_bounds";
 import { commonLocation } from "./labels";
-import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./layout";
+import { type Arrangement, type ArrangeOptions, arrange, itemAt, type LaneItem } from "./layout";
+import { Placement, rowNumbers } from "./placement";
 
 const WORKER_0 = "/job:worker/replica:0/task:0";
 const WORKER_1 = "/job:worker/replica:0/task:1";
@@ -28,6 +30,7 @@ function arranged(options: Partial<ArrangeOptions>, of = drawn): Arrangement {
     hidden: new Set<string>(),
     pinned: [],
     filter: "",
+    folded: () => null,
     tracks: [],
   };
   return arrange(of, packLanes(of, null), { ...all, ...options });
@@ -68,7 +71,7 @@ describe("arrange", () => {
       y: 0,
       height: 22,
     });
-    expect(arrangement.items[5]).toMatchObject({ key: key(3), lane: 3, height: 2 * 17 + 4 });
+    expect(arrangement.items[5]).toMatchObject({ key: key(3), lane: 3, height: 2 * 17 + 7 });
   });
 
   it("tells the clock of a task once, at the topmost header of its lanes", () => {
@@ -195,6 +198,19 @@ describe("arrange", () => {
   });
 });
 
+describe("a folded lane", () => {
+  it("has one row, knows how many it had, and every event in it is on that row", () => {
+    const rows = packLanes(drawn, null);
+    const folded = arranged({ folded: ({ id }) => foldRows(rows[id]) });
+    const item = folded.items[5] as LaneItem;
+    expect(item).toMatchObject({ folded: true, depth: 2, height: 17 + 7 });
+    expect(item.rows.map(({ ids }) => [...ids])).toEqual([[3]]);
+    const placement = new Placement(drawn, folded, rowNumbers(drawn.count, rows), null);
+    expect(placement.top(4)).toBe(placement.top(3));
+    expect((folded.items[4] as LaneItem).folded).toBe(false);
+  });
+});
+
 describe("itemAt", () => {
   it("finds items and rows by height", () => {
     const arrangement = arranged({});
@@ -205,9 +221,9 @@ describe("itemAt", () => {
       expect(found?.item).toBe(item);
     }
     const lane = items[5];
-    expect(itemAt(arrangement, lane.y + 16)?.row).toBe(0);
-    expect(itemAt(arrangement, lane.y + 17)?.row).toBe(1);
-    expect(itemAt(arrangement, lane.y + 37)?.row).toBe(1);
+    expect(itemAt(arrangement, lane.y + 19)?.row).toBe(0);
+    expect(itemAt(arrangement, lane.y + 20)?.row).toBe(1);
+    expect(itemAt(arrangement, lane.y + 40)?.row).toBe(1);
     expect([
       itemAt(arrangement, -1),
       itemAt(arrangement, height),

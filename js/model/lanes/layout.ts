@@ -10,9 +10,13 @@ export type { GroupBy } from "./groups";
 
 export const GROUP_HEIGHT = 22;
 export const ROW_HEIGHT = 17;
-/** Room below the last row of each lane. */
-export const LANE_PAD = 4;
+/** Room above the first row of each lane and below its last, so that a lane is as high as a button should be. */
+const LANE_PAD_ABOVE = 3;
+const LANE_PAD_BELOW = 4;
 const MEMORY_HEIGHT = 38;
+const LOW_MEMORY_HEIGHT = 24;
+/** An allocator with a smaller part of the highest peak gets a low lane. */
+const LOW_MEMORY_SHARE = 0.02;
 
 export interface GroupItem {
   type: "group";
@@ -41,7 +45,11 @@ export interface LaneItem {
   context: string;
   y: number;
   height: number;
+  /** The lane's rows, or the one that stands for all of them. */
   rows: Row[];
+  /** How many rows the lane has unfolded. */
+  depth: number;
+  folded: boolean;
   pinned: boolean;
 }
 
@@ -73,6 +81,8 @@ export interface ArrangeOptions {
   pinned: readonly string[];
   /** Words that the lane's task, device and name must all contain, in full or short spelling. */
   filter: string;
+  /** The one row of a lane that is folded; null for lanes that are not. */
+  folded: (lane: Lane) => Row | null;
   /** Memory of allocators, below the lanes of their devices. */
   tracks: readonly Track[];
 }
@@ -93,9 +103,26 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     rows[lane.id].length > 0 && !options.hidden.has(laneKey(lane)) && matchesLane(lane, words);
   let y = 0;
   const addLane = (lane: Lane, context: string, pinned: boolean) => {
-    const height = rows[lane.id].length * ROW_HEIGHT + LANE_PAD;
+    const own = rows[lane.id];
+    const depth = own.length;
+    const one = depth > 1 ? options.folded(lane) : null;
+    const shown = one ? [one] : own;
+    const height = LANE_PAD_ABOVE + shown.length * ROW_HEIGHT + LANE_PAD_BELOW;
     const [key, label] = [laneKey(lane), laneName(lane.lane)];
-    items.push({ type: "lane", key, lane: lane.id, label, context, y, height, rows: rows[lane.id], pinned });
+    const folded = one !== null;
+    items.push({
+      type: "lane",
+      key,
+      lane: lane.id,
+      label,
+      context,
+      y,
+      height,
+      rows: shown,
+      depth,
+      folded,
+      pinned,
+    });
     y += height;
   };
   const tracks = options.tracks.filter(
@@ -103,9 +130,11 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
       !options.hidden.has(trackKey(track)) &&
       matchesLane({ ...track, lane: `${track.allocator} memory` }, words),
   );
+  const highest = options.tracks.reduce((most, track) => Math.max(most, track.peak), 0);
   const addTrack = (track: Track, context: string) => {
-    items.push({ type: "memory", key: trackKey(track), track, context, y, height: MEMORY_HEIGHT });
-    y += MEMORY_HEIGHT;
+    const height = track.peak < LOW_MEMORY_SHARE * highest ? LOW_MEMORY_HEIGHT : MEMORY_HEIGHT;
+    items.push({ type: "memory", key: trackKey(track), track, context, y, height });
+    y += height;
   };
   const addGroup = (group: Group, level: 0 | 1, around: Clock | null) => {
     if (options.hidden.has(group.key)) return;
@@ -172,7 +201,13 @@ export function itemAt(arrangement: Arrangement, y: number): { item: Item; row: 
   }
   const item = items[low];
   if (item.type !== "lane") return { item, row: 0 };
-  return { item, row: Math.min(Math.floor((y - item.y) / ROW_HEIGHT), item.rows.length - 1) };
+  const row = Math.floor((y - item.y - LANE_PAD_ABOVE) / ROW_HEIGHT);
+  return { item, row: Math.min(Math.max(row, 0), item.rows.length - 1) };
+}
+
+/** The top of a row of a lane (CSS px from the top). */
+export function rowTop(item: LaneItem, row: number): number {
+  return item.y + LANE_PAD_ABOVE + row * ROW_HEIGHT;
 }
 
 function lanesOf(group: Group, hidden: ReadonlySet<string>): Lane[] {

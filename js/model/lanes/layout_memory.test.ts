@@ -20,7 +20,14 @@ const tracks = [
 ];
 
 function outline(options: Partial<ArrangeOptions>): string[] {
-  const all = { collapsed: new Set<string>(), hidden: new Set<string>(), pinned: [], filter: "", tracks };
+  const all = {
+    collapsed: new Set<string>(),
+    hidden: new Set<string>(),
+    pinned: [],
+    filter: "",
+    folded: () => null,
+    tracks,
+  };
   const { items, height } = arrange(drawn, packLanes(drawn, null), {
     groupBy: "device",
     ...all,
@@ -78,7 +85,14 @@ describe("memory", () => {
   it("is found by its place", () => {
     const { items } = arrange(drawn, packLanes(drawn, null), {
       groupBy: "none",
-      ...{ collapsed: new Set<string>(), hidden: new Set<string>(), pinned: [], filter: "", tracks },
+      ...{
+        collapsed: new Set<string>(),
+        hidden: new Set<string>(),
+        pinned: [],
+        filter: "",
+        folded: () => null,
+        tracks,
+      },
     });
     const at = itemAt({ items, height: 999 }, items[4].y + 5);
     expect(at).toEqual({ item: items[4], row: 0 });

@@ -19,6 +19,7 @@ const arrangement = arrange(drawn, rows, {
   hidden: new Set(),
   pinned: [],
   filter: "",
+  folded: () => null,
   tracks: [],
 });
 

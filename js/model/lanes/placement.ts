@@ -1,7 +1,7 @@
 /** Where in an arrangement an event is. */
 
 import type { Drawn, Row } from "../types";
-import { type Arrangement, type LaneItem, ROW_HEIGHT } from "./layout";
+import { type Arrangement, type LaneItem, rowTop } from "./layout";
 
 /** For each event the row of its lane that holds it; events of other steps keep 0. */
 export function rowNumbers(count: number, rows: readonly (readonly Row[])[]): Uint32Array {
@@ -42,7 +42,7 @@ export class Placement {
     if (!this.isShown(id)) return null;
     const lane = this.#drawn.lane[id];
     const item = this.#lanes.get(lane);
-    if (item) return item.y + this.#numbers[id] * ROW_HEIGHT;
+    if (item) return rowTop(item, item.folded ? 0 : this.#numbers[id]);
     const group = this.#arrangement.items.find(
       (candidate) => candidate.type === "group" && candidate.collapsed && candidate.lanes.includes(lane),
     );

@@ -29,12 +29,12 @@ describe("paints", () => {
       expect(css.length).toBeLessThanOrEqual(128);
       expect(Math.max(...colour)).toBeLessThan(css.length);
       css.forEach((colour, i) => {
-        const other = text[i] === "#fff" ? "#1f2430" : "#fff";
+        const other = text[i] === "#fff" ? "#000" : "#fff";
         const readable = contrast(parseColour(colour), parseColour(text[i]));
         // The letters of a kind are those of all its colours, and so not the best ones of each.
         if (by !== "kind")
           expect(readable).toBeGreaterThanOrEqual(contrast(parseColour(colour), parseColour(other)));
-        expect(readable).toBeGreaterThan(3);
+        expect(readable).toBeGreaterThanOrEqual(4.5);
       });
     }
   });
@@ -49,9 +49,9 @@ describe("paints", () => {
       for (const part of [0, 1, 2]) expect(Math.abs(mine[part] - own[part])).toBeLessThanOrEqual(24);
     });
     expect(painted.legend).toEqual([
-      { label: "op", css: "#5b8bd0", category: "op" },
-      { label: "kernel", css: "#2f9e77", category: "kernel" },
-      { label: "receive", css: "#8a63c9", category: "transfer" },
+      { label: "op", css: "#76a5e6", category: "op" },
+      { label: "kernel", css: "#0f7651", category: "kernel" },
+      { label: "receive", css: "#7b51c2", category: "transfer" },
     ]);
   });
 
@@ -79,9 +79,30 @@ describe("paints", () => {
         expect(used.length).toBeGreaterThan(2);
         expect(new Set(used.map((each) => text[each])).size).toBe(1);
         for (const each of used)
-          expect(contrast(parseColour(css[each]), parseColour(text[each]))).toBeGreaterThan(3);
+          expect(contrast(parseColour(css[each]), parseColour(text[each]))).toBeGreaterThanOrEqual(4.5);
       }
     }
+  });
+
+  it.each(THEMES)("in the %s theme what devices do is seen on the ground, by kind and by op", (theme) => {
+    const ground = { light: "#ffffff", dark: "#16181d" }[theme];
+    const onDevices = ["kernel", "h2d", "d2h", "d2d", "memset", "transfer", "collective"];
+    const events = onDevices.flatMap((each) =>
+      Array.from("abcdefgh", (name) => ({
+        start: 0,
+        duration: 1,
+        name,
+        op: name,
+        category: CATEGORIES.indexOf(each),
+      })),
+    );
+    for (const by of ["kind", "op"] as const) {
+      const { colour, css } = paints(makeDrawn(events), by, theme);
+      for (const used of new Set(colour))
+        expect(contrast(parseColour(css[used]), parseColour(ground))).toBeGreaterThanOrEqual(3);
+    }
+    const [kernel, host] = ["kernel", "host"].map((each) => parseColour(categoryColour(each, theme)));
+    expect(contrast(kernel, parseColour(ground))).toBeGreaterThan(2 * contrast(host, parseColour(ground)));
   });
 
   it("are the same for activities that are like a category", () => {
@@ -107,14 +128,13 @@ describe("paints", () => {
 });
 
 describe("colourTable", () => {
-  it("goes from 40 % colour to all of it, and dims to 22 % of that", () => {
+  it("has each colour, the dimmed one, and the faint ones of both", () => {
     const table = colourTable(["#000000", "#ff8000"], "#ffffff");
-    expect(table.length).toBe(2048);
-    expect(table[7 * 256 + 1]).toBe(0xff0080ff);
-    expect(table[7 * 256]).toBe(0xff000000);
-    expect(table[0]).toBe(0xff999999);
-    expect(table[7 * 256 + 128]).toBe(0xffc7c7c7);
-    for (let level = 1; level < 8; level++) expect(table[level * 256]).toBeLessThan(table[(level - 1) * 256]);
+    expect(table.length).toBe(512);
+    expect([table[0], table[1]]).toEqual([0xff000000, 0xff0080ff]);
+    expect(table[128]).toBe(0xffc7c7c7);
+    expect(table[256]).toBe(0xffb8b8b8);
+    expect(table[256 + 128]).toBeGreaterThan(table[128]);
   });
 });
 

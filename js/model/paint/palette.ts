@@ -27,11 +27,14 @@ const ENTRIES: ReadonlyMap<string, Entry> = new Map(
 );
 const UNKNOWN = palette.categories.host;
 /** Lightness by name, in OKLab: seen side by side, yet still the same hue. */
-const VARIANTS = [-0.06, -0.03, 0, 0.03, 0.06];
+const VARIANTS = [-0.04, -0.02, 0, 0.02, 0.04];
 const HUES = 23;
 const MAX_LEGEND = 12;
 const DIMMED_SHARE = 0.22;
-const DARK_TEXT = "#1f2430";
+/** The part of a pixel's column in which nothing ran: enough to see that there is an event. */
+const FAINT_SHARE = 0.28;
+/** So dark that it or white can be read on any colour. */
+const DARK_TEXT = "#000";
 
 /** The colour of a category or an activity; one that is not known looks like `host`. */
 export function categoryColour(name: string, theme: Theme): string {
@@ -73,19 +76,19 @@ function readable(grounds: readonly string[]): string {
 }
 
 /**
- * The pixels of 256 paints at 8 levels of coverage, at `level * 256 + paint`,
- * for an ImageData: level 0 is 40 % colour on the ground, level 7 all colour.
+ * The pixels of 128 paints for an ImageData: each colour, from 128 on dimmed over the ground; from 256 on the same
+ * again, faint.
  */
 export function colourTable(css: string[], ground: string): Uint32Array {
-  const table = new Uint32Array(8 * 256);
+  const table = new Uint32Array(2 * 256);
   const under = parseColour(ground);
   css.forEach((colour, paint) => {
     const full = parseColour(colour);
-    for (let level = 0; level < 8; level++) {
-      const bright = mix(under, full, 0.4 + (0.6 * level) / 7);
-      table[level * 256 + paint] = toPixel(bright);
-      table[level * 256 + 128 + paint] = toPixel(mix(under, bright, DIMMED_SHARE));
-    }
+    const dimmed = mix(under, full, DIMMED_SHARE);
+    [full, dimmed].forEach((shade, half) => {
+      table[128 * half + paint] = toPixel(shade);
+      table[256 + 128 * half + paint] = toPixel(mix(under, shade, FAINT_SHARE));
+    });
   });
   return table;
 }
@@ -155,7 +158,7 @@ function byDevice(drawn: Drawn, theme: Theme): Unlettered {
 
 /** 23 hues whose neighbours also differ in lightness, which is what colour-blind eyes go by. */
 function wheel(theme: Theme): string[] {
-  const lightness = theme === "light" ? [0.52, 0.64, 0.76] : [0.58, 0.69, 0.8];
+  const lightness = theme === "light" ? [0.48, 0.56, 0.64] : [0.58, 0.69, 0.8];
   return Array.from(
     { length: HUES },
     (_, i): Rgb => fromOklch(lightness[i % 3], 0.115, (i * 360) / HUES + 20),

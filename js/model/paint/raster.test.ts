@@ -3,11 +3,9 @@ import { RowLevels } from "../lod/levels";
 import { packLanes } from "../lod/rows";
 import type { Row } from "../types";
 import { type Made, makeBursts, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
-import { hitRow, rasterRow } from "./raster";
+import { FULL_LEVEL, hitRow, rasterRow } from "./raster";
 
-const GROUND = 0xffffffff;
-/** A colour says its own level and paint. */
-const COLOURS = Uint32Array.from({ length: 8 * 256 }, (_, place) => place);
+const GROUND = 0;
 
 function rowOf(made: Made[]): Row {
   return packLanes(makeDrawn(made), null)[0][0];
@@ -25,8 +23,8 @@ function raster(
   row.ids.forEach((id, i) => {
     paint[id] = i % 251;
   });
-  const out = new Uint32Array(width + 7).fill(GROUND);
-  rasterRow(out, 3, width, row, levels, from, nsPerPixel, paint, COLOURS);
+  const out = new Uint16Array(width + 7);
+  rasterRow(out, 3, width, row, levels, from, nsPerPixel, paint);
   expect([...out.subarray(0, 3), ...out.subarray(width + 3)]).toEqual(Array(7).fill(GROUND));
   return [...out.subarray(3, width + 3)];
 }
@@ -57,15 +55,15 @@ function oracle(from: number, nsPerPixel: number, width: number, levels: RowLeve
       .map((entry) => ({ ...entry, overlap: Math.max(entry.overlap, 0) }));
     const bar = bars.find(({ first, last }) => first <= pixel && pixel < last - 1);
     const begins = parts.some(({ first, merged }) => first === pixel || merged);
-    if (bar !== undefined && !(bar.first === pixel && begins)) return [7 * 256 + bar.paint];
+    if (bar !== undefined && !(bar.first === pixel && begins)) return [FULL_LEVEL * 256 + bar.paint];
     if (parts.length === 0) return [GROUND];
     const most = parts.reduce((best, each) => (fill(each) > fill(best) ? each : best));
     const busy = parts.reduce(
       (sum, { overlap, busy, start, end }) => sum + (end > start ? (overlap * busy) / (end - start) : 0),
       0,
     );
-    const rounded = [-1e-6, 1e-6].map((tiny) => Math.round((busy / nsPerPixel) * 7 + tiny));
-    return rounded.map((coverage) => Math.min(Math.max(coverage, 1), 7) * 256 + most.paint);
+    const rounded = [-1e-6, 1e-6].map((tiny) => Math.round((busy / nsPerPixel) * FULL_LEVEL + tiny));
+    return rounded.map((coverage) => Math.min(Math.max(coverage, 2), FULL_LEVEL) * 256 + most.paint);
   });
 }
 
@@ -134,7 +132,7 @@ describe("rasterRow", () => {
       { start: 50, duration: 30 },
       { start: 80, duration: 1000 },
     ]);
-    const full = (place: number) => 7 * 256 + place;
+    const full = (place: number) => FULL_LEVEL * 256 + place;
     expect(raster(row, 0, 10, 10)).toEqual([
       ...[full(0), full(0), full(0), full(0), GROUND],
       ...[full(1), full(1), GROUND],
@@ -144,19 +142,25 @@ describe("rasterRow", () => {
     expect(raster(row, 81, 10, 3)).toEqual(Array(3).fill(full(2)));
   });
 
-  it("gives tiny events a level by how much of the pixel is busy, the longest its paint, and none less than 1", () => {
+  it("gives tiny events a level by how much of the pixel is busy, the longest its paint, and none less than 2", () => {
     const row = rowOf([
       { start: 0, duration: 100 },
       { start: 100, duration: 300 },
       { start: 1000 },
       { start: 2000, duration: 1000 },
     ]);
-    expect(raster(row, 0, 1000, 4)).toEqual([3 * 256 + 1, 1 * 256 + 2, 7 * 256 + 3, GROUND]);
+    expect(raster(row, 0, 1000, 4)).toEqual([6 * 256 + 1, 2 * 256 + 2, 15 * 256 + 3, GROUND]);
   });
 
   it("lets an event that begins in the first pixel of a bar have that pixel", () => {
     const row = rowOf([{ start: 20 }, { start: 24, duration: 500 }]);
-    expect(raster(row, 0, 10, 5)).toEqual([GROUND, GROUND, 256, 7 * 256 + 1, 7 * 256 + 1]);
+    expect(raster(row, 0, 10, 5)).toEqual([
+      GROUND,
+      GROUND,
+      2 * 256,
+      FULL_LEVEL * 256 + 1,
+      FULL_LEVEL * 256 + 1,
+    ]);
   });
 
   it("draws nothing before, after, between events and for an empty row", () => {

@@ -1,4 +1,4 @@
-/** Draws one row of events as one line of device pixels, and finds the event under a pixel. */
+/** Which colour each pixel of a row has and how full it is, and which event is under a pixel. */
 
 import { firstAtLeast } from "../lod/bisect";
 import type { RowLevels } from "../lod/levels";
@@ -6,16 +6,18 @@ import type { Row } from "../types";
 
 /** A bar that spans this many pixels is drawn full, with the last one left as ground to part it from the next. */
 const FULL_BAR = 3;
-const FULL_LEVEL = 7;
+/** The level of a pixel that is busy all its time. */
+export const FULL_LEVEL = 15;
+/** That of one that is hardly busy: less could not be seen. */
+const LEAST_LEVEL = 2;
 
 /**
- * Draw `row` into `out[offset]` to `out[offset + width]`, which the caller has filled with the ground.
+ * Write `level * 256 + paint` for each pixel of `row` that has an event into `out[offset]` to `out[offset + width]`,
+ * which the caller has filled with 0.
  *
- * `from` is the time at the left edge (ns). `paint[id]` is each event's colour
- * number; `colours[level * 256 + paint]` its colour at a coverage of `level`
- * from 1 (faint) to 7 (full). Smaller bars share pixels: such a pixel takes the
- * paint of the event that fills most of it, and its level from the part of the
- * pixel's time that is busy. A full bar gives up its first pixel to events that begin in it.
+ * `from` is the time at the left edge (ns), `paint[id]` each event's colour number. Smaller bars share pixels: such a
+ * pixel takes the paint of the event that fills most of it, and as its level the busy part of its time, in fifteenths.
+ * A full bar gives up its first pixel to events that begin in it.
  *
  *     events   |a||b|  |--- c ----------|      a and b share pixel 0, c is a full bar
  *     pixels   [ 0  ][ 1  ][ 2  ][ 3  ][ 4  ]
@@ -25,7 +27,7 @@ const FULL_LEVEL = 7;
  * begins behind it.
  */
 export function rasterRow(
-  out: Uint32Array,
+  out: Uint16Array,
   offset: number,
   width: number,
   row: Row,
@@ -33,7 +35,6 @@ export function rasterRow(
   from: number,
   nsPerPixel: number,
   paint: Uint8Array,
-  colours: Uint32Array,
 ): void {
   const { start, end, busy, peak, longest, count, length } = levels.at(nsPerPixel);
   const ids = row.ids;
@@ -64,13 +65,13 @@ export function rasterRow(
     const last = Math.floor((entryEnd - from) / nsPerPixel);
     if (last - first >= FULL_BAR) {
       if (pixel >= 0)
-        out[offset + pixel] = colours[coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]]];
+        out[offset + pixel] = coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]];
       const left = Math.max(first, 0);
       const right = Math.min(last - 1, width);
       // Where there is no finer data yet, a wide entry can be several events with gaps between them.
       const level = count[i] === 1 ? FULL_LEVEL * 256 : coverage(busy[i], entryEnd - entryStart);
-      const colour = colours[level + paint[ids[longest[i]]]];
-      for (let at = pixel === left && hasStart ? left + 1 : left; at < right; at++) out[offset + at] = colour;
+      const code = level + paint[ids[longest[i]]];
+      for (let at = pixel === left && hasStart ? left + 1 : left; at < right; at++) out[offset + at] = code;
       pixel = -1;
       pixelEnd = Number.NEGATIVE_INFINITY;
       continue;
@@ -84,7 +85,7 @@ export function rasterRow(
       if (overlap === 0 && at > first) break;
       if (at !== pixel) {
         if (pixel >= 0)
-          out[offset + pixel] = colours[coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]]];
+          out[offset + pixel] = coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]];
         pixel = at;
         pixelEnd = right;
         pixelBusy = 0;
@@ -100,14 +101,13 @@ export function rasterRow(
       }
     }
   }
-  if (pixel >= 0)
-    out[offset + pixel] = colours[coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]]];
+  if (pixel >= 0) out[offset + pixel] = coverage(pixelBusy, nsPerPixel) + paint[ids[longest[largestEntry]]];
 }
 
-/** Where in the colour table the colours of a pixel with `busy` of `nsPerPixel` ns filled begin. */
+/** The level of a pixel with `busy` of `nsPerPixel` ns filled, times 256. */
 function coverage(busy: number, nsPerPixel: number): number {
   const level = Math.floor((busy / nsPerPixel) * FULL_LEVEL + 0.5);
-  return (level < 1 ? 1 : Math.min(level, FULL_LEVEL)) * 256;
+  return Math.min(Math.max(level, LEAST_LEVEL), FULL_LEVEL) * 256;
 }
 
 /**

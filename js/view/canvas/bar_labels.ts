@@ -3,6 +3,7 @@
 import { withoutControls } from "../../model/format/bidi";
 import { shorten } from "../../model/format/shorten";
 import { waitColour } from "../../model/paint/palette";
+import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
 import type { Surface } from "./surface";
@@ -20,7 +21,7 @@ export class Names {
 
   draw(surface: Surface, store: Store, tokens: Tokens): void {
     const { context } = surface;
-    const { drawn, painting } = store;
+    const { drawn, painting, viewport } = store;
     const { shade } = painting;
     context.font = `${FONT_SIZE}px ${tokens.font}`;
     if (context.font !== this.#font) {
@@ -35,7 +36,8 @@ export class Names {
         const dimmed = shade[id] >= 128;
         const left = Math.max(x0, 0);
         const right = Math.min(x1 - 1, surface.width);
-        const split = x0 + ((wait?.[id] ?? 0) * (x1 - x0)) / (drawn.duration[id] || 1);
+        // In a folded lane a bar can be the rest of an event that began earlier.
+        const split = Math.max(xAt(viewport, drawn.start[id] + (wait?.[id] ?? 0), surface.width), x0);
         if (pattern && split - x0 >= 2) {
           context.fillStyle = pattern;
           context.globalAlpha = dimmed ? 0.3 : 1;
@@ -88,11 +90,16 @@ function barName(name: string): string {
 }
 
 /** The hatching that says "waiting" besides its colour. */
-function hatch(context: CanvasRenderingContext2D, store: Store, tokens: Tokens): CanvasPattern | string {
+export function hatch(
+  context: CanvasRenderingContext2D,
+  store: Store,
+  tokens: Tokens,
+): CanvasPattern | string {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 7;
   const pen = tile.getContext("2d");
-  const wait = waitColour(store.painting.theme);
+  // Where colours mean ops or devices, waiting has none of its own.
+  const wait = store.host.get("color_by") === "kind" ? waitColour(store.painting.theme) : tokens.muted;
   if (!pen) return wait;
   pen.fillStyle = tokens.ground;
   pen.fillRect(0, 0, 7, 7);

@@ -1,7 +1,7 @@
-/** The lanes' picture: ground, group strips and one raster line per row of events, drawn by the CPU. */
+/** The lanes' picture: ground, group strips and the rows of events, drawn by the CPU. */
 
 import type { Tick } from "../../model/format/ticks";
-import { ROW_HEIGHT } from "../../model/lanes/layout";
+import { rowTop } from "../../model/lanes/layout";
 import { rasterRow } from "../../model/paint/raster";
 import { NO_STEP, type Row } from "../../model/types";
 import { xAt } from "../../model/viewport";
@@ -9,6 +9,7 @@ import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
 import { Names } from "./bar_labels";
 import { drawMemory } from "./memory_track";
+import { RowPixels } from "./row_pixels";
 import { abgr, type Surface } from "./surface";
 
 const BAR = 15;
@@ -18,7 +19,10 @@ export class Bars {
   #image: ImageData | null = null;
   #pixels = new Uint32Array(0);
   #template = new Uint32Array(0);
-  #line = new Uint32Array(0);
+  #strip = new Uint32Array(0);
+  #codes = new Uint16Array(0);
+  #merged = new Uint16Array(0);
+  readonly #rowPixels = new RowPixels();
   readonly #names = new Names();
 
   draw(surface: Surface, store: Store, tokens: Tokens, ticks: readonly Tick[]): void {
@@ -28,7 +32,9 @@ export class Bars {
       this.#image = context.createImageData(width, height);
       this.#pixels = new Uint32Array(this.#image.data.buffer);
       this.#template = new Uint32Array(width);
-      this.#line = new Uint32Array(width);
+      this.#strip = new Uint32Array(width);
+      this.#codes = new Uint16Array(width);
+      this.#merged = new Uint16Array(width);
     }
     const nsPerPixel = (store.viewport.end - store.viewport.start) / width;
     this.#fillTemplate(store, tokens, ticks, surface);
@@ -47,7 +53,7 @@ export class Bars {
       const isLane = item.type === "lane";
       if (isLane)
         item.rows.forEach((row, index) => {
-          const y = top + 1 + index * ROW_HEIGHT;
+          const y = rowTop(item, index) - store.scroll + 1;
           if (y < surface.height && y + BAR > 0) this.#row(store, row, y, nsPerPixel, ratio);
         });
       const bottom = top + item.height;
@@ -81,12 +87,11 @@ export class Bars {
   }
 
   #row(store: Store, row: Row, y: number, nsPerPixel: number, ratio: number): void {
-    this.#line.set(this.#template);
     this.#raster(store, row, nsPerPixel);
-    this.#stretch(y, BAR, ratio);
+    this.#paint(store, y, BAR, ratio, this.#codes, this.#template);
   }
 
-  /** A collapsed group's lanes laid over each other, so that activity stays visible. */
+  /** A collapsed group: in each column what its busiest lane does. */
   #preview(
     store: Store,
     lanes: readonly number[],
@@ -95,24 +100,32 @@ export class Bars {
     nsPerPixel: number,
     ratio: number,
   ): void {
-    this.#line.fill(strip);
-    for (const lane of lanes) for (const row of store.rows[lane] ?? []) this.#raster(store, row, nsPerPixel);
-    this.#stretch(y, PREVIEW, ratio);
+    const [codes, merged] = [this.#codes, this.#merged.fill(0)];
+    for (const lane of lanes) {
+      this.#raster(store, store.derived.folded(lane), nsPerPixel);
+      for (let x = 0; x < codes.length; x++) if (codes[x] >> 8 > merged[x] >> 8) merged[x] = codes[x];
+    }
+    this.#paint(store, y, PREVIEW, ratio, merged, this.#strip.fill(strip));
   }
 
-  /** Draw a row's events into the line. */
+  /** Take the levels and paints of a row. */
   #raster(store: Store, row: Row, nsPerPixel: number): void {
-    const { shade, colours } = store.painting;
-    const line = this.#line;
+    const codes = this.#codes.fill(0);
     const levels = store.derived.levels(row);
-    rasterRow(line, 0, line.length, row, levels, store.viewport.start, nsPerPixel, shade, colours);
+    rasterRow(codes, 0, codes.length, row, levels, store.viewport.start, nsPerPixel, store.painting.shade);
   }
 
-  /** Fill the pixels from `y` down for `height` CSS pixels with the line. */
-  #stretch(y: number, height: number, ratio: number): void {
-    const lines = this.#pixels.length / this.#line.length;
-    const from = Math.max(0, Math.round(y * ratio));
-    this.#fillRows(from, Math.min(lines, Math.round((y + height) * ratio)), this.#line);
+  /** Paint from `y` down for `height` CSS pixels. */
+  #paint(
+    store: Store,
+    y: number,
+    height: number,
+    ratio: number,
+    codes: Uint16Array,
+    ground: Uint32Array,
+  ): void {
+    const [top, bottom] = [y, y + height].map((edge) => Math.round(edge * ratio));
+    this.#rowPixels.fill(this.#pixels, top, bottom, codes, ground, store.painting.colours);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Walks the rows that are in view, and the bars in them that are wide enough to carry something. */
 
-import { type LaneItem, ROW_HEIGHT } from "../../model/lanes/layout";
+import { type LaneItem, rowTop } from "../../model/lanes/layout";
 import type { Row } from "../../model/types";
 import type { Store } from "../../state/store";
 
@@ -11,7 +11,7 @@ export function eachVisibleRow(store: Store, visit: (row: Row, top: number, item
     if (top >= store.height) break;
     if (item.type !== "lane" || top + item.height <= 0) continue;
     item.rows.forEach((row, index) => {
-      const y = top + 1 + index * ROW_HEIGHT;
+      const y = rowTop(item, index) - store.scroll + 1;
       if (y < store.height && y > -15) visit(row, y, item);
     });
   }

@@ -3,6 +3,7 @@
 import html
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.core.format import format_duration
@@ -12,7 +13,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.categories import CATEGORIES, categorise
 from tfvis_nb.display.wire.drawn import origin_ns
 
-_WIDTH, _LABELS, _ROW, _LEVELS = 760, 200, 16, 6
+_WIDTH, _LABELS, _ROW, _LEVELS = 760, 200, 16, 13
 _MOST_LANES = 24
 _MOST_BYTES = 10_000
 _MOST_LETTERS = 34
@@ -50,10 +51,10 @@ def _levels(trace: Trace, lanes: LaneOrder, shown: int, bins: int) -> np.ndarray
     start = (events["start_ns"].to_numpy() - origin_ns(events)).astype("f8")
     end = start + events["duration_ns"].to_numpy()
     part = max(float(end.max()) if len(end) else 0.0, 1.0) / bins
-    first = np.minimum((start / part).astype("i8"), bins - 1)
-    last = np.minimum((end / part).astype("i8"), bins - 1)
     drawn = lanes.of_event < shown
-    lane, start, end, first, last = (column[drawn] for column in (lanes.of_event, start, end, first, last))
+    lane, start, end = (column[drawn] for column in (lanes.of_event, start, end))
+    start, end = _uncovered(lane, start, end)
+    first, last = (np.minimum((edge / part).astype("i8"), bins - 1) for edge in (start, end))
     busy = np.zeros((shown, bins + 1))
     # Whole parts between the first and the last are added as steps up and down, summed up below.
     steps = np.zeros((shown, bins + 1))
@@ -63,10 +64,17 @@ def _levels(trace: Trace, lanes: LaneOrder, shown: int, bins: int) -> np.ndarray
     np.add.at(steps, (lane[inner], first[inner] + 1), part)
     np.add.at(steps, (lane[inner], last[inner]), -part)
     share = (busy + np.cumsum(steps, axis=1))[:, :bins] / part
-    level = np.ceil(np.clip(share, 0, 1) * _LEVELS).astype("i8")
+    level = np.rint(np.clip(share, 0, 1) * _LEVELS).astype("i8")
     # What happened at all is seen, however short it was.
     np.maximum.at(level, (lane, first), 1)
     return level
+
+
+def _uncovered(lane: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cut from each event what earlier events of its lane cover; events come ordered by start."""
+    reached = pd.Series(end).groupby(lane).cummax()
+    before = reached.groupby(lane).shift(fill_value=0.0).to_numpy()
+    return np.maximum(start, np.minimum(before, end)), end
 
 
 def _strip(levels: np.ndarray, lane: int, colour: str) -> str:
