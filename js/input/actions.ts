@@ -1,5 +1,7 @@
 /** What the user can do, whatever key, button or link asks for it. */
 
+import { nameOf } from "../model/lanes/event_text";
+import type { LaneItem } from "../model/lanes/layout";
 import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
 import { eventCount } from "../model/lod/merged";
 import { neighbour } from "../model/search/search";
@@ -11,6 +13,12 @@ import type { Store } from "../state/store";
 export interface Surroundings {
   focusLanes: () => void;
   focusSearch: () => void;
+  /** Fill the screen, or leave it. */
+  fullScreen: () => Promise<void>;
+  /** Put a text into the clipboard. */
+  copy: (text: string) => Promise<void>;
+  /** Open the menu of what is selected. */
+  openMenu: () => void;
   /** Tell the user something for a moment. */
   hint: (text: string) => void;
 }
@@ -91,6 +99,55 @@ export class Actions extends Navigation {
     const order = ["transfer", "launch", "data", "control"];
     const best = [...edges].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))[0];
     if (best) this.visit(best.event);
+  }
+
+  /** Fill the screen with the timeline, or leave it. */
+  fullScreen(): void {
+    this.surroundings.fullScreen().catch(() => this.surroundings.hint("This page may not fill the screen"));
+  }
+
+  /** Open the menu of the selected event, or of the first lane in view. */
+  openMenu(): void {
+    this.surroundings.openMenu();
+  }
+
+  copy(text: string): void {
+    const { hint, copy } = this.surroundings;
+    copy(text).then(
+      () => hint("Copied"),
+      (error: unknown) => hint(`Not copied: ${error instanceof Error ? error.message : error}`),
+    );
+  }
+
+  /** Select all events with the name of one; where the kernel holds them, search for them. */
+  selectSameName(id: number): void {
+    const { store } = this;
+    if (HAS_KERNEL && store.remote) store.setSearch(`name:"${nameOf(store.drawn, id)}"`);
+    else
+      store.select({
+        events: [
+          id,
+          ...store.derived.sameName(id).filter((other) => other !== id && store.placement.isShown(other)),
+        ],
+      });
+  }
+
+  /** Zoom to what a lane has. */
+  showLane({ lane }: LaneItem): void {
+    const { start, end } = this.store.derived.folded(lane);
+    this.show({ start: start[0], end: Math.max(end[end.length - 1], start[0] + 10) });
+  }
+
+  /** Fold the lane or group under the pointer, else the lane of what is selected; or unfold it. */
+  fold(): void {
+    const { store } = this;
+    const lane = store.selected === null ? store.range?.lanes?.[0] : store.drawn.lane[store.selected];
+    const item =
+      store.arrangement.items.find(({ key }) => key === store.pointed) ??
+      (lane === undefined ? undefined : store.placement.lane(lane));
+    if (item?.type === "group") store.lanes.fold(item.key);
+    else if (item?.type === "lane" && item.depth > 1) store.lanes.foldLane(item);
+    else this.surroundings.hint("Point at a lane of several rows or select an event in it, then Z folds it");
   }
 
   #firstVisible(): number | null {

@@ -24,7 +24,6 @@ export interface Command {
 const zoomIn: Run = (actions) => actions.zoom(1.5);
 const zoomOut: Run = (actions) => actions.zoom(1 / 1.5);
 const whole: Run = (actions) => actions.whole();
-const fitSelection: Run = (actions) => actions.fitSelection();
 
 /** Without `run`, `typed` and `hold` it is a gesture, or a word of the search, that other modules take. */
 export const SECTIONS: readonly { title: string; commands: readonly Command[] }[] = [
@@ -67,6 +66,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         label: "back to the view before; Shift forward",
         run: { Backspace: (actions, isShift) => (isShift ? actions.forward() : actions.back()) },
       },
+      { id: "full-screen", keys: "Shift F", label: "fill the screen; Esc leaves it" },
       {
         id: "scroll",
         keys: "Page up, down",
@@ -89,7 +89,16 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         id: "fit",
         keys: "F, Enter",
         label: "zoom to what is selected",
-        run: { KeyF: fitSelection, Enter: fitSelection },
+        run: {
+          KeyF: (actions, isShift) => (isShift ? actions.fullScreen() : actions.fitSelection()),
+          Enter: (actions) => actions.fitSelection(),
+        },
+      },
+      {
+        id: "menu",
+        keys: "right click, Menu",
+        label: "what to do with an event or a lane",
+        run: { ContextMenu: (actions) => actions.openMenu() },
       },
       {
         id: "in-lane",
@@ -147,9 +156,12 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         label: "mark what is selected; Shift M keeps it",
         run: { KeyM: (actions, isShift) => actions.mark(isShift) },
       },
-      { id: "fields", keys: "op: name: lane: kind:", label: "look only there, as in op:MatMul" },
+      { id: "fields", keys: "op: name: lane: kind:", label: "search that field only, e.g. op:MatMul" },
+      { id: "words", keys: '"a b"  -a  a|b', label: "the phrase, without it, either" },
+      { id: "steps-searched", keys: "step:3  step:3-7", label: "only these steps" },
       { id: "is-critical", keys: "is:critical", label: "only what is on the critical path" },
-      { id: "lengths", keys: ">5ms  <10us", label: "longer, shorter" },
+      { id: "lengths", keys: ">5ms  dur:<10us", label: "longer, shorter" },
+      { id: "bytes", keys: "bytes:>1MB", label: "moved or produced more, or fewer with <" },
       {
         id: "help",
         keys: "?",
@@ -163,6 +175,15 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
     commands: [
       { id: "label", keys: "point at a label", label: "pin the lane to the top, or hide it" },
       { id: "filter", keys: "Filter lanes", label: "show only some: worker 1 copy" },
+      {
+        id: "fold-lane",
+        keys: "Z",
+        label: "fold the lane under the pointer to one row; Shift Z all",
+        run: {
+          KeyZ: (actions, isShift) =>
+            isShift ? actions.store.lanes.foldLanes(actions.store.arrangement) : actions.fold(),
+        },
+      },
       { id: "fold", keys: "click a group", label: "fold it; its activity stays visible" },
       { id: "steps", keys: "Steps", label: "click a bar for one step; all, or aligned" },
       { id: "step-colours", keys: "orange, violet bars", label: "longer than usual; more work on the GPU" },

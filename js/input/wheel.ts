@@ -53,7 +53,8 @@ export function bindWheel(
       if (OWNS_PAGE || focused) {
         const before = store.scroll;
         options.scrollTo(before + dy);
-        if (store.scroll !== before || OWNS_PAGE) event.preventDefault();
+        const isWhole = OWNS_PAGE && document.documentElement.scrollHeight <= innerHeight;
+        if (store.scroll !== before || isWhole) event.preventDefault();
         if (store.scroll !== before) return;
       }
       if (!hasZoomed) options.hint();

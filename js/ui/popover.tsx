@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { moveInMenu } from "./menu_keys";
 
 interface PopoverProps {
   /** On the button. */
@@ -84,15 +85,4 @@ function place(box: HTMLElement, anchor: DOMRect): void {
     left: toLeft ? "auto" : `${Math.max(anchor.left, 4)}px`,
     maxHeight: `${Math.max(isBelow ? below : anchor.top, 120) - 12}px`,
   });
-}
-
-function moveInMenu(event: KeyboardEvent): void {
-  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
-  const entries = [
-    ...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=menuitem]:not(:disabled)"),
-  ];
-  const at = entries.indexOf(event.target as HTMLElement) + (event.key === "ArrowDown" ? 1 : -1);
-  entries[(at + entries.length) % entries.length]?.focus();
-  event.preventDefault();
-  event.stopPropagation();
 }

@@ -3,20 +3,24 @@
 import { render } from "preact";
 import { yieldShortcuts } from "../host/jupyter_shortcuts";
 import { Actions } from "../input/actions";
+import { besideSelected, bindContextMenu } from "../input/context_menu";
 import { bindKeyboard } from "../input/keyboard";
 import { Pointer } from "../input/pointer";
 import { bindRuler } from "../input/ruler_drag";
 import { bindWheel } from "../input/wheel";
 import { isolated } from "../model/format/bidi";
 import { formatDuration, formatNumber } from "../model/format/units";
+import { itemAt } from "../model/lanes/layout";
 import { entryOfEvent, eventCount } from "../model/lod/merged";
 import type { Outline } from "../model/lod/outline";
 import { ComparisonLink } from "../state/comparison_link";
 import { DashboardLink } from "../state/dashboard_link";
 import { loadRest } from "../state/loading";
 import type { Store } from "../state/store";
+import { copyText } from "../ui/clipboard";
 import { detectTheme, readTokens, watchTheme } from "../ui/theme";
 import { Frame, type FrameTimes } from "./canvas/frame";
+import { toggleFullScreen } from "./full_screen";
 import { type FindPart, Skeleton } from "./parts/skeleton";
 import { renderParts } from "./render_parts";
 import { bindScroll, bindSizes, fitHeight, followSize } from "./sizes";
@@ -42,7 +46,13 @@ export function assemble(
   const find = renderSkeleton(root, store);
   const lanes = find("lanes");
   const hint = hinter(find("hint"), store.signal);
-  const actions = new Actions(store, { hint, ...focusTargets(root, lanes) });
+  const actions = new Actions(store, {
+    hint,
+    copy: copyText,
+    fullScreen: () => toggleFullScreen(root),
+    openMenu: () => openMenu(lanes, store),
+    ...focusTargets(root, lanes),
+  });
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
   renderParts(root, find, store, actions, isMac);
 
@@ -96,6 +106,14 @@ function focusTargets(root: HTMLElement, lanes: HTMLElement) {
   };
 }
 
+/** Opens the menu where the selected event is, as the menu key does. */
+function openMenu(lanes: HTMLElement, store: Store): void {
+  const { left, top } = lanes.getBoundingClientRect();
+  const { x, y, event } = besideSelected(store);
+  const key = itemAt(store.arrangement, y + store.scroll)?.item.key;
+  if (key !== undefined) store.setPanel({ menu: { x: left + x, y: top + y, event, key } });
+}
+
 /** Pointer, keyboard and wheel; `hint` explains a wheel that the timeline leaves to the page. */
 function bindInput(
   root: HTMLElement,
@@ -105,7 +123,7 @@ function bindInput(
   hint: () => void,
 ): void {
   const lanes = find("lanes");
-  new Pointer(lanes, store, actions);
+  bindContextMenu(lanes, find("labels"), store, new Pointer(lanes, store, actions));
   bindKeyboard(lanes, root, actions);
   bindWheel(lanes, store, { scrollTo: (top) => store.scrollTo(top), hint });
   bindRuler(find("ruler"), store, actions);

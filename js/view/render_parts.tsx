@@ -5,6 +5,7 @@ import type { Actions } from "../input/actions";
 import type { Store } from "../state/store";
 import { DetailsPanel } from "./details/panel";
 import { Announcer, CursorTime } from "./parts/announcer";
+import { ContextMenu } from "./parts/context_menu";
 import { Help } from "./parts/help";
 import { LaneFilter, LaneLabels } from "./parts/lane_labels";
 import { NoLanes } from "./parts/no_lanes";
@@ -24,7 +25,7 @@ export function renderParts(
 ): void {
   render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
   render(<StepStrip store={store} />, find("steps"));
-  render(<LaneLabels store={store} />, find("labels"));
+  render(<LaneLabels store={store} column={find("labels")} />, find("labels"));
   render(<NoLanes store={store} actions={actions} />, find("no-lanes"));
   render(<LaneFilter store={store} actions={actions} />, find("filter"));
   render(<DetailsPanel store={store} actions={actions} />, find("details"));
@@ -34,6 +35,7 @@ export function renderParts(
   render(<CursorTime store={store} />, find("cursor"));
   render(<Announcer store={store} />, find("announcer"));
   render(<Help store={store} />, find("help"));
+  render(<ContextMenu store={store} actions={actions} />, find("menu"));
   store.signal.addEventListener("abort", () => {
     for (const part of root.querySelectorAll("[data-part]")) render(null, part);
   });

@@ -10,12 +10,12 @@ import type { FindPart } from "./parts/skeleton";
 /** Toolbar, overview, ruler, status line and borders (CSS px). */
 const AROUND_LANES_PX = 38 + 38 + 22 + 26 + 2;
 const STEP_STRIP_PX = 34;
-/** A little trace does not take the room of a large one, but its details need some. */
-const MIN_HEIGHT_PX = 400;
+/** Details need some room, however few the lanes are. */
+const MIN_HEIGHT_PX = 340;
 /** Below this width (CSS px) details go under the lanes and do not open by themselves; the style sheet has it too. */
 const NARROW_PX = 900;
 
-/** A small trace does not take the room of a large one. */
+/** No higher than the lanes that are shown; what is filtered or hidden for a while keeps its room. */
 export function fitHeight(root: HTMLElement, store: Store): void {
   const { drawn, host } = store;
   const strip = countSteps(drawn.steps) > 1 ? STEP_STRIP_PX : 0;
@@ -23,9 +23,14 @@ export function fitHeight(root: HTMLElement, store: Store): void {
     const needed = Math.max(AROUND_LANES_PX + strip + store.arrangement.height + 12, MIN_HEIGHT_PX);
     return Math.min(host.get("height"), needed);
   };
-  root.style.height = `${fitted()}px`;
-  // The details bring rows of memory.
-  store.on(["details"], () => (root.style.height = `${Math.max(fitted(), root.clientHeight)}px`));
+  const given = host.get("height");
+  const fit = () => {
+    // Whoever drags it to a height has that.
+    if (host.get("height") !== given) return;
+    if (!host.get("lane_filter") && store.lanes.hidden.size === 0) root.style.height = `${fitted()}px`;
+  };
+  fit();
+  store.on(["layout"], fit);
 }
 
 export function followSize(
@@ -72,7 +77,14 @@ export function bindSizes(root: HTMLElement, main: HTMLElement, find: FindPart, 
   );
   bindSize(
     find("details-splitter"),
-    { axis: "x", direction: -1, least: 200, most: () => root.clientWidth * 0.6, ...column("--details", 318) },
+    {
+      axis: "x",
+      direction: -1,
+      least: 200,
+      most: () => root.clientWidth * 0.6,
+      ...column("--details", 318),
+      read: () => root.querySelector(".details")?.clientWidth ?? 318,
+    },
     signal,
   );
   if (OWNS_PAGE) find("grip").remove();

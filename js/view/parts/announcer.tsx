@@ -6,6 +6,7 @@ import { locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { CHIP_FLIP_PX } from "../canvas/ruler";
 
 export function Announcer({ store }: { store: Store }) {
   useTopics(store, ["selection"]);
@@ -33,7 +34,7 @@ export function CursorTime({ store }: { store: Store }) {
   if (cursor === null) return null;
   const x = xAt(viewport, cursor, width);
   const resolution = (viewport.end - viewport.start) / Math.max(width, 1);
-  const shift = x > width - 90 ? "-100%" : "0";
+  const shift = x > width - CHIP_FLIP_PX ? "-100%" : "0";
   return (
     <div
       class="cursor-time"

@@ -6,6 +6,7 @@ import { eventsCsv } from "../../model/format/events_csv";
 import { eventsIn } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
 import { save } from "../../ui/download";
+import { moveInMenu } from "../../ui/menu_keys";
 import { pictureOf } from "../canvas/export_png";
 
 export function ExportMenu({ store, root }: { store: Store; root: HTMLElement }) {
@@ -51,14 +52,12 @@ export function ExportMenu({ store, root }: { store: Store; root: HTMLElement })
     });
   };
   const move = (event: KeyboardEvent) => {
-    if (event.key === "Escape") setOpen(false);
-    else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      const entries = [
-        ...(box.current?.querySelectorAll<HTMLElement>("[role=menuitem]:not(:disabled)") ?? []),
-      ];
-      const at = entries.indexOf(event.target as HTMLElement) + (event.key === "ArrowDown" ? 1 : -1);
-      entries[(at + entries.length) % entries.length]?.focus();
-    } else return;
+    if (event.key !== "Escape") {
+      moveInMenu(event);
+      return;
+    }
+    setOpen(false);
+    box.current?.querySelector("button")?.focus();
     event.preventDefault();
     event.stopPropagation();
   };

@@ -8,12 +8,14 @@ import { useTopics } from "../../state/use_store";
 export function Help({ store }: { store: Store }) {
   useTopics(store, ["panel"]);
   const close = useRef<HTMLButtonElement>(null);
+  const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!store.helpOpen) return;
     const root = close.current?.getRootNode();
     if (!(root instanceof ShadowRoot)) return;
     const before = root.activeElement;
     // Nothing behind the overlay can be reached until it is closed.
+    place.current?.showPopover();
     const behind = root.querySelectorAll<HTMLElement>(".toolbar, .body, .status");
     for (const part of behind) part.inert = true;
     close.current?.focus();
@@ -25,7 +27,8 @@ export function Help({ store }: { store: Store }) {
   if (!store.helpOpen) return null;
   const shut = () => store.setPanel({ helpOpen: false });
   return (
-    <>
+    // Over the whole window: a low timeline would cut it.
+    <div class="help-place" ref={place} popover="manual">
       <button type="button" class="help-shade" aria-label="Close the help" tabIndex={-1} onClick={shut} />
       <div class="help" role="dialog" aria-modal="true" aria-labelledby="tfv-help">
         <header>
@@ -50,6 +53,6 @@ export function Help({ store }: { store: Store }) {
           ))}
         </div>
       </div>
-    </>
+    </div>
   );
 }

@@ -1,5 +1,6 @@
 /** The column at the left: groups that fold, lanes that can be pinned and hidden. Only what is in view is in the DOM. */
 
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatNumber } from "../../model/format/units";
@@ -9,9 +10,21 @@ import type { GroupItem, LaneItem } from "../../model/lanes/layout";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { HideLane } from "./hide_lane";
+import { keepOneStop, moveAmongLabels } from "./label_keys";
 import { MemoryLabel } from "./memory_label";
 
-export function LaneLabels({ store }: { store: Store }) {
+export function LaneLabels({ store, column }: { store: Store; column: HTMLElement }) {
+  const focused = useRef<Element | null>(null);
+  useLayoutEffect(() => keepOneStop(column, focused.current));
+  useEffect(() => {
+    const { signal } = store;
+    const focusing = (event: FocusEvent) => {
+      focused.current = event.target as Element;
+      keepOneStop(column, focused.current);
+    };
+    column.addEventListener("focusin", focusing, { signal });
+    column.addEventListener("keydown", (event) => moveAmongLabels(column, event), { signal });
+  }, []);
   useTopics(store, ["viewport", "layout"], () => `${store.scroll} ${store.height} ${store.revision}`);
   const { scroll, height } = store;
   const visible = store.arrangement.items.filter(
@@ -82,7 +95,7 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
 function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under: number }) {
   const top = item.y - store.scroll;
   // The text of a tall lane stays in sight while any of its rows is.
-  const shift = Math.min(Math.max(under - top, 0), item.height - 19);
+  const shift = Math.min(Math.max(under - top, 0), item.height - 24);
   const lane = store.drawn.lanes[item.lane];
   const sentence = lane.clock ? `\n${clockSentence(lane.clock)}` : "";
   const called = [locationLabel(lane.task, lane.device), item.label].filter(Boolean).map(isolated).join(" ");
@@ -90,14 +103,33 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
     <div
       class="label"
       data-pinned={item.pinned ? "" : undefined}
-      style={{ top: `${top}px`, height: `${item.height}px`, paddingTop: `${shift + 1}px` }}
+      style={{ top: `${top}px`, height: `${item.height}px`, paddingTop: `${shift + 3}px` }}
       title={`${isolated(lane.device)} ${isolated(lane.lane)}\n${formatNumber(lane.events, "event")}${sentence}`}
     >
+      {item.depth > 1 && (
+        <button
+          type="button"
+          class="fold"
+          style={{ top: `${shift}px` }}
+          aria-expanded={!item.folded}
+          aria-label={`${item.depth} rows of ${called}`}
+          title={item.folded ? `Show all ${item.depth} rows (Z)` : "Fold to one row (Z)"}
+          onClick={() => store.lanes.foldLane(item)}
+        >
+          {item.folded ? "▸" : "▾"}
+        </button>
+      )}
       <span class="text">
         {item.context && <span class="context">{item.context}</span>}
         <b>{item.label}</b>
+        {item.folded && (
+          <small class="depth">
+            {item.depth}
+            <span> rows</span>
+          </small>
+        )}
       </span>
-      <span class="tools" style={{ top: `${shift + 1}px` }}>
+      <span class="tools" style={{ top: `${shift}px` }}>
         <button
           type="button"
           aria-pressed={item.pinned}

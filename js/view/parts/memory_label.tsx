@@ -13,7 +13,11 @@ export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem })
   const { track, context } = item;
   const { cursor } = store;
   return (
-    <div class="label" style={{ top: `${item.y - store.scroll}px`, height: `${item.height}px` }}>
+    <div
+      class="label memory"
+      data-low={item.height < 30 ? "" : undefined}
+      style={{ top: `${item.y - store.scroll}px`, height: `${item.height}px` }}
+    >
       <button
         type="button"
         class="text"

@@ -64,6 +64,7 @@ export function Skeleton({ description }: { description: string }) {
       />
       <div class="visually-hidden" data-part="announcer" />
       <div data-part="help" />
+      <div data-part="menu" />
     </>
   );
 }

@@ -38,6 +38,7 @@ export function StepSlider({ store, figures, noun, show, onHover, measured }: St
       role="slider"
       tabIndex={0}
       aria-label="Step shown"
+      style={{ "--bars": bars.length }}
       aria-valuemin={0}
       aria-valuemax={steps.length - 1}
       aria-valuenow={Math.max(shown, 0)}

@@ -102,8 +102,12 @@ function DescribedStep({ store, figures, noun, hovered, show }: DescribedStepPro
     >
       <strong>{isChosen ? stepName(step) : `Slowest: step ${step.step}`}</strong> {formatDuration(duration)}
       <Ratio before=" · " ns={duration} median={figures.median} />
-      {noun !== null && ` · ${noun} ${formatDuration(device)}`}
-      {noun !== null && <Ratio before=", " ns={device} median={figures.workMedian} />}
+      {noun !== null && (
+        <span class="work">
+          {` · ${noun} ${formatDuration(device)}`}
+          <Ratio before=", " ns={device} median={figures.workMedian} />
+        </span>
+      )}
     </button>
   );
 }
@@ -114,7 +118,7 @@ function Ratio({ before, ns, median }: { before: string; ns: number; median: num
   return (
     <>
       {before}
-      {(ns / median).toFixed(1)} ×<span> median</span>
+      {(ns / median).toFixed(1)} ×<span class="median"> median</span>
     </>
   );
 }

@@ -56,6 +56,21 @@ export function Toolbar({ store, actions, root }: { store: Store; actions: Actio
         <button type="button" title="Show everything (0)" onClick={() => actions.whole()}>
           Fit
         </button>
+        <button
+          type="button"
+          aria-label="Full screen"
+          title="Full screen (Shift F)"
+          onClick={() => actions.fullScreen()}
+        >
+          <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
+            <path
+              d="M1 4V1h3M8 1h3v3M11 8v3H8M4 11H1V8"
+              fill="none"
+              stroke="currentColor"
+              stroke-width="1.4"
+            />
+          </svg>
+        </button>
         <ExportMenu store={store} root={root} />
         <button
           type="button"

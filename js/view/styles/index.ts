@@ -6,10 +6,24 @@ import frame from "./frame.css";
 import help from "./help.css";
 import labels from "./labels.css";
 import lanes from "./lanes.css";
+import menu from "./menu.css";
 import narrow from "./narrow.css";
 import status from "./status.css";
 import steps from "./steps.css";
 import toolbar from "./toolbar.css";
 import tooltip from "./tooltip.css";
 
-export const STYLES = [base, toolbar, steps, frame, labels, lanes, tooltip, details, status, help, narrow];
+export const STYLES = [
+  base,
+  toolbar,
+  steps,
+  frame,
+  labels,
+  lanes,
+  tooltip,
+  details,
+  status,
+  help,
+  menu,
+  narrow,
+];

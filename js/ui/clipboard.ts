@@ -1,0 +1,16 @@
+/** Puts a text into the clipboard, also on pages that may not use the asynchronous one: those that came over HTTP. */
+
+export async function copyText(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.style.position = "fixed";
+    document.body.append(area);
+    area.select();
+    const isCopied = document.execCommand("copy");
+    area.remove();
+    if (!isCopied) throw new Error("the browser does not let this page use the clipboard");
+  }
+}
