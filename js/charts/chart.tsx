@@ -96,6 +96,14 @@ export function Figure(props: { host: ChartHost; item: BokehItem; title: string;
   );
 }
 
+/** The chart is a picture with a name; what is in it answers to the pointer alone, and is no stop for the tab key. */
+function skipByTab(element: Element | ShadowRoot): void {
+  for (const inner of element.querySelectorAll<HTMLElement>("*")) {
+    if (inner.tabIndex === 0) inner.tabIndex = -1;
+    if (inner.shadowRoot) skipByTab(inner.shadowRoot);
+  }
+}
+
 /** Draw it in `stage` until `signal` aborts. */
 async function draw(
   host: ChartHost,
@@ -112,6 +120,7 @@ async function draw(
     views.clear();
     return null;
   }
+  skipByTab(stage);
   const [root] = views.roots;
   const page = stage.closest<HTMLElement>(".tfv") as HTMLElement;
   // What is taken out of the page has no colours, and no letters.

@@ -1,13 +1,13 @@
 /** A block with a table of figures: each column with its definition, rows that are found in the timeline. */
 
 import type { ComponentChildren } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useId, useMemo, useState } from "preact/hooks";
 import type { LinkMessage } from "../host/channel";
 import { formatCell } from "../model/format/column_units";
 import { shortName } from "../model/lanes/event_text";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { moveAmongRows } from "../ui/row_keys";
-import { type Order, sortRows } from "../ui/sort";
+import { type Order, presentOrder, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
 import type { Cell, TableBlock, TableColumn } from "./blocks";
 import { isText, isWide } from "./layout";
@@ -36,10 +36,20 @@ export function TableOf({ block, publish }: TableProps) {
 
 function Rows({ block, publish }: TableProps) {
   const { columns, rows, zoom, light, hints } = block;
-  const [order, setOrder] = useState<Order<number> | null>(null);
+  const [chosen, setOrder] = useState<Order<number> | null>(null);
+  const given = useMemo(
+    () =>
+      presentOrder(
+        rows,
+        columns.map((column, at) => ({ isText: isText(column), value: (row: Cell[]) => row[at] })),
+      ),
+    [rows],
+  );
+  const order = chosen ?? given;
   const [current, setCurrent] = useState(-1);
   const indices = [...rows.keys()];
-  const sorted = order ? sortRows(indices, order.up, (index) => rows[index][order.column]) : indices;
+  const sorted =
+    chosen && order ? sortRows(indices, order.up, (index) => rows[index][order.column]) : indices;
   const stop = current >= 0 && zoom[current] ? current : (sorted.find((index) => zoom[index]) ?? -1);
   const show = (index: number) => {
     const where = zoom[index];

@@ -9,7 +9,7 @@ export function BlockHead({ title, definition }: { title: string; definition: st
       <h3>{title}</h3>
       {definition && (
         <>
-          <button type="button" class="about" aria-label={`What ${title} is`} aria-describedby={id}>
+          <button type="button" class="about" aria-label={`About: ${title}`} aria-describedby={id}>
             ?
           </button>
           <span id={id} hidden>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextOrder, sortRows } from "./sort";
+import { nextOrder, presentOrder, sortRows } from "./sort";
 
 const rows = [
   { name: "conv_10", count: 3 },
@@ -43,5 +43,41 @@ describe("nextOrder", () => {
 
   it("turns round", () => {
     expect(nextOrder({ column: "count", up: false }, "count", false)).toEqual({ column: "count", up: true });
+  });
+});
+
+describe("presentOrder", () => {
+  const text = { isText: true, value: (row: (string | number)[]) => row[0] };
+  const figure = (at: number) => ({ isText: false, value: (row: (string | number)[]) => row[at] });
+
+  it("is that of the first figure that falls, else of what rises", () => {
+    const falling = [
+      ["b", 1, 9],
+      ["a", 1, 7],
+      ["c", 2, 7],
+    ];
+    expect(presentOrder(falling, [text, figure(1), figure(2)])).toEqual({ column: 2, up: false });
+    const steps = [
+      ["b", 0, 3],
+      ["a", 1, 8],
+      ["c", 2, 5],
+    ];
+    expect(presentOrder(steps, [text, figure(1), figure(2)])).toEqual({ column: 1, up: true });
+    expect(presentOrder([["a"], ["b"]], [text])).toEqual({ column: 0, up: true });
+  });
+
+  it("is unknown where no column explains it, and with nothing to order", () => {
+    expect(
+      presentOrder(
+        [
+          ["a", 2],
+          ["c", 9],
+          ["b", 3],
+        ],
+        [text, figure(1)],
+      ),
+    ).toBeNull();
+    expect(presentOrder([["a", 2]], [text, figure(1)])).toBeNull();
+    expect(presentOrder([], [text])).toBeNull();
   });
 });

@@ -25,6 +25,31 @@ export function sortRows<Row>(
   });
 }
 
+/** A column that rows can be sorted by. */
+export interface Sortable<Row> {
+  isText: boolean;
+  value: (row: Row) => Value;
+}
+
+/** The order that rows come in, as a click on a column would give it; null where no column explains it. */
+export function presentOrder<Row>(
+  rows: readonly Row[],
+  columns: readonly Sortable<Row>[],
+): Order<number> | null {
+  const fits = (column: number, up: boolean) => {
+    const { value } = columns[column];
+    const isVaried = rows.some((row) => value(row) !== value(rows[0]));
+    const isAfter = (row: Row, at: number) =>
+      at === 0 || sortRows([rows[at - 1], row], up, value)[0] === rows[at - 1];
+    return isVaried && rows.every(isAfter);
+  };
+  const figures = [...columns.keys()].filter((column) => !columns[column].isText);
+  const found = figures.find((column) => fits(column, false));
+  if (found !== undefined) return { column: found, up: false };
+  const rising = [...columns.keys()].find((column) => fits(column, true));
+  return rising === undefined ? null : { column: rising, up: true };
+}
+
 /** What a click on a column's head makes of the order: the other way round, or texts from A, figures from the largest. */
 export function nextOrder<Column>(
   order: Order<Column> | null,

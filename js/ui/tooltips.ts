@@ -15,18 +15,24 @@ export function bindTips(root: HTMLElement, signal: AbortSignal): void {
   tip.setAttribute("aria-hidden", "true");
   root.append(tip);
   let about: Element | null = null;
+  /** Whether a click keeps it until the next one. */
+  let isKept = false;
   let timer = 0;
   const hide = () => {
     about = null;
+    isKept = false;
     tip.hidePopover();
   };
   const hideSoon = () => {
     clearTimeout(timer);
-    timer = setTimeout(hide, PATIENCE_MS) as unknown as number;
+    timer = setTimeout(() => {
+      if (!isKept && !about?.matches(":hover, :focus-visible")) hide();
+    }, PATIENCE_MS) as unknown as number;
   };
   const show = (element: Element) => {
     clearTimeout(timer);
     if (element === about) return;
+    isKept = false;
     const description = root.querySelector(`#${CSS.escape(element.getAttribute("aria-describedby") ?? "")}`);
     if (!description?.textContent) return;
     about = element;
@@ -37,13 +43,26 @@ export function bindTips(root: HTMLElement, signal: AbortSignal): void {
   const entered = (event: Event) => {
     const target = event.target as Element;
     const element = target.closest("[aria-describedby]");
-    if (element) show(element);
+    if (element && !(isKept && element !== about)) show(element);
     else if (tip.contains(target)) clearTimeout(timer);
   };
   const focused = (event: Event) => {
     // A click focuses, too; what was clicked is known already.
     if ((event.target as Element).matches(":focus-visible")) entered(event);
   };
+  const clicked = (event: Event) => {
+    const button = (event.target as Element).closest("button[aria-describedby]");
+    // What a click sorts or opens has said what it means already.
+    const isHelp = button !== null && (button.matches(".about") || button.matches(".hinted"));
+    if (!isHelp) {
+      if (isKept && !tip.contains(event.target as Element)) hide();
+    } else if (isKept && button === about) hide();
+    else {
+      show(button);
+      isKept = about === button;
+    }
+  };
+  root.addEventListener("click", clicked, { signal });
   root.addEventListener("pointerover", entered, { signal });
   root.addEventListener("focusin", focused, { signal });
   root.addEventListener("pointerout", hideSoon, { signal });

@@ -83,7 +83,7 @@ def test_every_tab_is_in_sight_on_a_narrow_page(shown: Dashboard) -> None:
         assert box["x"] + box["width"] <= 420
 
 
-KERNELS = {"light": "rgb(47, 158, 119)", "dark": "rgb(63, 185, 140)"}
+KERNELS = {"light": "rgb(15, 118, 81)", "dark": "rgb(63, 199, 149)"}
 MUTED = {"light": "rgb(98, 106, 119)", "dark": "rgb(154, 161, 173)"}
 GROUND = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 29)"}
 
@@ -159,6 +159,20 @@ def test_definitions_are_there_for_pointer_keyboard_and_screen_reader(shown: Das
     expect(tip).to_have_text(told)
     shown.page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
+
+
+def test_a_click_on_a_question_mark_keeps_what_it_says(shown: Dashboard) -> None:
+    head = shown.table("Ops", "By op type").get_by_role("columnheader", name="Mean").get_by_role("button")
+    about = shown.tab("Ops").get_by_role("button", name="About: By op type")
+    tip = shown.panels.locator(".tip")
+    about.click()
+    said = tip.inner_text()
+    head.hover()
+    expect(tip).to_have_text(said)
+    about.click()
+    expect(tip).to_be_hidden()
+    head.hover()
+    expect(tip).not_to_have_text(said)
 
 
 def test_tabs_are_chosen_by_arrow_keys(shown: Dashboard) -> None:

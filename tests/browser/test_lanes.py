@@ -197,8 +197,8 @@ def test_selected_rows_as_csv_and_the_view_as_png(timeline: Timeline) -> None:
     shown = timeline.host.locator(".main").bounding_box()
     assert shown
     # A line above that says what it is of, the view, and the legend below.
-    assert width == round(shown["width"])
-    assert height > round(shown["height"]) + 40
+    assert width == 2 * round(shown["width"])
+    assert height > 2 * (round(shown["height"]) + 40)
 
 
 def test_one_step_of_several(exported: OpenExported, tmp_path: Path) -> None:

@@ -1,9 +1,18 @@
 /** The view as a picture that stands alone: what it is of, what is on the screen, what the colours mean. */
 
 import { withoutControls } from "../../model/format/bidi";
-import { waitColour } from "../../model/paint/palette";
+import { ticks } from "../../model/format/ticks";
 import type { Store } from "../../state/store";
+import { readTokens, type Tokens } from "../../ui/theme";
+import { drawActivity } from "./activity";
+import { hatch } from "./bar_labels";
+import { Bars } from "./bars";
+import { drawOverlay } from "./overlay";
+import { drawRuler } from "./ruler";
+import { fitSurface, makeSurface, type Surface } from "./surface";
 
+/** Pixels of the picture for each CSS pixel, on every screen. */
+const RATIO = 2;
 const MARGIN = 12;
 const HEAD = 36;
 const LEGEND_LINE = 24;
@@ -15,43 +24,46 @@ const NAMES = ["b", ".context", ".count", "small", ".clock"].map((each) => `.lab
 /** One entry of the legend, and where it stands. */
 interface Placed {
   label: string;
-  css: string;
+  /** Null for what waits, which is hatched. */
+  css: string | null;
   x: number;
   line: number;
 }
 
-/** The title, minimap, ruler and lanes as they are on the screen with their labels, and the legend, as a PNG. */
+/** The title, steps, activity, ruler and lanes as they are on the screen with their labels, and the legend, as a PNG. */
 export async function pictureOf(root: HTMLElement, store: Store): Promise<Blob> {
   const main = root.querySelector<HTMLElement>(".main");
   const canvas = document.createElement("canvas");
   const pen = canvas.getContext("2d");
   if (!main || !pen) throw new Error("there is no picture yet");
+  const tokens = readTokens(root);
   const frame = main.getBoundingClientRect();
-  const ratio = window.devicePixelRatio || 1;
+  const steps = root.querySelector<HTMLElement>(".steps");
+  const strip = steps?.getBoundingClientRect().height ?? 0;
   const style = getComputedStyle(root);
   const plain = `${style.fontSize} ${style.fontFamily}`;
   pen.font = plain;
   const legend = placed(pen, store, frame.width);
   const lines = (legend.at(-1)?.line ?? -1) + 1;
   const foot = lines === 0 ? 0 : lines * LEGEND_LINE + MARGIN;
-  canvas.width = Math.round(frame.width * ratio);
-  canvas.height = Math.round((HEAD + frame.height + foot) * ratio);
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const height = HEAD + strip + frame.height + foot;
+  canvas.width = Math.round(frame.width * RATIO);
+  canvas.height = Math.round(height * RATIO);
+  pen.setTransform(RATIO, 0, 0, RATIO, 0, 0);
   pen.fillStyle = style.backgroundColor;
-  pen.fillRect(0, 0, frame.width, HEAD + frame.height + foot);
+  pen.fillRect(0, 0, frame.width, height);
   pen.textBaseline = "middle";
   drawHead(pen, root, frame.width);
   pen.translate(0, HEAD);
-  for (const layer of main.querySelectorAll("canvas")) {
-    const box = layer.getBoundingClientRect();
-    pen.drawImage(layer, box.left - frame.left, box.top - frame.top, box.width, box.height);
-  }
+  if (steps) drawSteps(pen, steps, frame.width);
+  pen.translate(0, strip);
+  drawLayers(pen, main, frame, store, tokens);
   drawLabels(pen, main, frame);
   pen.translate(0, frame.height + MARGIN / 2);
   pen.font = plain;
   for (const { label, css, x, line } of legend) {
     const middle = (line + 0.5) * LEGEND_LINE;
-    pen.fillStyle = css;
+    pen.fillStyle = css ?? hatch(pen, store, tokens);
     pen.fillRect(x, middle - SWATCH / 2, SWATCH, SWATCH);
     pen.fillStyle = style.color;
     pen.fillText(label, x + SWATCH + 6, middle);
@@ -62,6 +74,54 @@ export async function pictureOf(root: HTMLElement, store: Store): Promise<Blob> 
       "image/png",
     );
   });
+}
+
+/** The canvases anew, as sharp as the picture is, each in the place of the one on the screen. */
+function drawLayers(
+  pen: CanvasRenderingContext2D,
+  main: HTMLElement,
+  frame: DOMRect,
+  store: Store,
+  tokens: Tokens,
+): void {
+  const axis = ticks(store.viewport, store.width);
+  const layer = (part: string, draw: (surface: Surface) => void, isOpaque = false) => {
+    const place = main.querySelector<HTMLElement>(`[data-part="${part}"]`)?.getBoundingClientRect();
+    if (!place) return;
+    const surface = makeSurface(document.createElement("div"), isOpaque);
+    const { width, height } = part === "lanes" ? store : place;
+    fitSurface(surface, part === "lanes" ? width : store.width, height, RATIO);
+    draw(surface);
+    pen.drawImage(
+      surface.element,
+      place.left - frame.left,
+      place.top - frame.top,
+      surface.width,
+      surface.height,
+    );
+  };
+  layer("minimap", (surface) => drawActivity(surface, store));
+  layer("ruler", (surface) => drawRuler(surface, store, tokens, axis), true);
+  layer("lanes", (surface) => new Bars().draw(surface, store, tokens, axis.ticks), true);
+  layer("lanes", (surface) => drawOverlay(surface, store, tokens));
+}
+
+/** The bars of the steps, and what is written beside them. */
+function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement, width: number): void {
+  const frame = steps.getBoundingClientRect();
+  for (const part of steps.querySelectorAll<HTMLElement>(".step-bars b, .step-bars u")) {
+    const box = part.getBoundingClientRect();
+    pen.fillStyle = getComputedStyle(part).backgroundColor;
+    pen.fillRect(box.left - frame.left, box.top - frame.top, box.width, box.height);
+  }
+  const told = steps.querySelector<HTMLElement>(".step-told");
+  if (!told) return;
+  const own = getComputedStyle(told);
+  pen.font = `${own.fontSize} ${own.fontFamily}`;
+  pen.fillStyle = own.color;
+  pen.textAlign = "right";
+  pen.fillText(shownText(told), width - MARGIN, frame.height / 2, told.clientWidth);
+  pen.textAlign = "left";
 }
 
 /** What the picture is of, as the line above the timeline says it. */
@@ -79,6 +139,13 @@ function drawHead(pen: CanvasRenderingContext2D, root: HTMLElement, width: numbe
   }
 }
 
+/** The text in an element without what the style sheet leaves out for want of room. */
+function shownText(element: HTMLElement): string {
+  const isShown = (node: Node) => !(node instanceof HTMLElement) || node.getClientRects().length > 0;
+  const parts = [...element.childNodes].filter(isShown);
+  return parts.map((node) => (node instanceof HTMLElement ? shownText(node) : node.textContent)).join("");
+}
+
 /** The lanes' names, which are text beside the canvases. */
 function drawLabels(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOMRect): void {
   const labels = main.querySelector(".labels")?.getBoundingClientRect();
@@ -91,7 +158,7 @@ function drawLabels(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOM
     pen.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;
     pen.fillStyle = own.color;
     pen.fillText(
-      withoutControls(label.dataset.short ?? label.textContent ?? ""),
+      withoutControls(label.dataset.short ?? shownText(label)),
       box.left - frame.left,
       (box.top + box.bottom) / 2 - frame.top,
       box.width,
@@ -101,11 +168,12 @@ function drawLabels(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOM
 
 /** The legend's entries in as many lines as they need. */
 function placed(pen: CanvasRenderingContext2D, store: Store, width: number): Placed[] {
-  const { painting, drawn, host } = store;
-  const entries = painting.paints.legend.map(({ label, css }) => ({ label: withoutControls(label), css }));
-  if (host.get("color_by") === "kind" && drawn.wait) {
-    entries.push({ label: "waiting", css: waitColour(painting.theme) });
-  }
+  const { painting, drawn } = store;
+  const entries: Pick<Placed, "label" | "css">[] = painting.paints.legend.map(({ label, css }) => ({
+    label: withoutControls(label),
+    css,
+  }));
+  if (drawn.wait) entries.push({ label: "waiting", css: null });
   let x = MARGIN;
   let line = 0;
   return entries.map((entry) => {

@@ -88,18 +88,18 @@ export class Frame {
     // A hidden tab or a collapsed output has no size; the resize that shows it asks again.
     if (store.width < 1 || store.height < 1) return;
     const began = performance.now();
+    const ruler = ticks(store.viewport, store.width);
     if (this.#stale.bars) {
-      const ruler = ticks(store.viewport, store.width);
       fitSurface(this.#base, store.width, store.height);
       fitSurface(this.#over, store.width, store.height);
       fitSurface(this.#ruler, store.width, 21);
       this.#bars.draw(this.#base, store, this.#tokens, ruler.ticks);
-      drawRuler(this.#ruler, store, this.#tokens, ruler);
       this.#tellTime();
       this.#minimap.place();
     }
     if (this.#stale.minimap) this.#minimap.draw();
     this.#stale = { bars: false, minimap: false };
+    drawRuler(this.#ruler, store, this.#tokens, ruler);
     drawOverlay(this.#over, store, this.#tokens);
     this.times.work.push(performance.now() - began);
     if (this.times.work.length > KEPT) this.times.work.splice(0, KEPT / 2);

@@ -1,26 +1,9 @@
-/** The whole step at a glance: how much of each kind is busy over time, with the part in view as a brush. */
+/** The whole step at a glance, with the part in view as a brush. */
 
-import { activity } from "../../model/paint/activity";
-import { categoryColour } from "../../model/paint/palette";
-import { clampViewport, fit, type Viewport, xAt } from "../../model/viewport";
+import { clampViewport, type Viewport, xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
+import { ACTIVITY_HEIGHT, drawActivity, wholeView } from "./activity";
 import { fitSurface, makeSurface } from "./surface";
-
-const HEIGHT = 37;
-/** Kinds from the bottom up: what computes first, what waits last. */
-const STACK = [
-  "kernel",
-  "op",
-  "input",
-  "collective",
-  "h2d",
-  "d2h",
-  "d2d",
-  "memset",
-  "sync",
-  "host",
-  "transfer",
-];
 
 export class Minimap {
   readonly #surface;
@@ -42,48 +25,13 @@ export class Minimap {
   }
 
   get #whole(): Viewport {
-    return fit(this.store.bounds, this.store.bounds, 0.01);
+    return wholeView(this.store);
   }
 
   /** Redraw the load; needed when the data, the lanes shown, the theme or the width change. */
   draw(): void {
-    const { store } = this;
-    const surface = this.#surface;
-    fitSurface(surface, store.width, HEIGHT);
-    const { context } = surface;
-    context.clearRect(0, 0, surface.width, HEIGHT);
-    const bins = Math.max(1, Math.min(surface.element.width, 2000));
-    const whole = this.#whole;
-    const lanes = store.arrangement.items.flatMap((item) =>
-      item.type === "lane" ? [item.lane] : item.type === "group" && item.collapsed ? item.lanes : [],
-    );
-    const { busy, peak } = activity(
-      store.drawn,
-      store.rows,
-      [...new Set(lanes)],
-      whole.start,
-      whole.end,
-      bins,
-    );
-    if (!(peak > 0)) return;
-    const base = new Float32Array(bins);
-    const width = surface.width / bins;
-    for (const category of STACK) {
-      const load = busy[store.drawn.categories.indexOf(category)];
-      if (!load) continue;
-      context.fillStyle = categoryColour(category, store.painting.theme);
-      context.beginPath();
-      for (let bin = 0; bin < bins; bin++) {
-        const amount = load[bin];
-        if (amount <= 0) continue;
-        // A square root keeps a single busy lane visible beside dozens, and half a pixel a single event.
-        const low = Math.sqrt(base[bin] / peak) * (HEIGHT - 4);
-        base[bin] += amount;
-        const high = Math.max(Math.sqrt(base[bin] / peak) * (HEIGHT - 4), low + 0.5);
-        context.rect(bin * width, HEIGHT - 2 - high, width, high - low);
-      }
-      context.fill();
-    }
+    fitSurface(this.#surface, this.store.width, ACTIVITY_HEIGHT);
+    drawActivity(this.#surface, this.store);
   }
 
   /** Move the brush to the part in view. */

@@ -1,11 +1,17 @@
 /** The time axis above the lanes. */
 
 import type { Ruler } from "../../model/format/ticks";
+import { formatTime } from "../../model/format/units";
 import { NO_STEP } from "../../model/types";
 import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
 import type { Surface } from "./surface";
+
+/** So near to the right end of the axis (CSS px) the time of the cursor stands at its left. */
+export const CHIP_FLIP_PX = 90;
+/** From the cursor's time chip to the letters of a tick (CSS px). */
+const CHIP_GAP_PX = 4;
 
 export function drawRuler(surface: Surface, store: Store, tokens: Tokens, ruler: Ruler): void {
   const { context } = surface;
@@ -15,7 +21,8 @@ export function drawRuler(surface: Surface, store: Store, tokens: Tokens, ruler:
   context.textBaseline = "alphabetic";
   drawSteps(surface, store, tokens);
   let free = 0;
-  if (ruler.base) {
+  const chip = chipAt(surface, store);
+  if (ruler.base && !(chip && chip.from < 5 + context.measureText(ruler.base).width)) {
     context.fillStyle = tokens.text;
     context.fillText(ruler.base, 5, 15);
     free = 5 + context.measureText(ruler.base).width + 8;
@@ -25,10 +32,22 @@ export function drawRuler(surface: Surface, store: Store, tokens: Tokens, ruler:
     context.fillRect(Math.round(tick.x), 0, 1, surface.height);
     const width = context.measureText(tick.label).width;
     if (tick.x + 5 < free || tick.x + 5 + width > surface.width) continue;
+    if (chip && tick.x + 5 + width > chip.from && tick.x + 5 < chip.to) continue;
     context.fillStyle = tokens.muted;
     context.fillText(tick.label, tick.x + 5, 15);
     free = tick.x + 5 + width + 6;
   }
+}
+
+/** Where the time of the cursor stands over the axis; null without one. */
+function chipAt({ context, width }: Surface, store: Store): { from: number; to: number } | null {
+  const { cursor, viewport } = store;
+  if (cursor === null) return null;
+  const x = xAt(viewport, cursor, width);
+  const text = formatTime(cursor, (viewport.end - viewport.start) / Math.max(width, 1));
+  const wide = context.measureText(text).width + 12;
+  const from = x > width - CHIP_FLIP_PX ? x - wide : x;
+  return { from: from - CHIP_GAP_PX, to: from + wide + CHIP_GAP_PX };
 }
 
 /** Where each step begins and how far it reaches, as a thin bar at the axis's foot. */

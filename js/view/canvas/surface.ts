@@ -24,8 +24,12 @@ export function makeSurface(parent: HTMLElement, opaque: boolean): Surface {
 }
 
 /** Fit `surface` to a size in CSS pixels; setting a canvas's size clears it, so only when it differs. */
-export function fitSurface(surface: Surface, width: number, height: number): void {
-  const ratio = window.devicePixelRatio || 1;
+export function fitSurface(
+  surface: Surface,
+  width: number,
+  height: number,
+  ratio: number = window.devicePixelRatio || 1,
+): void {
   const pixels = {
     width: Math.max(1, Math.round(width * ratio)),
     height: Math.max(1, Math.round(height * ratio)),

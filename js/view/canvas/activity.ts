@@ -1,0 +1,59 @@
+/** How much of each kind is busy over the whole step. */
+
+import { activity } from "../../model/paint/activity";
+import { categoryColour } from "../../model/paint/palette";
+import { fit, type Viewport } from "../../model/viewport";
+import type { Store } from "../../state/store";
+import type { Surface } from "./surface";
+
+/** CSS px. */
+export const ACTIVITY_HEIGHT = 37;
+/** Kinds from the bottom up: what computes first, what waits last. */
+const STACK = [
+  "kernel",
+  "op",
+  "input",
+  "collective",
+  "h2d",
+  "d2h",
+  "d2d",
+  "memset",
+  "sync",
+  "host",
+  "transfer",
+];
+
+/** The time that the activity is drawn for. */
+export function wholeView({ bounds }: Store): Viewport {
+  return fit(bounds, bounds, 0.01);
+}
+
+export function drawActivity(surface: Surface, store: Store): void {
+  const { context } = surface;
+  context.clearRect(0, 0, surface.width, ACTIVITY_HEIGHT);
+  const bins = Math.max(1, Math.min(surface.element.width, 2000));
+  const whole = wholeView(store);
+  const lanes = store.arrangement.items.flatMap((item) =>
+    item.type === "lane" ? [item.lane] : item.type === "group" && item.collapsed ? item.lanes : [],
+  );
+  const { busy, peak } = activity(store.drawn, store.rows, [...new Set(lanes)], whole.start, whole.end, bins);
+  if (!(peak > 0)) return;
+  const base = new Float32Array(bins);
+  const width = surface.width / bins;
+  for (const category of STACK) {
+    const load = busy[store.drawn.categories.indexOf(category)];
+    if (!load) continue;
+    context.fillStyle = categoryColour(category, store.painting.theme);
+    context.beginPath();
+    for (let bin = 0; bin < bins; bin++) {
+      const amount = load[bin];
+      if (amount <= 0) continue;
+      // A square root keeps a single busy lane visible beside dozens, and half a pixel a single event.
+      const low = Math.sqrt(base[bin] / peak) * (ACTIVITY_HEIGHT - 4);
+      base[bin] += amount;
+      const high = Math.max(Math.sqrt(base[bin] / peak) * (ACTIVITY_HEIGHT - 4), low + 0.5);
+      context.rect(bin * width, ACTIVITY_HEIGHT - 2 - high, width, high - low);
+    }
+    context.fill();
+  }
+}
