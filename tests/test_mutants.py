@@ -20,12 +20,14 @@ from tfvis_nb.analysis import metrics
 
 ROOT = Path(__file__).parents[1]
 FIRST, COUNT = 1_000_000, 12
+ONCE_FAULTS = (16848, 32019)
+"""Parquet statistics that do not fit their column, and a trace that a session lists and does not find."""
 FORMS = sorted({one.form for one in samples()} - {SESSION})
 
 
 def test_a_sample_of_mutants() -> None:
     """In a process of its own, whose memory is limited: a fault must not take the machine with it."""
-    numbers = map(str, range(FIRST, FIRST + COUNT))
+    numbers = [str(number) for number in (*ONCE_FAULTS, *range(FIRST, FIRST + COUNT))]
     done = subprocess.run(
         [sys.executable, "-m", "tests.mutants.attack", *numbers],
         cwd=ROOT,
@@ -35,7 +37,7 @@ def test_a_sample_of_mutants() -> None:
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-200:]}\n{done.stderr[-4000:]}"
-    assert len(done.stdout.splitlines()) == COUNT
+    assert len(done.stdout.splitlines()) == len(numbers)
     assert "a sound trace" in done.stdout
     assert "TraceFormatError" in done.stdout
 

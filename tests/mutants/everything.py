@@ -82,7 +82,7 @@ def remember() -> dict[Any, Any]:
     kept: dict[Any, Any] = {}
     for info in pkgutil.walk_packages(analysis.__path__, f"{analysis.__name__}."):
         for call in vars(importlib.import_module(info.name)).values():
-            if hasattr(call, "__wrapped__") and "analysis" in getattr(call, "__code__", call).co_freevars:
+            if "analysis" in getattr(getattr(call, "__code__", None), "co_freevars", ()):
                 cell = call.__closure__[call.__code__.co_freevars.index("analysis")]
                 if not hasattr(cell.cell_contents, "once"):
                     cell.cell_contents = _once(cell.cell_contents, kept)

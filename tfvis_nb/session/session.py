@@ -23,7 +23,7 @@ from tfvis_nb.session.file.connection import QUERY_S, Guarded
 from tfvis_nb.session.file.copy import write_copy
 from tfvis_nb.session.file.database import Transaction, connect
 from tfvis_nb.session.file.dead_writers import take_in_ended
-from tfvis_nb.session.file.errors import damage_named, in_words
+from tfvis_nb.session.file.errors import DamagedSessionError, damage, damage_named, in_words
 from tfvis_nb.session.file.schema import EVERY, check_schema
 from tfvis_nb.texts import Text
 
@@ -129,6 +129,9 @@ class SavedSession:
             found_rows = connection.execute(query, (number,)) if abs(number) < 2**63 else ()
             checks = (rows.data, rows.count, rows.trace_format, rows.count, rows.text, rows.whole, rows.text)
             row = next(rows.validate_rows(found_rows, *checks), None)
+            # The file may be damaged where SQLite looks a row up, not where it lists all.
+            if row is None and (number,) in connection.execute("SELECT id FROM traces"):
+                raise DamagedSessionError(damage(Text("trace_not_found", number=number)))
         if row is None:
             raise KeyError(Text("no_such_trace", number=trace, path=str(self.path)))
         data, size, form, epoch_ns, label, run, note = row
