@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tfvis_nb.core.progress import progress_after
+from tfvis_nb.recording.profiler.log_filter import without_profiler_log
 from tfvis_nb.texts import Text
 
 
@@ -36,7 +37,8 @@ class Profile:
         self._session: Any = _pywrap_profiler.ProfilerSession()
         self._epoch_ns = time.time_ns()  # TensorFlow looks at the clock before it readies the GPU
         try:
-            self._session.start(self._folder.name, {})
+            with without_profiler_log():
+                self._session.start(self._folder.name, {})
         except BaseException:
             self._folder.cleanup()
             raise
@@ -48,7 +50,7 @@ class Profile:
         session, self._session = self._session, None
         try:
             # It takes about as long as what it profiled, when that was many thousands of ops a second.
-            with progress_after("TensorFlow is writing its profile"):
+            with progress_after("TensorFlow is writing its profile"), without_profiler_log():
                 session.export_to_tb()
             return written(Path(self._folder.name), self._epoch_ns)
         except errors.OpError as error:

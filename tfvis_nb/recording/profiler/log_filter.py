@@ -1,0 +1,90 @@
+"""Leaving out what TensorFlow's profiler logs of its own start and end, which notebooks show in red.
+
+TensorFlow's C++ code writes its log to the file descriptor 2, and its level cannot be changed once it is
+loaded. So while the profiler is started or ended that descriptor is a pipe, from which all else is passed on.
+"""
+
+import contextlib
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator
+
+# Of TensorFlow 2.16 and later, and of earlier versions; informational lines only.
+_OWN = re.compile(
+    rb"(?:I\d{4} [\d:.]+\s+\d+ |\d{4}-\d\d-\d\d [\d:.]+: I )"
+    rb"(?:\S*/)?(?:profiler_session|save_profile|cupti_\w+|gpu_tracer|device_tracer_\w+)\.cc:\d+\] "
+)
+_MAY_BE_OWN = re.compile(rb"I\d|\d{4}-|\0|[I\d]{0,4}$")
+_END = b"\0tfvis_nb: passed on so far\n"
+_STDERR = 2
+
+
+class _Filter:
+    """A pipe in the place of a file descriptor, and the thread that passes on what is written to it.
+
+    Both stay as long as the process does: a program that was started meanwhile goes on writing to the pipe.
+    """
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe()
+        self._target = _STDERR
+        self._passed = threading.Event()
+        threading.Thread(target=self._pass_on, name="tfvis_nb log filter", daemon=True).start()
+
+    @contextlib.contextmanager
+    def put(self) -> Iterator[None]:
+        """Stand in for the descriptor, unless it does so already."""
+        if self._target != _STDERR:
+            yield
+            return
+        sys.stderr.flush()
+        target = self._target = os.dup(_STDERR)
+        os.dup2(self._writing, _STDERR)
+        try:
+            yield
+        finally:
+            os.dup2(target, _STDERR)
+            self._passed.clear()
+            os.write(self._writing, _END)
+            self._passed.wait()
+            os.close(target)
+
+    def _pass_on(self) -> None:
+        held = b""
+        while held := held + os.read(self._reading, 1 << 16):
+            *lines, held = held.splitlines(keepends=True)
+            # A line that has not ended may be a progress bar.
+            if held.endswith(b"\n") or not _MAY_BE_OWN.match(held):
+                lines, held = [*lines, held], b""
+            for line in lines:
+                text, ended, _ = line.partition(_END)
+                if not _OWN.match(text):
+                    self._write(text)
+                if ended:
+                    self._target = _STDERR
+                    self._passed.set()
+
+    def _write(self, text: bytes) -> None:
+        with contextlib.suppress(OSError):  # nobody reads the log
+            while text:
+                text = text[os.write(self._target, text) :]
+
+
+# Whatever is collected as garbage in between may end another profile.
+_lock = threading.RLock()
+_filters: dict[int, _Filter] = {}
+
+
+@contextlib.contextmanager
+def without_profiler_log() -> Iterator[None]:
+    """Leave out the profiler's own informational lines meanwhile, and nothing else."""
+    with _lock, contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # a daemon may have no descriptor 2
+            os.fstat(_STDERR)
+            # A forked process has the pipe, but not the thread.
+            if os.getpid() not in _filters:
+                _filters[os.getpid()] = _Filter()
+            stack.enter_context(_filters[os.getpid()].put())
+        yield
