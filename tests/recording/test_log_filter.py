@@ -16,7 +16,7 @@ OWN = [
     b"I0000 00:00:1795385144.589562   28064 profiler_session.cc:117] Profiler session initializing.\n",
     b"I0000 00:00:1795385144.600288   28064 save_profile.cc:150] Collecting XSpace to repository: /tmp/x\n",
     b"I0000 00:00:1795385144.600288   28064 cupti_tracer.cc:1150] Profiler found 1 GPUs\n",
-    b"2026-11-22 22:05:44.589562: I external/local_tsl/tsl/profiler_session.cc:104] Profiler session started.\n",
+    b"2026-11-22 22:05:44.589562: I external/tsl/profiler_session.cc:104] Profiler session started.\n",
 ]
 OTHERS = [
     b"E0000 00:00:1795385144.600288   28064 cupti_tracer.cc:1150] CUPTI_ERROR_INSUFFICIENT_PRIVILEGES\n",
@@ -82,7 +82,7 @@ def test_a_recorded_profile(capfd: pytest.CaptureFixture[str]) -> None:
     import tensorflow as tf
 
     ended = threading.Event()
-    said = []
+    said: list[str] = []
 
     def say() -> None:
         while not ended.wait(0.0005):
