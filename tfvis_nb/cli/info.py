@@ -2,6 +2,7 @@
 
 import json
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import click
 import pandas as pd
 
 from tfvis_nb.analysis.communication.collective_waits import late_ranks
+from tfvis_nb.analysis.findings.table import NOTHING, OVERLAP, overlap, share_of
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, read
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
@@ -21,6 +24,8 @@ _Cell = Callable[[dict[str, Any]], str]
 _Columns = Mapping[str, _Cell]
 
 _LETTERS = 80
+_WIDTH = 100
+_LONGEST = 1000
 
 
 _EXAMPLES = """
@@ -63,6 +68,8 @@ def summary(trace: Trace) -> dict[str, Any]:
     )
     return {
         "title": trace.title,
+        "overview": {name: value for name, value in trace.overview.items() if name != "notes"},
+        "findings": _records(trace.findings),
         "events": len(events),
         "start_ns": start,
         "end_ns": end,
@@ -124,12 +131,37 @@ def lines(trace: Trace, top: int) -> list[str]:
         ("transfers and copies", _TRANSFERS, facts["transfers"]),
         ("ranks, in each step the slowest first", _RANKS, facts["ranks"]),
     ]
-    out = [one_line(trace)]
+    out = [one_line(trace), "", *_printable(str(trace.overview).splitlines()), *_findings(trace, top)]
     for title, columns, rows in tables:
         out += _table(title, columns, rows, top)
     if facts["notes"]:
         out += ["", "notes", *(f"  {printable(' '.join(note.split()), 500)}" for note in facts["notes"])]
     return out
+
+
+def _findings(trace: Trace, top: int) -> list[str]:
+    """Write the first findings in full, and how many more there are."""
+    found = trace.findings
+    if reason := why_not(found):
+        return ["", f"findings are not available: {reason}"]
+    if found.empty:
+        return ["", NOTHING]
+    out = ["", "findings"]
+    columns = (found[name].head(top).tolist() for name in ("level", "share", "title", "text", "advice"))
+    for level, share, *texts in zip(*columns, strict=True):
+        title, text, advice = _printable(texts)
+        out += [f"  {title} ({level}{share_of(share)})", *_wrapped(text), *_wrapped(advice)]
+    if len(found) > top:
+        out.append(f"  ({len(found) - top:,} more; --top {len(found)} shows all)")
+    return [*out, f"  {OVERLAP}"] if overlap(found) else out
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+
+
+def _printable(texts: Sequence[str]) -> list[str]:
+    return [printable(text, _LONGEST) for text in texts]
 
 
 def _text(name: str, missing: str = "") -> _Cell:

@@ -20,6 +20,7 @@ from tfvis_nb.core.options import check_title
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
+    from tfvis_nb.analysis.overview.overview import Overview
     from tfvis_nb.display.charts import Charts
 
 _Result = TypeVar("_Result")
@@ -159,6 +160,13 @@ class Trace(HtmlExport):
         from tfvis_nb.analysis.findings.findings import findings
 
         return findings(self)
+
+    @cached_property
+    def overview(self) -> Overview:
+        """Step time, where it went, and how busy devices were: `tfvis_nb.analysis.overview`."""
+        from tfvis_nb.analysis.overview.overview import overview
+
+        return overview(self)
 
     @property
     def charts(self) -> Charts:

@@ -9,6 +9,11 @@ from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
+PROBLEM, MINOR, OBSERVATION = LEVELS = ("problem", "minor", "observation")
+"""How much a finding matters: it costs much, it costs little, or it is a fact to know."""
+PROBLEM_SHARE = 0.1
+"""What loses at least this share of step time is a problem, what loses less is minor."""
+
 MAX_EVENTS = 50
 """Events that a finding lists at most."""
 
@@ -19,12 +24,18 @@ class Finding(NamedTuple):
     id: str
     """The rule, and after a point which of its cases it is."""
     share: float
-    """Of the time of all steps."""
+    """Of the time of all steps; NaN for what is outside of steps."""
     figures: dict[str, Any]
     step: int
     start_ns: int
     end_ns: int
     events: list[int]
+    level: str = ""
+    """One of `LEVELS`; empty for what its share decides."""
+
+    def rated(self) -> str:
+        """Return the level, from the share where the rule gives none."""
+        return self.level or (PROBLEM if self.share >= PROBLEM_SHARE else MINOR)
 
 
 def whole_tasks(trace: Trace) -> pd.DataFrame:

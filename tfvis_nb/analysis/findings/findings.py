@@ -1,25 +1,30 @@
 """What makes the steps of a trace slow: a short ranked list, in figures and in words, with its evidence."""
 
+import math
 from typing import Any
 
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.findings.finding import Finding
+from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding
 from tfvis_nb.analysis.findings.rule import Rule
 from tfvis_nb.analysis.findings.rules import RULES
+from tfvis_nb.analysis.findings.table import FindingsTable
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES = {
+    "level": "problem: at least 10 % of step time, and worth a change; minor: less; observation: a fact to know,"
+    " such as one-time work or time outside steps.",
     "share": "Fraction of the time of all steps that is lost, from 0 to 1; if several tasks lose time at "
-    "once, the largest loss counts.",
-    "lost_ns": "share times the time of all steps, in ns.",
+    "once, the largest loss counts. NaN for time outside steps. Shares of several findings can overlap.",
+    "lost_ns": "share times the time of all steps, in ns; for time outside steps, that time.",
 }
 
 _COLUMNS = {
-    "kind": "str",
+    "id": "str",
+    "level": "str",
     "title": "str",
     "text": "str",
     "advice": "str",
@@ -29,14 +34,18 @@ _COLUMNS = {
     "start_ns": "int64",
     "end_ns": "int64",
     "events": "object",
-    "id": "str",
+    "kind": "str",
     "figures": "object",
 }
+_ONE_TIME = ("autotuning", "compiling")
+_BY_ONE_TIME = ("launches", "idle device", "cpu ops", "copies")
+"""What is not typical of a step whose one-time work takes this much of it."""
+_MUCH_ONE_TIME = 0.25
 
 
 @validate_input
 def findings(trace: Trace) -> pd.DataFrame:
-    """Return what made the steps slow, the most costly first; no rows where nothing stands out.
+    """Return what made the steps slow: problems first, then the rest, the most costly of each first.
 
     Communication ranks below a straggler even if its share is larger, because waiting for the straggler is
     communication too.
@@ -49,12 +58,13 @@ def findings(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``kind`` (str; ``input``, ``late task``, ``communication``, ``cpu ops``, ``launches``, ``copies``,
-        ``compiling`` or ``slow steps``), ``title``, ``text`` and ``advice`` (str), ``share`` (float64) and
-        ``lost_ns`` (int64) as in `FIGURES`, and the evidence: ``step`` (int64), ``start_ns`` and ``end_ns``
-        (int64 epoch nanoseconds, the range that shows it best) and ``events`` (lists of event ids, the
-        longest first). ``id`` (str), such as ``input_bound.first``, stays the same when texts change;
-        ``figures`` (dicts) has the numbers and names in the texts. `cannot_say` if no step takes time.
+        ``id`` (str), such as ``input_bound.first``, which stays the same when texts change; ``level`` (str;
+        ``problem``, ``minor`` or ``observation``), ``title``, ``text`` and ``advice`` (str), ``share``
+        (float64) and ``lost_ns`` (int64) as in `FIGURES`; the evidence: ``step`` (int64; -1 outside steps),
+        ``start_ns`` and ``end_ns`` (int64 epoch nanoseconds, the range that shows it best) and ``events``
+        (lists of event ids, the longest first); ``kind`` (str; what the finding is about) and ``figures``
+        (dicts: the numbers and names in the texts). A notebook shows the full texts. No rows if nothing
+        stands out; `cannot_say` if no step takes time.
 
     Examples
     --------
@@ -62,34 +72,43 @@ def findings(trace: Trace) -> pd.DataFrame:
     >>> columns = {"start_ns": [0, 6_000_000], "duration_ns": [6_000_000, 4_000_000], "kind": ["op"] * 2,
     ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
     >>> found = Trace(events.build(columns)).findings
-    >>> found[["id", "title", "share"]].values.tolist()
-    [['input_bound.one', 'The step waits for input', 0.6]]
+    >>> found[["id", "level", "title", "share"]].values.tolist()
+    [['input_bound.one', 'problem', 'The step waits for input', 0.6]]
     >>> found["figures"][0]["here_ns"]
     6000000
     """
     reason = why_not(trace.breakdown)
     if reason:
-        return cannot_say(_COLUMNS, reason)
+        return FindingsTable(cannot_say(_COLUMNS, reason))
     total = int(trace.breakdown.drop_duplicates("step")["step_ns"].sum())
     if not total:
-        return cannot_say(_COLUMNS, Text("no_step_length"))
+        return FindingsTable(cannot_say(_COLUMNS, Text("no_step_length")))
     found = [(rule, finding) for rule in RULES.values() for finding in rule.find(trace)]
     largest: dict[str, float] = {}
     for rule, finding in found:
         largest[rule.kind] = max(finding.share, largest.get(rule.kind, 0.0))
+    one_time = max((largest.get(kind, 0.0) for kind in _ONE_TIME), default=0.0) >= _MUCH_ONE_TIME
+    is_atypical = one_time and trace.breakdown["step"].nunique() == 1
 
-    def rank(pair: tuple[Rule, Finding]) -> tuple[float, bool]:
+    def level(rule: Rule, finding: Finding) -> str:
+        return OBSERVATION if is_atypical and rule.kind in _BY_ONE_TIME else finding.rated()
+
+    def rank(pair: tuple[Rule, Finding]) -> tuple[bool, float, bool]:
         rule, finding = pair
-        return -min(finding.share, largest.get(rule.below, finding.share)), rule.below in largest
+        share = finding.figures["run_share"] if math.isnan(finding.share) else finding.share
+        below = rule.below in largest
+        return level(*pair) != PROBLEM, -min(share, largest.get(rule.below, share)), below
 
     rows = [
-        _row(rule, finding, total, is_below=rule.below in largest)
+        _row(rule, finding, total, level(rule, finding), is_below=rule.below in largest)
         for rule, finding in sorted(found, key=rank)
     ]
-    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
+    return FindingsTable(pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS)))
 
 
-def _row(rule: Rule, finding: Finding, total: int, *, is_below: bool) -> dict[str, Any]:
+def _row(rule: Rule, finding: Finding, total: int, level: str, *, is_below: bool) -> dict[str, Any]:
     figures = finding.figures | ({"is_below": is_below} if rule.below else {})
-    row: dict[str, Any] = {"kind": rule.kind, "lost_ns": round(finding.share * total)}
-    return row | finding._asdict() | {"figures": figures} | rule.word(finding.id, figures)._asdict()
+    lost = finding.figures["outside_ns"] if math.isnan(finding.share) else round(finding.share * total)
+    row: dict[str, Any] = {"kind": rule.kind, "lost_ns": lost}
+    words = rule.word(finding.id, figures)._asdict()
+    return row | finding._asdict() | {"level": level, "figures": figures} | words

@@ -4,7 +4,8 @@ from typing import Any
 
 import pandas as pd
 
-from tfvis_nb.analysis.findings.finding import Finding
+from tfvis_nb.analysis.findings.finding import Finding, step_range
+from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
@@ -16,158 +17,146 @@ from tfvis_nb.analysis.findings.rule import (
     capital,
     limit,
     not_reported,
+    step_time,
 )
-from tfvis_nb.analysis.idle.launch_bound import launch_bound, launch_stretches
+from tfvis_nb.analysis.idle.device_idle import device_idle
+from tfvis_nb.analysis.idle.launch_bound import launch_stretches
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.trace import Trace
 
 SHARE = Threshold(
-    0.25, "share of step time that a device waits for launches, `launching_ns` and `latency_ns`"
+    0.25, "share of step time in which a device is idle because of late launches, `launch_wait_ns`"
 )
-OF_IDLE = Threshold(0.5, "these waits as a fraction of the device's idle time")
-LAUNCHES = Threshold(500, "launches per step: most of a step with fewer is the cost of tracing itself")
+OF_IDLE = Threshold(0.5, "this time as a fraction of the device's idle time")
+LAUNCHES = Threshold(500, "launches per step: with fewer, the text warns of the cost of tracing itself")
+TRACING_NS = Threshold(5_000, "cost of recording one launch, in ns, that this warning assumes")
 
 
-def _waits(trace: Trace) -> pd.DataFrame:
-    """Return how long each device waits for launches over all steps, the most first; or why not."""
-    table = launch_bound(trace)
+def waits(trace: Trace) -> pd.DataFrame:
+    """Return `device_idle` with the ``share`` of launch waits, the most first, and whether it is reported."""
+    table = device_idle(trace)
     if why_not(table):
         return table
-    keys = ["task", "device"]
-    table = table.astype(dict.fromkeys(keys, object))
-    columns = ["launching_ns", "latency_ns", "step_ns", "busy_ns", "launches", "late"]
-    sums = table.groupby(keys)[columns].sum().assign(steps=table.groupby(keys).size()).reset_index()
-    waited = sums["launching_ns"] + sums["latency_ns"]
-    sums["share"] = waited / sums["step_ns"]
-    sums["of_idle"] = waited / (sums["step_ns"] - sums["busy_ns"])
-    sums["reported"] = (
-        (sums["share"] >= SHARE.value)
-        & (sums["of_idle"] >= OF_IDLE.value)
-        & (sums["launches"] >= LAUNCHES.value * sums["steps"])
+    idle = table["idle_ns"].clip(lower=1)
+    table = table.assign(
+        share=table["launch_wait_ns"] / table["step_ns"], of_idle=table["launch_wait_ns"] / idle
     )
-    return sums.sort_values("share", ascending=False, kind="stable").reset_index(drop=True)
+    table["reported"] = (table["share"] >= SHARE.value) & (table["of_idle"] >= OF_IDLE.value)
+    return table.sort_values("share", ascending=False, kind="stable").reset_index(drop=True)
 
 
 def _find(trace: Trace) -> list[Finding]:
-    waits = _waits(trace)
-    if why_not(waits) or not waits["reported"].any():
+    table = waits(trace)
+    if why_not(table) or not table["reported"].any():
         return []
-    worst = waits[waits["reported"]].iloc[0]
-    task, device = str(worst["task"]), str(worst["device"])
+    worst = table[table["reported"]].iloc[0]
+    figures = _figures(worst) | {"devices": int(table["reported"].sum())}
     stretches = launch_stretches(trace)
-    own = (stretches["task"].astype(str) == task) & (stretches["device"].astype(str) == device)
-    longest = stretches[own].nlargest(1, "launch_wait_ns").iloc[0]
-    start = int(longest["start_ns"])
-    figures: dict[str, Any] = {
-        "share": float(worst["share"]),
-        "task": task,
-        "device": device,
-        "busy_share": float(worst["busy_ns"] / worst["step_ns"]),
-        "late": int(worst["late"]),
-        "launches": int(worst["launches"]),
-        "mean_late_ns": float((worst["launching_ns"] + worst["latency_ns"]) / max(worst["late"], 1)),
-        "ops": str(longest["ops"]),
+    own = stretches[(stretches["task"] == worst["task"]) & (stretches["device"] == worst["device"])]
+    if own.empty:
+        step = int(trace.idle_gaps.query("cause == 'late launch'")["step"].iloc[0])
+        start, end = step_range(trace, step)
+    else:
+        longest = own.nlargest(1, "launch_wait_ns").iloc[0]
+        figures["ops"] = str(longest["ops"])
+        step, start = int(longest["step"]), int(longest["start_ns"])
+        end = start + int(longest["duration_ns"])
+    return [Finding("launch_bound", figures["share"], figures, step, start, end, [])]
+
+
+def _figures(row: pd.Series) -> dict[str, Any]:
+    """Return what the texts say of a device."""
+    known = not pd.isna(row["launches"])
+    launches = int(row["launches"]) if known else None
+    return {
+        "share": float(row["share"]),
+        "task": str(row["task"]),
+        "device": str(row["device"]),
+        "busy_share": float(row["busy_share"]),
+        "launches": launches,
+        "late": int(row["late"]) if known else None,
+        "launches_per_step": float(row["launches"]) / int(row["steps"]) if known else None,
+        "mean_late_ns": float(row["launch_wait_ns"]) / max(int(row["late"]), 1) if known else None,
+        "tracing_share": min(launches * TRACING_NS.value / int(row["step_ns"]), 1.0) if launches else None,
+        "ops": "",
     }
-    end = start + int(longest["duration_ns"])
-    return [Finding("launch_bound", figures["share"], figures, int(longest["step"]), start, end, [])]
 
 
 def _word(_key: str, figures: Figures) -> Texts:
-    name = _device_label(figures["task"], figures["device"])
-    return Texts(
-        f"{name} waits for the host to launch its work",
-        f"{name} is busy for {format_percent(figures['busy_share'])} of step time and waits for launches for"
-        f" {format_percent(figures['share'])}. {figures['late']:,} of {figures['launches']:,} launches arrive"
-        f" after it ran out of work, {format_duration(figures['mean_late_ns'])} late on average; worst at"
-        f" {figures['ops']}.",
-        "Launch less: compile with XLA (jit_compile=True), fuse small ops, take larger batches, or run"
-        " several steps in one call (steps_per_execution). Tracing makes launching slower too.",
+    name = device_name(figures["task"], figures["device"])
+    text = (
+        f"{name} is busy {format_percent(figures['busy_share'])} of step time and waits for launches"
+        f" {format_percent(figures['share'])}."
     )
+    if figures["launches"] is not None:
+        worst = f"; worst offenders: {figures['ops']}" if figures["ops"] else ""
+        text += (
+            f" The host issues {figures['launches_per_step']:,.0f} launches per step."
+            f" {figures['late']:,} of {figures['launches']:,} were launched while {name} was already idle,"
+            f" {format_duration(figures['mean_late_ns'])} late on average{worst}."
+        )
+    if figures["devices"] > 1:
+        text += f" {figures['devices']:,} devices wait like this; {name} waits longest."
+    if figures["launches_per_step"] is not None and figures["launches_per_step"] < LAUNCHES.value:
+        text += (
+            " Tracing itself adds launch overhead: if recording a launch costs"
+            f" {format_duration(TRACING_NS.value)}, that is {step_time(figures['tracing_share'])}."
+        )
+    advice = (
+        "Reduce kernel launches: compile with XLA (jit_compile=True), fuse small ops, use larger batches, or"
+        " run several steps in one call (steps_per_execution)."
+    )
+    if figures["launches_per_step"] is None or figures["launches_per_step"] >= LAUNCHES.value:
+        advice += " Tracing itself adds launch overhead."
+    return Texts(f"{name} waits for the host to launch its work", text, advice)
 
 
-def _device_label(task: str, device: str) -> str:
+def device_name(task: str, device: str) -> str:
+    """Name a device at the start of a sentence."""
     parts = task_label(task), device.rpartition("device:")[2]
     name = " ".join(part for part in parts if part)
     return capital(name)
 
 
 def _measure(trace: Trace) -> Measurement:
-    waits = _waits(trace)
-    if why_not(waits):
-        figures = {"reason": why_not(waits)} | _least_used(trace)
-        return Measurement(NOT_KNOWN, SHARE.value, figures)
-    most = waits.iloc[0]
-    task, device = str(most["task"]), str(most["device"])
+    table = waits(trace)
+    if why_not(table):
+        return Measurement(NOT_KNOWN, SHARE.value, {"reason": why_not(table)})
+    most = table.iloc[0]
     figures = {
-        "share": float(most["share"]),
+        **{name: most[name] for name in ("task", "device")},
+        **{name: float(most[name]) for name in ("share", "busy_share", "of_idle", "cause_share")},
         "threshold": SHARE.value,
-        "task": task,
-        "device": device,
-        "busy_share": float(most["busy_ns"] / max(most["step_ns"], 1)),
-        "launches_per_step": float(most["launches"]) / float(most["steps"]),
-        "of_idle": float(most["of_idle"]),
+        "cause": str(most["cause"]),
         "reported": bool(most["reported"]),
     }
-    return Measurement(figures["share"], SHARE.value, figures | _main_cause(trace, task, device))
-
-
-def _least_used(trace: Trace) -> dict[str, Any]:
-    """Return how much the accelerator worked that worked least, where that is known."""
-    table = trace.utilisation
-    table = table[table["hta_kernel_ns"].notna()].astype(
-        {"task": object, "device": object, "busy_ns": "int64"}
-    )
-    sums = table.groupby(["task", "device"])[["busy_ns", "step_ns"]].sum().reset_index()
-    sums = sums.assign(part=sums["busy_ns"] / sums["step_ns"]).dropna().sort_values("part", kind="stable")
-    if sums.empty:
-        return {}
-    least = sums.iloc[0]
-    task, device = str(least["task"]), str(least["device"])
-    where = {"task": task, "device": device, "busy_share": float(least["part"])}
-    return where | _main_cause(trace, task, device)
-
-
-def _main_cause(trace: Trace, task: str, device: str) -> dict[str, Any]:
-    """Return the cause of most of the idle time of a device, and its share of that."""
-    gaps = trace.idle_gaps
-    own = gaps[(gaps["task"].astype(str) == task) & (gaps["device"].astype(str) == device)]
-    idle = own.groupby(own["cause"].astype(str))["duration_ns"].sum().sort_values(ascending=False)
-    if idle.empty or not int(idle.iloc[0]):
-        return {}
-    return {"cause": str(idle.index[0]), "cause_share": float(idle.iloc[0] / idle.sum())}
+    return Measurement(figures["share"], SHARE.value, figures)
 
 
 def _summarise(figures: Figures) -> str:
-    cause = ""
-    if "cause" in figures:
-        share = format_percent(figures["cause_share"])
-        cause = f" The main cause of its idle time is {figures['cause']} ({share})."
-    busy = ""
-    if "device" in figures:
-        name = _device_label(figures["task"], figures["device"])
-        busy = f"{name} is busy for {format_percent(figures['busy_share'])} of step time"
     if "reason" in figures:
-        known = f"{busy}.{cause} " if busy else ""
-        return f"{known}Launch waits are not available: {figures['reason']}."
-    sentence = f"{busy} and waits for launches for {format_percent(figures['share'])}"
+        return f"Launch waits are not available: {figures['reason']}."
+    name = device_name(figures["task"], figures["device"])
+    sentence = (
+        f"{name} is busy {format_percent(figures['busy_share'])} of step time and waits for launches"
+        f" {format_percent(figures['share'])}"
+    )
     if figures["share"] < figures["threshold"]:
         sentence += beyond(figures)
-    elif figures["launches_per_step"] < LAUNCHES.value:
-        small_step = (
-            f"a step with {figures['launches_per_step']:.0f} launches, fewer than {LAUNCHES.value:.0f}"
-        )
-        sentence += not_reported(f"most of {small_step}, is the cost of tracing")
     elif not figures["reported"]:
         part = format_percent(figures["of_idle"])
-        sentence += not_reported(f"that is {part} of its time without work, below {limit(OF_IDLE.value)}")
-    return f"{sentence}.{cause}"
+        sentence += not_reported(f"that is {part} of its idle time, below {limit(OF_IDLE.value)}")
+    if not figures["cause"]:
+        return f"{sentence}."
+    cause = CAUSE_PHRASES[figures["cause"]]
+    return f"{sentence}. The main cause of its idle time is {cause} ({step_time(figures['cause_share'])})."
 
 
 RULE = Rule(
     "launches",
-    {"SHARE": SHARE, "OF_IDLE": OF_IDLE, "LAUNCHES": LAUNCHES},
+    {"SHARE": SHARE, "OF_IDLE": OF_IDLE, "LAUNCHES": LAUNCHES, "TRACING_NS": TRACING_NS},
     _find,
     _word,
     _measure,

@@ -1,7 +1,7 @@
 """Each step against the median one: how much longer it took, how much more its devices did, and why."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -42,6 +42,8 @@ FIGURES: dict[str, str] = {
     "op_event": "The longest event of that op in the step, or in the median step if the step has none.",
 }
 
+_FEWEST = 3
+"""Steps that show which of them is typical."""
 _WRAPPING = ("none", "runtime")
 """Activities of what wraps others or waits for them."""
 _COLUMNS = {
@@ -77,6 +79,42 @@ def median_step(trace: Trace) -> int | None:
         return None
     order = np.argsort(steps["duration_ns"].to_numpy(np.int64), kind="stable")
     return int(steps["step"].to_numpy()[order[(len(steps) - 1) // 2]])
+
+
+class FirstStep(NamedTuple):
+    """A first step that takes much longer than the others; times in ns."""
+
+    step: int
+    first_ns: int
+    median_ns: int
+    """The median of the other steps; of an even number the shorter of the two in the middle."""
+    others: int
+    share: float
+    """What it takes in excess of that median, of the time of all steps."""
+
+
+def times_median(first: Mapping[str, Any]) -> str:
+    """Write how many times the median of the others a first step takes."""
+    ratio = first["first_ns"] / max(first["median_ns"], 1)
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+
+
+@validate_input
+def slow_first_step(trace: Trace) -> FirstStep | None:
+    """Return the first step if it takes `SLOW_STEP_RATIO` times the median of the others; else None.
+
+    Of fewer than three steps there is none: two steps do not show which of them is typical.
+    """
+    steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
+    if len(steps) < _FEWEST:
+        return None
+    duration = steps["duration_ns"].to_numpy(np.int64)
+    others = np.sort(duration[1:])
+    first, median = int(duration[0]), int(others[(len(others) - 1) // 2])
+    if first < SLOW_STEP_RATIO * median:
+        return None
+    share = (first - median) / max(int(duration.sum()), 1)
+    return FirstStep(int(steps["step"].iloc[0]), first, median, len(others), share)
 
 
 @validate_input

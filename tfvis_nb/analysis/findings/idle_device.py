@@ -1,0 +1,120 @@
+"""A device is idle for most of the step."""
+
+from typing import Any
+
+import pandas as pd
+
+from tfvis_nb.analysis.findings.finding import Finding
+from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.launch_bound import LAUNCHES, TRACING_NS, device_name, waits
+from tfvis_nb.analysis.findings.rule import (
+    NOT_KNOWN,
+    Figures,
+    Measurement,
+    Rule,
+    Texts,
+    Threshold,
+    step_time,
+)
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.trace import Trace
+
+IDLE_SHARE = Threshold(0.5, "share of step time in which a device is idle, 1 - `busy_share`")
+
+_ADVICE = {
+    "input": "Prefetch: end the input pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
+    "recv wait": "Look at the task that sends: read the traces of all tasks together.",
+    "recv transfer": "Send less or earlier, or use a faster network.",
+    "late launch": "Reduce kernel launches: compile with XLA (jit_compile=True), fuse small ops, or use larger"
+    " batches.",
+    "dependency on another device": "Balance the work among the devices and tasks.",
+    "kernel gap": "Use larger batches, or fuse small kernels with XLA (jit_compile=True).",
+    "copy": "Keep data on the device, and prefetch what it needs.",
+    "host": "Move Python and CPU ops out of the step: use tf.function, and fetch results less often.",
+    "unknown": "Trace with host events, and all tasks, to record what the device waits for.",
+}
+
+
+def _idle(trace: Trace) -> pd.DataFrame:
+    """Return the devices that are idle for most of the step and that no other finding reports."""
+    table = waits(trace)
+    return table if why_not(table) else table[(table["busy_share"] < 1 - IDLE_SHARE.value) & ~table["reported"]]
+
+
+def _find(trace: Trace) -> list[Finding]:
+    table = _idle(trace)
+    return [] if why_not(table) else [_finding(trace, rows) for _, rows in table.groupby("cause", sort=False)]
+
+
+def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
+    """Report devices with the same main cause; the least busy one stands for them."""
+    row = rows.loc[rows["busy_share"].idxmin()]
+    task, device, cause = str(row["task"]), str(row["device"]), str(row["cause"])
+    launches = None if pd.isna(row["launches"]) else float(row["launches"]) / int(row["steps"])
+    figures: dict[str, Any] = {
+        "share": float(row["cause_share"]),
+        "task": task,
+        "device": device,
+        "devices": len(rows),
+        "busy_share": float(row["busy_share"]),
+        "most_busy_share": float(rows["busy_share"].max()),
+        "cause": cause,
+        "launches_per_step": launches,
+        "tracing_share": min(launches * int(row["steps"]) * TRACING_NS.value / int(row["step_ns"]), 1.0)
+        if launches
+        else None,
+    }
+    gaps = trace.idle_gaps
+    own = gaps[(gaps["task"] == task) & (gaps["device"] == device) & (gaps["cause"] == cause)]
+    longest = own.nlargest(1, "duration_ns").iloc[0]
+    start = int(longest["start_ns"])
+    events = [int(longest["cause_event"])] if int(longest["cause_event"]) >= 0 else []
+    end = start + int(longest["duration_ns"])
+    key = f"idle_device.{cause.replace(' ', '_')}"
+    return Finding(key, figures["share"], figures, int(longest["step"]), start, end, events)
+
+
+def _word(_key: str, figures: Figures) -> Texts:
+    name, cause = device_name(figures["task"], figures["device"]), figures["cause"]
+    title = f"{name} is idle for most of the step"
+    text = f"{name} is busy {format_percent(figures['busy_share'])} of step time."
+    if figures["devices"] > 1:
+        title = f"{figures['devices']:,} devices are idle for most of the step"
+        most = format_percent(figures["most_busy_share"])
+        text = f"{figures['devices']:,} devices are busy at most {most} of step time; {name} is the least busy."
+    if cause == "unknown":
+        text += f" For {step_time(figures['share'])} the trace does not show what it waits for."
+    else:
+        text += f" The main cause of its idle time is {CAUSE_PHRASES[cause]}, {step_time(figures['share'])}."
+    launches = figures["launches_per_step"]
+    if cause == "late launch" and launches is not None and launches < LAUNCHES.value:
+        text += (
+            f" The host issues {launches:,.0f} launches per step. Tracing itself adds launch overhead: if"
+            f" recording a launch costs {format_duration(TRACING_NS.value)}, that is"
+            f" {step_time(figures['tracing_share'])}."
+        )
+    return Texts(title, text, _ADVICE[cause])
+
+
+def _measure(trace: Trace) -> Measurement:
+    table = waits(trace)
+    if why_not(table):
+        return Measurement(NOT_KNOWN, IDLE_SHARE.value, {"reason": why_not(table)})
+    least = table.loc[table["busy_share"].idxmin()]
+    share = 1 - float(least["busy_share"])
+    figures = {"share": share, "task": str(least["task"]), "device": str(least["device"])}
+    return Measurement(share, IDLE_SHARE.value, figures)
+
+
+def _summarise(figures: Figures) -> str:
+    if "reason" in figures:
+        return f"Idle time of devices is not available: {figures['reason']}."
+    name = device_name(figures["task"], figures["device"])
+    return (
+        f"{name} is idle for {step_time(figures['share'])}, the most of all devices"
+        f" (threshold {IDLE_SHARE.value * 100:g} %)."
+    )
+
+
+RULE = Rule("idle device", {"IDLE_SHARE": IDLE_SHARE}, _find, _word, _measure, _summarise)

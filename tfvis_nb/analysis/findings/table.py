@@ -1,0 +1,54 @@
+"""The table of findings, which a notebook shows with its full texts."""
+
+import html
+import math
+
+import pandas as pd
+
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.labels import printable
+
+NOTHING = "No dominant bottleneck"
+"""What is said where nothing is found."""
+OVERLAP = "Shares overlap: the same time can count for several findings."
+
+_MOST = 20
+_LONGEST = 600
+"""Characters of one text."""
+
+
+class FindingsTable(pd.DataFrame):
+    """Findings as a DataFrame; what is computed from it is an ordinary one."""
+
+    def _repr_html_(self) -> str:
+        """Write title, share of step time, text and advice of each finding in full."""
+        if reason := why_not(self):
+            return f"<p>Findings are not available: {_text(reason)}.</p>"
+        if self.empty:
+            return f"<p><b>{NOTHING}</b></p>"
+        columns = [self.head(_MOST)[name].astype(str) for name in ("level", "title", "text", "advice")]
+        rows = [
+            f"<p><b>{title}</b> ({level}{share_of(share)})<br>{text} <i>{advice}</i></p>"
+            for share, level, title, text, advice in zip(
+                self["share"].head(_MOST).tolist(), *(map(_text, texts) for texts in columns), strict=True
+            )
+        ]
+        more = len(self) - len(rows)
+        rows += [f"<p><i>({more:,} more)</i></p>"] if more else []
+        rows += [f"<p>{OVERLAP}</p>"] if overlap(self) else []
+        return "\n".join(rows)
+
+
+def overlap(table: pd.DataFrame) -> bool:
+    """Tell whether the shares of findings together exceed the time of the steps."""
+    return float(table["share"].sum()) > 1
+
+
+def share_of(share: float) -> str:
+    """Write a share behind a level, if there is one."""
+    return "" if math.isnan(share) else f", {format_percent(share)} of step time"
+
+
+def _text(text: str) -> str:
+    return html.escape(printable(text, _LONGEST))

@@ -1,0 +1,111 @@
+"""How busy each accelerator was over all steps, and what it waited for while it was idle."""
+
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.idle.idle_gaps import CAUSES
+from tfvis_nb.analysis.idle.launch_bound import launch_bound
+from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+FIGURES: dict[str, str] = {
+    "step_ns": "Sum of the durations of the steps in which the device ran something, in ns.",
+    "busy_ns": "Time of these steps during which the device ran something, in ns; the sum of busy_ns of its"
+    " utilisation.",
+    "idle_ns": "step_ns - busy_ns, in ns.",
+    "busy_share": "busy_ns / step_ns, from 0 to 1: GPU busy, of step time.",
+    "cause": "The cause of most of the device's idle time; see idle_gaps.",
+    "cause_ns": "The idle time that has this cause, in ns; the sum of duration_ns of its idle_gaps.",
+    "cause_share": "cause_ns / step_ns, from 0 to 1: idle for this cause, of step time.",
+    "launch_wait_ns": "The idle time whose cause is late launch, in ns.",
+    "launches": "Number of events on the device in these steps; missing if their launches are not recorded.",
+    "late": "Number of these events that were launched after everything before them on the device had "
+    "ended; missing if launches are not recorded.",
+}
+
+_COLUMNS = {
+    "task": "str",
+    "device": "str",
+    "steps": "int64",
+    "step_ns": "int64",
+    "busy_ns": "int64",
+    "idle_ns": "int64",
+    "busy_share": "float64",
+    "cause": "str",
+    "cause_ns": "int64",
+    "cause_share": "float64",
+    "launch_wait_ns": "int64",
+    "launches": "Int64",
+    "late": "Int64",
+}
+_KEYS = ["task", "device"]
+
+
+@validate_input
+def device_idle(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
+    """Return how busy each accelerator was over all steps, and the main cause of its idle time.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+    steps
+        Numbers of the steps to add up; None for all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per accelerator, the least busy first: ``task``, ``device`` (str), ``steps``, ``step_ns``,
+        ``busy_ns``, ``idle_ns`` (int64), ``busy_share`` (float64), ``cause`` (str; one of `CAUSES` of
+        `tfvis_nb.analysis.idle_gaps`, empty without idle time), ``cause_ns`` (int64), ``cause_share``
+        (float64), ``launch_wait_ns`` (int64), ``launches`` and ``late`` (Int64), as in `FIGURES`.
+        `cannot_say` where nothing is known of any accelerator in a step.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import device_idle
+    >>> table = events.build({"start_ns": [0, 10, 30], "duration_ns": [28, 9, 5], "lane": ["ops", "s", "s"],
+    ...                       "kind": ["op", "kernel", "kernel"], "device": ["/device:GPU:0"] * 3,
+    ...                       "scheduled_ns": [None, 2, 27]})
+    >>> found = device_idle(Trace(table))
+    >>> found[["busy_ns", "idle_ns", "cause", "cause_ns", "late"]].values.tolist()
+    [[14, 21, 'late launch', 21, 1]]
+    """
+    busy = _chosen(trace.utilisation, steps)
+    on_accelerator = busy["hta_kernel_ns"].notna()
+    busy = busy[busy["busy_ns"].notna() & on_accelerator.groupby([busy[key] for key in _KEYS]).transform("any")]
+    busy = busy[busy["step_ns"] > 0]
+    if busy.empty:
+        return cannot_say(_COLUMNS, why_not(trace.utilisation) or Text("no_gpu_events"))
+    table = busy.astype({"busy_ns": "int64"}).groupby(_KEYS)[["step_ns", "busy_ns"]].sum()
+    table.insert(0, "steps", busy.groupby(_KEYS).size())
+    table["idle_ns"] = table["step_ns"] - table["busy_ns"]
+    table["busy_share"] = table["busy_ns"] / table["step_ns"]
+    idle = idle_by_cause(trace, steps).reindex(table.index, fill_value=0)
+    main = idle.to_numpy().argmax(axis=1)
+    amount = idle.to_numpy()[np.arange(len(idle)), main]
+    table["cause"] = np.where(amount > 0, np.array(CAUSES, object)[main], "")
+    table["cause_ns"] = amount
+    table["cause_share"] = amount / table["step_ns"]
+    table["launch_wait_ns"] = idle["late launch"]
+    launched = _chosen(launch_bound(trace), steps).groupby(_KEYS)[["launches", "late"]].sum()
+    table = table.join(launched.astype("Int64")).reset_index()
+    table = table.sort_values("busy_share", kind="stable").reset_index(drop=True)
+    return table[list(_COLUMNS)].astype({"task": object, "device": object})
+
+
+def _chosen(table: pd.DataFrame, steps: Collection[int] | None) -> pd.DataFrame:
+    table = table if steps is None else table[table["step"].isin(list(steps))]
+    return table.astype(dict.fromkeys(_KEYS, object))
+
+
+def idle_by_cause(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
+    """Return the idle time of each device by cause, a column each, in ns."""
+    gaps = _chosen(trace.idle_gaps, steps)
+    sums = gaps.groupby([*_KEYS, gaps["cause"].astype(str)])["duration_ns"].sum().unstack(fill_value=0)
+    return sums.reindex(columns=list(CAUSES), fill_value=0).astype("int64")

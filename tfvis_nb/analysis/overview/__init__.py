@@ -1,0 +1,1 @@
+"""What a trace shows at a glance."""

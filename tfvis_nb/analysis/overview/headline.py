@@ -1,0 +1,97 @@
+"""The sentence that sums up a trace, chosen by rule."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from tfvis_nb.analysis.findings.autotuning import RULE as TUNING
+from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
+from tfvis_nb.analysis.steps.slow_steps import times_median
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.palette import LABELS
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+_MUCH = 0.5
+"""A first step that exceeds the others by this share of step time is told apart."""
+_WELL_USED = 0.5
+"""Devices that are busy for this share of step time wait for nothing worth a headline."""
+
+
+def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
+    """Return one or two sentences from the figures of an overview."""
+    steps = facts["steps"]
+    if not steps["count"] or not steps["sum_ns"]:
+        return Text("headline_without_steps")
+    first = facts["first_step"]
+    if first is not None and first["share"] >= _MUCH:
+        return _after_first(trace, first)
+    tuning = TUNING.measure(trace).share
+    table = device_idle(trace)
+    whole = _without_devices(facts) if why_not(table) else _of_devices(trace, table, None)
+    if tuning >= _MUCH:
+        return Text("headline_tuning", share=format_percent(tuning), then=whole)
+    return whole
+
+
+def _after_first(trace: Trace, first: Mapping[str, Any]) -> Text:
+    numbers = [step for step in trace.steps["step"].tolist() if step not in (first["step"], -1)]
+    table = device_idle(trace, numbers)
+    then = Text("headline_later_steps", median=format_duration(first["median_ns"]))
+    if not why_not(table):
+        then = _of_devices(trace, table, numbers)
+    return Text(
+        "headline_first_step",
+        first=format_duration(first["first_ns"]),
+        ratio=times_median(first),
+        then=then,
+    )
+
+
+def _of_devices(trace: Trace, table: pd.DataFrame, steps: list[int] | None) -> Text:
+    """Sum up how busy devices were, and what they waited for most."""
+    total = max(int(table["step_ns"].sum()), 1)
+    busy = int(table["busy_ns"].sum()) / total
+    noun = _noun(table)
+    devices = pd.MultiIndex.from_frame(table[["task", "device"]])
+    causes = idle_by_cause(trace, steps).reindex(devices, fill_value=0).sum()
+    cause, share = str(causes.idxmax()), int(causes.max()) / total
+    whole = Text("headline_busy", devices=noun, busy=format_percent(busy))
+    if busy >= _WELL_USED or not share:
+        return whole
+    if cause != "late launch" or table["launches"].isna().any():
+        return Text("headline_waits", busy=whole, share=format_percent(share), cause=CAUSE_PHRASES[cause])
+    launches = int(table["launches"].sum())
+    return Text(
+        "headline_launches",
+        busy=whole,
+        share=format_percent(share),
+        cause=CAUSE_PHRASES[cause],
+        launches=f"{launches / max(int(late['steps'].max()), 1):,.0f}",
+        late=format_duration(int(table["launch_wait_ns"].sum()) / max(int(table["late"].sum()), 1)),
+    )
+
+
+def _noun(table: pd.DataFrame) -> str:
+    types = {str(device).rpartition("device:")[2].partition(":")[0] for device in table["device"]}
+    name = types.pop() if len(types) == 1 else "device"
+    return f"{len(table):,} {name}s" if len(table) > 1 else name
+
+
+def _without_devices(facts: Mapping[str, Any]) -> Text:
+    """Name the largest part of the median step of the task that idles least."""
+    steps, middle = facts["steps"], facts["median_step"]
+    tasks = [task["parts"] for task in middle["tasks"]]
+    busiest = min(tasks, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
+    part = max(busiest, key=lambda name: busiest[name])
+    name = part.removesuffix("_ns")
+    return Text(
+        "headline_host",
+        step="The median step" if steps["count"] > 1 else "The step",
+        median=format_duration(steps["median_ns"]),
+        share=format_percent(busiest[part] / max(middle["step_ns"], 1)),
+        part=LABELS.get(name, name.replace("_", " ")),
+    )

@@ -1,0 +1,150 @@
+"""The overview in words: the same lines in a terminal, a notebook and the panels."""
+
+import html
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.steps.slow_steps import times_median
+from tfvis_nb.core.format import format_bytes, format_duration, format_percent
+from tfvis_nb.core.labels import lane_label, printable, task_label
+from tfvis_nb.core.palette import LABELS
+
+_MOST_DEVICES = 4
+_MOST_PARTS = 4
+_MOST_ALLOCATORS = 3
+_LONGEST_NAME = 40
+
+
+class Line(NamedTuple):
+    """A figure of the overview: what it is, its value, and what is meant."""
+
+    term: str
+    value: str
+    about: str
+
+
+def overview_lines(facts: Mapping[str, Any]) -> list[Line]:
+    """Return the figures of an overview as people read them."""
+    return [
+        *_step_lines(facts),
+        *_device_lines(facts["devices"]),
+        *_part_lines(facts["median_step"]),
+        *_time_lines(facts),
+        *_op_lines(facts["top_ops"]),
+        *_memory_lines(facts["memory"]),
+    ]
+
+
+def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
+    steps, first = facts["steps"], facts["first_step"]
+    if not steps["count"]:
+        return []
+    values = [f"{format_duration(steps['median_ns'])}{' median' if steps['count'] > 1 else ''}"]
+    if steps["p95_ns"] is not None:
+        values.append(f"{format_duration(steps['p95_ns'])} p95")
+    values.append(f"{steps['count']:,} step{'' if steps['count'] == 1 else 's'}")
+    lines = [Line("Step time", ", ".join(values), "Latest end minus earliest start of a step's events.")]
+    if first is not None:
+        value = f"{format_duration(first['first_ns'])}, {times_median(first)} times the median of the others"
+        about = "A first step includes one-time work such as tracing, compiling and filling buffers."
+        lines.append(Line("First step", value, about))
+    return lines
+
+
+def _device_lines(devices: list[dict[str, Any]]) -> list[Line]:
+    lines = []
+    for device in devices[:_MOST_DEVICES]:
+        value = f"{format_percent(device['busy_share'])} of step time"
+        if device["cause"]:
+            cause = CAUSE_PHRASES[device["cause"]]
+            value += f"; idle: {format_percent(device['cause_share'])} {cause}"
+        name = lane_label(device["task"], device["device"], "")
+        about = "Time in which it ran something, of the time of all steps; then the main cause of its idle time."
+        lines.append(Line(f"{name} busy", value, about))
+    if len(devices) > _MOST_DEVICES:
+        rest = devices[_MOST_DEVICES:]
+        most = format_percent(max(device["busy_share"] for device in rest))
+        value = f"up to {most} of step time"
+        lines.append(Line(f"{len(rest)} more devices busy", value, "The busiest of the devices not listed."))
+    return lines
+
+
+def _part_lines(middle: Mapping[str, Any] | None) -> list[Line]:
+    if middle is None or not middle["step_ns"]:
+        return []
+    lines = []
+    several = len(middle["tasks"]) > 1
+    for task in middle["tasks"][:_MOST_DEVICES]:
+        parts = sorted(task["parts"].items(), key=lambda item: -item[1])[:_MOST_PARTS]
+        value = ", ".join(
+            f"{part_label(part)} {format_percent(amount / middle['step_ns'])}" for part, amount in parts
+        )
+        name = f", {task_label(task['task']) or 'local'}" if several else ""
+        about = "Each moment counts once, for the first activity in the order of the breakdown."
+        lines.append(Line(f"Median step{name}", value, about))
+    return lines
+
+
+def part_label(part: str) -> str:
+    """Return what a part of a step is called."""
+    name = part.removesuffix("_ns")
+    return LABELS.get(name, name.replace("_", " "))
+
+
+def _time_lines(facts: Mapping[str, Any]) -> list[Line]:
+    lines = []
+    if facts["host_ns"]:
+        share = facts["host_ns"] / max(facts["median_step"]["step_ns"], 1)
+        value = f"{format_duration(facts['host_ns'])}, {format_percent(share)} of the median step"
+        about = "Time during which Python or the runtime around ops ran, also while a device computed."
+        lines.append(Line("Python and runtime", value, about))
+    outside = facts["outside"]
+    if outside is not None and outside["outside_ns"] and facts["steps"]["count"]:
+        value = f"{format_duration(outside['outside_ns'])}, {format_percent(outside['run_share'])} of the run"
+        about = "The run without its steps: before the first one, between them, and after the last one."
+        lines.append(Line("Outside steps", value, about))
+    return lines
+
+
+def _op_lines(top: Mapping[str, list[dict[str, Any]]]) -> list[Line]:
+    about = "Op types by self time over the whole trace: without the events nested in them on their lane."
+    return [
+        Line(
+            f"Top {side} ops",
+            ", ".join(
+                f"{printable(op['op'], _LONGEST_NAME) or '(unnamed)'} {format_duration(op['self_ns'])}"
+                for op in top[side]
+            ),
+            about,
+        )
+        for side in ("device", "host")
+        if top[side]
+    ]
+
+
+def _memory_lines(memory: list[dict[str, Any]]) -> list[Line]:
+    values = [
+        f"{' '.join(filter(None, (task_label(one['task']), printable(one['allocator'], _LONGEST_NAME))))}"
+        f" {format_bytes(one['peak_bytes'])}"
+        for one in memory[:_MOST_ALLOCATORS]
+    ]
+    about = "The most bytes that an allocator had allocated; the largest of all steps."
+    return [Line("Peak memory", ", ".join(values), about)] if values else []
+
+
+def as_text(facts: Mapping[str, Any]) -> str:
+    """Write an overview for a terminal."""
+    lines = overview_lines(facts)
+    width = max((len(line.term) for line in lines), default=0)
+    rows = [f"  {line.term.ljust(width)}  {line.value}" for line in lines]
+    return "\n".join([facts["headline"], *rows])
+
+
+def as_html(facts: Mapping[str, Any]) -> str:
+    """Write an overview as a headline and a table."""
+    rows = "".join(
+        f'<tr><th align="left">{html.escape(line.term)}</th><td align="left">{html.escape(line.value)}</td></tr>'
+        for line in overview_lines(facts)
+    )
+    return f"<p><b>{html.escape(facts['headline'])}</b></p>\n<table><tbody>{rows}</tbody></table>"

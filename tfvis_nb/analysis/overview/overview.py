@@ -1,0 +1,218 @@
+"""The figures that answer first: step time, where it went, how busy devices were, and the top ops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.analysis.events.step_devices import step_devices
+from tfvis_nb.analysis.idle.device_idle import device_idle
+from tfvis_nb.analysis.memory.memory_usage import memory_peaks
+from tfvis_nb.analysis.overview.headline import headline
+from tfvis_nb.analysis.overview.lines import as_html, as_text
+from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.op_statistics import op_statistics
+from tfvis_nb.analysis.steps.outside_steps import outside_steps
+from tfvis_nb.analysis.steps.slow_steps import median_step, slow_first_step
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+FIGURES: dict[str, str] = {
+    "headline": "One sentence: how busy the devices were, and what they waited for most.",
+    "steps.median_ns": "Duration of the median step, a step of the trace: of an even number of steps the shorter"
+    " of the two in the middle, in ns.",
+    "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
+    " fewer than 20.",
+    "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, of which shares are.",
+    "first_step": "The first step, if it takes 1.5 times the median of the others: first_ns, median_ns of the"
+    " others, both in ns, and share, its excess of step time.",
+    "median_step.tasks": "For each task the parts of the median step in ns, which add up to step_ns; see the"
+    " breakdown.",
+    "devices": "For each accelerator busy_share, cause and cause_share; see device_idle.",
+    "outside": "Time outside steps, in ns, and run_share, its share of the run; see outside_steps.",
+    "host_ns": "Time of the median step during which Python or the runtime around ops ran on any task, in ns,"
+    " also while a device computed.",
+    "top_ops": "The five op types with the largest self time, on devices and on hosts, over the whole trace."
+    " Host events that only wrap others or wait for them do not count.",
+    "memory": "For each allocator the largest peak_bytes and in_use_bytes; see memory_usage.",
+    "notes": "What was repaired, merged, estimated or left out while reading.",
+}
+
+_TOP = 5
+_FEWEST_FOR_P95 = 20
+_WRAPPING = ("none", "runtime")
+
+
+class Overview(Mapping[str, Any]):
+    """The figures of `overview`, by name; a notebook shows them as a table."""
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._facts = dict(facts)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._facts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON has them: numbers, texts, lists and dicts; None for what is unknown."""
+        return dict(self._facts)
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+@validate_input
+def overview(trace: Trace) -> Overview:
+    """Return the figures of a trace that answer first, and a sentence that sums them up.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    Overview
+        A mapping with the keys ``headline``, ``steps``, ``first_step``, ``median_step``, ``devices``,
+        ``outside``, ``host_ns``, ``top_ops``, ``memory`` and ``notes``, as in `FIGURES`: times in ns, sizes in
+        bytes, shares from 0 to 1, None for what the trace does not show.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> columns = {"start_ns": [0, 6_000_000], "duration_ns": [6_000_000, 4_000_000], "kind": ["op"] * 2,
+    ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
+    >>> found = Trace(events.build(columns)).overview
+    >>> found["headline"]
+    'The step takes 10.0 ms; 60.0 % of it is input. The trace has no GPU kernels.'
+    >>> found["steps"]["median_ns"], found["median_step"]["tasks"][0]["parts"]
+    (10000000, {'input_ns': 6000000, 'host_compute_ns': 4000000})
+    """
+    middle = median_step(trace)
+    facts: dict[str, Any] = {
+        "headline": "",
+        "steps": _steps(trace),
+        "first_step": _first_step(trace),
+        "median_step": None if middle is None else _parts(trace, middle),
+        "devices": _devices(trace),
+        "outside": _outside(trace),
+        "host_ns": None if middle is None else _host_ns(trace, middle),
+        "top_ops": _top_ops(trace),
+        "memory": _memory(trace),
+        "notes": [str(note) for note in trace.notes],
+    }
+    return Overview(facts | {"headline": str(headline(trace, facts))})
+
+
+def _steps(trace: Trace) -> dict[str, Any]:
+    duration = np.sort(trace.steps.loc[trace.steps["step"] != NO_STEP, "duration_ns"].to_numpy(np.int64))
+    count = len(duration)
+    known = count >= _FEWEST_FOR_P95
+    return {
+        "count": count,
+        "median_ns": int(duration[(count - 1) // 2]) if count else None,
+        "p95_ns": int(duration[math.ceil(0.95 * count) - 1]) if known else None,
+        "sum_ns": int(duration.sum()),
+    }
+
+
+def _first_step(trace: Trace) -> dict[str, Any] | None:
+    first = slow_first_step(trace)
+    return None if first is None else first._asdict()
+
+
+def _parts(trace: Trace, step: int) -> dict[str, Any]:
+    table = trace.breakdown
+    rows = table[(table["step"] == step) & (table["device"].astype(str) == "")]
+    tasks = [
+        {
+            "task": str(row["task"]),
+            "parts": {part: int(row[part]) for part in PARTS if not pd.isna(row[part]) and row[part]},
+        }
+        for _, row in rows.iterrows()
+    ]
+    return {"step": step, "step_ns": int(rows["step_ns"].iloc[0]), "tasks": tasks}
+
+
+def _devices(trace: Trace) -> list[dict[str, Any]]:
+    table = device_idle(trace)
+    if why_not(table):
+        return []
+    records = table.astype(object).where(table.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in record.items()} for record in records]
+
+
+def _outside(trace: Trace) -> dict[str, Any] | None:
+    outside = outside_steps(trace)
+    if outside is None:
+        return None
+    names = ("run_ns", "outside_ns", "before_ns", "between_ns", "after_ns", "run_share")
+    return {name: getattr(outside, name) for name in names}
+
+
+def _host_ns(trace: Trace, step: int) -> int:
+    """Return how long the host of any task ran Python or the runtime around ops in a step."""
+    here = step_devices(trace)
+    assert here is not None
+    at = here.table["step"].to_numpy()[here.device_row] == step
+    rows = np.flatnonzero(at & (activity(trace)[here.event] == NUMBER["runtime"]))
+    if not len(rows):
+        return 0
+    covered = union(np.zeros(len(rows), np.int64), here.start[rows], here.end[rows])
+    return int(lengths(covered, 1, 2)[0, 1])
+
+
+def _top_ops(trace: Trace) -> dict[str, list[dict[str, Any]]]:
+    table = op_statistics(trace)
+    if why_not(table):
+        return {"device": [], "host": []}
+    wraps = np.isin(activity(trace)[table["longest"].to_numpy()], [NUMBER[name] for name in _WRAPPING])
+    table = table[table["self_ns"].notna() & ((table["side"] != "host") | ~wraps)]
+    return {
+        side: [
+            {
+                "op": str(row["op"]),
+                "kind": str(row["kind"]),
+                "count": int(row["count"]),
+                "self_ns": int(row["self_ns"]),
+                "share": float(row["share"]),
+            }
+            for _, row in table[table["side"] == side].nlargest(_TOP, "self_ns").iterrows()
+            if row["self_ns"]
+        ]
+        for side in ("device", "host")
+    }
+
+
+def _memory(trace: Trace) -> list[dict[str, Any]]:
+    peaks = memory_peaks(trace)
+    if why_not(peaks):
+        return []
+    keys = ["task", "allocator"]
+    most = peaks.astype(dict.fromkeys(keys, object)).groupby(keys)[["peak_bytes", "in_use_bytes"]].max()
+    most = most.sort_values("peak_bytes", ascending=False).reset_index()
+    return [
+        {
+            "task": str(row["task"]),
+            "allocator": str(row["allocator"]),
+            "peak_bytes": int(row["peak_bytes"]),
+            "in_use_bytes": None if pd.isna(row["in_use_bytes"]) else int(row["in_use_bytes"]),
+        }
+        for _, row in most.iterrows()
+    ]

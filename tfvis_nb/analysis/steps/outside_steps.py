@@ -1,0 +1,84 @@
+"""How much of a run lies outside its steps."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+FIGURES: dict[str, str] = {
+    "run_ns": "Latest end minus earliest start of all events of the trace, in ns.",
+    "outside_ns": "run_ns minus the length of the union of all steps, in ns.",
+    "before_ns": "From the start of the run to the start of the first step, in ns; part of outside_ns.",
+    "after_ns": "From the end of the last step to the end of the run, in ns; part of outside_ns.",
+    "between_ns": "outside_ns - before_ns - after_ns, in ns: the pauses between steps.",
+    "run_share": "outside_ns / run_ns, from 0 to 1: share of the run, not of step time.",
+}
+
+
+class OutsideSteps(NamedTuple):
+    """Times outside steps (ns), as in `FIGURES`, and the longest stretch of them."""
+
+    run_ns: int
+    outside_ns: int
+    before_ns: int
+    between_ns: int
+    after_ns: int
+    longest_start_ns: int
+    longest_end_ns: int
+
+    @property
+    def run_share(self) -> float:
+        """The share of the run."""
+        return self.outside_ns / self.run_ns if self.run_ns else 0.0
+
+
+@validate_input
+def outside_steps(trace: Trace) -> OutsideSteps | None:
+    """Return how much of a run lies outside its steps; None where no event belongs to a step.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Returns
+    -------
+    OutsideSteps or None
+        Times in ns, and the longest stretch outside steps in epoch ns.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import outside_steps
+    >>> table = events.build({"start_ns": [0, 10, 50], "duration_ns": [5, 20, 30], "step": [-1, 0, 1]})
+    >>> outside = outside_steps(Trace(table))
+    >>> outside.run_ns, outside.before_ns, outside.between_ns, outside.run_share
+    (80, 10, 20, 0.375)
+    """
+    steps = trace.steps[trace.steps["step"] != NO_STEP]
+    if steps.empty:
+        return None
+    first = int(trace.steps["start_ns"].min())
+    last = int(trace.steps["end_ns"].max())
+    start, end = steps["start_ns"].to_numpy(np.int64), steps["end_ns"].to_numpy(np.int64)
+    covered = union(np.zeros(len(start), np.int64), start, end)
+    in_steps = int(lengths(covered, 1, 2)[0, 1])
+    order = np.argsort(start, kind="stable")
+    free = np.append(np.append(first, np.maximum.accumulate(end[order])), last)
+    until = np.append(np.append(start[order], last), last)
+    longest = int((until - free).argmax())
+    before, after = int(start.min()) - first, last - int(end.max())
+    outside = last - first - in_steps
+    return OutsideSteps(
+        run_ns=last - first,
+        outside_ns=outside,
+        before_ns=before,
+        between_ns=outside - before - after,
+        after_ns=after,
+        longest_start_ns=int(free[longest]),
+        longest_end_ns=int(until[longest]),
+    )
