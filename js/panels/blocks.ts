@@ -2,16 +2,7 @@
 
 import type { ChartBlock } from "../charts/block";
 import type { ColumnUnit } from "../model/format/column_units";
-
-/** Where in the timeline something is: times in ns from the first event, events by id, lanes by number. */
-export interface Zoom {
-  start: number;
-  end: number;
-  events?: number[];
-  lanes?: number[];
-  /** Under two timelines, the events of the upper and of the lower one. */
-  sides?: number[][];
-}
+import type { FindingsBlock, OverviewCard, Zoom } from "../model/wire/overview";
 
 export interface TableColumn {
   name: string;
@@ -44,24 +35,11 @@ export interface TableBlock {
   note: string;
 }
 
-export interface Finding {
-  title: string;
-  text: string;
-  advice: string;
-  /** Of the time of the steps. */
-  share: number | null;
-  zoom: Zoom | null;
+export interface OverviewBlock extends OverviewCard {
+  kind: "overview";
 }
 
-export interface FindingsBlock {
-  kind: "findings";
-  items: Finding[];
-  cannot_say: string;
-  /** How large everything is that findings look for, if none is reported. */
-  measured: string[];
-}
-
-export type Block = TableBlock | ChartBlock | FindingsBlock;
+export type Block = TableBlock | ChartBlock | FindingsBlock | OverviewBlock;
 
 export interface TabContents {
   title: string;

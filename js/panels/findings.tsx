@@ -1,9 +1,9 @@
-/** What was found to be worth a look, the most time first, with where it is and what helps. */
+/** What was found: problems first, each with its share of step time, where it is and what helps. */
 
 import type { LinkMessage } from "../host/channel";
 import { formatPercent } from "../model/format/units";
+import type { Finding, FindingsBlock } from "../model/wire/overview";
 import { CannotSay } from "../ui/block_head";
-import type { Finding, FindingsBlock } from "./blocks";
 
 export function Findings({ block, publish }: { block: FindingsBlock; publish: (told: LinkMessage) => void }) {
   if (block.cannot_say)
@@ -12,38 +12,39 @@ export function Findings({ block, publish }: { block: FindingsBlock; publish: (t
         <CannotSay reason={block.cannot_say} />
       </section>
     );
-  if (block.items.length === 0)
-    return (
-      <section class="block findings">
-        <h3>No finding</h3>
-        <ul class="nothing">
-          {block.measured.map((text) => (
-            <li key={text}>{text}</li>
-          ))}
-        </ul>
-      </section>
-    );
+  const isEmpty = block.items.length === 0;
   return (
     <section class="block findings">
+      {isEmpty && <h3>{block.nothing}</h3>}
       <ol>
         {block.items.map((finding) => (
           <Item key={finding.title} finding={finding} publish={publish} />
         ))}
       </ol>
+      {block.note && <p class="more">{block.note}</p>}
+      <details class="measured" open={isEmpty}>
+        <summary>Everything that was measured</summary>
+        <ul class="nothing">
+          {block.measured.map((text) => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      </details>
     </section>
   );
 }
 
 function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMessage) => void }) {
-  const { title, text, advice, share, zoom } = finding;
+  const { level, title, text, advice, share, zoom } = finding;
   return (
-    <li>
+    <li data-level={level}>
       <span class="share">
         {share !== null && (
           <>
-            <b>{formatPercent(share)}</b> of the time
+            <b>{formatPercent(share)}</b> of step time
           </>
         )}
+        <span class="level">{level}</span>
       </span>
       <div>
         <h3>{title}</h3>

@@ -1,9 +1,10 @@
-/** Tabs, each of charts, tables or findings, that come as they are computed. */
+/** Tabs, each of an overview, charts, tables or findings, that come as they are computed. */
 
 import { useEffect, useReducer, useState } from "preact/hooks";
 import { Chart } from "../charts/chart";
 import type { LinkMessage } from "../host/channel";
 import { Message } from "../ui/message";
+import { OverviewLines, StepParts } from "../ui/overview_card";
 import type { Block, TabContents } from "./blocks";
 import { Findings } from "./findings";
 import type { PanelsHost } from "./host";
@@ -115,5 +116,13 @@ interface BlockProps extends Omit<TabProps, "title" | "index"> {
 function OneBlock({ host, block, isShown, publish }: BlockProps) {
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
   if (block.kind === "table") return <TableOf block={block} publish={publish} />;
+  if (block.kind === "overview")
+    return (
+      <section class="block overview-block">
+        <h3>{block.headline}</h3>
+        <StepParts card={block} />
+        <OverviewLines card={block} />
+      </section>
+    );
   return <Findings block={block} publish={publish} />;
 }

@@ -6,6 +6,7 @@ import type { Store } from "../state/store";
 import { DetailsPanel } from "./details/panel";
 import { Announcer, CursorTime } from "./parts/announcer";
 import { ContextMenu } from "./parts/context_menu";
+import { Headline } from "./parts/headline";
 import { Help } from "./parts/help";
 import { LaneFilter, LaneLabels } from "./parts/lane_labels";
 import { NoLanes } from "./parts/no_lanes";
@@ -24,6 +25,7 @@ export function renderParts(
   isMac: boolean,
 ): void {
   render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
+  render(<Headline store={store} />, find("headline"));
   render(<StepStrip store={store} />, find("steps"));
   render(<LaneLabels store={store} column={find("labels")} />, find("labels"));
   render(<NoLanes store={store} actions={actions} />, find("no-lanes"));

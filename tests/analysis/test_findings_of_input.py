@@ -110,11 +110,14 @@ def test_the_slowest_op_of_a_real_input_pipeline_is_named() -> None:
 
 
 def test_a_batch_that_is_handed_over_is_not_waited_for() -> None:
-    assert findings(_input_trace([INPUT_MEAN_NS - 1] * 3, INPUT_MEAN_NS)).empty
-    assert findings(_input_trace([INPUT_MEAN_NS] * 3, INPUT_MEAN_NS))["id"].tolist() == ["input_bound.all"]
+    below, at = (
+        findings(_input_trace([each] * 3, INPUT_MEAN_NS)) for each in (INPUT_MEAN_NS - 1, INPUT_MEAN_NS)
+    )
+    assert below["id"].tolist() == ["between_steps"]
+    assert at["id"].tolist() == ["input_bound.all", "between_steps"]
 
 
 def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
     table = findings(_input_trace([50_000_000, 1000, 1000], 10_000_000))
-    assert table["id"].tolist() == ["input_bound.first"]
+    assert table["id"].tolist() == ["input_bound.first", "between_steps", "first_step"]
     assert table["figures"][0]["later_share"] == 2000 / 20_002_000

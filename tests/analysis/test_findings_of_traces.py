@@ -21,6 +21,8 @@ COPIES = "copies"
 INPUT_ONCE = "input_bound.first"
 INPUT_OF_ONE = "input_bound.one"
 LAUNCHES = "launch_bound"
+CONTEXT = ("idle_device", "between_steps", "first_step")
+"""Rules whose findings follow from figures that `tests.analysis.test_overview` checks in every trace."""
 
 FOUND = {
     # Input, once or at every step.
@@ -33,17 +35,28 @@ FOUND = {
     "cpu/xspace_keras_fit_cpu.xplane.pb": ["slow_steps.longer", INPUT_ONCE],
     "cpu_tf221_keras_fit.xplane.pb.xz": ["slow_steps.longer", INPUT_ONCE],
     # Steps.
-    "h200/mlp_60steps.tar.xz": ["slow_steps.more_work"],
+    "h200/mlp_60steps.tar.xz": [LAUNCHES, "slow_steps.more_work"],
     "h200/jax_train_gpu.xplane.pb": ["compiling.first"],
     # Devices.
     "h200/deep4000.pb.xz": [LAUNCHES],
     "h200/inception_step1.pb.xz": [LAUNCHES],
     "h200/inception_tf2_60steps_gpu.xplane.pb.xz": [LAUNCHES],
     "h200/lstm_while_v2_step0.pb": [LAUNCHES],
-    "*mixed_sparse_embedding_step?.pb": [CPU_OPS],
-    "gpu_tf221_mixed.pb.xz": [CPU_OPS],
-    "*two_logical_gpus_step?.pb": [COPIES],
-    "gpu_tf2??_two_logical.pb.xz": [COPIES],
+    "*/mlp_step?.*": [LAUNCHES],
+    "h200/mlp_init.pb": [LAUNCHES],
+    "gpu_tf2??_mlp.pb.xz": [LAUNCHES],
+    "*keras_fit_gpu.xplane.pb": [LAUNCHES],
+    "h200-tf218/tffunction_train_gpu.xplane.pb": [LAUNCHES],
+    "gpu_tf218_function.xplane.pb.xz": [LAUNCHES],
+    "*run_meta.v[23]": [LAUNCHES],
+    "timeline_tf10_gpu.json": [LAUNCHES],
+    "third-party/ikhlestov/GPU_timeline_01.json": [LAUNCHES],
+    "third-party/ikhlestov/GPU_timeline_03_merged_5_runs.json": [LAUNCHES],
+    "third-party/kittibox/timeline_01.json": ["autotuning", LAUNCHES],
+    "*mixed_sparse_embedding_step?.pb": [LAUNCHES, CPU_OPS],
+    "gpu_tf221_mixed.pb.xz": [LAUNCHES, CPU_OPS],
+    "*two_logical_gpus_step?.pb": [LAUNCHES, COPIES],
+    "gpu_tf2??_two_logical.pb.xz": [LAUNCHES, COPIES],
     # Tasks. Of one rank alone, and of equal ones, the time at collectives.
     "h200/straggler_ps_3gpuworkers_step0.pb": ["straggler.end"],
     "h200/mwms_straggler_worker?.xplane.pb": [COMMUNICATION],
@@ -68,7 +81,7 @@ FOUND = {
     "third-party/kineto/sampled_rank-0.json.gz": [COMMUNICATION],
     "third-party/tf-encrypted/single_host_timeline_client.json": [COMMUNICATION],
 }
-"""Trace to the ids of its findings, the most costly first. Nothing is found in any other."""
+"""Trace to the ids of its findings but those of `CONTEXT`, problems first. Nothing is found in any other."""
 
 TOGETHER = {
     "h200/mwms_straggler_worker{}.xplane.pb": ["straggler.collective", COMMUNICATION],
@@ -88,11 +101,11 @@ TRACES = [path for path in FILES if not expected(path, REFUSED) and not expected
 def _check(trace: tv.Trace, ids: list[str]) -> None:
     """Findings are those, and each has its evidence in the trace."""
     table = findings(trace)
-    assert table["id"].tolist() == ids
+    assert [found for found in table["id"] if found.partition(".")[0] not in CONTEXT] == ids
     if why_not(table):
         assert not (trace.events["step"] >= 0).any()
         return
-    assert table["share"].between(0, 1).all()
+    assert table["share"].dropna().between(0, 1).all()
     assert table["title"].is_unique
     first, last = trace.events["start_ns"].min(), trace.steps["end_ns"].max()
     for row in table.to_dict("records"):

@@ -8,16 +8,16 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import each, step_stats_files
 from tfvis_nb import Trace, events, read_trace, show_dashboard
+from tfvis_nb.analysis.findings.table import FindingsTable
+from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.palette import COLOURS
-from tfvis_nb.display.pages.findings_html import findings_html
-from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.pages.static_html import overview_html, static_html
 from tfvis_nb.display.pages.static_svg import picture
 from tfvis_nb.texts import Text
 
@@ -189,28 +189,29 @@ def test_a_dashboard_tells_its_findings_where_nothing_runs(data: Path) -> None:
         for row in trace.findings.head(10).itertuples():
             assert html.escape(printable(str(row.title), 600)) in text
             assert html.escape(printable(str(row.text), 600)) in text
-            assert f"<b>{row.share:.0%} of the time: " in text
-        assert text.index("<img") < text.index("Findings") < text.index("<table")
+            assert f"({row.level}, {format_percent(row.share)} of step time)" in text
+        assert text.index("<img") < text.index("Step time") < text.index("<th>op</th>")
         assert {tag for tag, _ in elements(text)} <= KEPT
-    assert "Findings" not in static_html(trace)
+    assert html.escape(trace.overview["headline"]) in static_html(trace)
 
 
 def test_findings_of_hostile_names_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = hostile_trace()
     words = {name: list(HOSTILE) for name in ("title", "text", "advice")}
-    found = pd.DataFrame({**words, "share": [0.5] * len(HOSTILE)})
+    words["level"] = ["problem"] * len(HOSTILE)
+    found = FindingsTable({**words, "share": [0.5] * len(HOSTILE)})
     monkeypatch.setattr(Trace, "findings", found)
-    text = findings_html(trace)
+    text = overview_html(trace)
     assert {tag for tag, _ in elements(text)} <= KEPT
     assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e\u2028]", text)
-    assert len(text) < 20_000
-    assert f"({len(HOSTILE) - 10} more)" in text
+    assert len(text) < 30_000
+    assert all(html.escape(printable(name, 600)) in text for name in HOSTILE)
 
 
 def test_no_findings_and_none_that_can_be_told() -> None:
     short = Trace(events.build({"start_ns": [5], "duration_ns": [2], "kind": ["op"], "op": ["MatMul"]}))
-    assert "<p>None.</p>" in findings_html(short)
-    assert html.escape(Text("no_steps")) in findings_html(Trace(events.build({}, rows=0)))
+    assert "No dominant bottleneck" in overview_html(short)
+    assert html.escape(Text("no_steps")) in overview_html(Trace(events.build({}, rows=0)))
 
 
 def test_a_trace_says_what_it_is() -> None:

@@ -22,15 +22,15 @@ from .memory.memory_breakdown import memory_breakdown as memory_breakdown
 from .memory.memory_usage import memory_peaks as memory_peaks
 from .memory.memory_usage import memory_usage as memory_usage
 from .memory.tensor_lifetimes import tensor_lifetimes as tensor_lifetimes
-from .overview.overview import overview as overview
 from .metrics import definitions as definitions
+from .overview.overview import overview as overview
 from .steps.breakdown import activity_times as activity_times
 from .steps.breakdown import breakdown as breakdown
 from .steps.compare import compare as compare
 from .steps.compare import compare_activities as compare_activities
 from .steps.cpu_amid_gpu import cpu_amid_gpu as cpu_amid_gpu
-from .steps.outside_steps import outside_steps as outside_steps
 from .steps.op_statistics import op_statistics as op_statistics
+from .steps.outside_steps import outside_steps as outside_steps
 from .steps.scope_tree import scope_tree as scope_tree
 from .steps.slow_steps import slow_steps as slow_steps
 from .steps.utilisation import utilisation as utilisation

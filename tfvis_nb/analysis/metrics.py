@@ -4,6 +4,8 @@ import importlib
 from collections.abc import Mapping
 
 MODULES: dict[str, str] = {
+    "overview": "overview.overview",
+    "device_idle": "idle.device_idle",
     "breakdown": "steps.breakdown",
     "utilisation": "steps.utilisation",
     "communication_overlap": "communication.communication_overlap",
@@ -25,6 +27,7 @@ MODULES: dict[str, str] = {
     "bandwidth": "communication.bandwidth",
     "slowest_transfers": "communication.slowest_transfers",
     "stragglers": "communication.stragglers",
+    "outside_steps": "steps.outside_steps",
     "slow_steps": "steps.slow_steps",
     "compare": "steps.compare",
     "findings": "findings.findings",

@@ -92,6 +92,7 @@ export class SparseDetails implements DetailsView {
   }
 
   readonly waiting = null;
+  readonly overview = null;
   readonly tracks = [];
   readonly bytes = this.#alike("bytes", null);
   readonly numbers = this.#alike("numbers", []);

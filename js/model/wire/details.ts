@@ -3,6 +3,7 @@ import type { Drawn } from "../types";
 import { type Container, oneOf, openContainer, type Strings, stringsIn } from "./container";
 import { type Dataflow, type Edge, readDataflow } from "./dataflow";
 import { readTracks, type Track } from "./memory";
+import type { Overview } from "./overview";
 import { byEvent, optional, wireRows } from "./row_order";
 import { Waiting } from "./waiting";
 
@@ -68,6 +69,11 @@ export class Details {
     this.labelIds = byEvent(oneOf(container, "detail", this.count, [Uint32Array]), this.#rows);
     this.#flow = readDataflow(container, this.#rows);
     this.tracks = readTracks(container, this.strings);
+  }
+
+  /** What the trace shows at a glance; null where only parts of it are here. */
+  get overview(): Overview | null {
+    return this.#header.overview ?? null;
   }
 
   /** What steps and devices waited for; null where only parts of the trace are here. */
@@ -223,4 +229,5 @@ interface Header {
   own_name: string;
   /** Columns that `numbers` gives, with their names. */
   numbers?: Record<string, string>;
+  overview?: Overview;
 }

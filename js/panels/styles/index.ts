@@ -1,10 +1,11 @@
 /** The style sheets of a dashboard's tabs, in the order in which they count. */
 
 import charts from "../../charts/styles.css";
+import overview from "../../ui/styles/overview.css";
 import shared from "../../ui/styles/tables.css";
 import findings from "./findings.css";
 import narrow from "./narrow.css";
 import tables from "./tables.css";
 import tabs from "./tabs.css";
 
-export const STYLES = [tabs, charts, shared, tables, findings, narrow];
+export const STYLES = [tabs, charts, shared, tables, overview, findings, narrow];

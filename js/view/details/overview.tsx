@@ -1,4 +1,4 @@
-/** What the panel shows while nothing is selected: the step in short, and what was noted while reading. */
+/** What the panel shows while nothing is selected: the run or the step in short, and notes of the import. */
 
 import { useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
@@ -7,6 +7,8 @@ import { eventsShown, stepName } from "../../model/lanes/step_bars";
 import type { RangeStatistics } from "../../model/search/range_statistics";
 import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
+import { OverviewLines, StepParts } from "../../ui/overview_card";
+import { FindingList } from "./findings";
 import { PanelHeader } from "./header";
 import { Busy, UNKNOWN, useStatistics } from "./range_totals";
 import { StatisticsTable } from "./statistics_table";
@@ -21,6 +23,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
   const length = whole.end - whole.start;
   const rows = answer && worked(store, answer.rows);
   const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;
+  const card = store.step === null && !store.aligned ? store.details?.overview : null;
   const waits = <WaitingSummary store={store} actions={actions} {...whole} />;
   return (
     <>
@@ -34,6 +37,15 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
               : stepName(store.run.steps[store.step])
         }
       />
+      {card && (
+        <>
+          <StepParts card={card} />
+          <FindingList store={store} actions={actions} block={card.findings} />
+          <h3>Overview</h3>
+          <OverviewLines card={card} />
+          <h3>Time and events</h3>
+        </>
+      )}
       <dl>
         <dt>Length</dt>
         <dd>{formatDuration(length)}</dd>
@@ -42,24 +54,24 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
         {leftOut > 0 && (
           <>
             <dt>Left out</dt>
-            <dd>{formatNumber(leftOut, "event")} outside of steps</dd>
+            <dd>{formatNumber(leftOut, "event")} outside any step</dd>
           </>
         )}
         {!store.aligned && (
           <>
-            <dt>Busy</dt>
-            <dd title="Time in which at least one event ran (the union of all events), of the time shown">
-              <Busy answer={answer} length={length} of=" had an event" />
+            <dt>Any activity</dt>
+            <dd title="Time in which at least one event ran on a host or a device (the union of all events), of the time shown">
+              <Busy answer={answer} length={length} of=" of the time shown" />
             </dd>
           </>
         )}
       </dl>
       {isCritical(store) && waits}
-      <h3>Most time</h3>
+      <h3>Top ops by total time</h3>
       <StatisticsTable store={store} actions={actions} rows={rows} most={MAX_SHORT_ROWS} />
       {rows && rows.length < answer.rows.length && (
         <p class="unlinked">
-          Without the host program: its rows hold each other. Drag a range to sum them up too.
+          Host calls are nested, so they are excluded here. Drag to select a range and include them.
         </p>
       )}
       {!isCritical(store) && waits}
@@ -83,7 +95,7 @@ function Notes({ notes }: { notes: readonly string[] }) {
   const shown = all ? notes : notes.slice(0, MAX_NOTES);
   return (
     <section>
-      <h3>Noted while reading</h3>
+      <h3>Import notes</h3>
       <ul class="notes">
         {shown.map((note) => (
           <li key={note}>{note}</li>

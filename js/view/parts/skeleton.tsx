@@ -7,6 +7,7 @@ export function Skeleton({ description }: { description: string }) {
   return (
     <>
       <div data-part="toolbar" style={{ display: "contents" }} />
+      <div data-part="headline" style={{ display: "contents" }} />
       <div data-part="steps" style={{ display: "contents" }} />
       <div class="body">
         <div class="main" data-part="main">

@@ -1,6 +1,7 @@
 /** The style sheets of a timeline, in the order in which they count. */
 
 import base from "../../ui/styles/base.css";
+import overview from "../../ui/styles/overview.css";
 import details from "./details.css";
 import frame from "./frame.css";
 import help from "./help.css";
@@ -22,6 +23,7 @@ export const STYLES = [
   lanes,
   tooltip,
   details,
+  overview,
   status,
   help,
   menu,

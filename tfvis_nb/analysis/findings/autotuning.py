@@ -7,7 +7,14 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import accelerators
-from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding, longest_events, step_range, step_times
+from tfvis_nb.analysis.findings.finding import (
+    OBSERVATION,
+    PROBLEM,
+    Finding,
+    longest_events,
+    step_range,
+    step_times,
+)
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
@@ -79,7 +86,7 @@ def _find(trace: Trace) -> list[Finding]:
         return []
     worst = int(time.argmax())
     step = int(steps.index[worst])
-    most = tuned.loc[tuned["kernels"].idxmax()]
+    most = tuned.iloc[int(tuned["kernels"].to_numpy().argmax())]
     figures: dict[str, Any] = {
         "share": share,
         "step": step,

@@ -52,10 +52,13 @@ def _longest_op(trace: Trace, chosen: np.ndarray) -> dict[str, Any] | None:
 
 
 def _word(_key: str, figures: Figures) -> Texts:
-    parts = [f"{format_duration(figures[name])} {where}" for name, where in _STRETCHES.items() if figures[name]]
+    parts = [
+        f"{format_duration(figures[name])} {where}" for name, where in _STRETCHES.items() if figures[name]
+    ]
+    share = format_percent(figures["run_share"])
     text = (
-        f"{format_duration(figures['outside_ns'])} of the {format_duration(figures['run_ns'])} that were traced"
-        f" lie outside any step, {format_percent(figures['run_share'])} of the run: {', '.join(parts)}."
+        f"{format_duration(figures['outside_ns'])} of the {format_duration(figures['run_ns'])} that were"
+        f" traced lie outside any step, {share} of the run: {', '.join(parts)}."
     )
     op = figures["op"]
     if op is None:

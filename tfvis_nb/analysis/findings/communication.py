@@ -103,23 +103,20 @@ def _word(_key: str, figures: Figures) -> Texts:
     alone, task = figures["tasks"] == 1, figures["task"]
     subject = task_label(task) or (task if not alone else "") or "the task"
     subject = f"even {subject}, the task that waits least," if figures["communicating_tasks"] > 1 else subject
-    idle = "none of its accelerators" if figures["on_devices"] else "none of its ops"
+    idle = "its devices idle" if figures["on_devices"] else "no op computing"
     text = (
-        f"{capital(subject)} receives or reduces tensors while {idle} computes for"
-        f" {step_time(figures['share'])}: in step {figures['step']} {format_duration(figures['here_ns'])} of"
-        f" {format_duration(figures['step_ns'])}."
+        f"{capital(subject)} spends {step_time(figures['share'])} communicating with {idle}:"
+        f" {format_duration(figures['here_ns'])} of {format_duration(figures['step_ns'])} in step"
+        f" {figures['step']}."
     )
     if figures["on_devices"] and figures["exposed_share"] < figures["share"]:
-        text += (
-            f" For {format_percent(figures['exposed_share'])} no op on its CPU runs either (exposed_ns of"
-            " communication_overlap)."
-        )
+        text += f" For {format_percent(figures['exposed_share'])} its CPU runs no op either."
     if alone:
         text += " A trace of one task cannot show how much of that is waiting for other tasks."
     if figures["is_below"]:
         text += " It is ranked below the straggler, because part of it is waiting for that task."
     advice = (
-        "Send less or earlier: larger batches, gradients in half precision, transfers in the order in which"
+        "Send less or earlier: larger batches, half-precision gradients, transfers in the order in which"
         " they are needed; or use a faster network."
     )
     together = "Read the traces of all tasks together to see whether they wait for a straggler. "

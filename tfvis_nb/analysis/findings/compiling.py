@@ -9,9 +9,9 @@ from tfvis_nb.core.trace import Trace
 SHARE = Threshold(0.1, "share of step time spent tracing and compiling, `compile_ns`")
 
 _TITLES = {
-    "one": "The step traces and compiles functions",
-    "first": "The first step traces and compiles functions",
-    "all": "Functions are traced and compiled while steps run",
+    "one": "The step traces and compiles tf.functions",
+    "first": "The first step is tracing and compiling tf.functions",
+    "all": "Steps trace and compile tf.functions",
 }
 
 
@@ -28,8 +28,8 @@ def _find(trace: Trace) -> list[Finding]:
 def _word(key: str, figures: Figures) -> Texts:
     case = key.rpartition(".")[2]
     text = (
-        f"Tracing and compiling take {step_time(figures['share'])}: in step {figures['step']}"
-        f" {format_duration(figures['here_ns'])} of {format_duration(figures['step_ns'])}."
+        f"Tracing and compiling take {step_time(figures['share'])}: {format_duration(figures['here_ns'])} of"
+        f" {format_duration(figures['step_ns'])} in step {figures['step']}."
     )
     if case == "one":
         text += time_share.ONE_STEP
@@ -37,7 +37,7 @@ def _word(key: str, figures: Figures) -> Texts:
         text += time_share.in_later_steps(figures)
     else:
         text += f" {figures['compiling_steps']} of {figures['steps']} steps compile."
-    advice = "Run a step before you start the trace."
+    advice = "Run a warm-up step before tracing."
     if case != "first":
         advice += (
             " If later steps compile too, the shapes or Python arguments of a function change: pass tensors,"

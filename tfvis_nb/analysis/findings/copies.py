@@ -74,8 +74,8 @@ def _word(_key: str, figures: Figures) -> Texts:
     return Texts(
         "Copies between host and device are not hidden",
         f"Copies run while no device computes for {step_time(figures['share'])}, most of them"
-        f" {_DIRECTIONS[figures['most']]}: in step {figures['step']} {format_duration(figures['here_ns'])} of"
-        f" {format_duration(figures['step_ns'])}.",
+        f" {_DIRECTIONS[figures['most']]}: {format_duration(figures['here_ns'])} of"
+        f" {format_duration(figures['step_ns'])} in step {figures['step']}.",
         _ADVICE[figures["most"]],
     )
 

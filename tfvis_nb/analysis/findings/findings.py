@@ -9,14 +9,14 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding
 from tfvis_nb.analysis.findings.rule import Rule
 from tfvis_nb.analysis.findings.rules import RULES
-from tfvis_nb.analysis.findings.table import FindingsTable
+from tfvis_nb.analysis.findings.table import table_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES = {
-    "level": "problem: at least 10 % of step time, and worth a change; minor: less; observation: a fact to know,"
-    " such as one-time work or time outside steps.",
+    "level": "problem: at least 10 % of step time, and worth a change; minor: less; observation: a fact, such"
+    " as one-time work or time outside steps.",
     "share": "Fraction of the time of all steps that is lost, from 0 to 1; if several tasks lose time at "
     "once, the largest loss counts. NaN for time outside steps. Shares of several findings can overlap.",
     "lost_ns": "share times the time of all steps, in ns; for time outside steps, that time.",
@@ -79,19 +79,23 @@ def findings(trace: Trace) -> pd.DataFrame:
     """
     reason = why_not(trace.breakdown)
     if reason:
-        return FindingsTable(cannot_say(_COLUMNS, reason))
+        return table_of(cannot_say(_COLUMNS, reason))
     total = int(trace.breakdown.drop_duplicates("step")["step_ns"].sum())
     if not total:
-        return FindingsTable(cannot_say(_COLUMNS, Text("no_step_length")))
+        return table_of(cannot_say(_COLUMNS, Text("no_step_length")))
     found = [(rule, finding) for rule in RULES.values() for finding in rule.find(trace)]
     largest: dict[str, float] = {}
     for rule, finding in found:
         largest[rule.kind] = max(finding.share, largest.get(rule.kind, 0.0))
     one_time = max((largest.get(kind, 0.0) for kind in _ONE_TIME), default=0.0) >= _MUCH_ONE_TIME
-    is_atypical = one_time and trace.breakdown["step"].nunique() == 1
+    is_atypical = one_time and len(trace.breakdown["step"].unique()) == 1
 
     def level(rule: Rule, finding: Finding) -> str:
-        return OBSERVATION if is_atypical and rule.kind in _BY_ONE_TIME else finding.rated()
+        explaining = finding.figures.get("explained_by", ())
+        is_explained = any(largest.get(kind, 0.0) >= finding.share / 2 for kind in explaining)
+        if is_explained or (is_atypical and rule.kind in _BY_ONE_TIME):
+            return OBSERVATION
+        return finding.rated()
 
     def rank(pair: tuple[Rule, Finding]) -> tuple[bool, float, bool]:
         rule, finding = pair
@@ -103,7 +107,7 @@ def findings(trace: Trace) -> pd.DataFrame:
         _row(rule, finding, total, level(rule, finding), is_below=rule.below in largest)
         for rule, finding in sorted(found, key=rank)
     ]
-    return FindingsTable(pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS)))
+    return table_of(pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS)))
 
 
 def _row(rule: Rule, finding: Finding, total: int, level: str, *, is_below: bool) -> dict[str, Any]:

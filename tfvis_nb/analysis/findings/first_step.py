@@ -35,8 +35,9 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _word(_key: str, figures: Figures) -> Texts:
+    ratio = times_median(figures)
     text = (
-        f"Step {figures['step']} takes {format_duration(figures['first_ns'])}, {times_median(figures)} times the median of"
+        f"Step {figures['step']} takes {format_duration(figures['first_ns'])}, {ratio} times the median of"
         f" the other {figures['others']:,} ({format_duration(figures['median_ns'])})."
     )
     if figures["activity"]:
@@ -55,7 +56,9 @@ def _measure(trace: Trace) -> Measurement:
         return Measurement(NOT_KNOWN, SHARE.value, {"reason": why_not(table)})
     first = slow_first_step(trace)
     share = first.share if first else 0.0
-    return Measurement(share, SHARE.value, {"share": share, "threshold": SHARE.value, "slow": first is not None})
+    return Measurement(
+        share, SHARE.value, {"share": share, "threshold": SHARE.value, "slow": first is not None}
+    )
 
 
 def _summarise(figures: Figures) -> str:
@@ -63,7 +66,9 @@ def _summarise(figures: Figures) -> str:
         return f"A comparison of the first step is not available: {figures['reason']}."
     if not figures["slow"]:
         return f"The first step is less than {SLOW_STEP_RATIO} times the median of the others."
-    return f"The excess of the first step is {step_time(figures['share'])} (threshold {SHARE.value * 100:g} %)."
+    return (
+        f"The excess of the first step is {step_time(figures['share'])} (threshold {SHARE.value * 100:g} %)."
+    )
 
 
 RULE = Rule("first step", {"SHARE": SHARE}, _find, _word, _measure, _summarise)

@@ -22,12 +22,21 @@ from tfvis_nb.core.trace import Trace
 
 IDLE_SHARE = Threshold(0.5, "share of step time in which a device is idle, 1 - `busy_share`")
 
+_TASKS = ("late task", "communication")
+_EXPLAINED_BY = {
+    "input": ("input",),
+    "recv wait": _TASKS,
+    "recv transfer": _TASKS,
+    "dependency on another device": _TASKS,
+    "copy": ("copies",),
+}
+"""Kinds of findings that explain a cause: beside one of them the idle device is an observation."""
 _ADVICE = {
     "input": "Prefetch: end the input pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
     "recv wait": "Look at the task that sends: read the traces of all tasks together.",
     "recv transfer": "Send less or earlier, or use a faster network.",
-    "late launch": "Reduce kernel launches: compile with XLA (jit_compile=True), fuse small ops, or use larger"
-    " batches.",
+    "late launch": "Reduce kernel launches: compile with XLA (jit_compile=True), fuse small ops, or use"
+    " larger batches.",
     "dependency on another device": "Balance the work among the devices and tasks.",
     "kernel gap": "Use larger batches, or fuse small kernels with XLA (jit_compile=True).",
     "copy": "Keep data on the device, and prefetch what it needs.",
@@ -39,7 +48,9 @@ _ADVICE = {
 def _idle(trace: Trace) -> pd.DataFrame:
     """Return the devices that are idle for most of the step and that no other finding reports."""
     table = waits(trace)
-    return table if why_not(table) else table[(table["busy_share"] < 1 - IDLE_SHARE.value) & ~table["reported"]]
+    return (
+        table if why_not(table) else table[(table["busy_share"] < 1 - IDLE_SHARE.value) & ~table["reported"]]
+    )
 
 
 def _find(trace: Trace) -> list[Finding]:
@@ -49,7 +60,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
     """Report devices with the same main cause; the least busy one stands for them."""
-    row = rows.loc[rows["busy_share"].idxmin()]
+    row = rows.iloc[int(rows["busy_share"].to_numpy().argmin())]
     task, device, cause = str(row["task"]), str(row["device"]), str(row["cause"])
     launches = None if pd.isna(row["launches"]) else float(row["launches"]) / int(row["steps"])
     figures: dict[str, Any] = {
@@ -60,6 +71,7 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
         "busy_share": float(row["busy_share"]),
         "most_busy_share": float(rows["busy_share"].max()),
         "cause": cause,
+        "explained_by": list(_EXPLAINED_BY.get(cause, ())),
         "launches_per_step": launches,
         "tracing_share": min(launches * int(row["steps"]) * TRACING_NS.value / int(row["step_ns"]), 1.0)
         if launches
@@ -82,7 +94,9 @@ def _word(_key: str, figures: Figures) -> Texts:
     if figures["devices"] > 1:
         title = f"{figures['devices']:,} devices are idle for most of the step"
         most = format_percent(figures["most_busy_share"])
-        text = f"{figures['devices']:,} devices are busy at most {most} of step time; {name} is the least busy."
+        text = (
+            f"{figures['devices']:,} devices are busy at most {most} of step time; {name} is the least busy."
+        )
     if cause == "unknown":
         text += f" For {step_time(figures['share'])} the trace does not show what it waits for."
     else:
@@ -101,7 +115,7 @@ def _measure(trace: Trace) -> Measurement:
     table = waits(trace)
     if why_not(table):
         return Measurement(NOT_KNOWN, IDLE_SHARE.value, {"reason": why_not(table)})
-    least = table.loc[table["busy_share"].idxmin()]
+    least = table.iloc[int(table["busy_share"].to_numpy().argmin())]
     share = 1 - float(least["busy_share"])
     figures = {"share": share, "task": str(least["task"]), "device": str(least["device"])}
     return Measurement(share, IDLE_SHARE.value, figures)

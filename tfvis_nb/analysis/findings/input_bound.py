@@ -46,9 +46,9 @@ _AWAITING = re.compile(
 """Of those, what waits for stages on other threads."""
 
 _AHEAD = (
-    "Let the input pipeline work ahead: end it with dataset.prefetch(tf.data.AUTOTUNE), use"
-    " map(..., num_parallel_calls=tf.data.AUTOTUNE), cache() data that is read again, or make each"
-    " element cheaper."
+    "Prefetch: end the input pipeline with dataset.prefetch(tf.data.AUTOTUNE), use"
+    " map(..., num_parallel_calls=tf.data.AUTOTUNE), cache() data that is read again, or cut per-element"
+    " cost."
 )
 _ONCE = (
     "One-time work such as starting the input pipeline and filling its shuffle buffer falls into the first"
@@ -95,9 +95,9 @@ def _word(key: str, figures: Figures) -> Texts:
     }[case]
     subject = capital(task_label(figures["task"]) or "the task")
     text = (
-        f"{subject} waits for the next batch while no device computes for {step_time(figures['share'])}: in"
-        f" step {figures['step']} {format_duration(figures['here_ns'])} of"
-        f" {format_duration(figures['step_ns'])}."
+        f"{subject} waits for the next batch while no device computes for {step_time(figures['share'])}:"
+        f" {format_duration(figures['here_ns'])} of {format_duration(figures['step_ns'])} in step"
+        f" {figures['step']}."
     )
     text += {"one": time_share.ONE_STEP, "all": ""}.get(case) or (
         time_share.in_later_steps(figures) if case == "first" else ""

@@ -94,7 +94,7 @@ def _word(_key: str, figures: Figures) -> Texts:
         worst = f"; worst offenders: {figures['ops']}" if figures["ops"] else ""
         text += (
             f" The host issues {figures['launches_per_step']:,.0f} launches per step."
-            f" {figures['late']:,} of {figures['launches']:,} were launched while {name} was already idle,"
+            f" {figures['late']:,} of {figures['launches']:,} launches came while {name} was already idle,"
             f" {format_duration(figures['mean_late_ns'])} late on average{worst}."
         )
     if figures["devices"] > 1:

@@ -145,7 +145,7 @@ def _word_more_work(figures: Figures) -> Texts:
     several, step, own = len(figures["steps"]) > 1, figures["step"], figures["own_part"]
     least, most = (f"{ratio:.2g}" for ratio in figures["work_ratios"])
     much = least if least == most else f"{least} to {most}"
-    title = f"{_named(figures['steps'])} {'do' if several else 'does'} more on the devices"
+    title = f"{_named(figures['steps'])} {'run' if several else 'runs'} more work on the devices"
     text = f"{'They do' if several else 'It does'} {much} times the work of the median step on the busiest"
     text += f" device. {f'Step {step} takes longest' if several else 'It takes'}"
     text += f"{',' if several else ''} {_times(figures)}"
@@ -163,7 +163,7 @@ def _word_more_work(figures: Figures) -> Texts:
         f" {format_duration(figures['activity_ns'])} more{_op_part(figures)}."
     )
     if figures["stalls"]:
-        title += f", and {f'step {step} ' if several else ''}stalls on the host"
+        title += f"; step {step} also stalls on the host" if several else ", and stalls on the host"
     host = (
         f"at what {'the host' if figures['stalls'] else 'it'} did in step {step}: select it in the timeline."
     )
@@ -251,7 +251,7 @@ def _summarise(figures: Figures) -> str:
         sentence += not_reported(f"more than {limit(MAX_FRACTION.value)} of the steps are slow")
     else:
         sentence += beyond(figures)
-    first = " The first step does not count, because it includes one-time work."
+    first = " The first step (one-time setup) is excluded."
     return f"{sentence}.{first if figures['slow_first_step'] else ''}"
 
 

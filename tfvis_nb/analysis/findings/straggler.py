@@ -173,10 +173,10 @@ def _word(key: str, figures: Figures) -> Texts:
     name = task_label(figures["task"]) or figures["task"] or "the task"
     subject = capital(name)
     awaited = f"{format_duration(figures['sole_wait_ns'])}, {step_time(figures['share'])}"
-    advice = "Give it less to do, or find out what slows it down: more work in a batch, a slower machine, "
+    advice = "Rebalance its load, or find out what slows it down: more work in a batch, a slower machine, "
     if key == "straggler.collective":
         return Texts(
-            f"{subject} keeps the other tasks waiting",
+            f"{subject} is a straggler at collectives",
             f"{subject} is last at {figures['last']} of {figures['barriers']} collectives. The other tasks"
             f" wait for it alone for {awaited}; longest in step {figures['step']},"
             f" {format_duration(figures['lateness_ns'])} at {figures['name']}.",
@@ -187,7 +187,7 @@ def _word(key: str, figures: Figures) -> Texts:
     if figures["steps"] > 1:
         where = f", {format_duration(figures['step_sole_wait_ns'])} of it in step {figures['step']}"
     text = (
-        f"{subject} still works when every other {job} is done: for {awaited}{where}. Most of that is"
+        f"{subject} runs after every other {job} finishes: for {awaited}{where}. Most of that is"
         f" {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}."
     )
     received = figures["received"]
@@ -197,9 +197,7 @@ def _word(key: str, figures: Figures) -> Texts:
             f" It receives {format_bytes(received['bytes'])} in {received['tensors']:,} tensors, the others"
             f" {format_bytes(received['other_bytes'])} in {received['other_tensors']:,}{most}."
         )
-    return Texts(
-        f"{subject} is done long after the other tasks", text, f"{advice}or a slower way to its parameters."
-    )
+    return Texts(f"{subject} is a straggler", text, f"{advice}or a slower network to the parameter server.")
 
 
 def _measure(trace: Trace) -> Measurement:

@@ -29,7 +29,7 @@ class FindingsTable(pd.DataFrame):
             return f"<p><b>{NOTHING}</b></p>"
         columns = [self.head(_MOST)[name].astype(str) for name in ("level", "title", "text", "advice")]
         rows = [
-            f"<p><b>{title}</b> ({level}{share_of(share)})<br>{text} <i>{advice}</i></p>"
+            f"<p><b>{title}</b> ({level}{share_of(share)}) {text} <i>{advice}</i></p>"
             for share, level, title, text, advice in zip(
                 self["share"].head(_MOST).tolist(), *(map(_text, texts) for texts in columns), strict=True
             )
@@ -38,6 +38,13 @@ class FindingsTable(pd.DataFrame):
         rows += [f"<p><i>({more:,} more)</i></p>"] if more else []
         rows += [f"<p>{OVERLAP}</p>"] if overlap(self) else []
         return "\n".join(rows)
+
+
+def table_of(found: pd.DataFrame) -> FindingsTable:
+    """Return findings, or why there are none, as a `FindingsTable`."""
+    table = FindingsTable(found)
+    table.attrs.update(found.attrs)
+    return table
 
 
 def overlap(table: pd.DataFrame) -> bool:

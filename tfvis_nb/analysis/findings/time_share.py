@@ -91,4 +91,6 @@ def in_later_steps(figures: Figures) -> str:
     """Say how large the share is in the steps after the first."""
     if figures["later_share"] is None:
         return ""
-    return f" In the other steps it is {format_percent(figures['later_share'])}."
+    if not figures["later_share"]:
+        return " Later steps spend no time on it."
+    return f" In later steps it is {format_percent(figures['later_share'])}."

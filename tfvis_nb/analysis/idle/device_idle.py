@@ -78,7 +78,9 @@ def device_idle(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFr
     """
     busy = _chosen(trace.utilisation, steps)
     on_accelerator = busy["hta_kernel_ns"].notna()
-    busy = busy[busy["busy_ns"].notna() & on_accelerator.groupby([busy[key] for key in _KEYS]).transform("any")]
+    busy = busy[
+        busy["busy_ns"].notna() & on_accelerator.groupby([busy[key] for key in _KEYS]).transform("any")
+    ]
     busy = busy[busy["step_ns"] > 0]
     if busy.empty:
         return cannot_say(_COLUMNS, why_not(trace.utilisation) or Text("no_gpu_events"))
@@ -107,5 +109,8 @@ def _chosen(table: pd.DataFrame, steps: Collection[int] | None) -> pd.DataFrame:
 def idle_by_cause(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return the idle time of each device by cause, a column each, in ns."""
     gaps = _chosen(trace.idle_gaps, steps)
-    sums = gaps.groupby([*_KEYS, gaps["cause"].astype(str)])["duration_ns"].sum().unstack(fill_value=0)
+    cause = gaps["cause"].astype(object)
+    sums = gaps.assign(cause=cause).pivot_table(
+        "duration_ns", _KEYS, "cause", aggfunc="sum", fill_value=0, observed=True
+    )
     return sums.reindex(columns=list(CAUSES), fill_value=0).astype("int64")

@@ -70,7 +70,7 @@ def _of_devices(trace: Trace, table: pd.DataFrame, steps: list[int] | None) -> T
         busy=whole,
         share=format_percent(share),
         cause=CAUSE_PHRASES[cause],
-        launches=f"{launches / max(int(late['steps'].max()), 1):,.0f}",
+        launches=f"{launches / max(int(table['steps'].max()), 1):,.0f}",
         late=format_duration(int(table["launch_wait_ns"].sum()) / max(int(table["late"].sum()), 1)),
     )
 

@@ -17,11 +17,16 @@ _LONGEST_NAME = 40
 
 
 class Line(NamedTuple):
-    """A figure of the overview: what it is, its value, and what is meant."""
+    """A figure of the overview: what it is, its values, and what is meant."""
 
     term: str
-    value: str
+    values: tuple[str, ...]
     about: str
+
+    @property
+    def value(self) -> str:
+        """All values."""
+        return ", ".join(self.values)
 
 
 def overview_lines(facts: Mapping[str, Any]) -> list[Line]:
@@ -44,11 +49,11 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     if steps["p95_ns"] is not None:
         values.append(f"{format_duration(steps['p95_ns'])} p95")
     values.append(f"{steps['count']:,} step{'' if steps['count'] == 1 else 's'}")
-    lines = [Line("Step time", ", ".join(values), "Latest end minus earliest start of a step's events.")]
+    lines = [Line("Step time", (", ".join(values),), "Latest end minus earliest start of a step's events.")]
     if first is not None:
         value = f"{format_duration(first['first_ns'])}, {times_median(first)} times the median of the others"
         about = "A first step includes one-time work such as tracing, compiling and filling buffers."
-        lines.append(Line("First step", value, about))
+        lines.append(Line("First step", (value,), about))
     return lines
 
 
@@ -59,14 +64,16 @@ def _device_lines(devices: list[dict[str, Any]]) -> list[Line]:
         if device["cause"]:
             cause = CAUSE_PHRASES[device["cause"]]
             value += f"; idle: {format_percent(device['cause_share'])} {cause}"
-        name = lane_label(device["task"], device["device"], "")
-        about = "Time in which it ran something, of the time of all steps; then the main cause of its idle time."
-        lines.append(Line(f"{name} busy", value, about))
+        name = printable(lane_label(device["task"], device["device"], ""), _LONGEST_NAME)
+        about = "Time in which it ran something, of step time; then the main cause of its idle time."
+        lines.append(Line(f"{name} busy", (value,), about))
     if len(devices) > _MOST_DEVICES:
         rest = devices[_MOST_DEVICES:]
         most = format_percent(max(device["busy_share"] for device in rest))
         value = f"up to {most} of step time"
-        lines.append(Line(f"{len(rest)} more devices busy", value, "The busiest of the devices not listed."))
+        lines.append(
+            Line(f"{len(rest)} more devices busy", (value,), "The busiest of the devices not listed.")
+        )
     return lines
 
 
@@ -80,10 +87,14 @@ def _part_lines(middle: Mapping[str, Any] | None) -> list[Line]:
         value = ", ".join(
             f"{part_label(part)} {format_percent(amount / middle['step_ns'])}" for part, amount in parts
         )
-        name = f", {task_label(task['task']) or 'local'}" if several else ""
+        name = f", {_named(task['task'])}" if several else ""
         about = "Each moment counts once, for the first activity in the order of the breakdown."
-        lines.append(Line(f"Median step{name}", value, about))
+        lines.append(Line(f"Median step{name}", (value,), about))
     return lines
+
+
+def _named(task: str) -> str:
+    return printable(task_label(task), _LONGEST_NAME) or "local"
 
 
 def part_label(part: str) -> str:
@@ -97,13 +108,13 @@ def _time_lines(facts: Mapping[str, Any]) -> list[Line]:
     if facts["host_ns"]:
         share = facts["host_ns"] / max(facts["median_step"]["step_ns"], 1)
         value = f"{format_duration(facts['host_ns'])}, {format_percent(share)} of the median step"
-        about = "Time during which Python or the runtime around ops ran, also while a device computed."
-        lines.append(Line("Python and runtime", value, about))
+        about = "Time during which Python or the runtime ran, even if something else ran as well."
+        lines.append(Line("Python and runtime", (value,), about))
     outside = facts["outside"]
     if outside is not None and outside["outside_ns"] and facts["steps"]["count"]:
         value = f"{format_duration(outside['outside_ns'])}, {format_percent(outside['run_share'])} of the run"
         about = "The run without its steps: before the first one, between them, and after the last one."
-        lines.append(Line("Outside steps", value, about))
+        lines.append(Line("Outside steps", (value,), about))
     return lines
 
 
@@ -112,7 +123,7 @@ def _op_lines(top: Mapping[str, list[dict[str, Any]]]) -> list[Line]:
     return [
         Line(
             f"Top {side} ops",
-            ", ".join(
+            tuple(
                 f"{printable(op['op'], _LONGEST_NAME) or '(unnamed)'} {format_duration(op['self_ns'])}"
                 for op in top[side]
             ),
@@ -125,12 +136,12 @@ def _op_lines(top: Mapping[str, list[dict[str, Any]]]) -> list[Line]:
 
 def _memory_lines(memory: list[dict[str, Any]]) -> list[Line]:
     values = [
-        f"{' '.join(filter(None, (task_label(one['task']), printable(one['allocator'], _LONGEST_NAME))))}"
+        f"{printable(' '.join(filter(None, (task_label(one['task']), one['allocator']))), _LONGEST_NAME)}"
         f" {format_bytes(one['peak_bytes'])}"
         for one in memory[:_MOST_ALLOCATORS]
     ]
     about = "The most bytes that an allocator had allocated; the largest of all steps."
-    return [Line("Peak memory", ", ".join(values), about)] if values else []
+    return [Line("Peak memory", tuple(values), about)] if values else []
 
 
 def as_text(facts: Mapping[str, Any]) -> str:
@@ -144,7 +155,8 @@ def as_text(facts: Mapping[str, Any]) -> str:
 def as_html(facts: Mapping[str, Any]) -> str:
     """Write an overview as a headline and a table."""
     rows = "".join(
-        f'<tr><th align="left">{html.escape(line.term)}</th><td align="left">{html.escape(line.value)}</td></tr>'
+        f'<tr><th align="left">{html.escape(line.term)}</th>'
+        f'<td align="left">{html.escape(line.value)}</td></tr>'
         for line in overview_lines(facts)
     )
     return f"<p><b>{html.escape(facts['headline'])}</b></p>\n<table><tbody>{rows}</tbody></table>"

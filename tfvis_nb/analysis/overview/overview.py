@@ -22,13 +22,14 @@ from tfvis_nb.analysis.steps.outside_steps import outside_steps
 from tfvis_nb.analysis.steps.slow_steps import median_step, slow_first_step
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
 FIGURES: dict[str, str] = {
     "headline": "One sentence: how busy the devices were, and what they waited for most.",
-    "steps.median_ns": "Duration of the median step, a step of the trace: of an even number of steps the shorter"
-    " of the two in the middle, in ns.",
+    "steps.median_ns": "Duration of the median step, which is a step of the trace, in ns: of an even number"
+    " of steps the shorter of the two in the middle.",
     "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
     " fewer than 20.",
     "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, of which shares are.",
@@ -46,6 +47,7 @@ FIGURES: dict[str, str] = {
     "notes": "What was repaired, merged, estimated or left out while reading.",
 }
 
+_LONGEST = 400
 _TOP = 5
 _FEWEST_FOR_P95 = 20
 _WRAPPING = ("none", "runtime")
@@ -90,8 +92,8 @@ def overview(trace: Trace) -> Overview:
     -------
     Overview
         A mapping with the keys ``headline``, ``steps``, ``first_step``, ``median_step``, ``devices``,
-        ``outside``, ``host_ns``, ``top_ops``, ``memory`` and ``notes``, as in `FIGURES`: times in ns, sizes in
-        bytes, shares from 0 to 1, None for what the trace does not show.
+        ``outside``, ``host_ns``, ``top_ops``, ``memory`` and ``notes``, as in `FIGURES`: times in ns,
+        sizes in bytes, shares from 0 to 1, None for what the trace does not show.
 
     Examples
     --------
@@ -117,7 +119,7 @@ def overview(trace: Trace) -> Overview:
         "memory": _memory(trace),
         "notes": [str(note) for note in trace.notes],
     }
-    return Overview(facts | {"headline": str(headline(trace, facts))})
+    return Overview(facts | {"headline": printable(headline(trace, facts), _LONGEST)})
 
 
 def _steps(trace: Trace) -> dict[str, Any]:

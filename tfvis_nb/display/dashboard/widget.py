@@ -13,13 +13,9 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.dashboard import dashboard_page
-from tfvis_nb.display.pages.findings_html import findings_html
-from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.pages.static_html import overview_html, static_html
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 from tfvis_nb.display.timeline.widget import as_trace
-
-_QUICK = 200_000
-"""Up to this many events findings take a moment."""
 
 
 class Dashboard(HtmlExport, ipywidgets.VBox):
@@ -106,9 +102,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         self.timeline.send_details_soon()
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        shown = self.timeline.shown
-        # Findings of a large trace would keep the cell for a second; its first tab has them at once.
-        below = findings_html(shown) if len(shown.events) <= _QUICK else ""
+        below = overview_html(self.timeline.shown)
         still = static_html(self.trace, title=self.timeline.title, below=below)
         return {**data, "text/html": self.timeline.store(still, self.timeline.page_to_keep)}, metadata
 

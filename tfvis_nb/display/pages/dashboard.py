@@ -11,9 +11,8 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.options import validate_options
-from tfvis_nb.display.pages.findings_html import findings_html
 from tfvis_nb.display.pages.page import packed_parts
-from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.pages.static_html import overview_html, static_html
 from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.tabs import tab, tab_names
@@ -64,7 +63,7 @@ def dashboard_page(
         what="dashboard",
         title=printable(title, 200) or "Dashboard",
         summary=one_line(trace, title),
-        fallback=static_html(trace, title=title, below=findings_html(trace)),
+        fallback=static_html(trace, title=title, below=overview_html(trace)),
         parts=parts | beside,
         options=options,
         code=bundle("dashboard.js"),

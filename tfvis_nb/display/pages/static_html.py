@@ -10,14 +10,16 @@ from tfvis_nb.display.pages.static_svg import picture
 
 _MOST_OPS = 10
 _MOST_LETTERS = 60
+_QUICK = 200_000
+"""Up to this many events the overview and the findings take a moment; of more they would hold up a cell."""
 
 
 def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> str:
     """Write a still picture of a trace and a table of its longest ops, in under 20 kB of plain HTML.
 
     Only elements that sites keep when they clean a notebook are used: no script,
-    no style sheet, and the picture as an image. What is to stand below the picture
-    is given as HTML.
+    no style sheet, and the picture as an image. Below it stands the headline of the overview,
+    or what is given as HTML.
     """
     heading = html.escape(one_line(trace, title))
     parts = [f"<p><b>{heading}</b></p>"]
@@ -25,11 +27,25 @@ def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> s
         image = base64.b64encode(picture(trace).encode()).decode("ascii")
         source = f"data:image/svg+xml;base64,{image}"
         parts.append(f'<p><img alt="Activity of each lane: {heading}" src="{source}"></p>')
-        parts += [below] if below else []
+        headline = below or _headline(trace)
+        parts += [headline] if headline else []
         parts.append(_longest_ops(trace))
     if trace.notes:
         parts.append(f"<p>{html.escape(printable(trace.notes[0], 300))}{_more(len(trace.notes) - 1)}</p>")
     return "\n".join(parts)
+
+
+def overview_html(trace: Trace) -> str:
+    """Write the overview and the findings; empty for a trace that is too large to do it at once."""
+    if len(trace.events) > _QUICK:
+        return ""
+    return f"{trace.overview._repr_html_()}\n{trace.findings._repr_html_()}"
+
+
+def _headline(trace: Trace) -> str:
+    if len(trace.events) > _QUICK:
+        return ""
+    return f"<p>{html.escape(printable(trace.overview['headline'], 300))}</p>"
 
 
 def _longest_ops(trace: Trace) -> str:

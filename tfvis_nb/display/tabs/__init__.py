@@ -11,7 +11,7 @@ from typing import Any
 from tfvis_nb.core.trace import Trace
 
 TABS: Mapping[str, str] = {
-    "Findings": "findings",
+    "Overview": "overview",
     "Breakdown": "breakdown",
     "Ops": "ops",
     "Transfers": "transfers",

@@ -5,6 +5,7 @@ ordered by lane, as those of `tfvis_nb.display.wire.drawn`.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,8 @@ from tfvis_nb.analysis.dataflow.edges import KINDS as EDGE_KINDS
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.core.data_types import dtype_names
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.overview.card import card
+from tfvis_nb.display.overview.findings_block import findings_block
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.drawn import VERSION
 from tfvis_nb.display.wire.lane_times import optional_column, signed_column
@@ -71,8 +74,14 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
         "numbers": shown,
         "tracks": tracks,
         **waited,
+        **({"overview": _overview(trace)} if waits else {}),
     }
     return pack(header, columns)
+
+
+def _overview(trace: Trace) -> dict[str, Any]:
+    """Return the overview and the findings as the panel beside the timeline shows them."""
+    return card(trace) | {"findings": findings_block(trace)}
 
 
 def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | None = None) -> WireColumn:

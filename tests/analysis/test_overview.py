@@ -1,0 +1,228 @@
+"""The overview agrees with every other view, and says what is plain to see."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tfvis_nb as tv
+from tests.analysis.test_identities import files
+from tests.real_traces import DATA, each
+from tfvis_nb import Trace, events
+from tfvis_nb.analysis import device_idle, measurements, op_statistics, outside_steps, why_not
+from tfvis_nb.analysis.events.nesting import self_times_of
+from tfvis_nb.analysis.findings.finding import LEVELS
+from tfvis_nb.analysis.overview.lines import overview_lines
+from tfvis_nb.analysis.steps.slow_steps import median_step
+from tfvis_nb.cli.info import lines, summary
+from tfvis_nb.core.format import format_percent
+from tfvis_nb.display.overview.card import card
+from tfvis_nb.events import NO_STEP
+
+KEYS = ["task", "device"]
+
+
+@pytest.fixture(scope="module", params=each(files()))
+def trace(request: pytest.FixtureRequest) -> Trace:
+    """Return each trace; what is asked of one is asked before the next is read."""
+    path: Path = request.param
+    return tv.read_trace(path)
+
+
+def shares(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """Yield everything in an overview that is called a share."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from shares(part, key)
+    elif isinstance(value, list):
+        for part in value:
+            yield from shares(part, name)
+    elif name.endswith("share") and value is not None:
+        yield name, value
+
+
+@pytest.mark.slow
+def test_no_share_is_more_than_the_whole(trace: Trace) -> None:
+    found = [share for _, share in shares(trace.overview.to_dict())]
+    found += trace.findings["share"].dropna().tolist()
+    found += measurements(trace)["share"].dropna().tolist()
+    assert all(0 <= share <= 1 for share in found)
+
+
+@pytest.mark.slow
+def test_the_parts_of_the_median_step_are_the_step(trace: Trace) -> None:
+    middle = trace.overview["median_step"]
+    assert middle["step"] == median_step(trace)
+    for task in middle["tasks"]:
+        assert sum(task["parts"].values()) == middle["step_ns"] == trace.overview["steps"]["median_ns"]
+    for bar in card(trace)["bars"]:
+        assert sum(part["share"] for part in bar["parts"]) == pytest.approx(1)
+
+
+@pytest.mark.slow
+def test_no_event_has_more_self_time_than_its_step(trace: Trace) -> None:
+    own, known = self_times_of(trace)
+    length = trace.steps.set_index("step")["duration_ns"].reindex(trace.events["step"]).to_numpy()
+    assert (own[known] <= length[known]).all()
+    for side in ("device", "host"):
+        for op in trace.overview["top_ops"][side]:
+            table = op_statistics(trace)
+            same = (table["op"] == op["op"]) & (table["side"] == side) & (table["kind"] == op["kind"])
+            assert table.loc[same, "self_ns"].tolist() == [op["self_ns"]]
+
+
+@pytest.mark.slow
+def test_a_share_of_the_same_name_is_the_same_everywhere(trace: Trace) -> None:
+    table = device_idle(trace)
+    busy = trace.utilisation.astype(dict.fromkeys(KEYS, object)).dropna(subset=["busy_ns"])
+    sums = busy.groupby(KEYS)[["busy_ns", "step_ns"]].sum()
+    gaps = trace.idle_gaps.astype(dict.fromkeys([*KEYS, "cause"], object))
+    idle = gaps.groupby([*KEYS, "cause"])["duration_ns"].sum()
+    told = {(row["task"], row["device"]): row for row in trace.overview["devices"]}
+    assert len(told) == len(table)
+    for where, row in told.items():
+        assert row["busy_share"] == sums["busy_ns"][where] / sums["step_ns"][where]
+        if row["cause"]:
+            assert row["cause_ns"] == idle[(*where, row["cause"])]
+    for row in trace.findings.query("kind in ('launches', 'idle device')").to_dict("records"):
+        figures = row["figures"]
+        where = figures["task"], figures["device"]
+        cause = figures.get("cause", "late launch")
+        assert figures["busy_share"] == told[where]["busy_share"]
+        assert row["share"] == idle[(*where, cause)] / sums["step_ns"][where]
+    outside = outside_steps(trace)
+    for row in trace.findings.query("kind == 'outside steps'").to_dict("records"):
+        assert outside is not None
+        assert row["lost_ns"] == outside.outside_ns == trace.overview["outside"]["outside_ns"]
+        assert row["figures"]["run_share"] == trace.overview["outside"]["run_share"]
+
+
+@pytest.mark.slow
+def test_the_same_words_stand_everywhere(trace: Trace) -> None:
+    facts = trace.overview
+    assert card(trace)["headline"] in lines(trace, 3)[2]
+    assert summary(trace)["overview"]["headline"] == facts["headline"]
+    assert html.escape(facts["headline"]) in facts._repr_html_()
+    for line in overview_lines(facts):
+        assert line.value in repr(facts)
+    assert json.loads(json.dumps(facts.to_dict(), allow_nan=False)) == facts.to_dict()
+
+
+@pytest.mark.slow
+def test_a_device_that_is_mostly_idle_has_a_statement(trace: Trace) -> None:
+    table = device_idle(trace)
+    about = trace.findings.query("kind in ('launches', 'idle device')")
+    if why_not(table) or not (table["busy_share"] < 0.5).any():
+        assert not (about["kind"] == "idle device").any()
+        return
+    least = table.iloc[0]
+    assert len(about)
+    assert format_percent(least["busy_share"]) in " ".join(about["text"]) + trace.overview["headline"]
+
+
+@pytest.mark.slow
+def test_findings_are_ranked_by_level(trace: Trace) -> None:
+    table = trace.findings
+    assert set(table["level"]) <= set(LEVELS)
+    is_problem = (table["level"] == "problem").tolist()
+    assert is_problem == sorted(is_problem, reverse=True)
+    assert (table.loc[table["share"] < 0.1, "level"] != "problem").all()
+
+
+@pytest.mark.collection("h200/keras_fit_gpu.xplane.pb")
+def test_a_keras_user_is_told_why_the_gpu_is_idle(collection: Path) -> None:
+    trace = tv.read_trace(collection / "h200" / "keras_fit_gpu.xplane.pb")
+    assert trace.overview["headline"] == (
+        "GPU busy 12.6 % of step time. 56.3 % is waiting for kernel launches: the host issues 191 launches per"
+        " step, 16.4 \N{MICRO SIGN}s late on average."
+    )
+    assert trace.findings["id"].tolist() == ["launch_bound", "between_steps"]
+    assert trace.findings["level"].tolist() == ["problem", "observation"]
+    assert "Tracing itself adds launch overhead" in trace.findings["text"][0]
+
+
+@pytest.mark.collection("third-party/kittibox/timeline_01.json")
+def test_tuning_of_convolutions_is_recognised(collection: Path) -> None:
+    trace = tv.read_trace(collection / "third-party" / "kittibox" / "timeline_01.json")
+    first = trace.findings.iloc[0]
+    assert first["id"] == "autotuning"
+    assert first["share"] > 0.9
+    assert set(trace.findings["level"][1:]) == {"observation"}
+    assert "tuning of convolutions" in trace.overview["headline"]
+
+
+def _steps(durations: list[int]) -> Trace:
+    ends = np.cumsum(durations)
+    columns = {
+        "start_ns": (ends - durations).tolist(),
+        "duration_ns": durations,
+        "kind": ["op"] * len(durations),
+        "op": ["MatMul"] * len(durations),
+        "device": ["/device:CPU:0"] * len(durations),
+        "step": list(range(len(durations))),
+    }
+    return Trace(events.build(columns))
+
+
+def test_a_slow_first_step_is_told_apart() -> None:
+    trace = _steps([900, 100, 100, 100])
+    assert trace.overview["first_step"] == {
+        "step": 0,
+        "first_ns": 900,
+        "median_ns": 100,
+        "others": 3,
+        "share": 800 / 1200,
+    }
+    assert trace.overview["steps"]["median_ns"] == 100
+    (found,) = trace.findings.to_dict("records")
+    assert (found["id"], found["level"], found["lost_ns"]) == ("first_step", "observation", 800)
+    assert "9 times the median of the others" in trace.overview["headline"]
+    assert _steps([140, 100, 100, 100]).overview["first_step"] is None
+    assert _steps([900, 100]).overview["first_step"] is None
+
+
+def test_a_percentile_needs_steps() -> None:
+    few, many = _steps([100] * 19), _steps([*range(1, 20), 1000])
+    assert few.overview["steps"]["p95_ns"] is None
+    assert many.overview["steps"] == {"count": 20, "median_ns": 10, "p95_ns": 19, "sum_ns": 1190}
+
+
+def test_time_outside_steps_is_a_statement() -> None:
+    columns = {"start_ns": [0, 40, 60], "duration_ns": [20, 10, 40], "kind": ["op", "host", "op"]}
+    columns |= {"op": ["MatMul", "", "MatMul"], "name": ["a", "setup", "b"], "step": [0, NO_STEP, 1]}
+    trace = Trace(events.build(columns))
+    found = trace.findings.set_index("id").loc["between_steps"]
+    assert np.isnan(found["share"])
+    assert (found["lost_ns"], found["start_ns"], found["end_ns"], found["events"]) == (40, 20, 60, [1])
+    assert found["figures"]["op"] == {"name": "setup", "self_ns": 10}
+    assert trace.overview["outside"]["run_share"] == 0.4
+
+
+def test_a_trace_without_steps_has_an_overview() -> None:
+    empty = Trace(events.build({}, rows=0))
+    assert empty.overview["steps"] == {"count": 0, "median_ns": None, "p95_ns": None, "sum_ns": 0}
+    assert empty.overview["median_step"] is None
+    assert repr(empty.overview) == empty.overview["headline"]
+
+
+def test_a_notebook_shows_the_full_texts_of_findings() -> None:
+    trace = tv.read_trace(DATA / "gpu_tf221_mixed.pb.xz")
+    text = trace.findings._repr_html_()
+    for name in ("title", "text", "advice"):
+        assert all(html.escape(words) in text for words in trace.findings[name])
+    part = trace.findings[["title", "share"]]
+    assert "<table" in part._repr_html_()
+    assert "No dominant bottleneck" in _steps([5]).findings._repr_html_()
+
+
+def test_names_in_an_overview_stay_text() -> None:
+    columns = {"start_ns": [0], "duration_ns": [9], "kind": ["op"], "op": ["<b>x</b>\u202e"]}
+    trace = Trace(events.build(columns))
+    assert "<b>x" not in trace.overview._repr_html_()
+    assert "\u202e" not in repr(trace.overview)

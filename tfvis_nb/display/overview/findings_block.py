@@ -1,0 +1,44 @@
+"""The block of findings: what made the steps slow, in words."""
+
+import math
+from typing import Any
+
+from tfvis_nb.analysis.findings.measurements import measurements
+from tfvis_nb.analysis.findings.table import NOTHING, OVERLAP, overlap
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.trace import Trace
+
+_LONGEST = 2000
+_WORDS = ("level", "title", "text", "advice")
+
+
+def findings_block(trace: Trace) -> dict[str, Any]:
+    """Return one block, of all findings; times are from the trace's first event."""
+    found = trace.findings
+    reason = why_not(found)
+    origin = int(trace.events["start_ns"].min()) if len(trace.events) else 0
+    columns = [[printable(str(text), _LONGEST) for text in found[name]] for name in _WORDS]
+    rows = zip(*columns, found["share"], found["start_ns"], found["end_ns"], found["events"], strict=True)
+    items = [
+        dict(zip(_WORDS, texts, strict=True))
+        | {
+            "share": None if math.isnan(share) else float(share),
+            "zoom": {"start": int(start) - origin, "end": int(end) - origin}
+            | ({"events": [int(event) for event in events]} if events else {}),
+        }
+        for *texts, share, start, end, events in rows
+    ]
+    return {
+        "kind": "findings",
+        "items": items,
+        "cannot_say": reason,
+        "nothing": NOTHING,
+        "note": OVERLAP if overlap(found) else "",
+        "measured": [] if reason else _sentences(trace),
+    }
+
+
+def _sentences(trace: Trace) -> list[str]:
+    """Say how large everything is that findings look for, reported or not."""
+    return [printable(str(text), _LONGEST) for text in measurements(trace)["text"]]
