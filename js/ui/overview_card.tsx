@@ -14,11 +14,7 @@ export function StepParts({ card }: { card: OverviewCard }) {
       {card.bars.map(({ label, parts }) => (
         <div key={label} class="step-parts">
           <small>{label}</small>
-          <div
-            class="stack"
-            role="img"
-            aria-label={`${label}: ${parts.map(({ text }) => text).join("; ")}`}
-          >
+          <div class="stack" role="img" aria-label={`${label}: ${parts.map(({ text }) => text).join("; ")}`}>
             {parts.map((part) => (
               <Part key={part.name} part={part} />
             ))}

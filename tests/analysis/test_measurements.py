@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import tfvis_nb as tv
@@ -28,7 +27,7 @@ def _launched(count: int, busy: int, gap: int) -> tv.Trace:
         "duration_ns": [gap] * count + [busy] * count,
         "kind": ["op"] * count + ["kernel"] * count,
         "lane": ["ops"] * count + ["stream:1"] * count,
-        "scheduled_ns": pd.array([pd.NA] * count + (start - 1).tolist(), "Int64"),
+        "scheduled_ns": [None] * count + (start - 1).tolist(),
         "name": node * 2,
         "op": ["MatMul"] * 2 * count,
         "device": ["/device:GPU:0"] * 2 * count,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from IPython.core.formatters import HTMLFormatter
 
 import tfvis_nb as tv
 from tests.analysis.test_identities import files
@@ -139,8 +140,8 @@ def test_findings_are_ranked_by_level(trace: Trace) -> None:
 def test_a_keras_user_is_told_why_the_gpu_is_idle(collection: Path) -> None:
     trace = tv.read_trace(collection / "h200" / "keras_fit_gpu.xplane.pb")
     assert trace.overview["headline"] == (
-        "GPU busy 12.6 % of step time. 56.3 % is waiting for kernel launches: the host issues 191 launches per"
-        " step, 16.4 \N{MICRO SIGN}s late on average."
+        "GPU busy 12.6 % of step time. 56.3 % is waiting for kernel launches: the host issues 191 launches"
+        " per step, 16.4 \N{MICRO SIGN}s late on average."
     )
     assert trace.findings["id"].tolist() == ["launch_bound", "between_steps"]
     assert trace.findings["level"].tolist() == ["problem", "observation"]
@@ -213,12 +214,13 @@ def test_a_trace_without_steps_has_an_overview() -> None:
 
 def test_a_notebook_shows_the_full_texts_of_findings() -> None:
     trace = tv.read_trace(DATA / "gpu_tf221_mixed.pb.xz")
-    text = trace.findings._repr_html_()
+    shown = HTMLFormatter()
+    text = shown(trace.findings)
     for name in ("title", "text", "advice"):
         assert all(html.escape(words) in text for words in trace.findings[name])
     part = trace.findings[["title", "share"]]
-    assert "<table" in part._repr_html_()
-    assert "No dominant bottleneck" in _steps([5]).findings._repr_html_()
+    assert "<table" in shown(part)
+    assert "No dominant bottleneck" in shown(_steps([5]).findings)
 
 
 def test_names_in_an_overview_stay_text() -> None:

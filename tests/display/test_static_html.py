@@ -186,10 +186,10 @@ def test_a_dashboard_tells_its_findings_where_nothing_runs(data: Path) -> None:
     (view, _), page = show_dashboard(trace)._repr_mimebundle_(), show_dashboard(trace).to_html()
     assert len(trace.findings)
     for text in (view["text/html"], page.split("<noscript>")[1].split("</noscript>")[0]):
-        for row in trace.findings.head(10).itertuples():
-            assert html.escape(printable(str(row.title), 600)) in text
-            assert html.escape(printable(str(row.text), 600)) in text
-            assert f"({row.level}, {format_percent(row.share)} of step time)" in text
+        for row in trace.findings.to_dict("records"):
+            assert html.escape(printable(row["title"], 600)) in text
+            assert html.escape(printable(row["text"], 600)) in text
+            assert f"({row['level']}, {format_percent(row['share'])} of step time)" in text
         assert text.index("<img") < text.index("Step time") < text.index("<th>op</th>")
         assert {tag for tag, _ in elements(text)} <= KEPT
     assert html.escape(trace.overview["headline"]) in static_html(trace)

@@ -22,22 +22,26 @@ class FindingsTable(pd.DataFrame):
     """Findings as a DataFrame; what is computed from it is an ordinary one."""
 
     def _repr_html_(self) -> str:
-        """Write title, share of step time, text and advice of each finding in full."""
-        if reason := why_not(self):
-            return f"<p>Findings are not available: {_text(reason)}.</p>"
-        if self.empty:
-            return f"<p><b>{NOTHING}</b></p>"
-        columns = [self.head(_MOST)[name].astype(str) for name in ("level", "title", "text", "advice")]
-        rows = [
-            f"<p><b>{title}</b> ({level}{share_of(share)}) {text} <i>{advice}</i></p>"
-            for share, level, title, text, advice in zip(
-                self["share"].head(_MOST).tolist(), *(map(_text, texts) for texts in columns), strict=True
-            )
-        ]
-        more = len(self) - len(rows)
-        rows += [f"<p><i>({more:,} more)</i></p>"] if more else []
-        rows += [f"<p>{OVERLAP}</p>"] if overlap(self) else []
-        return "\n".join(rows)
+        return findings_html(self)
+
+
+def findings_html(table: pd.DataFrame) -> str:
+    """Write title, level, share of step time, text and advice of each finding in full."""
+    if reason := why_not(table):
+        return f"<p>Findings are not available: {_text(reason)}.</p>"
+    if table.empty:
+        return f"<p><b>{NOTHING}</b></p>"
+    columns = [table.head(_MOST)[name].astype(str) for name in ("level", "title", "text", "advice")]
+    rows = [
+        f"<p><b>{title}</b> ({level}{share_of(share)}) {text} <i>{advice}</i></p>"
+        for share, level, title, text, advice in zip(
+            table["share"].head(_MOST).tolist(), *(map(_text, texts) for texts in columns), strict=True
+        )
+    ]
+    more = len(table) - len(rows)
+    rows += [f"<p><i>({more:,} more)</i></p>"] if more else []
+    rows += [f"<p>{OVERLAP}</p>"] if overlap(table) else []
+    return "\n".join(rows)
 
 
 def table_of(found: pd.DataFrame) -> FindingsTable:

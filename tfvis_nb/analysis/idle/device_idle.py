@@ -106,6 +106,7 @@ def _chosen(table: pd.DataFrame, steps: Collection[int] | None) -> pd.DataFrame:
     return table.astype(dict.fromkeys(_KEYS, object))
 
 
+@validate_input
 def idle_by_cause(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return the idle time of each device by cause, a column each, in ns."""
     gaps = _chosen(trace.idle_gaps, steps)

@@ -98,9 +98,10 @@ def overview(trace: Trace) -> Overview:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.analysis import overview
     >>> columns = {"start_ns": [0, 6_000_000], "duration_ns": [6_000_000, 4_000_000], "kind": ["op"] * 2,
     ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
-    >>> found = Trace(events.build(columns)).overview
+    >>> found = overview(Trace(events.build(columns)))
     >>> found["headline"]
     'The step takes 10.0 ms; 60.0 % of it is input. The trace has no GPU kernels.'
     >>> found["steps"]["median_ns"], found["median_step"]["tasks"][0]["parts"]

@@ -3,6 +3,7 @@
 import base64
 import html
 
+from tfvis_nb.analysis.findings.table import findings_html
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.trace import Trace
@@ -39,7 +40,7 @@ def overview_html(trace: Trace) -> str:
     """Write the overview and the findings; empty for a trace that is too large to do it at once."""
     if len(trace.events) > _QUICK:
         return ""
-    return f"{trace.overview._repr_html_()}\n{trace.findings._repr_html_()}"
+    return f"{trace.overview._repr_html_()}\n{findings_html(trace.findings)}"
 
 
 def _headline(trace: Trace) -> str:

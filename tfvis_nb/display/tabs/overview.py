@@ -8,5 +8,6 @@ from tfvis_nb.display.overview.findings_block import findings_block
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the block of the overview and that of all findings."""
-    return [{"kind": "overview", **card(trace)}, findings_block(trace)]
+    """Return the block of the overview, if there are events, and that of all findings."""
+    overview = [{"kind": "overview", **card(trace)}] if len(trace.events) else []
+    return [*overview, findings_block(trace)]
