@@ -98,7 +98,7 @@ def test_most_time_tells_an_op_from_its_kernel_and_says_what_it_leaves_out(timel
     expect(names.nth(0)).to_have_accessible_name("MatMul kernel")
     expect(timeline.details.get_by_role("button", name="MatMul op")).to_be_visible()
     expect(timeline.details.get_by_role("button", name="Conv2D", exact=True)).to_be_visible()
-    expect(timeline.details.get_by_text("Without the host program")).to_be_visible()
+    expect(timeline.details.get_by_text("Host calls are nested")).to_be_visible()
 
 
 def test_nothing_is_said_to_be_left_out_where_all_rows_are_listed(
@@ -107,7 +107,7 @@ def test_nothing_is_said_to_be_left_out_where_all_rows_are_listed(
     trace = built([op("a", 0, 10 * US), op("c", 20 * US, 10 * US, op="Conv2D")])
     timeline = exported(trace.to_html(tmp_path / "ops.html")).wait()
     expect(timeline.details.get_by_role("button", name="Conv2D")).to_be_visible()
-    expect(timeline.details.get_by_text("Without the host program")).to_have_count(0)
+    expect(timeline.details.get_by_text("Host calls are nested")).to_have_count(0)
 
 
 def test_zooming_by_keys_leaves_no_word_of_the_place_before(timeline: Timeline) -> None:
