@@ -63,7 +63,7 @@ describe("presentOrder", () => {
       ["c", 2, 5],
     ];
     expect(presentOrder(steps, [text, figure(1), figure(2)])).toEqual({ column: 1, up: true });
-    expect(presentOrder([["a"], ["b"]], [text])).toEqual({ column: 0, up: true });
+    expect(presentOrder([["a"], ["b"], ["c"]], [text])).toEqual({ column: 0, up: true });
   });
 
   it("is unknown where no column explains it, and with nothing to order", () => {
@@ -78,6 +78,7 @@ describe("presentOrder", () => {
       ),
     ).toBeNull();
     expect(presentOrder([["a", 2]], [text, figure(1)])).toBeNull();
+    expect(presentOrder([["a"], ["b"]], [text])).toBeNull();
     expect(presentOrder([], [text])).toBeNull();
   });
 });

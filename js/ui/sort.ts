@@ -31,11 +31,13 @@ export interface Sortable<Row> {
   value: (row: Row) => Value;
 }
 
-/** The order that rows come in, as a click on a column would give it; null where no column explains it. */
+/** The order that rows come in, as a click on a column would give it; null where no column explains it, or few rows. */
 export function presentOrder<Row>(
   rows: readonly Row[],
   columns: readonly Sortable<Row>[],
 ): Order<number> | null {
+  // Two rows are always in some order.
+  if (rows.length < 3) return null;
   const fits = (column: number, up: boolean) => {
     const { value } = columns[column];
     const isVaried = rows.some((row) => value(row) !== value(rows[0]));

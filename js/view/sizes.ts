@@ -12,22 +12,29 @@ const AROUND_LANES_PX = 38 + 38 + 22 + 26 + 2;
 const STEP_STRIP_PX = 34;
 /** Details need some room, however few the lanes are. */
 const MIN_HEIGHT_PX = 340;
+/** A timeline with tabs below it leaves them the rest of the window. */
+const TABBED_PART = 0.5;
 /** Below this width (CSS px) details go under the lanes and do not open by themselves; the style sheet has it too. */
 const NARROW_PX = 900;
 
+/** The height (CSS px) at which all lanes that are shown are in sight. */
+export function neededHeight({ run, arrangement }: Store): number {
+  const strip = countSteps(run.steps) > 1 ? STEP_STRIP_PX : 0;
+  return Math.max(AROUND_LANES_PX + strip + arrangement.height + 12, MIN_HEIGHT_PX);
+}
+
 /** No higher than the lanes that are shown; what is filtered or hidden for a while keeps its room. */
 export function fitHeight(root: HTMLElement, store: Store): void {
-  const { drawn, host } = store;
-  const strip = countSteps(drawn.steps) > 1 ? STEP_STRIP_PX : 0;
-  const fitted = () => {
-    const needed = Math.max(AROUND_LANES_PX + strip + store.arrangement.height + 12, MIN_HEIGHT_PX);
-    return Math.min(host.get("height"), needed);
-  };
+  const { host } = store;
   const given = host.get("height");
+  // Findings below it should be in sight without scrolling.
+  const hasTabs = HAS_PANELS && host.link && host.pair?.side === undefined;
+  const most = hasTabs ? Math.min(given, Math.max(innerHeight * TABBED_PART, MIN_HEIGHT_PX)) : given;
   const fit = () => {
     // Whoever drags it to a height has that.
     if (host.get("height") !== given) return;
-    if (!host.get("lane_filter") && store.lanes.hidden.size === 0) root.style.height = `${fitted()}px`;
+    if (!host.get("lane_filter") && store.lanes.hidden.size === 0)
+      root.style.height = `${Math.min(most, neededHeight(store))}px`;
   };
   fit();
   store.on(["layout"], fit);

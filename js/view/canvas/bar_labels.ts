@@ -99,14 +99,16 @@ export function hatch(
   tile.width = tile.height = 7;
   const pen = tile.getContext("2d");
   // Where colours mean ops or devices, waiting has none of its own.
-  const wait = store.host.get("color_by") === "kind" ? waitColour(store.painting.theme) : tokens.muted;
+  const isByKind = store.host.get("color_by") === "kind";
+  const wait = isByKind ? waitColour(store.painting.theme) : tokens.muted;
   if (!pen) return wait;
   pen.fillStyle = tokens.ground;
   pen.fillRect(0, 0, 7, 7);
-  pen.globalAlpha = 0.4;
+  pen.globalAlpha = isByKind ? 0.4 : 0.12;
   pen.fillStyle = wait;
   pen.fillRect(0, 0, 7, 7);
-  pen.globalAlpha = 1;
+  // What is written on it should be read easily.
+  pen.globalAlpha = isByKind ? 1 : 0.4;
   pen.strokeStyle = wait;
   pen.lineWidth = 2.6;
   pen.beginPath();

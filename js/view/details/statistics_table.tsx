@@ -5,6 +5,7 @@ import type { Actions } from "../../input/actions";
 import { isolated, withoutControls } from "../../model/format/bidi";
 import { formatCount, formatDuration } from "../../model/format/units";
 import { shortName } from "../../model/lanes/event_text";
+import { entryOfEvent } from "../../model/lod/merged";
 import { categoryColour, categoryLabel } from "../../model/paint/palette";
 import type { StatisticsRow } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
@@ -127,13 +128,14 @@ interface NameProps {
 
 function RowName({ store, actions, row, isAlike }: NameProps) {
   const category = store.drawn.categories[row.category];
+  const { paints, theme } = store.painting;
+  const longest = entryOfEvent(store.drawn, row.longest);
+  // Where colours mean op types, an op has here the one that it has in the lanes.
+  const isByOp = store.host.get("color_by") === "op" && longest !== null;
+  const colour = isByOp ? paints.css[paints.colour[longest]] : categoryColour(category, theme);
   return (
     <>
-      <i
-        class="swatch"
-        title={categoryLabel(category)}
-        style={{ background: categoryColour(category, store.painting.theme) }}
-      />
+      <i class="swatch" title={categoryLabel(category)} style={{ background: colour }} />
       <button
         type="button"
         title={`${isolated(row.label)}: ${categoryLabel(category)}. Show the longest`}
