@@ -8,6 +8,7 @@ import { Store } from "./store";
 beforeEach(() => {
   // A user who wants no motion.
   vi.stubGlobal("matchMedia", () => ({ matches: true }));
+  vi.stubGlobal("cancelAnimationFrame", () => {});
 });
 
 /** A timeline of two steps, and of one event outside of them (0). */
@@ -62,4 +63,44 @@ it("shows all steps as they came for an event that aligned ones leave out", () =
   host.set("selection", { events: [0] });
   actions.revealSelection();
   expect([store.aligned, store.step, store.selected]).toEqual([null, null, 0]);
+});
+
+/** A store with lanes of two rows each, in a picture that is lower than they are. */
+function many() {
+  const drawn = makeDrawn(
+    Array.from({ length: 40 }, (_, at) => ({ start: at % 2, duration: 90, lane: Math.floor(at / 2) })),
+  );
+  const host = new StaticHost({ drawn: vi.fn(), details: vi.fn() }, {});
+  const store = new Store(drawn, host, new AbortController().signal);
+  store.setSize(1000, 100);
+  return { store, actions: new Actions(store, NOWHERE) };
+}
+
+it("scrolls to what it zooms to", () => {
+  const { store, actions } = many();
+  store.select({ events: [39] });
+  actions.fitSelection();
+  const top = store.placement.top(39) ?? -1;
+  expect(top).toBeGreaterThanOrEqual(store.scroll);
+  expect(top).toBeLessThan(store.scroll + store.height);
+  expect(store.scroll).toBeGreaterThan(100);
+});
+
+it("folds the lane of what is selected, or the one under the pointer, and all lanes at once", () => {
+  const { store, actions } = many();
+  const folded = () =>
+    store.arrangement.items.flatMap((item) => (item.type === "lane" && item.folded ? [item.lane] : []));
+  store.select({ events: [4] });
+  actions.fold();
+  expect(folded()).toEqual([store.drawn.lane[4]]);
+  actions.fold();
+  expect(folded()).toEqual([]);
+  const lanes = store.arrangement.items.filter((item) => item.type === "lane");
+  store.pointed = lanes[7].key;
+  actions.fold();
+  expect(folded()).toEqual([lanes[7].lane]);
+  store.lanes.foldLanes(store.arrangement);
+  expect(folded().length).toBe(20);
+  store.lanes.foldLanes(store.arrangement);
+  expect(folded()).toEqual([]);
 });

@@ -25,6 +25,12 @@ export function SeveralDetails({
   return (
     <>
       <PanelHeader store={store} title={`${formatCount(events.length)} events selected`} />
+      <dl>
+        <dt>Total</dt>
+        <dd title="Sum of the full durations of all selected events">
+          {formatDuration(events.reduce((sum, id) => sum + store.drawn.duration[id], 0))}
+        </dd>
+      </dl>
       <ul class="links">
         {events.slice(0, MAX_ROWS).map((id) => (
           <li key={id}>
@@ -32,6 +38,11 @@ export function SeveralDetails({
           </li>
         ))}
       </ul>
+      {events.length > MAX_ROWS && (
+        <p class="unlinked">
+          {formatCount(MAX_ROWS)} of {formatCount(events.length)}
+        </p>
+      )}
     </>
   );
 }
