@@ -33,7 +33,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "zoom",
         keys: "W S",
-        label: "zoom in and out; Shift is faster",
+        label: "zoom in and out; hold Shift to go faster",
         hold: { KeyW: { zoom: 1, pan: 0 }, KeyS: { zoom: -1, pan: 0 } },
       },
       {
@@ -135,7 +135,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "search",
         keys: "/",
-        label: "search; Enter next, Shift Enter before",
+        label: "search; Enter, Shift Enter: next, previous match",
         typed: { "/": (actions) => actions.focusSearch() },
       },
       {
@@ -153,7 +153,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "mark",
         keys: "M",
-        label: "mark what is selected; Shift M keeps it",
+        label: "measure the selection; Shift M keeps the mark",
         run: { KeyM: (actions, isShift) => actions.mark(isShift) },
       },
       { id: "fields", keys: "op: name: lane: kind:", label: "search that field only, e.g. op:MatMul" },
@@ -165,7 +165,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "help",
         keys: "?",
-        label: "this overlay",
+        label: "show this help",
         typed: { "?": ({ store }) => store.setPanel({ helpOpen: !store.helpOpen }) },
       },
     ],

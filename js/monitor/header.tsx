@@ -102,7 +102,7 @@ function Orders({ store, state }: { store: MonitorStore; state: MonitorState }) 
         disabled={cannot !== null || isAsked || store.isPending("next")}
         onClick={() => store.order("next", { do: "trace_next", signature: null })}
       >
-        {isAsked ? "Next run asked for" : "Trace next run"}
+        {isAsked ? "Next run requested" : "Trace next run"}
       </button>
       <Popover
         text="Trace all"
@@ -115,7 +115,7 @@ function Orders({ store, state }: { store: MonitorStore; state: MonitorState }) 
           <>
             <h3>Trace all signatures by a rule</h3>
             <RuleForm store={store} signature={null} present={state.rule} done={close} />
-            <p class="note">A signature with a rule of its own keeps to that.</p>
+            <p class="note">Per-signature rules take precedence.</p>
           </>
         )}
       </Popover>

@@ -29,7 +29,7 @@ const HEADS: ColumnHead<TraceColumn>[] = [
   },
   { column: "bytes", title: "Size", hint: "What it takes in the file", class: "c-bytes" },
   { column: "process", title: "Process", hint: "The process that ran it", class: "c-process" },
-  { column: "actions", title: "What can be done with it", isFixed: true, isUnseen: true, class: "c-actions" },
+  { column: "actions", title: "Actions", isFixed: true, isUnseen: true, class: "c-actions" },
 ];
 
 export function TraceTable({ store, state }: { store: MonitorStore; state: MonitorState }) {

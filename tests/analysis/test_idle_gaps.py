@@ -1,4 +1,4 @@
-"""Why devices were idle: causes of gaps made by hand, and that they add up to what devices were idle."""
+"""Idle time by cause: causes of gaps made by hand, and that they add up to what devices were idle."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from tests.browser.notebook import OpenNotebook
 
 TRACE = Path(__file__).parent.parent / "data" / "gpu_tf221_mlp.pb.xz"
 READ = f"import tfvis_nb as tv\ntrace = tv.read_trace({str(TRACE)!r})"
-TITLE = "Where the time of each step went (ms)"
+TITLE = "Step time breakdown (ms)"
 
 
 def test_the_last_expression_of_a_cell_is_drawn_and_follows_the_theme(notebook: OpenNotebook) -> None:

@@ -17,7 +17,7 @@ Theme = Literal["light", "dark"]
 
 def test_charts_are_drawn_in_the_page(shown: Dashboard) -> None:
     for tab, title in [
-        ("Breakdown", "time of each step"),
+        ("Breakdown", "Step time breakdown"),
         ("Ops", "Self time by op type"),
         ("Memory", MEMORY),
     ]:
@@ -45,7 +45,7 @@ def test_another_bokeh_of_the_page_is_left_alone(
 def test_rows_that_lead_nowhere_do_not_look_as_if_they_did(shown: Dashboard) -> None:
     ground = "row => getComputedStyle(row.cells[1]).backgroundColor"
     for tab, title, leads in [
-        ("Breakdown", "All steps together", False),
+        ("Breakdown", "Total over steps", False),
         ("Ops", "By name scope", False),
         ("Ops", "By op type", True),
     ]:
@@ -111,7 +111,7 @@ def test_charts_have_the_colours_of_the_timeline_in_either_theme(
     turns: list[tuple[Theme, Theme]] = [("light", "dark"), ("dark", "light"), ("light", "dark")]
     for theme, other in turns:
         shown.page.emulate_media(color_scheme=theme)
-        for tab, title in (("Breakdown", "time of each step"), ("Ops", "Self time by op type")):
+        for tab, title in (("Breakdown", "Step time breakdown"), ("Ops", "Self time by op type")):
             chart = shown.chart(tab, title)
             swatch = chart.locator("xpath=..").get_by_role("listitem").filter(has_text="device compute")
             expect(swatch.locator("i")).to_have_css("background-color", KERNELS[theme])

@@ -33,7 +33,7 @@ def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_pat
     shown.page.set_viewport_size({"width": 1280, "height": 700})
     shown.wait()
     last = shown.timeline.lanes.page.locator(".tfvis-timeline").get_by_text("stream 13").last
-    for table in ("The longest gaps", "Why devices had nothing to do"):
+    for table in ("The longest gaps", "Idle time by cause"):
         rows = shown.table("Gaps", table).locator("tbody tr")
         for device in ("ps 0 · CPU:0", "worker 1 · GPU:0"):
             button = rows.filter(has_text=device).first.get_by_role("button").first
@@ -131,7 +131,7 @@ def test_dashboards_of_a_notebook_do_not_disturb_each_other_and_close(notebook: 
     book.run_all()
     one, other = book.dashboard(1).wait(), book.dashboard(2).wait()
     for each in (one, other):
-        each.chart("Breakdown", "time of each step")
+        each.chart("Breakdown", "Step time breakdown")
     before = one.settled(one.ruler)
     other.click(other.table("Ops", "By op type"), 4)
     other.moved(other.ruler, before)

@@ -221,8 +221,8 @@ def test_a_trace_and_a_step_of_another(two: tuple[Trace, Trace], steps: Trace) -
     number = int(steps.steps["step"].max())
     shown = tv.show_comparison(two[0], steps, steps=(None, number))
     assert shown.a.trace is two[0]
-    assert "A step longer by" not in heads(shown)
-    assert "A step longer by" in heads(tv.show_comparison(two[0], steps))
+    assert "Change per step" not in heads(shown)
+    assert "Change per step" in heads(tv.show_comparison(two[0], steps))
 
 
 def test_what_is_shown_in_a_notebook(two: tuple[Trace, Trace]) -> None:

@@ -116,7 +116,7 @@ def test_rows_are_where_the_timeline_has_them(trace: Trace) -> None:
 
 def test_the_parts_of_a_step_add_up_to_it(trace: Trace) -> None:
     found = tables(tab(trace, "Breakdown"))
-    whole = next(block for block in found if block["title"] == "All steps together")
+    whole = next(block for block in found if block["title"] == "Total over steps")
     assert sum(column(whole, "share")) == pytest.approx(1)
     step = next(block for block in found if block["title"] == "Step by step")
     parts = [each["name"] for each in step["columns"] if each["name"] not in ("step", "step_ns")]
@@ -161,7 +161,7 @@ def test_memory_that_no_op_asked_for_is_named() -> None:
     records = [{"micros": 1, "bytes": 256}]
     nested = pa.table({"memory": [[{"allocator": "gpu_host_bfc", "records": records}]]})
     found = tables(tab(Trace(events.build(columns), nested=nested), "Memory"))
-    by_op = next(block for block in found if block["title"] == "By op at the highest peak")
+    by_op = next(block for block in found if block["title"] == "Peak memory by op")
     assert column(by_op, "op") == ["(no op known)"]
 
 

@@ -76,12 +76,12 @@ export function EventDetails({ store, actions, id }: EventProps) {
       )}
       {label && (
         <>
-          <h3>As recorded</h3>
+          <h3>Raw details</h3>
           <pre>{label}</pre>
         </>
       )}
       {drawn.notes.length > 0 && category === "host" && (
-        <h3>Host rows repeat ops and are never summed with them</h3>
+        <h3>Host calls overlap the ops they run and are excluded from totals</h3>
       )}
     </>
   );
@@ -109,7 +109,7 @@ function timeFacts(store: Store, id: number): Fact[] {
   if (slack !== null)
     facts.push({
       term: "Slack",
-      value: slack ? `${formatDuration(slack)} before the step takes longer` : "none: the step waits for it",
+      value: slack ? formatDuration(slack) : "0 (on the critical path)",
     });
   const compute = details?.compute(id) ?? null;
   if (compute) {

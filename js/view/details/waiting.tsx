@@ -43,7 +43,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
       )}
       {idle && idled.length > 0 && (
         <Table
-          title="Why devices were idle"
+          title="Idle time by cause"
           pieces={idle}
           rows={idled}
           choose={(at) => {

@@ -77,7 +77,7 @@ def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
     }
     source = ColumnDataSource(data, name=ROWS)
     made = plot(
-        f"Where the time of each step went ({unit.name})",
+        f"Step time breakdown ({unit.name})",
         height=90 + 26 * max(len(whole), 2),
         y_range=called[::-1],
         from_0="x",
@@ -134,7 +134,7 @@ def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
         },
         name=ROWS,
     )
-    made = plot(f"Where the time of each step went ({unit.name})", height=260, from_0="y")
+    made = plot(f"Step time breakdown ({unit.name})", height=260, from_0="y")
     bars = made.vbar_stack(
         names,
         x="x",
@@ -169,7 +169,7 @@ def utilisation_chart(trace: Trace) -> figure:
     busy = (100 * sums["busy_ns"] / sums["step_ns"]).to_numpy(np.float64)
     source = ColumnDataSource({"row": names, "busy": busy, "rest": 100 - busy})
     made = plot(
-        "How busy each device was (% of the steps)",
+        "Device utilisation (% of step time)",
         height=70 + 26 * max(len(names), 2),
         y_range=list(reversed(names)),
         x_range=(0, 100),

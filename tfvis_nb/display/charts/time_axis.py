@@ -140,7 +140,7 @@ def transfers_chart(trace: Trace) -> figure:
     what = np.where(known["kind"].astype(str) == "transfer", "received", op)
     colour_names = {"received": "communication", "MemcpyH2D": "h2d", "MemcpyD2H": "d2h"}
     made = plot(
-        "Transfers: size and time of moving",
+        "Transfer size vs. duration",
         height=260,
         x_axis_type="log",
         y_axis_type="log",

@@ -39,7 +39,7 @@ def _of(name: str) -> str:
 
 def _parts(trace: Trace) -> dict[str, Any]:
     """All steps together: one row for each activity that took time."""
-    title = "All steps together"
+    title = "Total over steps"
     found = trace.breakdown
     columns = [
         TableColumn("part", "Activity", "text", "What happened; each activity says what time counts as it."),
@@ -64,7 +64,7 @@ def _parts(trace: Trace) -> dict[str, Any]:
 
 
 def _devices(trace: Trace) -> dict[str, Any]:
-    title = "Devices, step by step"
+    title = "Utilisation per step"
     found = trace.utilisation
     columns = [
         *step_key(trace),
@@ -74,8 +74,8 @@ def _devices(trace: Trace) -> dict[str, Any]:
             ("utilisation", "Utilisation", "share"),
             ("busy_ns", "Busy", "ns"),
             ("idle_ns", "Idle", "ns"),
-            ("parallelism", "At once", "ratio"),
-            ("queueing_mean_ns", "Mean wait", "ns"),
+            ("parallelism", "Concurrency", "ratio"),
+            ("queueing_mean_ns", "Mean queueing delay", "ns"),
         ),
     ]
     rows = named(found)

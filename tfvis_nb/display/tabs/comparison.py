@@ -38,7 +38,7 @@ def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
     found = compare.compare(a.trace, b.trace, by, (a.step, b.step))
     several = found.attrs.get("steps", (1, 1)) != (1, 1)
     shown = [
-        *([("step_difference_ns", "A step longer by", "ns")] if several else []),
+        *([("step_difference_ns", "Change per step", "ns")] if several else []),
         ("self_difference_ns", "Longer by", "ns"),
         ("self_a_ns", "A", "ns"),
         ("self_b_ns", "B", "ns"),

@@ -36,7 +36,7 @@ def _lengths(trace: Trace) -> dict[str, Any]:
         }
     )
     return table(
-        "What the steps waited for",
+        "Critical path by activity",
         rows,
         columns,
         definition="From the event that ends a step back in time, always to what had released an event last; "
@@ -53,7 +53,7 @@ def _ops(trace: Trace) -> dict[str, Any]:
         key("op", "Op", "name"),
         _WHAT,
         *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns"), ("share", "Share", "share")),
-        TableColumn("pieces", "Pieces", "count", "Of how many pieces of paths this is the sum."),
+        TableColumn("pieces", "Segments", "count", "Number of segments of critical paths in this sum."),
     ]
     total = max(int(found["duration_ns"].sum()), 1)
     of_event = found.assign(op=trace.events["op"].take(found["event"].to_numpy()).array)

@@ -28,7 +28,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
         _CAUSE,
         key("device", "Device"),
         TableColumn("duration_ns", "Idle", "ns", "Sum of the parts of gaps that have this cause, in ns."),
-        TableColumn("share", "Of idle", "share", "Idle for this cause / idle in all of the device's gaps."),
+        TableColumn("share", "% of idle", "share", "Idle for this cause / idle in all of the device's gaps."),
         TableColumn("count", "Gaps", "count", "In how many gaps it was a cause."),
     ]
     where = ["task", "device"]
@@ -46,7 +46,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
     )
     hints = [idle_gaps.FIGURES[cause] for cause in causes]
     return table(
-        "Why devices had nothing to do",
+        "Idle time by cause",
         rows,
         columns,
         definition="The parts of a device add up to the time in which it did nothing, to the nanosecond. "
@@ -78,7 +78,7 @@ def _longest(trace: Trace) -> dict[str, Any]:
         TableColumn("start_ns", "At", "time", "When the gap begins, from the trace's first event, in ns."),
         TableColumn("cause", "Mostly", "text", "The cause that has the largest part of the gap."),
         TableColumn("share", "Part", "share", "The part of the gap that has this cause."),
-        TableColumn("name", "Meanwhile", "name", "The node that took most of the time of this cause."),
+        TableColumn("name", "Blocking op", "name", "The node that took most of the time of this cause."),
     ]
     main = found.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates("gap")
     order = main.sort_values("gap_ns", ascending=False, kind="stable").head(MOST_ROWS)
@@ -128,7 +128,7 @@ def _stretches(trace: Trace) -> dict[str, Any]:
     if not why_not(found):
         zoom = ZoomTargets(trace).of_devices(rows["task"], rows["device"], rows["start_ns"].to_numpy(), ends)
     return table(
-        "Stretches that waited for launches",
+        "Launch-bound intervals",
         named(rows),
         columns,
         definition="Where the device waited for late launches more than half of the time.",

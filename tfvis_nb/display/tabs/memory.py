@@ -40,8 +40,8 @@ def _peaks(trace: Trace) -> dict[str, Any]:
             memory_usage.FIGURES,
             ("peak_bytes", "Peak", "bytes"),
             ("at_ns", "At", "time"),
-            ("alive", "Buffers then", "count"),
-            ("in_use_bytes", "Said by allocator", "bytes"),
+            ("alive", "Live buffers", "count"),
+            ("in_use_bytes", "Allocator-reported", "bytes"),
         ),
     ]
     rows = found.sort_values("peak_bytes", ascending=False, kind="stable")
@@ -74,7 +74,7 @@ def _by_op(trace: Trace) -> dict[str, Any]:
         rows = found.merge(highest[where], on=where).sort_values("bytes", ascending=False, kind="stable")
         rows = rows.assign(op=rows["op"].astype(str).replace("", _NO_OP))
     return table(
-        "By op at the highest peak",
+        "Peak memory by op",
         rows,
         columns,
         definition="What the memory of each allocator was used for at its peak over all steps.",
@@ -113,7 +113,7 @@ def _buffers(trace: Trace) -> dict[str, Any]:
         )
         rows = rows.assign(alloc_ns=rows["alloc_ns"] - targets.origin)
     return table(
-        "Alive at a peak",
+        "Live at peak",
         rows,
         columns,
         definition="Buffers that were alive at the peak of their allocator in their step.",

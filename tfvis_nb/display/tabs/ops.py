@@ -34,7 +34,7 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
             op_statistics.FIGURES,
             ("kind", "Kind", "text"),
             ("self_ns", "Self", "ns"),
-            ("share", "Of its side", "share"),
+            ("share", "% of host / device time", "share"),
             ("total_ns", "Total", "ns"),
             ("count", "Count", "count"),
             ("mean_ns", "Mean", "ns"),
@@ -98,7 +98,7 @@ def _on_cpu(trace: Trace) -> dict[str, Any]:
     rows = found.head(MOST_ROWS)
     zoom = [] if why_not(found) else ZoomTargets(trace).of_events(rows["longest"])
     return table(
-        "On a CPU amid a GPU's work",
+        "CPU ops inside GPU work",
         rows,
         columns,
         definition="Ops between the first and the last kernel of a step that a CPU ran, or that took copies "

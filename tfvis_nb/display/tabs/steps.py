@@ -26,10 +26,10 @@ def _table(trace: Trace) -> dict[str, Any]:
     steps = trace.steps[trace.steps["step"] != NO_STEP]
     columns = [
         key("step", "Step", "number"),
-        TableColumn("label", "Called", "text", "What the program or the file calls the step."),
+        TableColumn("label", "Name", "text", "What the program or the file calls the step."),
         TableColumn("duration_ns", "Duration", "ns", "Latest end minus earliest start of its events, in ns."),
-        TableColumn("ratio", "Of median", "ratio", slow_steps.FIGURES["ratio"]),
-        TableColumn("start_ns", "Starts", "time", "Earliest start, from the trace's first event, in ns."),
+        TableColumn("ratio", "vs. median", "ratio", slow_steps.FIGURES["ratio"]),
+        TableColumn("start_ns", "Start", "time", "Earliest start, from the trace's first event, in ns."),
         TableColumn("events", "Events", "count", "Number of its events."),
     ]
     # One median for all tables of the tab.
@@ -58,7 +58,7 @@ def _against_median(trace: Trace) -> dict[str, Any]:
         *figures(
             slow_steps.FIGURES,
             ("excess_ns", "Longer by", "ns"),
-            ("ratio", "Of median", "ratio"),
+            ("ratio", "vs. median", "ratio"),
             ("work_ns", "Device work", "ns"),
             ("work_ratio", "Work of median", "ratio"),
             ("activity", "Mostly", "text"),
@@ -100,7 +100,7 @@ def _late_tasks(trace: Trace) -> dict[str, Any]:
         ),
     ]
     return table(
-        "Who the other tasks waited for",
+        "Stragglers",
         named(found),
         columns,
         definition="Where tasks wait for one another, which of them came last, and by how much.",

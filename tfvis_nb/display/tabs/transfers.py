@@ -56,7 +56,7 @@ def _matrix(trace: Trace) -> dict[str, Any]:
     ]
     zoom = [] if why_not(found) else ZoomTargets(trace).of_events(found["largest"].head(MOST_ROWS))
     definition = "All transfers and copies between two devices in a row; a click shows the largest one."
-    title = "From where to where"
+    title = "Transfers by route"
     return table(title, _between(found), columns, definition=definition, zoom=zoom, reason=why_not(found))
 
 
