@@ -58,11 +58,14 @@ function shrinkToLanes(pane: HTMLElement, splitter: HTMLElement, store: Store): 
   const shrink = () => {
     // What is filtered or hidden for a while keeps its room.
     if (store.host.get("lane_filter") || store.lanes.hidden.size) return;
-    const part = Math.min(TIMELINE, neededHeight(store) / innerHeight);
+    const part = Math.min(TIMELINE, neededHeight(pane.shadowRoot ?? pane, store) / innerHeight);
     pane.style.height = `${100 * part}%`;
   };
   shrink();
-  store.on(["layout"], shrink, AbortSignal.any([store.signal, moved.signal]));
+  const signal = AbortSignal.any([store.signal, moved.signal]);
+  store.on(["layout"], shrink, signal);
+  // Details bring a headline, which is drawn before the next frame.
+  store.on(["details"], () => requestAnimationFrame(() => moved.signal.aborted || shrink()), signal);
   for (const kind of ["pointerdown", "keydown"])
     splitter.addEventListener(kind, () => moved.abort(), { signal: moved.signal });
 }

@@ -55,6 +55,7 @@ export function assemble(
   });
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
   renderParts(root, find, store, actions, isMac);
+  if (!OWNS_PAGE && !store.host.fills) fitHeight(root, store);
 
   bindInput(root, find, store, actions, () =>
     hint(`${isMac ? "⌘" : "Ctrl"} + wheel zooms · click, then the wheel scrolls the lanes`),
@@ -79,7 +80,7 @@ export function assemble(
 
 /** Renders the empty frame, with what a screen reader says of the timeline, and finds parts in it from then on. */
 function renderSkeleton(root: HTMLElement, store: Store): FindPart {
-  const { drawn, host } = store;
+  const { drawn } = store;
   const title = drawn.title ? ` of ${isolated(drawn.title)}` : "";
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", `Timeline${title}`);
@@ -88,7 +89,6 @@ function renderSkeleton(root: HTMLElement, store: Store): FindPart {
   const extent = `${events} in ${lanes} over ${formatDuration(drawn.span)}`;
   const description = `${extent}. Arrow keys go from event to event, ? lists all keys.`;
   render(<Skeleton description={description} />, root);
-  if (!OWNS_PAGE && !host.fills) fitHeight(root, store);
   return (name) => root.querySelector<HTMLElement>(`[data-part="${name}"]`)!;
 }
 

@@ -1,15 +1,15 @@
 /** How high a timeline is, how its columns share the width, and what follows when either changes. */
 
 import type { Actions } from "../input/actions";
-import { countSteps } from "../model/lanes/step_bars";
 import type { Store } from "../state/store";
 import { bindSize } from "../ui/resize_handle";
 import type { Frame } from "./canvas/frame";
 import type { FindPart } from "./parts/skeleton";
 
-/** Toolbar, overview, ruler, status line and borders (CSS px). */
-const AROUND_LANES_PX = 38 + 38 + 22 + 26 + 2;
-const STEP_STRIP_PX = 34;
+/** Activity, ruler and borders (CSS px). */
+const AXES_PX = 38 + 22 + 2;
+/** What stands above and below them. */
+const BARS = ".toolbar, .headline-bar, .steps, .status";
 /** Details need some room, however few the lanes are. */
 const MIN_HEIGHT_PX = 340;
 /** A timeline with tabs below it leaves them the rest of the window. */
@@ -17,10 +17,10 @@ const TABBED_PART = 0.5;
 /** Below this width (CSS px) details go under the lanes and do not open by themselves; the style sheet has it too. */
 const NARROW_PX = 900;
 
-/** The height (CSS px) at which all lanes that are shown are in sight. */
-export function neededHeight({ run, arrangement }: Store): number {
-  const strip = countSteps(run.steps) > 1 ? STEP_STRIP_PX : 0;
-  return Math.max(AROUND_LANES_PX + strip + arrangement.height + 12, MIN_HEIGHT_PX);
+/** The height (CSS px) at which all lanes that are shown are in sight; `root` holds the timeline. */
+export function neededHeight(root: ParentNode, { arrangement }: Store): number {
+  const bars = [...root.querySelectorAll<HTMLElement>(BARS)].reduce((sum, bar) => sum + bar.offsetHeight, 0);
+  return Math.max(AXES_PX + bars + arrangement.height + 12, MIN_HEIGHT_PX);
 }
 
 /** No higher than the lanes that are shown; what is filtered or hidden for a while keeps its room. */
@@ -34,10 +34,12 @@ export function fitHeight(root: HTMLElement, store: Store): void {
     // Whoever drags it to a height has that.
     if (host.get("height") !== given) return;
     if (!host.get("lane_filter") && store.lanes.hidden.size === 0)
-      root.style.height = `${Math.min(most, neededHeight(store))}px`;
+      root.style.height = `${Math.min(most, neededHeight(root, store))}px`;
   };
   fit();
   store.on(["layout"], fit);
+  // Details bring a headline, which is drawn before the next frame.
+  store.on(["details"], () => requestAnimationFrame(fit));
 }
 
 export function followSize(
