@@ -131,7 +131,7 @@ def test_aligned_steps_leave_out_what_is_of_none(exported: OpenExported, tmp_pat
     assert (facts["Length"], facts["Events"], facts["Left out"]) == (
         "5.00 ms",
         "2",
-        "1 event outside of steps",
+        "1 event outside any step",
     )
     assert "step -1" not in timeline.host.inner_text()
 
