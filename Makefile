@@ -43,16 +43,16 @@ demo: $(INSTALLED) $(VIEW)
 check: $(INSTALLED) $(VIEW)
 	$(MAKE) --no-print-directory --jobs 3 --output-sync quick mypy vitest tsc biome ruff imports
 
-# Without nbmake, whose import takes seconds, and the examples that run TensorFlow.
+# Without the examples that run TensorFlow.
 quick:
-	$(PY) -m pytest -q -p no:nbmake -m 'not browser and not slow and not tensorflow' -n 2 --extent small \
+	$(PY) -m pytest -q -m 'not browser and not slow and not tensorflow' -n 2 --extent small \
 	  $(patsubst %,--ignore=tests/%,$(LARGER)) --ignore=tfvis_nb/compat --ignore=tfvis_nb/recording tests tfvis_nb
 
 # Three processes keep two cores busy: one is for what is seen in a browser or a notebook, and often waits.
 test-all: EXTENT := --extent all
 test test-all: $(INSTALLED) $(VIEW)
 	$(MAKE) --no-print-directory --jobs 2 --output-sync mypy vitest lint
-	$(PY) -m pytest -n 3 --dist loadscope --no-loadscope-reorder --nbmake --nbmake-timeout=300 tests tfvis_nb $(wildcard notebooks/*.ipynb) $(EXTENT)
+	$(PY) -m pytest -n 3 --dist loadscope --no-loadscope-reorder tests tfvis_nb $(EXTENT)
 
 # TensorFlow's start-up messages would bury the tables.
 bench: export TF_CPP_MIN_LOG_LEVEL := 3

@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from IPython.testing.globalipapp import start_ipython
 from IPython.utils.capture import capture_output
 from ipywidgets import Widget
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
 
 import tfvis_nb as tv
+from tests.support.kernels import jupyter_path
 from tests.support.texts import says
 from tfvis_nb import magics
 from tfvis_nb.core.options import near
@@ -282,7 +280,12 @@ def test_unloading_takes_the_magic_out(shell: Any) -> None:
     assert shell.find_cell_magic("trace") is not None
 
 
-def test_run_all_stops_at_a_failing_cell() -> None:
+def test_run_all_stops_at_a_failing_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    monkeypatch.setenv("JUPYTER_PATH", jupyter_path())
     sources = ["%load_ext tfvis_nb", SETUP, "%%trace t\nsession.run(total)\n1 / 0", "print('went on')"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     client = NotebookClient(notebook, timeout=120, store_widget_state=False)

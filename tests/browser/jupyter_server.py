@@ -15,6 +15,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from tests.support.kernels import jupyter_path
+
 STARTS_WITHIN = 90.0
 """Seconds; the first start of a cold machine reads all of JupyterLab from disk."""
 
@@ -41,6 +43,7 @@ class JupyterServer:
         # 107 bytes at most.
         self._sockets = tempfile.TemporaryDirectory(prefix="jupyter-")
         private["JUPYTER_RUNTIME_DIR"] = self._sockets.name
+        private["JUPYTER_PATH"] = jupyter_path()
         # Or else it asks, over the notebook's corner, whether it may fetch news.
         settings = Path(private["JUPYTERLAB_SETTINGS_DIR"]) / "@jupyterlab" / "apputils-extension"
         settings.mkdir(parents=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import nbformat
 from playwright.sync_api import Locator, Page
 from playwright.sync_api import TimeoutError as Late
 
@@ -144,6 +143,8 @@ class Notebook:
         self.page = page
         self._server = server
         self._name = name
+        import nbformat
+
         document = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(source) for source in cells],
             metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},

@@ -81,10 +81,12 @@ def test_views_of_one_widget_share_the_selection_and_other_widgets_have_their_ow
 
 
 def test_a_cell_run_again_leaves_one_timeline_that_works_until_it_is_closed(notebook: OpenNotebook) -> None:
-    book, _ = opened(notebook)
+    book, timeline = opened(notebook)
     for _ in range(3):
+        shown = timeline.root.element_handle()
         book.run(0)
-    timeline = book.timeline(0)
+        # Detached, it is not visible.
+        shown.wait_for_element_state("hidden")
     expect(book.page.locator(".tfvis-nb")).to_have_count(1)
     timeline.find(f"op:{LOSS}")
     book.wait_until(lambda: book.ask("print(len(widget.selection))") == "1")

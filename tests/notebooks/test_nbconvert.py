@@ -7,9 +7,7 @@ import shlex
 from contextlib import chdir
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbconvert.nbconvertapp import NbConvertApp
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^jupyter (nbconvert .*?)(?:\s+#.*)?$", README, re.MULTILINE)
@@ -21,6 +19,8 @@ PLAIN = "nbconvert --to html step.ipynb"
 
 def convert(command: str, folder: Path) -> None:
     """Run a command of the README in a folder, in this process: to begin one takes as long as to convert."""
+    from nbconvert.nbconvertapp import NbConvertApp
+
     NbConvertApp.clear_instance()
     with chdir(folder):
         NbConvertApp.launch_instance(shlex.split(command)[1:])
@@ -28,6 +28,8 @@ def convert(command: str, folder: Path) -> None:
 
 @pytest.fixture
 def folder(data: Path, tmp_path: Path) -> Path:
+    import nbformat
+
     path = str(data / "local_mlp_step1.pb")
     source = f"import tfvis_nb as tv\ntv.show_timeline({path!r})"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])

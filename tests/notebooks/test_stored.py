@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 LARGE = """
@@ -22,11 +24,14 @@ source = tv.Trace(events.build({
 """
 
 
-def outputs(*cells: str) -> list[nbformat.NotebookNode]:
+def outputs(*cells: str) -> list[NotebookNode]:
     """Run cells; the outputs of the last one."""
+    import nbformat
+    from nbclient import NotebookClient
+
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     NotebookClient(notebook, store_widget_state=False, timeout=300).execute()
-    found: list[nbformat.NotebookNode] = notebook.cells[-1].outputs
+    found: list[NotebookNode] = notebook.cells[-1].outputs
     return found
 
 

@@ -22,7 +22,7 @@ class BrowserApart(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.split("::", maxsplit=1)[0]
-        shown = module.startswith("tests/browser/") or module.endswith(".ipynb")
+        shown = module.startswith(("tests/browser/", "tests/notebooks/"))
         return SHOWN if shown else module
 
     def _assign_work_unit(self, node: WorkerController) -> None:

@@ -1,0 +1,12 @@
+"""Tests of notebooks start forked kernels."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.kernels import jupyter_path
+
+
+@pytest.fixture(autouse=True)
+def _forked_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_PATH", jupyter_path())
