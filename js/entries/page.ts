@@ -9,6 +9,7 @@ import { mount } from "../view/mount";
 const root = document.getElementById("tfvis-root");
 if (root) {
   root.replaceChildren();
+  root.classList.toggle("framed", parent !== window);
   const options = JSON.parse(textOf("tfvis-options")) as Partial<Options>;
   const parts = { drawn: () => embedded("tfvis-drawn"), details: () => embedded("tfvis-details") };
   mount(root, new StaticHost(parts, options), new AbortController().signal).then((mounted) =>
