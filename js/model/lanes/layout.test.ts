@@ -203,7 +203,12 @@ describe("a folded lane", () => {
     const rows = packLanes(drawn, null);
     const folded = arranged({ folded: ({ id }) => foldRows(rows[id]) });
     const item = folded.items[5] as LaneItem;
-    expect(item).toMatchObject({ folded: true, depth: 2, height: 17 + 7, rows: [{ ids: Uint32Array.of(3) }] });
+    expect(item).toMatchObject({
+      folded: true,
+      depth: 2,
+      height: 17 + 7,
+      rows: [{ ids: Uint32Array.of(3) }],
+    });
     const placement = new Placement(drawn, folded, rowNumbers(drawn.count, rows), null);
     expect(placement.top(4)).toBe(placement.top(3));
     expect((folded.items[4] as LaneItem).folded).toBe(false);
