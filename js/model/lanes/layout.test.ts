@@ -1,11 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { foldRows } from "../lod/folded";
 import { packLanes } from "../lod/rows";
 import { type Made, makeDrawn, makeLane, randomNumbers } from "../wire/testing/synthetic";
 import { withClocks } from "./clock_bounds";
 import { commonLocation } from "./labels";
-import { type Arrangement, type ArrangeOptions, arrange, itemAt, type LaneItem } from "./layout";
-import { Placement, rowNumbers } from "./placement";
+import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./layout";
 
 const WORKER_0 = "/job:worker/replica:0/task:0";
 const WORKER_1 = "/job:worker/replica:0/task:1";
@@ -195,23 +193,6 @@ describe("arrange", () => {
     ["nothing like it", 0],
   ])("filters by all words of %j", (filter, count) => {
     expect(arranged({ filter, groupBy: "none" }).items.length).toBe(count);
-  });
-});
-
-describe("a folded lane", () => {
-  it("has one row, knows how many it had, and every event in it is on that row", () => {
-    const rows = packLanes(drawn, null);
-    const folded = arranged({ folded: ({ id }) => foldRows(rows[id]) });
-    const item = folded.items[5] as LaneItem;
-    expect(item).toMatchObject({
-      folded: true,
-      depth: 2,
-      height: 17 + 7,
-      rows: [{ ids: Uint32Array.of(3) }],
-    });
-    const placement = new Placement(drawn, folded, rowNumbers(drawn.count, rows), null);
-    expect(placement.top(4)).toBe(placement.top(3));
-    expect((folded.items[4] as LaneItem).folded).toBe(false);
   });
 });
 
