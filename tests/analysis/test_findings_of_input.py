@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,3 +122,10 @@ def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
     table = findings(_input_trace([50_000_000, 1000, 1000], 10_000_000))
     assert table["id"].tolist() == ["input_bound.first", "between_steps", "first_step"]
     assert table["figures"][0]["later_share"] == 2000 / 20_002_000
+
+
+def test_an_op_that_a_function_of_the_pipeline_runs_is_its_slowest_stage(data: Path) -> None:
+    """The function of ParallelMap runs on threads of the executor, outside any step."""
+    found = findings(tv.read_trace(data / "tf2_host.trace.json")).set_index("id").loc["input_bound.one"]
+    assert found["figures"]["slowest_stage"]["op"] == "GatherV2"
+    assert found["figures"]["slowest_stage"]["self_ns"] > 50_000_000

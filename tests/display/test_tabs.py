@@ -124,6 +124,26 @@ def test_the_parts_of_a_step_add_up_to_it(trace: Trace) -> None:
     assert sum(column(whole, "total_ns")) == column(step, "step_ns")[0]
 
 
+def test_each_task_has_totals_of_its_own(data: Path) -> None:
+    trace = read_trace(data / "gpu_tf221_dist.pb.xz")
+    whole = next(block for block in tables(tab(trace, "Breakdown")) if block["title"] == "Total over steps")
+    tasks = column(whole, "task")
+    assert sorted(set(tasks)) == ["ps 0", "worker 0", "worker 1"]
+    for task in set(tasks):
+        own = [share for share, other in zip(column(whole, "share"), tasks, strict=True) if other == task]
+        assert sum(own) == pytest.approx(1)
+    share = dict(zip(zip(tasks, column(whole, "part"), strict=True), column(whole, "share"), strict=True))
+    found = trace.findings.set_index("id").loc["communication"]
+    assert share["worker 1", "Communication"] == found["share"]
+
+
+def test_the_chart_of_self_times_leaves_out_what_is_received(data: Path) -> None:
+    trace = read_trace(data / "gpu_tf221_dist.pb.xz")
+    shown = trace.charts.ops().select_one({"name": "tfvis-rows"}).data["name"]
+    assert "RecvTensor" in set(trace.events["op"])
+    assert "RecvTensor" not in list(shown)
+
+
 def test_charts_are_whole_items(trace: Trace) -> None:
     charts = [block for block in tab(trace, "Breakdown")["blocks"] if block["kind"] == "chart"]
     for chart in charts:

@@ -118,7 +118,7 @@ def lines(trace: Trace, top: int) -> list[str]:
     run_ns = max(facts["end_ns"] - facts["start_ns"], 1)
     busiest = sorted(facts["lanes"], key=lambda lane: -lane["busy_ns"])
     tables = [
-        ("steps", _STEPS, facts["steps"]),
+        ("steps", _STEPS, _steps(facts)),
         ("tasks", _TASKS, [{"task": task} for task in facts["tasks"] if len(facts["tasks"]) > 1]),
         ("devices", _DEVICES, facts["devices"]),
         ("busiest lanes", _LANES, [lane | {"share": lane["busy_ns"] / run_ns} for lane in busiest]),
@@ -137,6 +137,15 @@ def lines(trace: Trace, top: int) -> list[str]:
     if facts["notes"]:
         out += ["", "notes", *(f"  {printable(' '.join(note.split()), 500)}" for note in facts["notes"])]
     return out
+
+
+def _steps(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the steps; the events of none of them span the run, of which only the rest is outside steps."""
+    outside = facts["overview"]["outside"]
+    return [
+        row | {"duration_ns": outside["outside_ns"]} if row["step"] == NO_STEP and outside else row
+        for row in facts["steps"]
+    ]
 
 
 def _findings(trace: Trace, top: int) -> list[str]:
@@ -178,7 +187,7 @@ def _duration(name: str) -> _Cell:
 
 # Tables for people: the head of each column, and its cell of a row of `summary`.
 _STEPS: _Columns = {
-    "step": lambda row: "none" if row["step"] == NO_STEP else str(row["step"]),
+    "step": lambda row: "outside" if row["step"] == NO_STEP else str(row["step"]),
     "label": _text("label"),
     "duration": _duration("duration_ns"),
     "events": _count("events"),

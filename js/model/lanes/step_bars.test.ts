@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Step } from "../types";
 import { makeDrawn } from "../wire/testing/synthetic";
-import { deviceNoun, eventsShown, stepBars, stepName } from "./step_bars";
+import { deviceNoun, eventsShown, stepBars, stepName, timeOutside } from "./step_bars";
 
 const steps = (...durations: number[]): Step[] =>
   durations.map((duration, step) => ({ step, start: step * 1000, end: step * 1000 + duration, events: 1 }));
@@ -15,6 +15,17 @@ it("names steps by number and label", () => {
   expect(stepName({ ...step, step: 3 })).toBe("Step 3");
   expect(stepName({ ...step, step: 3, label: "train 7" })).toBe("Step 3 · train 7");
   expect(stepName({ ...step, step: -1 })).toBe("Outside steps");
+});
+
+it("takes for the time outside steps the run without them, not the span of what is of none", () => {
+  const times = [
+    [0, 100],
+    [10, 30],
+    [25, 50],
+    [70, 90],
+  ];
+  const all = times.map(([start, end], place) => ({ step: place - 1, start, end, events: 1 }));
+  expect(timeOutside({ steps: all, span: 100 })).toBe(40);
 });
 
 it("counts the events of what is shown", () => {

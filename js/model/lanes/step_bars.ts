@@ -50,6 +50,18 @@ export function countSteps(steps: readonly Step[]): number {
   return steps.filter((step) => step.step !== NO_STEP).length;
 }
 
+/** The time of a run outside its steps (ns): those may overlap. */
+export function timeOutside({ steps, span }: Pick<Drawn, "steps" | "span">): number {
+  const inOrder = steps.filter((step) => step.step !== NO_STEP).sort((a, b) => a.start - b.start);
+  let reached = 0;
+  let outside = 0;
+  for (const { start, end } of inOrder) {
+    outside += Math.max(start - reached, 0);
+    reached = Math.max(reached, end);
+  }
+  return outside + Math.max(span - reached, 0);
+}
+
 /** How many events are in what is shown: a step (its place), all steps aligned, or the run. */
 export function eventsShown(shown: { run: Drawn; step: number | null; aligned: object | null }): number {
   const { run, step, aligned } = shown;

@@ -12,7 +12,9 @@ import {
   type StepBars,
   stepBars,
   stepName,
+  timeOutside,
 } from "../../model/lanes/step_bars";
+import { NO_STEP } from "../../model/types";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { StepSlider } from "./step_slider";
@@ -90,7 +92,9 @@ function DescribedStep({ store, figures, noun, hovered, show }: DescribedStepPro
   const isChosen = hovered !== null || store.step !== null;
   const index = hovered?.described ?? store.step ?? figures.slowest;
   const step = store.run.steps[index];
-  const duration = step.end - step.start;
+  // What is outside steps spans the whole run, and is no step to be compared with others.
+  const isStep = step.step !== NO_STEP;
+  const duration = isStep ? step.end - step.start : timeOutside(store.run);
   const device = step.device ?? 0;
   return (
     <button
@@ -101,8 +105,8 @@ function DescribedStep({ store, figures, noun, hovered, show }: DescribedStepPro
       onClick={() => show(index)}
     >
       <strong>{isChosen ? stepName(step) : `Slowest: step ${step.step}`}</strong> {formatDuration(duration)}
-      <Ratio before=" · " ns={duration} median={figures.median} />
-      {noun !== null && (
+      {isStep && <Ratio before=" · " ns={duration} median={figures.median} />}
+      {isStep && noun !== null && (
         <span class="work">
           {` · ${noun} ${formatDuration(device)}`}
           <Ratio before=", " ns={device} median={figures.workMedian} />

@@ -21,9 +21,13 @@ from tfvis_nb.analysis.findings.rule import (
     not_reported,
     step_time,
 )
+from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 
 SHARE = Threshold(
     0.05,
@@ -71,8 +75,10 @@ def _slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
     What runs or awaits other stages does not count; where there is nothing else, only what awaits them.
     """
     own, known = self_times_of(trace)
-    event = np.unique(during_steps(trace)[0])
-    chosen = event[(known & (activity(trace) == NUMBER["preprocessing"]) & of_task(trace, task))[event]]
+    counted = np.zeros(len(trace.events), bool)
+    counted[during_steps(trace)[0]] = True
+    pipeline = counted & (activity(trace) == NUMBER["preprocessing"])
+    chosen = np.flatnonzero(known & (pipeline | _while_waiting(trace)) & of_task(trace, task))
     rows = trace.events.iloc[chosen]
     op = rows["op"].astype(object).fillna("")
     called = op.where(op != "", rows["name"]).astype(str)
@@ -83,6 +89,21 @@ def _slowest_stage(trace: Trace, task: str) -> dict[str, Any] | None:
             slowest = works.sort_values("sum", kind="stable").iloc[-1]
             return {"op": str(slowest.name), "count": int(slowest["size"]), "self_ns": int(slowest["sum"])}
     return None
+
+
+def _while_waiting(trace: Trace) -> np.ndarray:
+    """Tell which ops of no step run on a CPU while a step waits for input: functions of map and the like."""
+    events = trace.events
+    ops = is_kind(events, "op") & (events["step"] == NO_STEP).to_numpy()
+    rows = np.flatnonzero(ops & (activity(trace) == NUMBER["host_compute"]))
+    waits = np.flatnonzero(activity(trace) == NUMBER["input"])
+    mask = np.zeros(len(events), bool)
+    if len(rows) and len(waits):
+        start = events["start_ns"].to_numpy()
+        end = start + events["duration_ns"].to_numpy()
+        waiting = union(np.zeros(len(waits), np.int64), start[waits], end[waits])
+        mask[rows] = overlap(waiting, np.zeros(len(rows), np.int64), start[rows], end[rows]) > 0
+    return mask
 
 
 def _word(key: str, figures: Figures) -> Texts:

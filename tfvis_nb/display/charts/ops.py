@@ -22,7 +22,7 @@ _NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
 
 
 def top_ops_chart(trace: Trace) -> figure:
-    """Return the op types that took most time themselves, in the colour of what they are.
+    """Return the op types with the most self time on devices and hosts, in the colour of what they are.
 
     A bar is ``self_ns`` of `tfvis_nb.analysis.op_statistics`, the events of one
     op type and kind without what lies within them. What ran at once counts each. The colour is the
@@ -31,7 +31,8 @@ def top_ops_chart(trace: Trace) -> figure:
     from bokeh.models import ColumnDataSource, HoverTool
 
     found = op_statistics(trace, by="op")
-    found = found[(found["side"].astype(str) != "repeated") & (found["self_ns"].fillna(0) > 0)]
+    # Tensors that are received at the same time all count, so that together they exceed the step many times.
+    found = found[~found["side"].isin(["repeated", "network"]) & (found["self_ns"].fillna(0) > 0)]
     # As the table of all op types has them.
     found = found.sort_values("self_ns", ascending=False, kind="stable")
     table, rest = found.head(MAX_BARS), found.iloc[MAX_BARS:]

@@ -4,6 +4,7 @@ import base64
 import html
 
 from tfvis_nb.analysis.findings.table import findings_html
+from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.trace import Trace
@@ -50,28 +51,20 @@ def _headline(trace: Trace) -> str:
 
 
 def _longest_ops(trace: Trace) -> str:
-    """Tabulate the op types with the most time in all."""
-    events = trace.events
-    keys = [events["kind"], events["op"]]
-    grouped = events.groupby(keys, observed=True).agg(
-        count_=("duration_ns", "size"), total=("duration_ns", "sum")
-    )
-    top = grouped.sort_values("total", ascending=False, kind="stable").head(_MOST_OPS)
-    columns = (
-        top.index.get_level_values("op"),
-        top.index.get_level_values("kind"),
-        top["count_"],
-        top["total"],
-    )
+    """Tabulate the op types with the most self time; what is nested in others counts once."""
+    found = op_statistics(trace)
+    found = found[(found["side"] != "repeated") & found["self_ns"].notna()]
+    top = found.sort_values("self_ns", ascending=False, kind="stable").head(_MOST_OPS)
+    columns = (top[name] for name in ("op", "kind", "count", "self_ns", "total_ns"))
     rows = "".join(
         f"<tr><td>{html.escape(printable(str(op), _MOST_LETTERS))}</td><td>{html.escape(str(kind))}</td>"
-        f'<td align="right">{count:,}</td><td align="right">{format_duration(total)}</td>'
-        f'<td align="right">{format_duration(total / count)}</td></tr>'
-        for op, kind, count, total in zip(*(column.tolist() for column in columns), strict=True)
+        f'<td align="right">{count:,}</td><td align="right">{format_duration(own)}</td>'
+        f'<td align="right">{format_duration(total)}</td></tr>'
+        for op, kind, count, own, total in zip(*(column.tolist() for column in columns), strict=True)
     )
-    head = "".join(f"<th>{name}</th>" for name in ("op", "kind", "count", "total", "mean"))
+    head = "".join(f"<th>{name}</th>" for name in ("op", "kind", "count", "self time", "total"))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return table + _more(len(grouped) - len(top))
+    return table + _more(len(found) - len(top))
 
 
 def _more(count: int) -> str:

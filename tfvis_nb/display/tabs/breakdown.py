@@ -38,28 +38,29 @@ def _of(name: str) -> str:
 
 
 def _parts(trace: Trace) -> dict[str, Any]:
-    """All steps together: one row for each activity that took time."""
+    """All steps: one row for each task and each activity that took time."""
     title = "Total over steps"
     found = trace.breakdown
+    whole = found[found["device"].astype(str) == ""].astype({"task": object})
     columns = [
+        *([key("task", "Task")] if len(whole["task"].unique()) > 1 else []),
         TableColumn("part", "Activity", "text", "What happened; each activity says what time counts as it."),
-        TableColumn("total_ns", "Time", "ns", "Its time, added up over all steps and tasks, in ns."),
-        TableColumn("share", "Share", "share", "Its time / the time of all steps of all tasks, from 0 to 1."),
+        TableColumn("total_ns", "Time", "ns", "Its time, added up over all steps of the task, in ns."),
+        TableColumn("share", "% of step time", "share", "Its time / the time of all steps, from 0 to 1."),
     ]
     if why_not(found):
         empty = pd.DataFrame({column.name: [] for column in columns})
         return table(title, empty, columns, reason=why_not(found))
-    whole = found[found["device"].astype(str) == ""]
-    total = int(whole["step_ns"].sum())
-    sums = {part: int(whole[part].fillna(0).sum()) for part in PARTS}
-    parts = sorted((part for part in PARTS if sums[part] > 0), key=lambda part: -sums[part])
-    rows = pd.DataFrame(
-        {
-            "part": [activity_label(part) for part in parts],
-            "total_ns": [sums[part] for part in parts],
-            "share": [sums[part] / total for part in parts],
-        }
-    )
+    sums = whole.groupby("task", sort=False)[["step_ns", *PARTS]].sum()
+    taken = sums[list(PARTS)].reset_index().melt("task", var_name="part", value_name="total_ns")
+    taken = taken[taken["total_ns"].fillna(0) > 0].astype({"total_ns": "int64"})
+    taken["share"] = taken["total_ns"] / taken["task"].map(sums["step_ns"])
+    # A task together, in the order of the breakdown's tasks; of each the largest part first.
+    place = {task: number for number, task in enumerate(sums.index)}
+    taken = taken.assign(place=taken["task"].map(place))
+    taken = taken.sort_values(["place", "total_ns"], ascending=[True, False], kind="stable")
+    parts = taken["part"].tolist()
+    rows = named(taken).assign(part=[activity_label(part) for part in parts])
     return table(title, rows, columns, hints=[breakdown.FIGURES[part] for part in parts])
 
 

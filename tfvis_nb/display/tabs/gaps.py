@@ -29,6 +29,9 @@ def _causes(trace: Trace) -> dict[str, Any]:
         key("device", "Device"),
         TableColumn("duration_ns", "Idle", "ns", "Sum of the parts of gaps that have this cause, in ns."),
         TableColumn("share", "% of idle", "share", "Idle for this cause / idle in all of the device's gaps."),
+        TableColumn(
+            "of_steps", "% of step time", "share", "Idle for this cause / the time of the device's steps."
+        ),
         TableColumn("count", "Gaps", "count", "In how many gaps it was a cause."),
     ]
     where = ["task", "device"]
@@ -37,11 +40,14 @@ def _causes(trace: Trace) -> dict[str, Any]:
     # A device together, the one that was idle longest first.
     whole = sums.groupby(where, observed=True)["sum"].transform("sum")
     sums = sums.assign(whole=whole).sort_values("whole", ascending=False, kind="stable")
+    steps = trace.utilisation.groupby(where, observed=True)["step_ns"].sum().rename("step_ns")
+    sums = sums.join(steps, on=where)
     causes = [str(cause) for cause in sums["cause"]]
     rows = named(sums).assign(
         cause=[activity_label(cause) for cause in causes],
         duration_ns=sums["sum"],
         share=sums["sum"] / sums["whole"],
+        of_steps=sums["sum"] / sums["step_ns"].clip(lower=1),
         count=sums["size"],
     )
     hints = [idle_gaps.FIGURES[cause] for cause in causes]
@@ -49,7 +55,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
         "Idle time by cause",
         rows,
         columns,
-        definition="The parts of a device add up to the time in which it did nothing, to the nanosecond. "
+        definition="The parts of a device add up to its idle time, to the nanosecond. "
         "A click shows the longest part that has the cause.",
         zoom=[] if why_not(found) else _longest_parts(trace, sums.head(MOST_ROWS)),
         hints=hints,
@@ -76,8 +82,8 @@ def _longest(trace: Trace) -> dict[str, Any]:
         *step_key(trace),
         *figures(idle_gaps.FIGURES, ("gap_ns", "Gap", "ns")),
         TableColumn("start_ns", "At", "time", "When the gap begins, from the trace's first event, in ns."),
-        TableColumn("cause", "Mostly", "text", "The cause that has the largest part of the gap."),
-        TableColumn("share", "Part", "share", "The part of the gap that has this cause."),
+        TableColumn("cause", "Main cause", "text", "The cause that has the largest part of the gap."),
+        TableColumn("share", "Share", "share", "The part of the gap that has this cause."),
         TableColumn("name", "Blocking op", "name", "The node that took most of the time of this cause."),
     ]
     main = found.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates("gap")
@@ -131,7 +137,8 @@ def _stretches(trace: Trace) -> dict[str, Any]:
         "Launch-bound intervals",
         named(rows),
         columns,
-        definition="Where the device waited for late launches more than half of the time.",
+        definition="Where the device waited for late launches more than half of the time, including whatever"
+        " held the host up, such as the network.",
         zoom=zoom,
         reason=why_not(found),
         row_count=len(found),

@@ -14,7 +14,8 @@ _OP = re.compile(r"(?P<node>[^:\s#]+):(?P<op>[A-Z_]\w*)(?:#.*)?", re.DOTALL)
 # A stream executor names its callbacks as TensorFlow names ops.
 _NOT_NODES = ("ThenExecuteCallback",)
 _CLASS_ENDS = re.compile(r"#|: | |\(|\[|/")
-_NUMBERS = re.compile(r"[.:_]?\d+")
+# The 2 of ...DatasetV2 is a version, not a number that counts instances.
+_NUMBERS = re.compile(r"[.:_]?(?<![a-z]V)(?<![a-z]V\d)\d+")
 _TEMPLATE = re.compile(r"<[^<>]*>")
 _RETURNED = re.compile(r"^(?:void|static|inline) ")
 
@@ -52,6 +53,8 @@ def class_of(name: str) -> str:
 
     >>> class_of("broadcast_add_fusion.2"), class_of("EagerLocalExecute: MatMul")
     ('broadcast_add_fusion', 'EagerLocalExecute')
+    >>> class_of("MakeIterator::ParallelMapDatasetV2")
+    'MakeIterator::ParallelMapDatasetV2'
     """
     head = _CLASS_ENDS.split(name.lstrip("%"), maxsplit=1)[0]
     return _NUMBERS.sub("", head) or name
