@@ -54,7 +54,8 @@ def outside_steps(trace: Trace) -> OutsideSteps | None:
     --------
     >>> from tfvis_nb import Trace, events
     >>> from tfvis_nb.analysis import outside_steps
-    >>> table = events.build({"start_ns": [0, 10, 50], "duration_ns": [5, 20, 30], "step": [-1, 0, 1]})
+    >>> table = events.build({"start_ns": [0, 10, 50], "duration_ns": [5, 20, 30], "kind": ["op"] * 3,
+    ...                       "step": [-1, 0, 1]})
     >>> outside = outside_steps(Trace(table))
     >>> outside.run_ns, outside.before_ns, outside.between_ns, outside.run_share
     (80, 10, 20, 0.375)

@@ -31,8 +31,10 @@ def top_ops_chart(trace: Trace) -> figure:
     from bokeh.models import ColumnDataSource, HoverTool
 
     found = op_statistics(trace, by="op")
+    found = found[(found["side"] != "repeated") & (found["self_ns"].fillna(0) > 0)]
     # Tensors that are received at the same time all count, so that together they exceed the step many times.
-    found = found[~found["side"].isin(["repeated", "network"]) & (found["self_ns"].fillna(0) > 0)]
+    local = found[found["side"] != "network"]
+    found = found if local.empty else local
     # As the table of all op types has them.
     found = found.sort_values("self_ns", ascending=False, kind="stable")
     table, rest = found.head(MAX_BARS), found.iloc[MAX_BARS:]

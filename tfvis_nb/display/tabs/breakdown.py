@@ -54,7 +54,8 @@ def _parts(trace: Trace) -> dict[str, Any]:
     sums = whole.groupby("task", sort=False)[["step_ns", *PARTS]].sum()
     taken = sums[list(PARTS)].reset_index().melt("task", var_name="part", value_name="total_ns")
     taken = taken[taken["total_ns"].fillna(0) > 0].astype({"total_ns": "int64"})
-    taken["share"] = taken["total_ns"] / taken["task"].map(sums["step_ns"])
+    taken = taken.join(sums["step_ns"], on="task")
+    taken["share"] = taken["total_ns"] / taken["step_ns"]
     # A task together, in the order of the breakdown's tasks; of each the largest part first.
     place = {task: number for number, task in enumerate(sums.index)}
     taken = taken.assign(place=taken["task"].map(place))
