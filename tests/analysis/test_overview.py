@@ -14,7 +14,7 @@ from IPython.core.formatters import HTMLFormatter
 
 import tfvis_nb as tv
 from tests.analysis.test_identities import files
-from tests.real_traces import DATA, each
+from tests.real_traces import DATA, SHARED, each
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import device_idle, measurements, op_statistics, outside_steps, why_not
 from tfvis_nb.analysis.events.nesting import self_times_of
@@ -138,8 +138,8 @@ def test_findings_are_ranked_by_level(trace: Trace) -> None:
 
 
 @pytest.mark.collection("h200/keras_fit_gpu.xplane.pb")
-def test_a_keras_user_is_told_why_the_gpu_is_idle(collection: Path) -> None:
-    trace = tv.read_trace(collection / "h200" / "keras_fit_gpu.xplane.pb")
+def test_a_keras_user_is_told_why_the_gpu_is_idle() -> None:
+    trace = tv.read_trace(SHARED / "h200" / "keras_fit_gpu.xplane.pb")
     assert trace.overview["headline"] == (
         "GPU busy 12.6 % of step time. 56.3 % is waiting for kernel launches: the host issues 191 launches"
         " per step, 16.4 \N{MICRO SIGN}s late on average."
@@ -150,8 +150,8 @@ def test_a_keras_user_is_told_why_the_gpu_is_idle(collection: Path) -> None:
 
 
 @pytest.mark.collection("third-party/kittibox/timeline_01.json")
-def test_tuning_of_convolutions_is_recognised(collection: Path) -> None:
-    trace = tv.read_trace(collection / "third-party" / "kittibox" / "timeline_01.json")
+def test_tuning_of_convolutions_is_recognised() -> None:
+    trace = tv.read_trace(SHARED / "third-party" / "kittibox" / "timeline_01.json")
     first = trace.findings.iloc[0]
     assert first["id"] == "autotuning"
     assert first["share"] > 0.9
