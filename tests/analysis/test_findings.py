@@ -1,9 +1,10 @@
-"""Findings: known causes come first, with figures that the tables bear out, and healthy traces have none."""
+"""Findings: known causes are there, with figures that the tables bear out, and an idle GPU always has one."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tfvis_nb as tv
@@ -28,7 +29,7 @@ KNOWN = [
 ]
 
 
-HEALTHY = ["mlp_step2.pb", "keras_fit_gpu.xplane.pb"]
+IDLE = ["mlp_step2.pb", "keras_fit_gpu.xplane.pb", "mlp_60steps.tar.xz"]
 COMPILING = "jax_train_gpu.xplane.pb"
 
 
@@ -39,22 +40,26 @@ def _of_collection(names: list[str], *more: object) -> Any:
 
 
 @pytest.mark.parametrize(("names", "key", "known"), [_of_collection(*case) for case in KNOWN], ids=str)
-def test_the_known_cause_comes_first(names: list[str], key: str, known: dict[str, Any]) -> None:
-    first = findings(read_h200(names)).iloc[0]
-    assert first["id"] == key
-    assert {name: first["figures"][name] for name in known} == known
+def test_the_known_cause_is_a_problem(names: list[str], key: str, known: dict[str, Any]) -> None:
+    table = findings(read_h200(names))
+    (row,) = np.flatnonzero(table["id"] == key)
+    # Only that the GPU waits for launches, which the same cause brings about, may weigh more.
+    assert set(table["id"][:row]) <= {"launch_bound"}
+    assert table["level"][row] == "problem"
+    assert {name: table["figures"][row][name] for name in known} == known
 
 
-@pytest.mark.parametrize("name", [_of_collection([name]) for name in HEALTHY])
-def test_a_healthy_trace_has_none(name: str) -> None:
-    assert findings(read_h200([name]))["title"].tolist() == []
+@pytest.mark.parametrize("name", [_of_collection([name]) for name in IDLE])
+def test_a_gpu_that_mostly_waits_for_launches_has_that_first(name: str) -> None:
+    first = findings(read_h200([name])).iloc[0]
+    assert (first["id"], first["level"]) == ("launch_bound", "problem")
+    assert first["share"] > 0.5
 
 
 @pytest.mark.parametrize("name", [_of_collection([COMPILING])])
-def test_what_a_profile_compiled_is_told_and_nothing_else(name: str) -> None:
+def test_what_a_profile_compiled_is_a_share_of_the_steps(name: str) -> None:
     trace = read_h200([name])
-    table = findings(trace)
-    assert table["kind"].tolist() == ["compiling"]
+    table = findings(trace).query("kind == 'compiling'")
     whole = trace.breakdown[trace.breakdown["device"].astype(str) == ""]
     assert table["share"].tolist() == [whole["compile_ns"].sum() / whole["step_ns"].sum()]
 

@@ -40,7 +40,8 @@ def test_steps_with_more_to_do_are_told_apart_from_those_that_take_longer() -> N
 
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
 def test_of_steps_with_more_to_do_the_slowest_has_a_cause_of_its_own() -> None:
-    figures = findings(read_h200(["mlp_60steps.tar.xz"]))["figures"][0]
+    table = findings(read_h200(["mlp_60steps.tar.xz"])).set_index("id")
+    figures = table["figures"]["slow_steps.more_work"]
     assert (figures["steps"], figures["step"], figures["stalls"]) == ([13, 33, 53], 13, True)
     assert (figures["excess_ns"] // 10**5, figures["work_excess_ns"] // 1000) == (234, 106)
     assert (figures["activity"], figures["op"], figures["op_kind"]) == ("launch", "MatMul", "op")

@@ -32,6 +32,7 @@ from tfvis_nb.analysis.steps.breakdown import PARTS, activity_times
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
 from tfvis_nb.analysis.steps.utilisation import ran_on_device
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.events import NO_STEP
 
 pytestmark = pytest.mark.slow
 
@@ -234,8 +235,12 @@ def test_differences_of_steps_add_up(trace: Trace) -> None:
 def test_findings_lose_a_part_of_the_time(trace: Trace) -> None:
     table = trace.findings
     total = int(trace.steps.loc[trace.steps["step"] >= 0, "duration_ns"].sum())
-    assert table["share"].between(0, 1).all()
-    assert (table["lost_ns"] <= total).all()
+    # Time outside steps is no share of theirs.
+    within = table[table["share"].notna()]
+    assert within["share"].between(0, 1).all()
+    assert (within["lost_ns"] <= total).all()
+    assert set(table["kind"]) - set(within["kind"]) <= {"outside steps"}
+    table = table[table["step"] != NO_STEP]
     shown = trace.steps.set_index("step").loc[table["step"]]
     assert (table["start_ns"].to_numpy() < table["end_ns"].to_numpy()).all()
     assert (table["start_ns"].to_numpy() < shown["end_ns"].to_numpy()).all()

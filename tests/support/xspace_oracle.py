@@ -147,7 +147,8 @@ def _class_of(name: str) -> str:
     head = name.lstrip("%")
     for mark in ("#", ": ", " ", "(", "[", "/"):
         head = head.split(mark)[0]
-    return re.sub(r"[.:_]?\d+", "", head) or name
+    # The 2 of DatasetV2 is a version.
+    return re.sub(r"[.:_]?\d+", lambda m: m[0] * bool(re.search("[a-z]V$", head[: m.start()])), head) or name
 
 
 def _host(row: Row, metadata: Any, stats: list[tuple[str, Any]]) -> None:
