@@ -6,7 +6,7 @@
 #   make test-all  the same with every trace, and the tests that take minutes
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
-#   make docs    write docs/metrics.md from its template and the definitions in the code
+#   make docs    write docs/metrics.md and docs/glossary.md from the definitions in the code
 #   make dev     JupyterLab with the view built again, and reloaded, on every change
 #   make clean   forget what was built and installed
 
@@ -19,7 +19,7 @@ PY := $(BIN)/python
 
 # Lists the bundles, one for each of js/entries; the build writes it last.
 VIEW := tfvis_nb/static/bundles.json
-VIEW_SOURCES := $(shell find js tfvis_nb/core/palette.json tfvis_nb/core/thresholds.json -type f ! -name '*.test.ts' ! -name '*.test.tsx')
+VIEW_SOURCES := $(shell find js tfvis_nb/core/*.json -type f ! -name '*.test.ts' ! -name '*.test.tsx')
 NODE := node_modules/.package-lock.json
 INSTALLED := $(VENV)/installed
 DEV_INSTALLED := $(VENV)/installed-dev

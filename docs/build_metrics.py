@@ -1,11 +1,12 @@
-"""Write docs/metrics.md: the template with tables of all metrics and thresholds, as the code defines them.
+"""Write docs/metrics.md, a template with all metrics and thresholds of the code, and docs/glossary.md.
 
-``python docs/build_metrics.py`` writes the page, ``--check`` fails if it is not up to date.
+``python docs/build_metrics.py`` writes the pages, ``--check`` fails if one is not up to date.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -18,10 +19,21 @@ from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 _DOCS = Path(__file__).parent
 PAGE = _DOCS / "metrics.md"
 TEMPLATE = _DOCS / "templates" / "metrics.md"
+GLOSSARY = _DOCS.parent / "tfvis_nb" / "core" / "glossary.json"
+_GLOSSARY_HEAD = (
+    "# Glossary\n\nThe words of this documentation. The timeline shows the same explanations as tooltips.\n\n"
+)
 
 
-def page() -> str:
-    """Return the page as it has to be.
+def pages() -> dict[Path, str]:
+    """Return each page that is written here, with its text."""
+    terms = json.loads(GLOSSARY.read_text(encoding="utf-8"))
+    glossary = f"{_GLOSSARY_HEAD}{_table(('term', 'meaning'), list(terms.items()))}\n"
+    return {PAGE: metrics(), _DOCS / "glossary.md": glossary}
+
+
+def metrics() -> str:
+    """Return the text of docs/metrics.md.
 
     Raises
     ------
@@ -60,16 +72,19 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def main() -> int:
-    """Write the page, or check it; return the exit status."""
-    parser = argparse.ArgumentParser(description="Write docs/metrics.md.")
-    parser.add_argument("--check", action="store_true", help="fail if the page is not up to date")
-    text = page()
-    if not parser.parse_args().check:
-        PAGE.write_text(text, encoding="utf-8")
-    elif PAGE.read_text(encoding="utf-8") != text:
-        sys.stderr.write("docs/metrics.md is not up to date: run make docs\n")
-        return 1
-    return 0
+    """Write the pages, or check them; return the exit status."""
+    parser = argparse.ArgumentParser(description="Write docs/metrics.md and docs/glossary.md.")
+    parser.add_argument("--check", action="store_true", help="fail if a page is not up to date")
+    is_check = parser.parse_args().check
+    stale = []
+    for path, text in pages().items():
+        if not is_check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(f"docs/{path.name}")
+    if stale:
+        sys.stderr.write(f"{', '.join(stale)}: not up to date; run make docs\n")
+    return bool(stale)
 
 
 if __name__ == "__main__":

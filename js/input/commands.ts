@@ -1,6 +1,6 @@
 /**
  * Every key and gesture of the timeline, in the order of the help. The key handling, the help overlay and the table in
- * the README all follow from this list.
+ * docs/timeline.md all follow from this list.
  */
 
 import { toggleCritical } from "../state/critical_path";

@@ -1,6 +1,7 @@
 """The column of lanes, the toolbar, the legend and the help of an exported page."""
 
 import csv
+import json
 import re
 import struct
 from collections.abc import Callable
@@ -11,8 +12,9 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.timeline import OpenExported, Timeline
-from tfvis_nb import read_trace
+from tfvis_nb import core, read_trace
 
+GLOSSARY = json.loads(Path(core.__path__[0], "glossary.json").read_text("utf-8"))
 DATA = Path(__file__).parent.parent / "data"
 DISTRIBUTED = DATA / "dist_inproc_ps_2workers_step0.pb"
 LOCAL = DATA / "local_mlp_step1.pb"
@@ -138,6 +140,7 @@ def test_lanes_by_kind_and_colours_by_op(timeline: Timeline) -> None:
 def test_the_legend_lights_a_kind_up(timeline: Timeline) -> None:
     transfers = (read_trace(DISTRIBUTED).events["kind"] == "transfer").sum()
     entry = timeline.host.get_by_role("group", name="Legend").get_by_role("button", name="receive")
+    expect(entry).to_have_attribute("title", f"Highlight receive\n{GLOSSARY['receive']}")
     entry.click()
     expect(timeline.host.get_by_role("search").locator("output")).to_have_text(str(transfers))
     entry.click()

@@ -12,7 +12,7 @@ from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "docs/cli.md"])
+@pytest.mark.parametrize("name", ["docs/sharing.md", "CHANGELOG.md", "docs/cli.md"])
 def test_pages_of_documentation(name: str) -> None:
     assert format_file_size(MAX_BYTES) in (ROOT / name).read_text(encoding="utf-8")
 

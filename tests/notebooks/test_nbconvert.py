@@ -1,4 +1,4 @@
-"""What the README says about nbconvert, by nbconvert itself."""
+"""The commands of docs/sharing.md for nbconvert, by nbconvert itself."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^jupyter (nbconvert .*?)(?:\s+#.*)?$", README, re.MULTILINE)
+SHARING = (Path(__file__).parents[2] / "docs" / "sharing.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^jupyter (nbconvert .*?)(?:\s+#.*)?$", SHARING, re.MULTILINE)
 PICTURE = '<img alt="Activity of each lane'
 VIEW = "application/vnd.jupyter.widget-view+json"
 STORED = "nbconvert --to notebook --execute --inplace step.ipynb"
@@ -18,7 +18,7 @@ PLAIN = "nbconvert --to html step.ipynb"
 
 
 def convert(command: str, folder: Path) -> None:
-    """Run a command of the README in a folder, in this process: to begin one takes as long as to convert."""
+    """Run a command of the page in a folder, in this process: to begin one takes as long as to convert."""
     from nbconvert.nbconvertapp import NbConvertApp
 
     NbConvertApp.clear_instance()

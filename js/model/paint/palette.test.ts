@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { meaningOf } from "../glossary";
 import { CATEGORIES, type Made, makeDrawn, makeLane } from "../wire/testing/synthetic";
 import { contrast, lighten, mix, parseColour, toHex, toPixel } from "./colour";
-import { categoryColour, colourTable, type Paints, paints } from "./palette";
+import { categoryColour, categoryLabel, colourTable, type Paints, paints } from "./palette";
 
 const made: Made[] = [
   { start: 0, duration: 5, name: "a/conv_1", op: "Conv2D", category: 0, lane: 0 },
@@ -21,6 +22,10 @@ const THEMES = ["light", "dark"] as const;
 function colourOf(painted: Paints, id: number): string {
   return painted.css[painted.colour[id]];
 }
+
+it("calls categories by words of the glossary", () => {
+  for (const category of CATEGORIES) expect(meaningOf(categoryLabel(category)), category).toMatch(/\.$/);
+});
 
 describe("paints", () => {
   it.each(COLOUR_BY)("by %s: every event has one of fewer than 128 colours, with readable text", (by) => {

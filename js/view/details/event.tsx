@@ -8,6 +8,7 @@ import {
   formatPercent,
   formatTime,
 } from "../../model/format/units";
+import { meaningOf } from "../../model/glossary";
 import { categoryOf, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import { stepName } from "../../model/lanes/step_bars";
 import { NO_STEP, type Step } from "../../model/types";
@@ -51,7 +52,7 @@ export function EventDetails({ store, actions, id }: EventProps) {
       <dl>
         {facts.map((fact) => (
           <>
-            <dt>{fact.term}</dt>
+            <dt title={meaningOf(fact.term)}>{fact.term}</dt>
             <dd>{fact.value}</dd>
           </>
         ))}
@@ -81,7 +82,7 @@ export function EventDetails({ store, actions, id }: EventProps) {
         </>
       )}
       {drawn.notes.length > 0 && category === "host" && (
-        <h3>Host calls overlap the ops they run and are excluded from totals</h3>
+        <p class="unlinked">Host calls overlap the ops they run and are excluded from totals.</p>
       )}
     </>
   );
@@ -101,7 +102,7 @@ function timeFacts(store: Store, id: number): Fact[] {
       categoryOf(store.drawn, id),
     );
     facts.push({
-      term: "Queued",
+      term: "Queueing delay",
       value: `${formatDuration(start - scheduled)} ${kernel ? "from launch to start" : "from ready to start"}`,
     });
   }
@@ -168,7 +169,7 @@ function placeFacts(store: Store, id: number): Fact[] {
   if (same && same.count > 1)
     facts.push({
       term: "Same name",
-      value: `${formatNumber(same.count, "event")}, ${formatDuration(same.total)} in all`,
+      value: `${formatNumber(same.count, "event")}, ${formatDuration(same.total)} in total`,
     });
   return facts;
 }

@@ -22,7 +22,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
   const waiting = store.details?.waiting;
   // Aligned steps have times of their own.
   if (HAS_KERNEL && store.remote && isCritical(store))
-    return <p class="unlinked">Of a trace this large the critical path is lit, but not listed.</p>;
+    return <p class="unlinked">For traces this large the critical path is highlighted but not listed.</p>;
   if (!waiting || store.aligned) return null;
   const { path, idle } = waiting;
   const chosen = store.drawn.lanes.filter((lane) => lanes === null || lanes.includes(lane.id));

@@ -1,6 +1,7 @@
-/** The line at the bottom: what the colours mean, what was noted while reading, how to move. */
+/** The line at the bottom: the legend, import notes, and hints or a message. */
 
 import { isolated } from "../../model/format/bidi";
+import { meaningOf } from "../../model/glossary";
 import { waitColour } from "../../model/paint/palette";
 import { FILTERS, parseQuery, unknownFilters } from "../../model/search/query";
 import type { Store } from "../../state/store";
@@ -26,7 +27,7 @@ export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
             <button
               key={entry.label}
               type="button"
-              title={query ? `Light up only ${isolated(entry.label)}` : entry.label}
+              title={query ? highlightTitle(entry.label, entry.category) : entry.label}
               disabled={!query}
               aria-pressed={query !== "" && store.searchText === query}
               style={{ opacity: 1 }}
@@ -42,7 +43,7 @@ export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
             type="button"
             disabled
             style={{ opacity: 1 }}
-            title="The part of a transfer in which an earlier one was on the same channel"
+            title="The part of a transfer during which an earlier one occupied the channel"
           >
             <i
               class="swatch"
@@ -88,7 +89,13 @@ export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
   );
 }
 
-/** Which filters of the search nobody can answer; words that only look like filters count where they find nothing. */
+function highlightTitle(label: string, category?: string): string {
+  // Only categories are words of ours: an op of the trace may be called anything.
+  const meaning = category && meaningOf(label);
+  return [`Highlight ${isolated(label)}`, meaning].filter(Boolean).join("\n");
+}
+
+/** Names filters that do not exist; words that merely look like filters only if the search finds nothing. */
 function filterProblem({ searchText, matches }: Store): string | null {
   const { unread, unnamed } = unknownFilters(parseQuery(searchText));
   const words = matches?.ids.length === 0 ? [...unread, ...unnamed] : unread;

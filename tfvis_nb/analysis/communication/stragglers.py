@@ -15,7 +15,7 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "kind": "What the tasks meet at. collective: a collective op; exchange: a round of RecvBuf in a ring; "
+    "kind": "The kind of barrier. collective: a collective op; exchange: a round of RecvBuf in a ring; "
     "inputs: an op that needs tensors of several tasks of a job; end: the end of the step, for the tasks of "
     "a job.",
     "arrived_ns": "When the task arrived, in epoch ns: start of its collective, start of the piece it sends, "

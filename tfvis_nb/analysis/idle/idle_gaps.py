@@ -38,8 +38,8 @@ FIGURES: dict[str, str] = {
     "kernel gap": "The next event was launched in time; the device took this long to start it, in ns.",
     "copy": "The device itself waited for a copy that it had started, as in copy-done on a TPU, in ns.",
     "host": "The host did something other than launching, such as Python, ops on a CPU or compiling, in ns.",
-    "unknown": "No record shows what the device waited for, in ns; also while it was the host's turn and "
-    "no event shows what the host did.",
+    "unknown": "No record shows what the device waited for, in ns. This includes the host's turn if no event "
+    "shows what the host did.",
 }
 """What the columns and causes of gaps are."""
 

@@ -27,7 +27,7 @@ FIGURES: dict[str, str] = {
     "several; missing if there was none.",
     "alive": "Number of buffers allocated at or before the peak and not freed until after it.",
     "alive_bytes": "Sum of the bytes of the buffers alive at the peak: in a RunMetadata equal to the "
-    "peak, in a profile less by what was allocated before it started.",
+    "peak, in a profile smaller by the buffers allocated before it started.",
     "in_use_bytes": "The most bytes in use according to the allocator itself, including variables: in a "
     "RunMetadata allocator_bytes_in_use at the end of the step's ops, in a profile peak_bytes.",
 }

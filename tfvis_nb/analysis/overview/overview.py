@@ -32,7 +32,7 @@ FIGURES: dict[str, str] = {
     " of steps the shorter of the two in the middle.",
     "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
     " fewer than 20.",
-    "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, of which shares are.",
+    "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, the whole of the shares.",
     "first_step": "The first step, if it takes 1.5 times the median of the others: first_ns, median_ns of the"
     " others, both in ns, and share, its excess of step time.",
     "median_step.tasks": "For each task the parts of the median step in ns, which add up to step_ns; see the"
@@ -40,11 +40,11 @@ FIGURES: dict[str, str] = {
     "devices": "For each accelerator busy_share, cause and cause_share; see device_idle.",
     "outside": "Time outside steps, in ns, and run_share, its share of the run; see outside_steps.",
     "host_ns": "Time of the median step during which Python or the runtime around ops ran on any task, in ns,"
-    " also while a device computed.",
+    " including time when a device computed.",
     "top_ops": "The five op types with the largest self time, on devices and on hosts, over the whole trace."
     " Host events that only wrap others or wait for them do not count.",
     "memory": "For each allocator the largest peak_bytes and in_use_bytes; see memory_usage.",
-    "notes": "What was repaired, merged, estimated or left out while reading.",
+    "notes": "Repairs, merged and estimated data, and data left out while reading.",
 }
 
 _LONGEST = 400

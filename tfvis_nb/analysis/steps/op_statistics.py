@@ -33,7 +33,7 @@ FIGURES: dict[str, str] = {
     "mean_ns": "total_ns / count.",
     "min_ns": "Shortest duration, in ns.",
     "max_ns": "Longest duration, in ns.",
-    "share": "self_ns / sum of self_ns over all rows of the side, from 0 to 1; repeated rows have none. "
+    "share": "self_ns / sum of self_ns over all rows of the side, from 0 to 1; NaN for repeated rows. "
     f"In {_XPROF}, self time in percent of device or host.",
 }
 

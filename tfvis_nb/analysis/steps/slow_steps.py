@@ -39,7 +39,7 @@ FIGURES: dict[str, str] = {
     " of excess_ns. Events that only wrap others or wait for them do not count.",
     "op_ns": "Its self time minus that in the median step, in ns, summed over events, including "
     "simultaneous ones.",
-    "op_event": "The longest event of that op in the step, or in the median step if the step has none.",
+    "op_event": "The longest event of that op in the step, or in the median step if this step lacks it.",
 }
 
 _FEWEST = 3

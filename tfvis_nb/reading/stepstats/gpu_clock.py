@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tfvis_nb.core.format import format_duration
 from tfvis_nb.reading.columns import EventColumns, Vocabularies
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.source_rows import Source
@@ -94,8 +95,10 @@ def _certainty(found: list[Offset | None]) -> dict[str, Any]:
     steps = {"steps": Text("in_steps", steps=len(found)) if len(found) > 1 else ""}
     if not offsets:
         return steps
+    certainty_ns = max(offset.high - offset.low for offset in offsets) / 2
     return steps | {
-        "certainty_us": max(offset.high - offset.low for offset in offsets) / 2000,
+        "certainty": format_duration(certainty_ns),
+        "certainty_ns": certainty_ns,
         "agree": sum(offset.agree for offset in offsets),
         "kernels": sum(offset.total for offset in offsets),
     }
