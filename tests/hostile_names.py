@@ -32,6 +32,8 @@ def hostile_trace() -> Trace:
             **dict.fromkeys(
                 ("name", "op", "lane", "device", "task", "tensor", "source", "destination"), texts
             ),
+            # The largest ids, which a float64 does not hold.
+            "thread": [2**63 - 1 - i if i % 2 else i - 2**63 for i in range(count)],
             "detail": [f"{text} = {text}({text})" for text in texts],
         }
     )

@@ -157,6 +157,25 @@ def test_threads_of_a_profile_add_up_to_what_they_cover(name: str) -> None:
     assert (both["own"] == both["busy"]).mean() > 0.8
 
 
+def test_calls_that_run_an_eager_op_give_it_their_time() -> None:
+    op = ["python", "MatMul", "EagerKernelExecute", "KernelAndDeviceFunc::Run", "Sum", "cudaMalloc"]
+    columns = {"op": op, "name": op, "kind": ["host", "op", "host", "host", "op", "host"]}
+    times = {"start_ns": [0, 1, 2, 3, 4, 6], "duration_ns": [20, 18, 15, 12, 2, 1]}
+    frame = events.build({**times, **columns, "lane": ["python"] * len(op)})
+    # The nested op and what is no wrapper keep their own.
+    assert self_times(frame)[0].tolist() == [2, 15, 0, 0, 2, 1]
+
+
+def test_eager_ops_of_a_profile_have_their_time() -> None:
+    trace = tv.read_trace(DATA / "cpu_tf221_keras_fit.xplane.pb.xz")
+    eager = trace.events["detail"].str.startswith("EagerLocalExecute: ").to_numpy()
+    calls = trace.events["op"].isin(["EagerKernelExecute", "EagerCopyToDevice"]).to_numpy()
+    calls = calls & eager[parents(trace.events)]
+    own, _ = self_times(trace.events)
+    assert (int(calls.sum()), int(own[calls].sum())) == (76, 0)
+    assert own[eager].sum() > trace.events["duration_ns"][calls].sum() / 2
+
+
 def test_nothing_of_nothing() -> None:
     nothing = events.build({}, rows=0)
     assert parents(nothing).tolist() == []

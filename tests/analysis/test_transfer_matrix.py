@@ -32,13 +32,17 @@ def added_up(trace: Trace, between: str) -> dict[tuple[str, str, str], dict[str,
 
 def of_cell(rows: list[Row]) -> dict[str, Any]:
     sums: dict[str, Any] = {}
-    for name in ("bytes", "wait_ns", "transfer_ns"):
+    for name in ("bytes", "transfer_ns"):
         known = [row[name] for row in rows if row[name] is not None]
         sums[name] = sum(known) if known else None
     moments: set[int] = set()
+    waiting: set[int] = set()
+    waits = [row["wait_ns"] for row in rows if row["wait_ns"] is not None]
     for row in rows:
         end = row["start_ns"] + row["duration_ns"]
-        moments.update(range(end - (row["transfer_ns"] or 0), end))
+        moves_at = end - (row["transfer_ns"] or 0)
+        moments.update(range(moves_at, end))
+        waiting.update(range(moves_at - (row["wait_ns"] or 0), moves_at))
     whole = all(row["bytes"] is not None and row["transfer_ns"] is not None for row in rows)
     sized = [row for row in rows if row["bytes"] is not None]
     largest = max(sized, key=lambda row: (row["bytes"], -row["event"]))["event"] if sized else None
@@ -46,6 +50,8 @@ def of_cell(rows: list[Row]) -> dict[str, Any]:
         "count": len(rows),
         "with_size": len(sized),
         **sums,
+        "wait_ns": len(waiting) if waits else None,
+        "mean_wait_ns": sum(waits) / len(waits) if waits else None,
         "busy_ns": None if sums["transfer_ns"] is None else len(moments),
         "bandwidth": sums["bytes"] * 1e9 / len(moments) if whole and moments else None,
         "largest": largest,
@@ -70,9 +76,10 @@ def test_every_cell(rows: list[Row], between: str) -> None:
     found = told(table)
     assert found.keys() == expected.keys()
     for key, cell in expected.items():
-        bandwidth, said = cell.pop("bandwidth"), found[key].pop("bandwidth")
+        for name in ("bandwidth", "mean_wait_ns"):
+            expected_rate, said = cell.pop(name), found[key].pop(name)
+            assert said == (None if expected_rate is None else pytest.approx(expected_rate))
         assert found[key] == cell
-        assert said == (None if bandwidth is None else pytest.approx(bandwidth))
     assert bool(why_not(table)) == trace.transfers.empty
 
 
@@ -81,7 +88,7 @@ def test_steps_add_up_to_the_whole(rows: list[Row]) -> None:
     trace = trace_of(rows)
     steps = trace.steps["step"].tolist()
     whole, parts = transfer_matrix(trace), [transfer_matrix(trace, steps=[step]) for step in steps]
-    for name in ("count", "with_size", "bytes", "wait_ns", "transfer_ns"):
+    for name in ("count", "with_size", "bytes", "transfer_ns"):
         assert whole[name].sum() == sum(part[name].sum() for part in parts)
 
 
@@ -101,6 +108,8 @@ def test_real_transfers_add_up(path: Path) -> None:
         # The tensors of a channel come one after the other.
         assert (network["busy_ns"] == network["transfer_ns"]).all()
         assert bool(why_not(table)) == moved.empty
+        for name in ("wait_ns", "busy_ns"):
+            assert table[name].max() <= trace.steps["duration_ns"].sum() + moved["wait_ns"].max()
     if len(moved):
         assert (transfer_matrix(trace)["busy_ns"].fillna(-1).diff().dropna() <= 0).all()
 

@@ -37,7 +37,7 @@ _READ = """async (host) => {
     scheduled: epoch(details.scheduled(event)),
     compute: details.compute(event) && details.compute(event).end - details.compute(event).start,
     bytes: details.bytes(event),
-    thread: Object.fromEntries(details.numbers(event)).Thread ?? null,
+    thread: Object.fromEntries(details.ids(event)).Thread ?? null,
     source: details.source(event) ?? "",
     destination: details.destination(event) ?? "",
     tensor: details.tensor(event),

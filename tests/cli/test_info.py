@@ -13,6 +13,7 @@ from tfvis_nb.cli import main
 from tfvis_nb.cli.info import lines, summary
 from tfvis_nb.events import build
 
+_OPS = "ops by self time: "
 SAMPLES = [
     "cpu_tf18_dist.pb.xz",
     "gpu_tf221_mlp.pb.xz",
@@ -45,7 +46,7 @@ def test_text_has_a_table_for_all_there_is(name: str, capsys: pytest.CaptureFixt
     assert text.startswith(f"{name}: {len(trace.events):,} events")
     kinds = set(trace.events["kind"].unique())
     assert {
-        line.removeprefix("longest: ") for line in text.splitlines() if line.startswith("longest: ")
+        line.removeprefix(_OPS) for line in text.splitlines() if line.startswith(_OPS)
     } == kinds
     assert ("\ntransfers and copies\n" in text) == (len(trace.transfers) > 0)
     assert ("\nnotes\n" in text) == bool(trace.notes)
@@ -57,8 +58,16 @@ def test_the_busiest_and_the_longest_come_first() -> None:
     trace = tv.read_trace(DATA / "gpu_tf221_mlp.pb.xz")
     text = lines(trace, 1)
     kernels = trace.events[trace.events["kind"] == "kernel"].groupby("op", observed=True)["duration_ns"].sum()
-    place = text.index("longest: kernel")
+    place = text.index(f"{_OPS}kernel")
     assert text[place + 2].split()[0] == kernels.idxmax()
+
+
+def test_nested_calls_count_once() -> None:
+    columns = {"lane": ["python"] * 2, "kind": ["host"] * 2, "op": ["outer", "inner"]}
+    table = build({"start_ns": [0, 1], "duration_ns": [10, 6], **columns})
+    text = [line.split() for line in lines(tv.Trace(table), 5)]
+    place = text.index(f"{_OPS}host".split())
+    assert [row[:3] for row in text[place + 2 : place + 4]] == [["inner", "1", "6"], ["outer", "1", "4"]]
 
 
 def test_the_slow_rank_is_named(capsys: pytest.CaptureFixture[str]) -> None:

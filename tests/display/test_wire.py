@@ -76,11 +76,15 @@ def check_details(trace: Trace) -> None:
                     stored, end[event] - known
                 )
     for name in ("bytes", "thread"):
+        shown = table[name] if name == "bytes" else table[name].mask(table[name] == 0)
         if name in columns:
             got = optional(header, columns, name)
-            assert [got[row] for row in rows] == [None if v is pd.NA else v for v in table[name]]
+            if name in header["ids"]:
+                known = header["ids"][name]["texts"]
+                got = [None if at is None else int(known[at]) for at in got]
+            assert [got[row] for row in rows] == [None if v is pd.NA else v for v in shown]
         else:
-            assert table[name].isna().all()
+            assert shown.isna().all()
     devices = [*header["devices"], *[""] * (65536 - len(header["devices"]))]
     for name in ("source", "destination"):
         assert [devices[columns[name][row]] for row in rows] == table[name].astype("str").tolist()
@@ -192,7 +196,7 @@ def tables(draw: st.DrawFn) -> pd.DataFrame:
                 [None if v is None else start[0] + v for v in column(st.none() | times)], "Int64"
             ),
             "bytes": pd.array(column(st.none() | times), "Int64"),
-            "thread": pd.array(column(st.none() | times), "Int64"),
+            "thread": pd.array(column(st.none() | st.integers(-(2**63), 2**63 - 1)), "Int64"),
             "source": column(st.sampled_from(["", TASK])),
             "tensor": column(names),
             "detail": [

@@ -11,7 +11,9 @@ import click
 import pandas as pd
 
 from tfvis_nb.analysis.communication.collective_waits import late_ranks
+from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
 from tfvis_nb.analysis.findings.table import NOTHING, OVERLAP, overlap, share_of
+from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.cli import verb
 from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, read
@@ -77,26 +79,17 @@ def summary(trace: Trace) -> dict[str, Any]:
         "tasks": [str(task) for task in events["task"].unique()],
         "devices": _records(devices.reset_index()),
         "lanes": _records(trace.lanes),
-        "ops": _records(_ops(events)),
-        "transfers": _records(_transfers(trace.transfers)),
+        "ops": _records(_ops(trace)),
+        "transfers": _records(transfer_matrix(trace).drop(columns="largest")),
         "ranks": _records(late_ranks(trace)),
         "notes": trace.notes,
     }
 
 
-def _ops(events: pd.DataFrame) -> pd.DataFrame:
-    """Sum up the op types of each kind, those with the most time first."""
-    grouped = events.groupby(["kind", "op"], observed=True)["duration_ns"]
-    table = grouped.agg(count="size", total_ns="sum", mean_ns="mean").reset_index()
-    return table.sort_values("total_ns", ascending=False, kind="stable")
-
-
-def _transfers(transfers: pd.DataFrame) -> pd.DataFrame:
-    """Sum up what moved from each device to each other."""
-    grouped = transfers.groupby(["kind", "source", "destination"], observed=True)
-    sums = {name: (name, "sum") for name in ("bytes", "wait_ns", "transfer_ns")}
-    table = grouped.agg(count=("event", "size"), **sums).reset_index()
-    return table.sort_values("transfer_ns", ascending=False, kind="stable")
+def _ops(trace: Trace) -> pd.DataFrame:
+    """Sum up the op types of each kind, those with the most self time first."""
+    table = op_statistics(trace)[["kind", "side", "op", "count", "self_ns", "total_ns", "mean_ns"]]
+    return table.sort_values(["self_ns", "total_ns"], ascending=False, kind="stable", na_position="last")
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -124,7 +117,7 @@ def lines(trace: Trace, top: int) -> list[str]:
         ("busiest lanes", _LANES, [lane | {"share": lane["busy_ns"] / run_ns} for lane in busiest]),
     ]
     tables += [
-        (f"longest: {kind}", _OPS, [op for op in facts["ops"] if op["kind"] == kind])
+        (f"ops by self time: {kind}", _OPS, [op for op in facts["ops"] if op["kind"] == kind])
         for kind in dict.fromkeys(op["kind"] for op in facts["ops"])
     ]
     tables += [
@@ -208,6 +201,7 @@ _LANES: _Columns = {
 _OPS: _Columns = {
     "op": _text("op", "unnamed"),
     "count": _count("count"),
+    "self": lambda row: "" if row["self_ns"] is None else format_duration(row["self_ns"]),
     "total": _duration("total_ns"),
     "mean": _duration("mean_ns"),
 }
@@ -217,8 +211,9 @@ _TRANSFERS: _Columns = {
     "to": _text("destination", "unknown"),
     "count": _count("count"),
     "bytes": lambda row: format_bytes(row["bytes"] or 0),
-    "waited": _duration("wait_ns"),
-    "moved": _duration("transfer_ns"),
+    "moving": _duration("busy_ns"),
+    "waiting": _duration("wait_ns"),
+    "mean wait": _duration("mean_wait_ns"),
 }
 _RANKS: _Columns = {
     "step": lambda row: str(row["step"]),

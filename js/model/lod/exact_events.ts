@@ -95,7 +95,7 @@ export class SparseDetails implements DetailsView {
   readonly overview = null;
   readonly tracks = [];
   readonly bytes = this.#alike("bytes", null);
-  readonly numbers = this.#alike("numbers", []);
+  readonly ids = this.#alike("ids", []);
   readonly source = this.#alike("source", null);
   readonly destination = this.#alike("destination", null);
   readonly tensor = this.#alike("tensor", "");

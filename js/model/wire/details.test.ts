@@ -17,7 +17,10 @@ const header = {
   allocators: ["gpu_bfc"],
   dtypes: { 1: "float32" },
   own_name: "\x1a",
-  numbers: { thread: "Thread", priority: "Priority" },
+  ids: {
+    thread: { label: "Thread", texts: ["5723866416841229916"] },
+    priority: { label: "Priority", texts: ["7", "-212710849528959021"] },
+  },
 };
 const none = Number.NaN;
 const columns: Record<string, Planned> = {
@@ -25,7 +28,7 @@ const columns: Record<string, Planned> = {
   compute_after: { encoding: "shuffle", values: Uint32Array.of(0, 0, 3, 0) },
   compute_left: { encoding: "shuffle", values: Uint32Array.of(0, 0, 15, 0) },
   bytes: { encoding: "shuffle", values: Float64Array.of(none, 0, none, 4_194_304) },
-  priority: { encoding: "shuffle", values: Uint32Array.of(0, 0, 15, 0) },
+  priority: { encoding: "shuffle", values: Uint32Array.of(0, 0, 3, 0) },
   source: { encoding: "shuffle", values: Uint16Array.of(65535, 1, 65535, 0) },
   destination: { encoding: "shuffle", values: Uint16Array.of(65535, 65535, 65535, 1) },
   last: { encoding: "shuffle", values: Uint16Array.of(65535, 65535, 0, 1) },
@@ -67,8 +70,8 @@ describe("Details", () => {
     ]);
   });
 
-  it("names the numbers that are shown as they are", () => {
-    expect([0, 1, 2, 3].flatMap((event) => details.numbers(event))).toEqual([["Priority", 7]]);
+  it("names ids and keeps all their digits", () => {
+    expect([0, 1, 2, 3].flatMap((event) => details.ids(event))).toEqual([["Priority", "-212710849528959021"]]);
   });
 
   it("knows which rank came last to a collective", () => {
@@ -77,7 +80,7 @@ describe("Details", () => {
   });
 
   it("takes a column that was left out as never recorded", () => {
-    expect([details.numbers(3), details.temp(0), details.persistent(3)]).toEqual([[], null, null]);
+    expect([details.ids(3), details.temp(0), details.persistent(3)]).toEqual([[], null, null]);
   });
 
   it("follows edges both ways", () => {

@@ -107,11 +107,11 @@ export class Details {
     return this.#number("bytes", this.#rows[event]);
   }
 
-  /** Whole numbers that are shown as they are, each with its name; 0 is as good as none. */
-  numbers(event: number): [string, number][] {
-    return Object.entries(this.#header.numbers ?? {}).flatMap(([column, name]) => {
-      const number = this.#number(column, this.#rows[event]);
-      return number ? [[name, number]] : [];
+  /** Ids of the event, such as its thread, each with its name. */
+  ids(event: number): [string, string][] {
+    return Object.entries(this.#header.ids ?? {}).flatMap(([column, { label, texts }]) => {
+      const at = this.#number(column, this.#rows[event]);
+      return at === null ? [] : [[label, texts[at]]];
     });
   }
 
@@ -227,7 +227,7 @@ interface Header {
   dtypes: Record<string, string>;
   /** What stands in labels for the event's own name; "" when nothing does. */
   own_name: string;
-  /** Columns that `numbers` gives, with their names. */
-  numbers?: Record<string, string>;
+  /** Columns that `ids` gives: their names, and the distinct ids as texts, as they may exceed 2^53. */
+  ids?: Record<string, { label: string; texts: string[] }>;
   overview?: Overview;
 }

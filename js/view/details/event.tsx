@@ -161,7 +161,7 @@ function placeFacts(store: Store, id: number): Fact[] {
       ),
     });
   facts.push({ term: "Location", value: locationOf(store.drawn, id) });
-  for (const [term, number] of details?.numbers(id) ?? []) facts.push({ term, value: String(number) });
+  for (const [term, value] of details?.ids(id) ?? []) facts.push({ term, value });
   const { step, steps } = store.run;
   if (step && steps.length > 1)
     facts.push({ term: "Step", value: stepName(steps[step[id]]).replace(/^Step /, "") });

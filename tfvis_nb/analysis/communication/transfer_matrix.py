@@ -23,9 +23,10 @@ FIGURES: dict[str, str] = {
     "count": "Number of tensors received from another task, or of copies.",
     "with_size": "How many of them have a recorded size.",
     "bytes": "Sum of the recorded sizes, in bytes.",
-    "wait_ns": "Sum of the times before they moved, in ns. A tensor waits while its channel, from one "
-    f"task to another, is occupied by tensors that ended before it: {_TICTAC}. A copy waits from its "
-    "launch to its start. Many wait at the same time, so the sum may be much longer than the step.",
+    "wait_ns": "Length of the union of the times before they moved, in ns: the time in which at least one "
+    "waited. A tensor waits while its channel, from one task to another, is occupied by tensors that ended "
+    f"before it: {_TICTAC}. A copy waits from its launch to its start.",
+    "mean_wait_ns": "Mean of the times that each of them waited, in ns.",
     "transfer_ns": "Sum of the times during which they moved, in ns: for a tensor its duration without "
     f"wait_ns, {_TICTAC}; for a copy its duration.",
     "busy_ns": "Length of the union of the times during which they moved, in ns: the time in which at "
@@ -43,6 +44,7 @@ _COLUMNS = {
     "with_size": "int64",
     "bytes": "Int64",
     "wait_ns": "Int64",
+    "mean_wait_ns": "float64",
     "transfer_ns": "Int64",
     "busy_ns": "Int64",
     "bandwidth": "float64",
@@ -71,7 +73,7 @@ def transfer_matrix(
         One row per ``kind`` (category: ``transfer`` over the network, ``memcpy``), ``source`` and
         ``destination`` (category; empty where not recorded), the busiest first. ``count`` and ``with_size``
         (int64), ``bytes`` (Int64, NA where no size is recorded), ``wait_ns``, ``transfer_ns`` and ``busy_ns``
-        (Int64, NA where none of the row is known), ``bandwidth`` (float64) and ``largest`` (Int64, event
+        (Int64, NA where none of the row is known), ``mean_wait_ns`` and ``bandwidth`` (float64) and ``largest`` (Int64, event
         id), as in `FIGURES`. `cannot_say` where nothing was received or copied.
 
     Raises
@@ -115,7 +117,12 @@ def transfer_matrix(
     cells["count"] = np.bincount(cell, minlength=count)
     cells["with_size"] = np.bincount(cell[sized], minlength=count)
     cells["bytes"] = _sum(cell, size, sized, count)
-    cells["wait_ns"] = _sum(cell, wait, waited, count)
+    none_waited = np.bincount(cell[waited], minlength=count) == 0
+    # A tensor waits before it moves, a copy before it starts.
+    any_waits = lengths(union(cell[waited], (begin - wait)[waited], begin[waited]), count, 2)[:, 1]
+    cells["wait_ns"] = pd.arrays.IntegerArray(any_waits, none_waited)
+    mean = _sum(cell, wait, waited, count).to_numpy(np.float64, na_value=np.nan)
+    cells["mean_wait_ns"] = mean / np.maximum(np.bincount(cell[waited], minlength=count), 1)
     cells["transfer_ns"] = _sum(cell, moving, has_moved, count)
     nothing = cells["transfer_ns"].isna().to_numpy(bool)
     cells["busy_ns"] = pd.arrays.IntegerArray(np.where(nothing, 0, busy), nothing)

@@ -20,6 +20,11 @@ _CALLED = r"(?:Stateful)?PartitionedCall$|RemoteCall$|(?:Stateless)?(?:If|While|
 CALLS = re.compile(_CALLED)
 """Op types that run from the call of their body to its return; its ops have rows of their own."""
 
+_EAGER_WRAPPER = re.compile(
+    r"(?:Eager(?:KernelExecute|CopyToDevice)|KernelAndDevice(?:Func|Op)::Run|ValidateInputTypeAndPlacement)$"
+)
+"""What runs an eager op inside its row: its time is the op's."""
+
 WAITING = re.compile(rf"_(?:Host)?Recv$|{_CALLED}|IteratorGetNext|Queue\w*Dequeue")
 """Op types that run from the call of their body to its return, or to the arrival of a tensor.
 
@@ -62,7 +67,8 @@ def parents(events: pd.DataFrame, among: np.ndarray | None = None) -> np.ndarray
 def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return how long each event ran without those within it on its lane (ns), and whether that is known.
 
-    It is the duration minus what the events directly within it cover together, so never negative. It is not
+    It is the duration minus what the events directly within it cover together, so never negative. The calls
+    that run an eager op inside its row give their time to the op. It is not
     known of functions and loops as a whole in an executor's lane, whose ops have rows of their own. The times
     of a lane add up to what its events cover, if none overlaps another without lying within it.
     """
@@ -73,7 +79,21 @@ def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[n
     if len(inner):
         start = _column(events, "start_ns")[inner]
         own -= busy(parent[inner], start, start + duration[inner], len(events))
+        _give_to_eager_ops(events, parent, own)
     return own, ~(is_kind(events, "op") & ~nests(events) & beginning(events["op"], CALLS))
+
+
+def _give_to_eager_ops(events: pd.DataFrame, parent: np.ndarray, own: np.ndarray) -> None:
+    """Add the own times of the calls that run an eager op to the op's."""
+    wraps = is_kind(events, "host") & beginning(events["op"], _EAGER_WRAPPER)
+    rows = np.flatnonzero(wraps & (parent >= 0))
+    op = parent[rows]
+    # Parents are earlier rows or longer ones: each round leaves a wrapper, until none is left.
+    while (within := (op >= 0) & wraps[op]).any():
+        op[within] = parent[op[within]]
+    given = (op >= 0) & is_kind(events, "op")[op]
+    np.add.at(own, op[given], own[rows[given]])
+    own[rows[given]] = 0
 
 
 @per_trace

@@ -51,6 +51,7 @@ def _matrix(trace: Trace) -> dict[str, Any]:
             ("count", "Count", "count"),
             ("busy_ns", "Moving", "ns"),
             ("wait_ns", "Waiting", "ns"),
+            ("mean_wait_ns", "Mean wait", "ns"),
             ("bandwidth", "Bandwidth", "bytes/s"),
         ),
     ]

@@ -43,8 +43,8 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
         "compute_left": _optional(events["compute_end_ns"], lambda known: end - known),
         "bytes": _optional(events["bytes"]),
     }
-    shown = {name: label for name, label in SHOWN.items() if events[name].notna().any()}
-    columns |= {name: _optional(events[name]) for name in shown}
+    shown, ids = _ids(events)
+    columns |= ids
     devices, columns["source"], columns["destination"] = _devices(events)
     tasks, arrived = _arrivals(trace, rows)
     columns |= arrived
@@ -71,7 +71,7 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
         "allocators": allocators,
         "dtypes": {str(number): name for number, name in dtype_names().items()},
         "own_name": own_name,
-        "numbers": shown,
+        "ids": shown,
         "tracks": tracks,
         **waited,
         **({"overview": _overview(trace)} if waits else {}),
@@ -88,6 +88,17 @@ def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | 
     """Store whole numbers of which some are not recorded; times as distances, which are small."""
     whole = values.to_numpy("i8", na_value=0)
     return optional_column(whole if relative is None else relative(whole), values.notna().to_numpy())
+
+
+def _ids(events: pd.DataFrame) -> tuple[dict[str, dict[str, Any]], dict[str, WireColumn]]:
+    """Store the columns that are shown as they are; as texts, because a front end rounds whole numbers of 64 bits."""
+    shown, columns = {}, {}
+    for name, label in SHOWN.items():
+        codes, distinct = pd.factorize(events[name].mask(events[name] == 0))
+        if len(distinct):
+            shown[name] = {"label": label, "texts": [str(number) for number in distinct]}
+            columns[name] = optional_column(codes, codes >= 0)
+    return shown, columns
 
 
 def _labels(events: pd.DataFrame) -> tuple[str, pa.Array]:
