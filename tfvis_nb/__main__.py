@@ -2,7 +2,15 @@
 
 import sys
 
-from tfvis_nb.cli import main
+
+def main() -> int:
+    """Run the command line of the process; Ctrl-C while its modules are imported ends it like later on."""
+    try:
+        from tfvis_nb.cli import main as run
+    except KeyboardInterrupt:
+        return 130
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

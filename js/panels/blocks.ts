@@ -39,7 +39,13 @@ export interface OverviewBlock extends OverviewCard {
   kind: "overview";
 }
 
-export type Block = TableBlock | ChartBlock | FindingsBlock | OverviewBlock;
+/** What a tab says instead of blocks that all have nothing to show. */
+export interface NothingBlock {
+  kind: "nothing";
+  text: string;
+}
+
+export type Block = TableBlock | ChartBlock | FindingsBlock | OverviewBlock | NothingBlock;
 
 export interface TabContents {
   title: string;

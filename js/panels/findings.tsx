@@ -35,7 +35,7 @@ export function Findings({ block, publish }: { block: FindingsBlock; publish: (t
 }
 
 function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMessage) => void }) {
-  const { level, title, text, advice, share, zoom } = finding;
+  const { level, title, text, advice, share, zoom, selects } = finding;
   return (
     <li data-level={level}>
       <span class="share">
@@ -50,6 +50,7 @@ function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMess
         <h3>{title}</h3>
         <p>{text}</p>
         {advice && <p class="advice">{advice}</p>}
+        {selects && <p class="selects">{selects}</p>}
       </div>
       {zoom && (
         <button

@@ -27,11 +27,21 @@ export function mountPanels(
 ): void {
   const root = framed(element, "Dashboard", STYLES, signal);
   if (!height) root.dataset.page = "";
-  const publish = joinLink(host.link, rowHighlighter(root), signal);
   const box = document.createElement("div");
   box.className = "tabs";
   root.append(box);
-  render(<Panels host={host} publish={publish} signal={signal} />, box);
+  const light = rowHighlighter(root);
+  const draw = (isOneStep: boolean) => render(<Panels {...{ host, publish, signal, isOneStep }} />, box);
+  const publish = joinLink(
+    host.link,
+    (message) => {
+      if (message.kind === "step") draw(message.isOne);
+      else light(message);
+    },
+    signal,
+  );
+  draw(false);
+  publish({ kind: "ask" });
   if (height) {
     yieldShortcuts(element, signal);
     bindHeight(root, height, signal);

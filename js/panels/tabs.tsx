@@ -15,6 +15,8 @@ interface PanelsProps {
   /** Says something to the timeline. */
   publish: (told: LinkMessage) => void;
   signal: AbortSignal;
+  /** Whether the timeline shows one step alone. */
+  isOneStep: boolean;
 }
 
 const STEPS: Record<string, (at: number, count: number) => number> = {
@@ -24,7 +26,7 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
   End: (_, count) => count - 1,
 };
 
-export function Panels({ host, publish, signal }: PanelsProps) {
+export function Panels({ host, publish, signal, isOneStep }: PanelsProps) {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const [shown, setShown] = useState(0);
   const [visited, setVisited] = useState<ReadonlySet<number>>(new Set([0]));
@@ -64,6 +66,9 @@ export function Panels({ host, publish, signal }: PanelsProps) {
           </button>
         ))}
       </div>
+      <p class="all-steps" role="status">
+        {isOneStep && "The timeline shows one step. Tables and charts show all steps."}
+      </p>
       {host.titles.map((title, index) => (
         <div
           key={title}
@@ -116,6 +121,12 @@ interface BlockProps extends Omit<TabProps, "title" | "index"> {
 function OneBlock({ host, block, isShown, publish }: BlockProps) {
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
   if (block.kind === "table") return <TableOf block={block} publish={publish} />;
+  if (block.kind === "nothing")
+    return (
+      <section class="block">
+        <p class="cannot-say">{block.text}</p>
+      </section>
+    );
   if (block.kind === "overview")
     return (
       <section class="block overview-block">

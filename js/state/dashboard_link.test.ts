@@ -67,6 +67,16 @@ describe("a linked timeline", () => {
     expect(heard).toMatchObject([{ kind: "view", ...store.viewport }]);
   });
 
+  it("says whether it shows one step alone, and once more to who comes later", () => {
+    const { store, heard, publish } = linked();
+    store.setStep(1);
+    publish({ kind: "ask" });
+    store.setStep(null);
+    expect(heard.filter(({ kind }) => kind === "step")).toMatchObject(
+      [true, true, false].map((isOne) => ({ isOne })),
+    );
+  });
+
   it("says where it moved once a frame", () => {
     const { store, heard } = linked();
     for (let ms = 1; ms < 6; ms++) store.setViewport({ start: ms * MS, end: 20 * MS });

@@ -20,6 +20,7 @@ export class DashboardLink {
   /** What the others know or have said themselves, and need not be told again. */
   #view: Viewport | null = null;
   protected known: string;
+  #isOne = false;
   #hover: number | null = null;
   #frame = 0;
   #timer = 0;
@@ -34,18 +35,29 @@ export class DashboardLink {
     this.publish = joinLink(link, (message) => this.onMessage(message), signal);
     this.known = JSON.stringify(store.host.get("selection"));
     store.on(["viewport"], () => this.#viewSoon());
+    store.on(["layout"], () => this.#publishStep());
     store.on(["selection"], () => this.publishSelection());
     store.on(["hover"], () => this.#publishHover());
     signal.addEventListener("abort", () => {
       cancelAnimationFrame(this.#frame);
       clearTimeout(this.#timer);
     });
+    this.#publishStep();
     this.#viewSoon();
+  }
+
+  #publishStep(): void {
+    const isOne = this.store.step !== null;
+    if (isOne === this.#isOne) return;
+    this.#isOne = isOne;
+    this.publish({ kind: "step", isOne });
   }
 
   protected onMessage(message: LinkMessage): void {
     if (message.kind === "ask") {
       this.#view = null;
+      this.#isOne = false;
+      this.#publishStep();
       this.#viewSoon();
     } else if (message.kind === "view") this.#follow(message);
     else if (message.kind === "select") this.select(message);

@@ -11,8 +11,8 @@ import tfvis_nb as tv
 from tests.support.h200_traces import read_h200
 from tfvis_nb import events
 from tfvis_nb.analysis import why_not
-from tfvis_nb.analysis.findings.finding import MAX_EVENTS
 from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.display.overview.findings_block import findings_block
 
 KNOWN = [
     (["input_bound_tf2_gpu.xplane.pb"], "input_bound.all", {}),
@@ -100,13 +100,19 @@ def test_a_finding_lists_its_longest_events_and_not_too_many() -> None:
             "op": "MemcpyD2H",
             "device": "GPU:0",
         }
-        for at in range(2 * MAX_EVENTS)
+        for at in range(100)
     ]
     trace = tv.Trace(events.build({name: [row[name] for row in copies] for name in copies[0]}))
-    (listed,) = trace.findings["events"]
+    (listed,), (count,) = trace.findings["events"], trace.findings["event_count"]
     durations = trace.events["duration_ns"].iloc[listed].tolist()
-    assert len(listed) == MAX_EVENTS
-    assert durations == sorted(trace.events["duration_ns"], reverse=True)[:MAX_EVENTS]
+    assert (len(listed), count) == (50, 100)
+    assert "Selects 50 of 100 events." in [item["selects"] for item in findings_block(trace)["items"]]
+    # A terminal shows whole sentences, of a table that is still one.
+    text, advice = (" ".join(str(trace.findings).split()), trace.findings["advice"][0])
+    assert trace.findings["text"][0] in text
+    assert advice in text
+    assert list(trace.findings.head(1)["event_count"]) == [100]
+    assert durations == sorted(trace.events["duration_ns"], reverse=True)[:50]
 
 
 def test_copies_within_a_device_are_not_between_host_and_device() -> None:

@@ -1,5 +1,6 @@
 """Charts and tables of a dashboard move with its timeline, and the timeline with them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -65,8 +66,13 @@ def test_the_timeline_moves_a_chart_of_the_runs_time(shown: Dashboard) -> None:
 
 
 def test_bandwidth_over_time_follows_the_timeline(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
-    trace = DATA / "gpu_tf221_mlp.pb.xz"
+    trace = DATA / "gpu_tf218_function.xplane.pb.xz"
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
+    scope = shown.panels.get_by_text("Tables and charts show all steps")
+    shown.timeline.host.get_by_role("slider", name="Step shown").locator("i").nth(1).click()
+    expect(scope).to_be_visible()
+    shown.timeline.host.get_by_role("button", name=re.compile(r"^all \d")).click()
+    expect(scope).to_have_count(0)
     chart = shown.chart("Transfers", "Bandwidth over time")
     whole = shown.settled(shown.ruler)
     assert shown.settled(chart) == pytest.approx(whole, abs=0.02)

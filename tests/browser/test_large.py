@@ -88,6 +88,7 @@ def test_all_events_are_counted_and_saved_though_few_are_sent(notebook: OpenNote
     book, timeline = opened(notebook, IN_WINDOWS)
     expect(timeline.root.locator(".toolbar .summary")).to_contain_text("24,000 events")
     expect(timeline.details.locator("dt:has-text('Events') + dd")).to_have_text("24,000")
+    expect(timeline.details.get_by_text("too large for the overview")).to_be_visible()
     assert book.ask(TOLD) == "True 0"
     # A drag over everything: the totals of the selected range are the table's.
     book.ask("widget.selection = (1_000_000 + 6000_000, 1_000_000 + 7000_000)")

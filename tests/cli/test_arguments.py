@@ -24,7 +24,7 @@ PAGE = (REPOSITORY / "docs" / "cli.md").read_text(encoding="utf-8")
 def test_the_entry_point_is_the_module() -> None:
     with (REPOSITORY / "pyproject.toml").open("rb") as file:
         scripts = tomllib.load(file)["project"]["scripts"]
-    assert scripts == {"tfvis-nb": "tfvis_nb.cli:main"}
+    assert scripts == {"tfvis-nb": "tfvis_nb.__main__:main"}
     assert tfvis_nb("--version").stdout == f"tfvis-nb {version('tfvis-nb')}\n"
 
 
@@ -111,7 +111,7 @@ def test_help_lists_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
             ["convert", "x.pb", "-o", "x.json", "--any-size"],
             ["--any-size", ".json", "convert --help"],
         ),
-        (["export", "x.pb", "-o", "a.json", "-o", "b.parquet"], [Text("output_twice")]),
+        (["export", "x.pb", "-o", "a.json", "-o", "b.parquet", "--any-size"], ["--any-size", ".json"]),
         (["open", "x.pb", "-o", "x.json"], ["'x.json'", ".html"]),
         (["open", "x.pb", "--group-by", "devise"], ["--group-by", "'devise'", "'device'"]),
         (["run"], ["SCRIPT"]),
@@ -172,3 +172,35 @@ def test_an_error_is_one_line(tmp_path: Path) -> None:
     folder.mkdir()
     said = complaint(tfvis_nb("info", folder), 1)
     assert "\x1b" not in said
+
+
+INTERRUPTED = """
+import signal, sys
+from tfvis_nb.__main__ import main
+{at}
+sys.argv[1:] = ["run", {script!r}]
+sys.exit(main())
+"""
+WHILE_IMPORTING = """
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "click":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+"""
+WHILE_ENDING = """
+from tfvis_nb.cli import run
+run.WhenImported.end = lambda self: signal.raise_signal(signal.SIGINT)
+"""
+
+
+@pytest.mark.parametrize(("at", "said"), [(WHILE_IMPORTING, ""), (WHILE_ENDING, "interrupted_again")])
+def test_an_interrupt_at_any_time_shows_no_traceback(at: str, said: str, tmp_path: Path) -> None:
+    script = tmp_path / "idle.py"
+    script.write_text("")
+    program = INTERRUPTED.format(at=at, script=str(script))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    expected = f"tfvis-nb: {script}: {Text(said)}\n" if said else ""
+    assert (done.returncode, done.stderr) == (130, expected)

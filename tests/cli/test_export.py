@@ -28,8 +28,11 @@ def test_export_writes_by_suffix(
     name: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, target = data / "cpu_tf18_dist.pb.xz", tmp_path / name
-    assert main(["convert", str(source), "-o", str(target), "--title", "two tasks"]) == 0
-    assert capsys.readouterr().out == f"{target}\n"
+    table = tmp_path / "beside.parquet"
+    files = ["-o", str(target), "-o", str(table)]
+    assert main(["convert", str(source), *files, "--title", "two tasks"]) == 0
+    assert capsys.readouterr().out == f"{target}\n{table}\n"
+    assert tv.read_trace(table).title == "two tasks"
     if name.endswith("html"):
         text = target.read_text(encoding="utf-8")
         assert 'id="tfvis-drawn"' in text

@@ -45,9 +45,7 @@ def test_text_has_a_table_for_all_there_is(name: str, capsys: pytest.CaptureFixt
     trace = tv.read_trace(DATA / name)
     assert text.startswith(f"{name}: {len(trace.events):,} events")
     kinds = set(trace.events["kind"].unique())
-    assert {
-        line.removeprefix(_OPS) for line in text.splitlines() if line.startswith(_OPS)
-    } == kinds
+    assert {line.removeprefix(_OPS) for line in text.splitlines() if line.startswith(_OPS)} == kinds
     assert ("\ntransfers and copies\n" in text) == (len(trace.transfers) > 0)
     assert ("\nnotes\n" in text) == bool(trace.notes)
     if len(trace.lanes) > 2:

@@ -104,9 +104,13 @@ def test_eager_code_by_the_profiler(folder: Path) -> None:
     (folder / "eager.py").write_text(
         "import tensorflow as tf\nx = tf.random.uniform([64, 64])\nprint(float(tf.reduce_sum(x @ x)) > 0)\n"
     )
-    done = tfvis_nb("run", "--mode", "profiler", "eager.py", cwd=folder)
+    files = ("-o", "eager.html", "-o", "eager.parquet")
+    done = tfvis_nb("run", "--mode", "profiler", *files, "eager.py", cwd=folder)
     assert (done.returncode, done.stdout) == (0, "True\n")
-    assert (folder / "eager.trace.html").is_file()
+    assert (folder / "eager.html").is_file()
+    if sys.platform == "linux":
+        lanes = tv.read_trace(folder / "eager.parquet").lanes["lane"].tolist()
+        assert [lane for lane in lanes if lane.startswith(("python", "tfvis"))][:1] == lanes[:1] == ["python"]
 
 
 def test_nothing_to_trace(folder: Path) -> None:

@@ -87,7 +87,7 @@ def test_lists_of_ops_are_cut_where_there_is_no_room() -> None:
 def test_nothing_is_shown_without_saying_why(name: str) -> None:
     nothing = Trace(events.build({"start_ns": [], "duration_ns": []}))
     for block in in_json(tab(nothing, name))["blocks"]:
-        assert block["cannot_say"]
+        assert block.get("cannot_say") or block["text"].startswith("No")
         assert not block.get("rows")
         assert not block.get("item")
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, each, step_stats_files
 from tfvis_nb import Trace, events, read_trace
+from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.writing.chrome_rows import pack_rows
 from tfvis_nb.writing.chrome_trace import input_names
 
@@ -95,6 +96,15 @@ def test_lanes_are_threads_whose_bars_do_not_overlap(path: Path) -> None:
         assert bar["args"]["start_ns"] == str(event["start_ns"])
         rows[bar["pid"], bar["tid"]].append((bar["ts"], bar["ts"] + bar["dur"]))
     assert rows.keys() == threads.keys()
+    # Perfetto sorts threads by their numbers, chrome://tracing by their indices.
+    places = {(e["pid"], e["tid"]): e["args"]["sort_index"] for e in made if e["name"] == "thread_sort_index"}
+    assert all(place == tid for (_, tid), place in places.items())
+    order = order_lanes(trace.events).table
+    for device, lanes in order.groupby("device", observed=True, sort=False):
+        own = {name: tid for (pid, tid), name in threads.items() if processes[pid] == device}
+        assert sorted(own.values()) == list(range(1, len(own) + 1))
+        firsts = [own[lane] for lane in lanes["lane"]]
+        assert firsts == sorted(firsts)
     for spans in rows.values():
         spans.sort()
         assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))

@@ -46,7 +46,14 @@ tfvis-nb export worker*.xplane.pb -o run.parquet --time-range :100ms
 @verb("export", f"{ABOUT_TRACES}{_FORMATS}", _EXAMPLES)
 @TRACES
 @click.option(
-    "-o", "--output", "files", metavar="FILE", type=FILE, multiple=True, required=True, help="What to write."
+    "-o",
+    "--output",
+    "files",
+    metavar="FILE",
+    type=FILE,
+    multiple=True,
+    required=True,
+    help="What to write; repeatable.",
 )
 @PART
 @PAGE
@@ -61,28 +68,29 @@ def command(
     """Write what was asked for; return the exit code."""
     from tfvis_nb.writing.save import save, suffix_of
 
-    path = files[0]
-    if len(files) > 1:
-        raise click.UsageError(Text("output_twice"))
-    suffix = suffix_of(path)
-    if suffix not in EXPORTS:
-        hint = near(suffix, EXPORTS) or "."
-        raise click.UsageError(
-            Text("unknown_suffix", path=str(path), suffix=suffix, hint=hint, known=", ".join(EXPORTS))
-        )
+    suffixes = [suffix_of(path) for path in files]
+    for path, suffix in zip(files, suffixes, strict=True):
+        if suffix not in EXPORTS:
+            hint = near(suffix, EXPORTS) or "."
+            raise click.UsageError(
+                Text("unknown_suffix", path=str(path), suffix=suffix, hint=hint, known=", ".join(EXPORTS))
+            )
     given = [name for name, value in options.items() if value not in (None, False)]
-    if given and suffix != ".html":
-        raise click.UsageError(Text("option_for_pages", option=given[0].replace("_", "-"), suffix=suffix))
-    check_writable(path)
+    if given and ".html" not in suffixes:
+        option = given[0].replace("_", "-")
+        raise click.UsageError(Text("option_for_pages", option=option, suffix=suffixes[0]))
+    for path in files:
+        check_writable(path)
     trace = read_part(traces, title, time_range, max_unpacked)
-    if suffix == ".html":
-        write_page(trace, path, **options)
-    else:
-        try:
-            save(trace, path)
-        except (OSError, ValueError) as error:
-            raise Failure(Text("file_unwritable", path=path, reason=error)) from None
-    print(path)  # noqa: T201
+    for path, suffix in zip(files, suffixes, strict=True):
+        if suffix == ".html":
+            write_page(trace, path, **options)
+        else:
+            try:
+                save(trace, path)
+            except (OSError, ValueError) as error:
+                raise Failure(Text("file_unwritable", path=path, reason=error)) from None
+        print(path)  # noqa: T201
     return 0
 
 

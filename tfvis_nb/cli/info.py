@@ -2,7 +2,6 @@
 
 import json
 import math
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.communication.collective_waits import late_ranks
 from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
-from tfvis_nb.analysis.findings.table import NOTHING, OVERLAP, overlap, share_of
+from tfvis_nb.analysis.findings.table import NOTHING, findings_lines
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.cli import verb
@@ -26,7 +25,6 @@ _Cell = Callable[[dict[str, Any]], str]
 _Columns = Mapping[str, _Cell]
 
 _LETTERS = 80
-_WIDTH = 100
 _LONGEST = 1000
 
 
@@ -148,18 +146,8 @@ def _findings(trace: Trace, top: int) -> list[str]:
         return ["", f"findings are not available: {reason}"]
     if found.empty:
         return ["", NOTHING]
-    out = ["", "findings"]
-    columns = (found[name].head(top).tolist() for name in ("level", "share", "title", "text", "advice"))
-    for level, share, *texts in zip(*columns, strict=True):
-        title, text, advice = _printable(texts)
-        out += [f"  {title} ({level}{share_of(share)})", *_wrapped(text), *_wrapped(advice)]
-    if len(found) > top:
-        out.append(f"  ({len(found) - top:,} more; --top {len(found)} shows all)")
-    return [*out, f"  {OVERLAP}"] if overlap(found) else out
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+    out = ["", "findings", *(f"  {line}" for line in findings_lines(found.head(top)))]
+    return [*out, f"  ({len(found) - top:,} more; --top {len(found)} shows all)"] if len(found) > top else out
 
 
 def _printable(texts: Sequence[str]) -> list[str]:

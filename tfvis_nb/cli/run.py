@@ -12,13 +12,13 @@ import sys
 import traceback
 import types
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfvis_nb.cli import verb
+from tfvis_nb.cli import INTERRUPTED, verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.export import in_options
 from tfvis_nb.cli.parameters import FILE
@@ -79,16 +79,28 @@ def command(
     code = compiled(script)
     recording = WhenImported(Recorder(TraceOptions(partition_graphs=not no_partition_graphs, **options)))
     recording.install()
+    _call_the_process_python()
     try:
-        status = run_script(script, code, args)
-    finally:
-        complaint = recording.end()
-    if complaint is None and recording.trace is not None:
-        complaint = write(recording.trace, outputs)
+        try:
+            status = run_script(script, code, args)
+        finally:
+            complaint = recording.end()
+        if complaint is None and recording.trace is not None:
+            complaint = write(recording.trace, outputs)
+    except KeyboardInterrupt:
+        # The first one ended the script, another one what comes after it.
+        note(f"{script}: {Text('interrupted_again')}")
+        return INTERRUPTED
     if complaint is None:
         return status
     note(f"{script}: {complaint}")
     return status or 1
+
+
+def _call_the_process_python() -> None:
+    """Name the main thread as under Python itself: a profile calls its lane so, and places it first."""
+    with suppress(OSError):  # not Linux
+        Path("/proc/self/comm").write_text("python", encoding="ascii")
 
 
 def compiled(script: Path) -> types.CodeType:
@@ -125,7 +137,7 @@ def run_script(script: Path, code: types.CodeType, arguments: Sequence[str]) -> 
         return _exit_code(error.code)
     except KeyboardInterrupt as error:
         _show(error)
-        return 130
+        return INTERRUPTED
     except BaseException as error:  # noqa: BLE001 - whatever ends a script, its trace is written
         _show(error)
         return 1

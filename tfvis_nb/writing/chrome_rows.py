@@ -3,6 +3,7 @@
 import heapq
 import zlib
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ _LARGEST = (1 << 31) - 1
 class ChromeRows:
     """Process and thread number of each event (int64, below 2**31), and what names and orders them.
 
-    The numbers are made of the names of device and lane, so that the events of two files can be laid
-    together.
+    Threads are numbered from 1 in the order of the lanes, by which Perfetto sorts them. The number of a
+    process is made of the names of its device and lanes, and of their first threads, so that the events of
+    two files can be laid together: devices with the same lanes are one process.
     """
 
     pid: np.ndarray
@@ -33,28 +35,31 @@ def place_rows(events: pd.DataFrame) -> ChromeRows:
     tid = np.zeros(len(events), "i8")
     metadata: list[dict[str, Any]] = []
     processes: set[int] = set()
-    threads: set[int] = set()
-    before: str | None = None
-    process = 0
+    start = events["start_ns"].to_numpy()
+    end = start + events["duration_ns"].to_numpy()
     members = np.split(np.argsort(lanes.of_event, kind="stable"), np.cumsum(lanes.table["events"])[:-1])
-    for row, ids in zip(lanes.table.itertuples(index=False), members, strict=False):
-        where = f"{row.task}\n{row.device}"
-        if where != before:
-            before, threads = where, set()
-            process = _unique_id(where, processes)
-            name = str(row.device) or str(row.task) or "unknown device"
-            metadata += _described("process", len(processes), {"name": name}, process)
-        start = events["start_ns"].to_numpy()[ids]
-        packed = pack_rows(start, start + events["duration_ns"].to_numpy()[ids])
-        lane = str(row.lane) or str(row.kind)
-        location = {"task": str(row.task), "device": str(row.device), "lane": str(row.lane)}
-        numbers = []
-        for number in range(int(packed.max()) + 1):
-            numbers.append(_unique_id(f"{row.lane}\n{number}", threads))
-            name = f"{lane} ({number + 1})" if number else lane
-            metadata += _described("thread", len(threads), {"name": name, **location}, process, numbers[-1])
-        pid[ids] = process
-        tid[ids] = np.array(numbers, "i8")[packed]
+    rows = zip(lanes.table.itertuples(index=False), members, strict=False)
+    for (task, device), group in groupby(rows, key=lambda pair: (str(pair[0].task), str(pair[0].device))):
+        threads: list[dict[str, str]] = []
+        own: list[np.ndarray] = []
+        key = [task, device]
+        for row, ids in group:
+            packed = pack_rows(start[ids], end[ids])
+            tid[ids] = packed + len(threads) + 1
+            lane = str(row.lane) or str(row.kind)
+            key.append(f"{len(threads)} {lane}")
+            location = {"task": task, "device": device, "lane": str(row.lane)}
+            threads += [
+                {"name": f"{lane} ({number + 1})" if number else lane, **location}
+                for number in range(int(packed.max()) + 1)
+            ]
+            own.append(ids)
+        process = _unique_id("\n".join(key), processes)
+        pid[np.concatenate(own)] = process
+        name = device or task or "unknown device"
+        metadata += _described("process", len(processes), {"name": name}, process)
+        for number, described in enumerate(threads, 1):
+            metadata += _described("thread", number, described, process, number)
     return ChromeRows(pid, tid, metadata)
 
 

@@ -51,7 +51,8 @@ def chrome_trace_text(trace: Trace) -> str:
     allocator gave out. ``args`` have the numbers by which a profiler links events, ``launch``,
     ``produced``, ``consumed`` and ``instance``, and ``raw_device``, the names of streams, too. The
     lanes that repeat others, ``stream:all`` and ``/memcpy``, are left out, as from ``trace.events``.
-    `tfvis_nb.read_trace` reads the same rows back, and two files laid together show each device once.
+    `tfvis_nb.read_trace` reads the same rows back, and two files laid together show a device
+    with the same lanes once.
     """
     rows = place_rows(trace.events)
     body = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Step } from "../types";
 import { makeDrawn } from "../wire/testing/synthetic";
-import { deviceNoun, eventsShown, stepBars, stepName, timeOutside } from "./step_bars";
+import { deviceNoun, eventsShown, isSparse, stepBars, stepName, timeOutside } from "./step_bars";
 
 const steps = (...durations: number[]): Step[] =>
   durations.map((duration, step) => ({ step, start: step * 1000, end: step * 1000 + duration, events: 1 }));
@@ -132,6 +132,23 @@ describe("stepBars", () => {
       [1, false],
       [2, false],
       [3, true],
+    ]);
+  });
+});
+
+describe("isSparse", () => {
+  it("is so of a few steps far apart, and never of many", () => {
+    const apart = (count: number) =>
+      Array.from({ length: count }, (_, step) => ({
+        step,
+        start: 100 * step,
+        end: 100 * step + 9,
+        events: 1,
+      }));
+    expect([1, 2, 60].map((count) => isSparse({ steps: apart(count), span: 100 * count }))).toEqual([
+      false,
+      true,
+      false,
     ]);
   });
 });

@@ -128,11 +128,13 @@ function largest(values: readonly number[], first: number, last: number): number
   return best;
 }
 
-/** Steps of one recording mostly follow each other; when nearly all of the axis would be gaps, one step is shown. */
+/** When nearly all of the axis would be gaps between a few steps, the first one is shown. */
 const SPARSE = 0.25;
+/** More steps are shown together, however far apart they are: one of them may be an exception. */
+const MOST_SPARSE = 4;
 
-/** Whether steps are so far apart that they cannot be looked at together. */
+/** Whether there are a few steps so far apart that they cannot be looked at together. */
 export function isSparse({ steps, span }: Pick<Drawn, "steps" | "span">): boolean {
   const busy = steps.reduce((sum, step) => sum + step.end - step.start, 0);
-  return steps.length > 1 && busy < SPARSE * span;
+  return steps.length > 1 && steps.length <= MOST_SPARSE && busy < SPARSE * span;
 }

@@ -71,7 +71,9 @@ describe("Details", () => {
   });
 
   it("names ids and keeps all their digits", () => {
-    expect([0, 1, 2, 3].flatMap((event) => details.ids(event))).toEqual([["Priority", "-212710849528959021"]]);
+    expect([0, 1, 2, 3].flatMap((event) => details.ids(event))).toEqual([
+      ["Priority", "-212710849528959021"],
+    ]);
   });
 
   it("knows which rank came last to a collective", () => {

@@ -33,6 +33,8 @@ export interface Finding {
   /** Of step time; null for what is outside of steps. */
   share: number | null;
   zoom: Zoom | null;
+  /** How many of its events are selected, where that is not all of them. */
+  selects: string;
 }
 
 export interface FindingsBlock {

@@ -30,6 +30,7 @@ export function FindingList({ store, actions, block }: FindingsProps) {
                   Show
                 </button>
               )}
+              {finding.selects && <small> {finding.selects}</small>}
             </details>
           </li>
         ))}

@@ -37,6 +37,9 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
               : stepName(store.run.steps[store.step])
         }
       />
+      {HAS_KERNEL && store.remote && (
+        <p class="unlinked">The trace is too large for the overview here. show_dashboard has it.</p>
+      )}
       {card && (
         <>
           <StepParts card={card} />

@@ -73,8 +73,8 @@ def transfer_matrix(
         One row per ``kind`` (category: ``transfer`` over the network, ``memcpy``), ``source`` and
         ``destination`` (category; empty where not recorded), the busiest first. ``count`` and ``with_size``
         (int64), ``bytes`` (Int64, NA where no size is recorded), ``wait_ns``, ``transfer_ns`` and ``busy_ns``
-        (Int64, NA where none of the row is known), ``mean_wait_ns`` and ``bandwidth`` (float64) and ``largest`` (Int64, event
-        id), as in `FIGURES`. `cannot_say` where nothing was received or copied.
+        (Int64, NA where none of the row is known), ``mean_wait_ns`` and ``bandwidth`` (float64) and
+        ``largest`` (Int64, event id), as in `FIGURES`. `cannot_say` where nothing was received or copied.
 
     Raises
     ------

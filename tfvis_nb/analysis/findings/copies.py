@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
-from tfvis_nb.analysis.findings.finding import MAX_EVENTS, Finding, step_range, whole_tasks
+from tfvis_nb.analysis.findings.finding import Finding, step_range, whole_tasks
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
@@ -66,7 +66,7 @@ def _find(trace: Trace) -> list[Finding]:
         "here_ns": int(amount[index]),
         "step_ns": int(worst["step_ns"]),
     }
-    longest = moved.nlargest(MAX_EVENTS, "duration_ns")["event"].tolist()
+    longest = moved.sort_values("duration_ns", ascending=False, kind="stable")["event"].tolist()
     return [Finding("copies", share, figures, step, start, end, longest)]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
-from tfvis_nb.analysis.findings.finding import MAX_EVENTS, Finding, step_range, step_times
+from tfvis_nb.analysis.findings.finding import Finding, step_range, step_times
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
@@ -55,7 +55,7 @@ def _find(trace: Trace) -> list[Finding]:
             step,
             max(int(rows["start_ns"].min()), start),
             min(int((rows["start_ns"] + rows["duration_ns"]).max()), end),
-            inside[:MAX_EVENTS],
+            inside,
         )
     ]
 

@@ -14,9 +14,6 @@ PROBLEM, MINOR, OBSERVATION = LEVELS = ("problem", "minor", "observation")
 PROBLEM_SHARE = 0.1
 """What loses at least this share of step time is a problem, what loses less is minor."""
 
-MAX_EVENTS = 50
-"""Events that a finding lists at most."""
-
 
 class Finding(NamedTuple):
     """One thing that made steps slow, in figures, with its evidence."""
@@ -30,6 +27,7 @@ class Finding(NamedTuple):
     start_ns: int
     end_ns: int
     events: list[int]
+    """All of them, those to show first; the table of findings has some, and how many there are."""
     level: str = ""
     """One of `LEVELS`; empty for what its share decides."""
 
@@ -63,10 +61,11 @@ def of_task(trace: Trace, task: str) -> np.ndarray:
 
 
 def longest_events(trace: Trace, mask: np.ndarray) -> list[int]:
-    """Return the longest of the chosen events, the longest first, `MAX_EVENTS` at most."""
+    """Return the chosen events, the longest first."""
     rows = np.flatnonzero(mask)
     order = np.argsort(-trace.events["duration_ns"].to_numpy()[rows], kind="stable")
-    return [int(row) for row in rows[order][:MAX_EVENTS]]
+    longest: list[int] = rows[order].tolist()
+    return longest
 
 
 def overlaps(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:

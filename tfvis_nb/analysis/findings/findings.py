@@ -34,9 +34,11 @@ _COLUMNS = {
     "start_ns": "int64",
     "end_ns": "int64",
     "events": "object",
+    "event_count": "int64",
     "kind": "str",
     "figures": "object",
 }
+_MAX_EVENTS = 50
 _ONE_TIME = ("autotuning", "compiling")
 _BY_ONE_TIME = ("launches", "idle device", "cpu ops", "copies")
 """What is not typical of a step whose one-time work takes this much of it."""
@@ -61,8 +63,9 @@ def findings(trace: Trace) -> pd.DataFrame:
         ``id`` (str), such as ``input_bound.first``, which stays the same when texts change; ``level`` (str;
         ``problem``, ``minor`` or ``observation``), ``title``, ``text`` and ``advice`` (str), ``share``
         (float64) and ``lost_ns`` (int64) as in `FIGURES`; the evidence: ``step`` (int64; -1 outside steps),
-        ``start_ns`` and ``end_ns`` (int64 epoch nanoseconds, the range that shows it best) and ``events``
-        (lists of event ids, the longest first); ``kind`` (str; what the finding is about) and ``figures``
+        ``start_ns`` and ``end_ns`` (int64 epoch nanoseconds, the range that shows it best) , ``events``
+        (lists of at most 50 event ids, the longest first) and ``event_count`` (int64), how many there are;
+        ``kind`` (str; what the finding is about) and ``figures``
         (dicts: the numbers and names in the texts). A notebook shows the full texts. No rows if nothing
         stands out; `cannot_say` if no step takes time.
 
@@ -115,4 +118,6 @@ def _row(rule: Rule, finding: Finding, total: int, level: str, *, is_below: bool
     lost = finding.figures["outside_ns"] if math.isnan(finding.share) else round(finding.share * total)
     row: dict[str, Any] = {"kind": rule.kind, "lost_ns": lost}
     words = rule.word(finding.id, figures)._asdict()
-    return row | finding._asdict() | {"level": level, "figures": figures} | words
+    row |= finding._asdict()
+    row |= {"events": finding.events[:_MAX_EVENTS], "event_count": len(finding.events)}
+    return row | {"level": level, "figures": figures} | words

@@ -7,7 +7,6 @@ import pandas as pd
 
 from tfvis_nb.analysis.communication.stragglers import late_tasks, stragglers
 from tfvis_nb.analysis.findings.finding import (
-    MAX_EVENTS,
     Finding,
     longest_events,
     of_task,
@@ -101,7 +100,7 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
             figures["step"],
             int(there["arrived_ns"].min()),
             int(end[there["event"]].max()),
-            there["event"].tolist()[:MAX_EVENTS],
+            there["event"].tolist(),
         )
     ]
 

@@ -2,6 +2,7 @@
 
 import html
 import math
+import textwrap
 
 import pandas as pd
 
@@ -14,15 +15,33 @@ NOTHING = "No dominant bottleneck"
 OVERLAP = "Shares overlap: the same time can count for several findings."
 
 _MOST = 20
-_LONGEST = 600
+_LONGEST = 1000
 """Characters of one text."""
+_WIDTH = 100
 
 
 class FindingsTable(pd.DataFrame):
     """Findings as a DataFrame; what is computed from it is an ordinary one."""
 
+    def __repr__(self) -> str:
+        if reason := why_not(self):
+            return f"Findings are not available: {reason}."
+        return "\n".join(findings_lines(self)) or NOTHING
+
     def _repr_html_(self) -> str:
         return findings_html(self)
+
+
+def findings_lines(table: pd.DataFrame) -> list[str]:
+    """Write title, level, share of step time, text and advice of each finding in full, for a terminal."""
+    lines = []
+    columns = (table[name].tolist() for name in ("level", "share", "title", "text", "advice"))
+    for level, share, *texts in zip(*columns, strict=True):
+        title, *paragraphs = (printable(text, _LONGEST) for text in texts)
+        lines.append(f"{title} ({level}{share_of(share)})")
+        for text in paragraphs:
+            lines += textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+    return [*lines, OVERLAP] if overlap(table) else lines
 
 
 def findings_html(table: pd.DataFrame) -> str:

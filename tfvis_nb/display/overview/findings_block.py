@@ -19,15 +19,24 @@ def findings_block(trace: Trace) -> dict[str, Any]:
     reason = why_not(found)
     origin = int(trace.events["start_ns"].min()) if len(trace.events) else 0
     columns = [[printable(str(text), _LONGEST) for text in found[name]] for name in _WORDS]
-    rows = zip(*columns, found["share"], found["start_ns"], found["end_ns"], found["events"], strict=True)
+    rows = zip(
+        *columns,
+        found["share"],
+        found["start_ns"],
+        found["end_ns"],
+        found["events"],
+        found["event_count"],
+        strict=True,
+    )
     items = [
         dict(zip(_WORDS, texts, strict=True))
         | {
             "share": None if math.isnan(share) else float(share),
             "zoom": {"start": int(start) - origin, "end": int(end) - origin}
             | ({"events": [int(event) for event in events]} if events else {}),
+            "selects": f"Selects {len(events)} of {count:,} events." if count > len(events) else "",
         }
-        for *texts, share, start, end, events in rows
+        for *texts, share, start, end, events, count in rows
     ]
     return {
         "kind": "findings",

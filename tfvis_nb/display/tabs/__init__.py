@@ -22,6 +22,9 @@ TABS: Mapping[str, str] = {
 }
 """Title of a tab to the module that has its ``blocks(trace)``; in this order."""
 
+_NOTHING = {"no_transfers": "No transfers in this trace."}
+"""Reasons that do not mean that something is unknown, but that there is none of it."""
+
 COMPARISON = "Compare"
 """The tab of two traces."""
 
@@ -42,4 +45,13 @@ def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]
 
         return {"title": name, "blocks": comparison.blocks(trace, against)}
     module = importlib.import_module(f"tfvis_nb.display.tabs.{TABS[name]}")
-    return {"title": name, "blocks": module.blocks(trace)}
+    return {"title": name, "blocks": _without_repeats(module.blocks(trace))}
+
+
+def _without_repeats(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Say it once if no block has anything to show, for one reason."""
+    reasons = {str(block.get("cannot_say", "")): block.get("cannot_say") for block in blocks}
+    if len(reasons) != 1 or not (reason := next(iter(reasons.values()))):
+        return blocks
+    text = _NOTHING.get(reason.id, f"Not available: {reason}.")
+    return [{"kind": "nothing", "text": text}]

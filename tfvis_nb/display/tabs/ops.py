@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tfvis_nb.analysis.steps import cpu_amid_gpu, op_statistics, scope_tree
+from tfvis_nb.analysis.steps import cpu_amid_gpu, kernel_statistics, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, key, table
@@ -16,11 +16,12 @@ _CHART = (
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return the chart of op types, and tables by op type, node and scope."""
+    """Return the chart of op types, and tables by op type, node, kernel and scope."""
     return [
         chart(trace, "top_ops", _CHART),
         _statistics(trace, "op", "By op type"),
         _statistics(trace, "name", "By node"),
+        *_kernels(trace),
         _scopes(trace),
         _on_cpu(trace),
     ]
@@ -55,6 +56,38 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
         reason=why_not(found),
         order="largest",
     )
+
+
+def _kernels(trace: Trace) -> list[dict[str, Any]]:
+    """Return the table of kernels, where there are any."""
+    found = kernel_statistics.kernel_statistics(trace)
+    if why_not(found):
+        return []
+    columns = figures(
+        kernel_statistics.FIGURES,
+        ("name", "Kernel", "name"),
+        ("op", "Op", "text"),
+        ("total_ns", "Total", "ns"),
+        ("share", "% of GPU time", "share"),
+        ("count", "Count", "count"),
+        ("mean_ns", "Mean", "ns"),
+        ("registers", "Registers", "count"),
+        ("grid", "Grid", "text"),
+        ("block", "Block", "text"),
+    )
+    rows = found.head(MOST_ROWS)
+    return [
+        table(
+            "By kernel",
+            rows,
+            columns,
+            definition="A click shows the longest run.",
+            zoom=ZoomTargets(trace).of_events(rows["longest"]),
+            light="op",
+            row_count=len(found),
+            order="longest",
+        )
+    ]
 
 
 def _scopes(trace: Trace) -> dict[str, Any]:

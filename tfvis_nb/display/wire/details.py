@@ -91,7 +91,7 @@ def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | 
 
 
 def _ids(events: pd.DataFrame) -> tuple[dict[str, dict[str, Any]], dict[str, WireColumn]]:
-    """Store the columns that are shown as they are; as texts, because a front end rounds whole numbers of 64 bits."""
+    """Store the columns that are shown as they are; as texts, because 64 bits exceed a float64."""
     shown, columns = {}, {}
     for name, label in SHOWN.items():
         codes, distinct = pd.factorize(events[name].mask(events[name] == 0))
