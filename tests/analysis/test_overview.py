@@ -141,7 +141,7 @@ def test_findings_are_ranked_by_level(trace: Trace) -> None:
 def test_a_keras_user_is_told_why_the_gpu_is_idle() -> None:
     trace = tv.read_trace(SHARED / "h200" / "keras_fit_gpu.xplane.pb")
     assert trace.overview["headline"] == (
-        "GPU busy 12.6 % of step time. 56.3 % is waiting for kernel launches: the host issues 191 launches"
+        "GPU busy 12.6 % of step time. Idle 56.3 %: waiting for kernel launches; the host issues 191 launches"
         " per step, 16.4 \N{MICRO SIGN}s late on average."
     )
     assert trace.findings["id"].tolist() == ["launch_bound", "between_steps"]
