@@ -70,6 +70,8 @@ def test_a_part_of_the_run(data: Path, tmp_path: Path) -> None:
     inside = whole[(start < 2_500_000) & (start + whole["duration_ns"] > 1_000_000)]
     part = tv.read_trace(target)
     assert 0 < len(inside) < len(whole)
+    assert main(["export", str(source), "-o", str(tmp_path / "b.parquet"), f"--time-range=0:{10**30}"]) == 0
+    assert len(tv.read_trace(tmp_path / "b.parquet").events) == len(whole)
     assert part.events["name"].tolist() == inside["name"].tolist()
     assert any(id_of(note) == "part_of_run" for note in part.notes)
 
@@ -117,6 +119,8 @@ def test_ends_of_a_range() -> None:
     assert time_range(":2us", 100, 9000) == (100, 2100)
     assert time_range("105:", 100, 9000) == (105, 9000)
     assert time_range("-1.5us:1us", 10_000, 9000) == (8500, 11_000)
+    # Beyond 64 bits.
+    assert time_range(f"-{10**20}s:{10**30}", 0, 9) == (-(10**29), 10**30)
     for text in ("", ":", "5", "5ms", "5:x", "-1:4", "--1ms:"):
         with pytest.raises(click.UsageError) as caught:
             time_range(text, 100, 10**10)

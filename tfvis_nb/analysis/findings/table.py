@@ -18,6 +18,7 @@ _MOST = 20
 _LONGEST = 1000
 """Characters of one text."""
 _WIDTH = 100
+_SHOWN = ("level", "share", "title", "text", "advice")
 
 
 class FindingsTable(pd.DataFrame):
@@ -26,6 +27,8 @@ class FindingsTable(pd.DataFrame):
     def __repr__(self) -> str:
         if reason := why_not(self):
             return f"Findings are not available: {reason}."
+        if not {*_SHOWN} <= {*self.columns}:
+            return super().__repr__()
         return "\n".join(findings_lines(self)) or NOTHING
 
     def _repr_html_(self) -> str:
@@ -35,7 +38,7 @@ class FindingsTable(pd.DataFrame):
 def findings_lines(table: pd.DataFrame) -> list[str]:
     """Write title, level, share of step time, text and advice of each finding in full, for a terminal."""
     lines = []
-    columns = (table[name].tolist() for name in ("level", "share", "title", "text", "advice"))
+    columns = (table[name].tolist() for name in _SHOWN)
     for level, share, *texts in zip(*columns, strict=True):
         title, *paragraphs = (printable(text, _LONGEST) for text in texts)
         lines.append(f"{title} ({level}{share_of(share)})")
