@@ -57,7 +57,7 @@ def _parser() -> _Parser:
         prog="%%trace",
         description="Run the cell and show every op, kernel, copy and transfer on one time axis: of"
         " session runs, eager code, tf.function, Keras and tf.distribute.",
-        epilog="A file's suffix says what is written: "
+        epilog="The suffix of a file chooses its format: "
         + "; ".join(f"{suffix} {what}" for suffix, what in SUFFIXES.items())
         + ".",
         add_help=False,
@@ -72,17 +72,17 @@ def _parser() -> _Parser:
         "--mode",
         choices=MODES,
         default="auto",
-        help="session: session runs alone; profiler: all by tf.profiler, from beginning to end;"
-        " auto (default): session runs, and tf.profiler from the first eager call on",
+        help="session: session runs alone; profiler: everything by tf.profiler, from start to"
+        " end; auto (default): session runs, and tf.profiler starting with the first eager call",
     )
-    add("--steps", action="store_true", help="show whole steps only, not what ran between them")
+    add("--steps", action="store_true", help="leave out events outside steps")
     add(
         "--level",
         choices=sorted(LEVELS),
         default="full",
-        help="what to record of session runs: %(choices)s (%(default)s)",
+        help="level of detail for session runs: %(choices)s (%(default)s)",
     )
-    add("--no-partition-graphs", action="store_true", help="leave out the graphs that were executed")
+    add("--no-partition-graphs", action="store_true", help="leave out the executed graphs")
     add("-h", "--help", action="store_true", help="show this text and run nothing")
     return parser
 

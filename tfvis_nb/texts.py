@@ -143,7 +143,7 @@ def notes_from_json(found: Mapping[str, Any]) -> list[str]:
     """
     notes, ids = found.get("notes"), found.get("note_ids")
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise TypeError("notes that are no list of texts")
+        raise TypeError("notes are not a list of texts")
     if not isinstance(ids, list) or len(ids) != len(notes):
         return notes
     return [_restored(note, kept) for note, kept in zip(notes, ids, strict=True)]

@@ -86,9 +86,7 @@ export function Figure(props: { host: ChartHost; item: BokehItem; title: string;
       ) : (
         state !== "drawn" && (
           <p class="pending" role="status">
-            {state === "waiting"
-              ? "Waiting for the kernel, which sends what draws charts when it can …"
-              : "Drawing …"}
+            {state === "waiting" ? "Waiting for the kernel to send the chart library …" : "Drawing …"}
           </p>
         )
       )}

@@ -3,7 +3,7 @@
 /** The text of the element called `id`. */
 export function textOf(id: string): string {
   const element = document.getElementById(id);
-  if (!element) throw new Error(`This page is not whole: its part ${id} is missing. Export it again.`);
+  if (!element) throw new Error(`This page is incomplete: its part ${id} is missing. Export it again.`);
   return element.textContent ?? "";
 }
 

@@ -61,8 +61,7 @@ export class KernelTimelineHost implements Host {
   /** A binary trait; hosts hand it over as a view of a buffer that may be larger. */
   #bytes(name: string): Uint8Array {
     const view: DataView | undefined = this.model.get(name);
-    if (!view?.byteLength)
-      throw new Error("The notebook handed over no data. Run the cell again; a closed widget keeps none.");
+    if (!view?.byteLength) throw new Error("The notebook has no data for this widget. Run the cell again.");
     return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
   }
 

@@ -43,11 +43,11 @@ export class StaticHost implements Host {
 
   /** What is drawn at first is the whole trace, and so there is no more to ask for. */
   async rest(): Promise<never> {
-    throw new Error("this trace is whole");
+    throw new Error("this trace is already complete");
   }
 
   async ask(): Promise<never> {
-    throw new Error("there is nobody to ask");
+    throw new Error("this page has no kernel");
   }
 
   get<K extends keyof Options>(key: K): Options[K] {
@@ -75,7 +75,7 @@ export class StaticHost implements Host {
 
   async export(format: ExportFormat): Promise<{ name: string; bytes: Uint8Array }> {
     // The view writes rows itself.
-    if (!this.#payload.make || format === "csv") throw new Error(`nobody here makes ${format}`);
+    if (!this.#payload.make || format === "csv") throw new Error(`this page cannot make ${format}`);
     return this.#payload.make(format);
   }
 }

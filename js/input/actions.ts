@@ -103,7 +103,9 @@ export class Actions extends Navigation {
 
   /** Fill the screen with the timeline, or leave it. */
   fullScreen(): void {
-    this.surroundings.fullScreen().catch(() => this.surroundings.hint("This page may not fill the screen"));
+    this.surroundings
+      .fullScreen()
+      .catch(() => this.surroundings.hint("The browser does not allow full screen here"));
   }
 
   /** Open the menu of the selected event, or of the first lane in view. */
@@ -147,7 +149,10 @@ export class Actions extends Navigation {
       (lane === undefined ? undefined : store.placement.lane(lane));
     if (item?.type === "group") store.lanes.fold(item.key);
     else if (item?.type === "lane" && item.depth > 1) store.lanes.foldLane(item);
-    else this.surroundings.hint("Point at a lane of several rows or select an event in it, then Z folds it");
+    else
+      this.surroundings.hint(
+        "To fold a lane with several rows, point at it or select an event in it, then press Z",
+      );
   }
 
   #firstVisible(): number | null {
@@ -169,7 +174,7 @@ export class Actions extends Navigation {
     const { store } = this;
     const span = this.selectedSpan();
     if (!span && store.marks.length === 0)
-      this.surroundings.hint("Select an event or drag a range, then M marks it");
+      this.surroundings.hint("To measure, select an event or drag a range, then press M");
     const isSame = (mark: Mark) => span && mark.start === span.start && mark.end === span.end;
     const isPresent = store.marks.some((mark) => isSame(mark) && mark.kept === kept);
     const others = store.marks.filter((mark) => mark.kept && !isSame(mark));

@@ -47,7 +47,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       { id: "drag-pan", keys: "Shift drag", label: "move the picture" },
       { id: "drag-zoom", keys: "Alt drag", label: "zoom to the dragged part" },
       { id: "ruler", keys: "drag the ruler", label: "zoom to the dragged time" },
-      { id: "overview", keys: "drag the overview", label: "choose the part in view" },
+      { id: "overview", keys: "drag the overview", label: "choose the visible part" },
       {
         id: "zoom-notch",
         keys: "+ −",
@@ -63,7 +63,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "back",
         keys: "Backspace",
-        label: "back to the view before; Shift forward",
+        label: "previous view; Shift: next",
         run: { Backspace: (actions, isShift) => (isShift ? actions.forward() : actions.back()) },
       },
       { id: "full-screen", keys: "Shift F", label: "fill the screen; Esc leaves it" },
@@ -82,13 +82,13 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
     title: "Select",
     commands: [
       { id: "click", keys: "click", label: "an event; Ctrl adds another" },
-      { id: "idle", keys: "click an idle device", label: "the gap, and why it is there" },
+      { id: "idle", keys: "click an idle device", label: "the gap and its cause" },
       { id: "range", keys: "drag", label: "a range; its edges stick to events, Alt lets go" },
       { id: "event-zoom", keys: "double click", label: "zoom to an event, or to everything" },
       {
         id: "fit",
         keys: "F, Enter",
-        label: "zoom to what is selected",
+        label: "zoom to the selection",
         run: {
           KeyF: (actions, isShift) => (isShift ? actions.fullScreen() : actions.fitSelection()),
           Enter: (actions) => actions.fitSelection(),
@@ -97,7 +97,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "menu",
         keys: "right click, Menu",
-        label: "what to do with an event or a lane",
+        label: "actions for an event or a lane",
         run: { ContextMenu: (actions) => actions.openMenu() },
       },
       {
@@ -118,7 +118,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "follow",
         keys: "[ ]",
-        label: "to what fed it, to what it fed",
+        label: "to its producer, to its consumer",
         run: { BracketLeft: (actions) => actions.follow(-1), BracketRight: (actions) => actions.follow(1) },
       },
       {
@@ -141,7 +141,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "match",
         keys: "N",
-        label: "next match; Shift N before",
+        label: "next match; Shift N: previous",
         run: { KeyN: (actions, isShift) => actions.nextMatch(isShift ? -1 : 1) },
       },
       {
@@ -157,11 +157,11 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         run: { KeyM: (actions, isShift) => actions.mark(isShift) },
       },
       { id: "fields", keys: "op: name: lane: kind:", label: "search that field only, e.g. op:MatMul" },
-      { id: "words", keys: '"a b"  -a  a|b', label: "the phrase, without it, either" },
+      { id: "words", keys: '"a b"  -a  a|b', label: "a phrase, without a, either" },
       { id: "steps-searched", keys: "step:3  step:3-7", label: "only these steps" },
-      { id: "is-critical", keys: "is:critical", label: "only what is on the critical path" },
+      { id: "is-critical", keys: "is:critical", label: "only the critical path" },
       { id: "lengths", keys: ">5ms  dur:<10us", label: "longer, shorter" },
-      { id: "bytes", keys: "bytes:>1MB", label: "moved or produced more, or fewer with <" },
+      { id: "bytes", keys: "bytes:>1MB", label: "moved or produced more; < for less" },
       {
         id: "help",
         keys: "?",
@@ -174,11 +174,11 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
     title: "Lanes and steps",
     commands: [
       { id: "label", keys: "point at a label", label: "pin the lane to the top, or hide it" },
-      { id: "filter", keys: "Filter lanes", label: "show only some: worker 1 copy" },
+      { id: "filter", keys: "Filter lanes", label: "show matching lanes, e.g. worker 1 copy" },
       {
         id: "fold-lane",
         keys: "Z",
-        label: "fold the lane under the pointer to one row; Shift Z all",
+        label: "fold the lane under the pointer to one row; Shift Z: all lanes",
         run: {
           KeyZ: (actions, isShift) =>
             isShift ? actions.store.lanes.foldLanes(actions.store.arrangement) : actions.fold(),

@@ -1,4 +1,4 @@
-/** What has to be seen at once: that nobody answers, that recording stopped, that every run is slowed down. */
+/** Alerts: the server or kernel does not answer, recording stopped, or every run is slow. */
 
 import type { MonitorState } from "./host";
 import { capital, pendingText } from "./recording";
@@ -40,7 +40,7 @@ function Ordered({ store, state }: { store: MonitorStore; state: MonitorState })
       </span>
       <button
         type="button"
-        title="Cancels all orders, even those for single signatures"
+        title="Cancels all requests and rules"
         disabled={!state.controllable || store.isPending("rule null")}
         onClick={() => store.order("rule null", { do: "stop_tracing", signature: null })}
       >

@@ -38,7 +38,7 @@ export function Header({ store, state }: { store: MonitorStore; state: MonitorSt
       <Orders store={store} state={state} />
       <button
         type="button"
-        title="Download a copy of the session as of now"
+        title="Download a copy of the session"
         disabled={state.waiting !== "" || store.isPending("save")}
         onClick={() => store.saveSession()}
       >
@@ -98,22 +98,22 @@ function Orders({ store, state }: { store: MonitorStore; state: MonitorState }) 
       <button
         type="button"
         class="order"
-        title={cannot ?? "Trace whichever run comes next, of any signature"}
+        title={cannot ?? "Trace the next run of any signature"}
         disabled={cannot !== null || isAsked || store.isPending("next")}
         onClick={() => store.order("next", { do: "trace_next", signature: null })}
       >
         {isAsked ? "Next run requested" : "Trace next run"}
       </button>
       <Popover
-        text="Trace all"
-        title={cannot ?? "Trace runs of all signatures"}
+        text="Trace rules"
+        title={cannot ?? "Rules for all signatures"}
         disabled={cannot !== null}
         kind="dialog"
-        name="Trace runs of all signatures"
+        name="Rules for all signatures"
       >
         {(close) => (
           <>
-            <h3>Trace all signatures by a rule</h3>
+            <h3>Rule for all signatures</h3>
             <RuleForm store={store} signature={null} present={state.rule} done={close} />
             <p class="note">Per-signature rules take precedence.</p>
           </>

@@ -4,7 +4,7 @@ import { nameIn, pauseAfter } from "../host/http";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";
 
 const SERVER_LOST_MESSAGE =
-  "The server does not answer: it has ended, or the connection to it is lost. Trying again …";
+  "The server does not answer: it has stopped, or the connection is lost. Retrying …";
 
 /** From the page that the printed address leads to. What a page stores is for its port alone, a cookie for all. */
 const KEY = localStorage.getItem("tfvis-nb-key") ?? "none";

@@ -8,12 +8,12 @@ import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Ope
 const SIGN_OF_LIFE_MS = 30_000;
 
 const KERNEL_GONE_MESSAGE =
-  "The kernel that showed this has ended or was restarted. Run the cell again to go on; a job in another process records on.";
+  "The kernel has ended or was restarted. Run the cell again to continue; a job in another process keeps recording.";
 
 export class KernelMonitorHost implements MonitorHost {
   readonly source = "kernel";
   readonly patience =
-    "The kernel is busy. It was asked, and answers when it can: at the latest when the cells that run have ended.";
+    "The kernel is busy. It answers when it can, at the latest when the running cells have ended.";
   #text = "";
   #state: MonitorState | null = null;
   #isGone = false;

@@ -68,8 +68,8 @@ export function Monitor({ store, sizes }: { store: MonitorStore; sizes: Sizes })
 
 function Nothing({ store }: { store: MonitorStore }) {
   const { source } = store.host;
-  if (store.host.trouble()) return <Message title="There is nothing to show yet" />;
-  return <Message title={`Asking the ${source} …`} progress={{ done: 0, total: 0 }} />;
+  if (store.host.trouble()) return <Message title="Nothing to show yet" />;
+  return <Message title={`Waiting for the ${source} …`} progress={{ done: 0, total: 0 }} />;
 }
 
 function Empty({ title, text }: { title: string; text: string }) {

@@ -25,7 +25,7 @@ export function recording(state: MonitorState): Recording {
 /** What is said of an order that has been given, and not been carried out yet. */
 export function pendingText(requested: number, isRunning: boolean): string {
   if (requested === 0) return "";
-  if (!isRunning) return "The next run will be traced, when a job records again";
+  if (!isRunning) return "The next run will be traced when a job records again";
   return requested === 1
     ? "The next run will be traced"
     : `The next run will be traced, in ${formatCount(requested)} processes`;
@@ -36,7 +36,7 @@ export function refusal(state: MonitorState): string | null {
   if (state.controllable) return null;
   if (state.waiting) return "There is no file";
   if (state.problem) return "The file cannot be read";
-  return "This file can only be read: nothing can be ordered of its job";
+  return "Read-only file: traces cannot be requested";
 }
 
 /** What is said where the signatures would be, while there are none. */
@@ -56,9 +56,9 @@ export function nothing(state: MonitorState): { title: string; text: string } {
 
 function whyNothing(state: MonitorState): string {
   const { kind } = recording(state);
-  if (kind === "running") return "A job records; its first run is listed here when it has ended.";
-  if (kind === "ended") return "The job that recorded into this file ended before it had run anything.";
-  return `As soon as a job records into ${state.name}, what it runs is listed here.`;
+  if (kind === "running") return "A job is recording. Its first run appears here when it ends.";
+  if (kind === "ended") return "The job that recorded into this file ended without a run.";
+  return `Runs appear here when a job records into ${state.name}.`;
 }
 
 export function capital(text: string): string {

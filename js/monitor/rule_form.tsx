@@ -14,8 +14,7 @@ interface RuleFormProps {
   done?: () => void;
 }
 
-const WARNING =
-  "Every run becomes as slow as TensorFlow's tracing makes it, often several times slower, until this is stopped.";
+const WARNING = "Tracing every run makes it slower, often several times, until you stop the rule.";
 
 export function RuleForm({ store, signature, present, done }: RuleFormProps) {
   const before = parseRule(present);
@@ -55,25 +54,25 @@ export function RuleForm({ store, signature, present, done }: RuleFormProps) {
       {choice("none", "No rule")}
       <div>
         {choice("every", "Every")}
-        {figure("every", "Every how many runs")}
-        <span>th run{signature === null && " of each"}</span>
+        {figure("every", "Number of runs")}
+        <span>runs{signature === null && " of each"}</span>
       </div>
       <div>
         {choice("slower", "Runs over")}
-        {figure("slower", "How many times the median")}
+        {figure("slower", "Multiple of the median")}
         <span>× the median</span>
       </div>
       {choice("all", "Every run")}
       {kind === "slower" && (
         <p class="note">
-          The median is that of the last 64 runs. The traces' column Of mean goes by the mean of all runs,
-          which a few long ones raise.
+          The rule uses the median of the last 64 runs. The column vs. mean uses the mean of all runs, which a
+          few long runs raise.
         </p>
       )}
       {fault && <p class="alert">{fault}</p>}
       {!fault && isCostly(rule) && (
         <p class="alert">
-          {kind === "slower" && "To know which are slow, all are traced. "}
+          {kind === "slower" && "All runs are traced to find the slow ones. "}
           {WARNING}
         </p>
       )}

@@ -52,9 +52,9 @@ export function ordinal(value: number): string {
 /** Why a rule cannot be, in words; null of one that can. */
 export function ruleFault(rule: Rule): string | null {
   if (rule.kind === "every" && !(Number.isInteger(rule.value) && rule.value >= 1))
-    return "Every how many runs? A whole number, from 1 on.";
+    return "Enter a whole number of runs, 1 or more.";
   if (rule.kind === "slower" && !(rule.value > 0 && Number.isFinite(rule.value)))
-    return "How many times the median? A number such as 3.";
+    return "Enter a multiple of the median, such as 3.";
   return null;
 }
 

@@ -108,14 +108,16 @@ function Orders({ store, state, row }: SignatureDetailsProps) {
           Trace its next run
         </button>
       )}
-      <h3>Trace by a rule</h3>
+      <h3>Rule</h3>
       <RuleForm
         key={`${row.signature} ${row.rule}`}
         store={store}
         signature={row.signature}
         present={row.rule}
       />
-      {all.kind !== "none" && row.rule === "" && <p class="note">The rule for all holds: {ruleName(all)}.</p>}
+      {all.kind !== "none" && row.rule === "" && (
+        <p class="note">The rule for all signatures applies: {ruleName(all)}.</p>
+      )}
     </>
   );
 }

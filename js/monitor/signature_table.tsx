@@ -22,7 +22,7 @@ const HEADS: ColumnHead<SignatureColumn>[] = [
   {
     column: "kind",
     title: "Kind",
-    hint: "A session's run, or what Keras does",
+    hint: "Session run or Keras method",
     isText: true,
     class: "c-kind",
   },
@@ -31,8 +31,8 @@ const HEADS: ColumnHead<SignatureColumn>[] = [
   { column: "mean_ns", title: "Mean", hint: "Mean duration of a run", class: "c-mean_ns" },
   { column: "longest_ns", title: "Longest", hint: "The longest run", class: "c-longest_ns" },
   { column: "total_ns", title: "Total", hint: "All runs together", class: "c-total_ns" },
-  { column: "last_ms", title: "Last", hint: "When the last run began", class: "c-last_ms" },
-  { column: "traces", title: "Traces", hint: "Traces that are kept", class: "c-traces" },
+  { column: "last_ms", title: "Last", hint: "Start of the last run", class: "c-last_ms" },
+  { column: "traces", title: "Traces", hint: "Stored traces", class: "c-traces" },
   { column: "share", title: "Share", isFixed: true, class: "c-share" },
   { column: "order", title: "Orders", isFixed: true, isUnseen: true, class: "c-order" },
 ];
@@ -63,9 +63,8 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
     <>
       {isCut && (
         <p class="cut" role="note">
-          Listed {listed === 1 ? "is the 1 signature" : `are the ${formatCount(listed)} signatures`} that took
-          the most time, of {formatCount(state.signatures_total)}. The filter looks only in what is listed;
-          totals and shares are of all.
+          {formatCount(listed)} of {formatCount(state.signatures_total)} signatures, those with the most time.
+          The filter searches the listed ones; totals and shares cover all.
         </p>
       )}
       <div
@@ -95,7 +94,7 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
         )}
         {found.length === 0 && listed > 0 && (
           <p class="none">
-            {isCut ? "None of those listed matches." : "No signature matches."}{" "}
+            {isCut ? "No listed signature matches." : "No signature matches."}{" "}
             <button type="button" class="plain" onClick={() => store.set({ filter: "" })}>
               Show all
             </button>

@@ -17,18 +17,18 @@ import { useStableOrder } from "./use_stable_order";
 const PAGE_ROWS = 100;
 
 const HEADS: ColumnHead<TraceColumn>[] = [
-  { column: "run", title: "Run", hint: "Which run of its signature it was", class: "c-run" },
-  { column: "label", title: "Signature", hint: "What was run", isText: true, class: "c-label" },
-  { column: "start_ms", title: "Started", hint: "When the run began", class: "c-start_ms" },
-  { column: "duration_ns", title: "Duration", hint: "How long the traced run took", class: "c-duration_ns" },
+  { column: "run", title: "Run", hint: "Number of the run in its signature", class: "c-run" },
+  { column: "label", title: "Signature", hint: "Signature", isText: true, class: "c-label" },
+  { column: "start_ms", title: "Started", hint: "Start of the run", class: "c-start_ms" },
+  { column: "duration_ns", title: "Duration", hint: "Duration of the traced run", class: "c-duration_ns" },
   {
     column: "ratio",
-    title: "Of mean",
-    hint: "How many times the mean of all runs of its signature. A rule goes by the median of the last 64, which a few long runs do not raise. Being traced takes time itself.",
+    title: "vs. mean",
+    hint: "Duration relative to the mean of this signature. Rules use the median of the last 64 runs. Tracing adds time.",
     class: "c-ratio",
   },
-  { column: "bytes", title: "Size", hint: "What it takes in the file", class: "c-bytes" },
-  { column: "process", title: "Process", hint: "The process that ran it", class: "c-process" },
+  { column: "bytes", title: "Size", hint: "Size in the file", class: "c-bytes" },
+  { column: "process", title: "Process", hint: "Process of the run", class: "c-process" },
   { column: "actions", title: "Actions", isFixed: true, isUnseen: true, class: "c-actions" },
 ];
 
@@ -90,9 +90,8 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
 }
 
 function emptyText(state: MonitorState, isOfOne: boolean): string {
-  if (!state.controllable) return "No traces are kept.";
-  const what = isOfOne ? "Trace next asks for one of its next run." : "Trace next run asks for one.";
-  return `No traces are kept. ${what}`;
+  if (!state.controllable) return "No traces.";
+  return `No traces yet. Click ${isOfOne ? "Trace next" : "Trace next run"}.`;
 }
 
 interface HeadingProps {
@@ -112,12 +111,12 @@ function Heading({ store, state, listed, late }: HeadingProps) {
       <h2>Traces</h2>
       <span class="count">
         {isCut && listed < whole
-          ? `${formatCount(listed)} of ${formatCount(whole)}: those among the newest ${formatCount(state.traces.length)}`
+          ? `${formatCount(listed)} of ${formatCount(whole)}, among the newest ${formatCount(state.traces.length)}`
           : formatCount(listed)}
       </span>
       {late > 0 && (
         <span class="count late" role="status">
-          {formatCount(late)} new at the end, sorted in when you leave the rows
+          {formatCount(late)} new at the end; sorted in when you leave the rows
         </span>
       )}
       {signature && (

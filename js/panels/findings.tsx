@@ -23,7 +23,7 @@ export function Findings({ block, publish }: { block: FindingsBlock; publish: (t
       </ol>
       {block.note && <p class="more">{block.note}</p>}
       <details class="measured" open={isEmpty}>
-        <summary>Everything that was measured</summary>
+        <summary>All measurements</summary>
         <ul class="nothing">
           {block.measured.map((text) => (
             <li key={text}>{text}</li>

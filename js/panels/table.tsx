@@ -25,7 +25,7 @@ export function TableOf({ block, publish }: TableProps) {
       {block.cannot_say ? (
         <CannotSay reason={block.cannot_say} />
       ) : rows.length === 0 ? (
-        <p class="cannot-say">There is none.</p>
+        <p class="cannot-say">None.</p>
       ) : (
         <Rows block={block} publish={publish} />
       )}

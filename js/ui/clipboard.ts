@@ -11,6 +11,6 @@ export async function copyText(text: string): Promise<void> {
     area.select();
     const isCopied = document.execCommand("copy");
     area.remove();
-    if (!isCopied) throw new Error("the browser does not let this page use the clipboard");
+    if (!isCopied) throw new Error("the browser does not allow this page to use the clipboard");
   }
 }

@@ -35,7 +35,7 @@ def test_every_clock_but_the_first_is_told_with_what_it_means(timeline: Timeline
     expect(worker).to_have_accessible_name(saying("clock ±3.4 ms"))
     expect(header(timeline, "ps 0")).to_have_accessible_name(saying(f"clock {MINUS}3.3 … +0.18 ms"))
     expect(header(timeline, "worker 0")).not_to_have_accessible_name(saying("clock"))
-    meaning = "Times of these lanes may be up to 2.46 ms early or up to 3.35 ms late against worker 0."
+    meaning = "Times of these lanes may be up to 2.46 ms early or up to 3.35 ms late relative to worker 0"
     expect(worker.get_by_title(meaning)).to_be_visible()
     expect(worker).to_have_accessible_description(saying(meaning))
     # Also where no header stands for the task.

@@ -34,7 +34,7 @@ def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_pat
     shown.page.set_viewport_size({"width": 1280, "height": 700})
     shown.wait()
     last = shown.timeline.lanes.page.locator(".tfvis-timeline").get_by_text("stream 13").last
-    for table in ("The longest gaps", "Idle time by cause"):
+    for table in ("Longest gaps", "Idle time by cause"):
         rows = shown.table("Gaps", table).locator("tbody tr")
         for device in ("ps 0 · CPU:0", "worker 1 · GPU:0"):
             button = rows.filter(has_text=device).first.get_by_role("button").first

@@ -79,7 +79,7 @@ def test_the_peak_and_the_tensors_alive_at_it(timeline: Timeline, trace: Trace, 
     expect(label(timeline, "mklcpu")).to_have_text("mklcpupeak 1.27 MiB")
     label(timeline, "mklcpu").click()
     expect(timeline.title).to_have_text("mklcpu")
-    assert timeline.expect_fact("Given out") == "1.27 MiB of 1.27 MiB at the peak"
+    assert timeline.expect_fact("Allocated") == "1.27 MiB of 1.27 MiB at the peak"
     alive = live_buffers(trace, peak["at_ns"], allocator="mklcpu")
     listed = timeline.details.locator("ul.links button")
     assert [text.split() for text in listed.all_inner_texts()] == [
@@ -106,7 +106,7 @@ def test_a_click_on_the_curve_lists_what_was_alive_there(timeline: Timeline, tra
     shown = label(timeline, "mklcpu").inner_text().removeprefix("mklcpu").partition(" of ")[0]
     assert size(shown) == pytest.approx(level(trace, now), rel=0.01)
     timeline.page.mouse.click(x, y)
-    said = timeline.expect_fact("Given out").partition(" of ")[0]
+    said = timeline.expect_fact("Allocated").partition(" of ")[0]
     assert size(said) == pytest.approx(level(trace, now), rel=0.01)
     names = [
         text.rsplit(maxsplit=2)[0] for text in timeline.details.locator("ul.links button").all_inner_texts()

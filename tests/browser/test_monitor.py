@@ -119,8 +119,8 @@ def test_a_job_in_another_process(notebook: OpenNotebook, job: StartJob, tmp_pat
         expect(monitor.traces).to_have_count(1)
 
         # What slows every run down is said before it is ordered, and as long as it holds.
-        monitor.region.get_by_role("button", name="Trace all").click()
-        form = monitor.region.get_by_role("dialog", name="Trace runs of all signatures")
+        monitor.region.get_by_role("button", name="Trace rules").click()
+        form = monitor.region.get_by_role("dialog", name="Rules for all signatures")
         form.get_by_role("radio", name="Every run").check()
         expect(form).to_contain_text("as slow as TensorFlow's tracing makes it")
         form.get_by_role("button", name="Apply").click()

@@ -115,7 +115,7 @@ def test_totals_are_of_all_signatures_where_not_all_are_listed(
         expect(monitor.details).to_contain_text("8.29 s")
         page.keyboard.press("/")
         page.keyboard.type("evaluate")
-        expect(monitor.region).to_contain_text("None of those listed matches")
+        expect(monitor.region).to_contain_text("No listed signature matches")
 
 
 def test_keys_lead_from_row_to_row_and_into_details(monitor: Monitor) -> None:
@@ -190,7 +190,7 @@ def test_details_leave_the_tables_to_be_seen(page: Page, server: MonitorServer, 
 def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
     monitor.signature("train").get_by_role("button", name="train", exact=True).click()
     form = monitor.details.locator("form")
-    number = form.get_by_role("spinbutton", name="Every how many runs")
+    number = form.get_by_role("spinbutton", name="Number of runs")
     number.fill("0")
     expect(form).to_contain_text("A whole number, from 1 on")
     expect(form.get_by_role("button", name="Apply")).to_be_disabled()
@@ -230,13 +230,13 @@ def test_a_rule_waits_while_nobody_records(monitor: Monitor, path: Path) -> None
 
 
 def test_which_median_a_rule_goes_by(monitor: Monitor) -> None:
-    monitor.order("Trace all")
-    form = monitor.region.get_by_role("dialog", name="Trace runs of all signatures")
-    expect(form).not_to_contain_text("Of mean")
+    monitor.order("Trace rules")
+    form = monitor.region.get_by_role("dialog", name="Rules for all signatures")
+    expect(form).not_to_contain_text("vs. mean")
     form.get_by_role("radio", name="Runs over").check()
-    expect(form).to_contain_text("The median is that of the last 64 runs. The traces' column Of mean goes by")
-    column = monitor.region.get_by_role("button", name="Of mean")
-    expect(column).to_have_attribute("title", re.compile("mean of all runs.*A rule goes by the median"))
+    expect(form).to_contain_text("The rule uses the median of the last 64 runs. The column vs. mean uses")
+    column = monitor.region.get_by_role("button", name="vs. mean")
+    expect(column).to_have_attribute("title", re.compile("relative to the mean.*Rules use the median"))
 
 
 def test_new_traces_wait_for_their_places_and_that_is_told(monitor: Monitor, path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_cause_leads_to_the_longest_part_that_has_it(file: str) -> None:
 def test_lists_of_ops_are_cut_where_there_is_no_room() -> None:
     # Only names have the room that figures leave; a text would put its end out of sight.
     found = tab(read_trace(DATA / "gpu_tf221_mlp.pb.xz"), "Gaps")
-    assert [block["title"] for block in tables(found)][-1] == "The longest gaps"
+    assert [block["title"] for block in tables(found)][-1] == "Longest gaps"
     units = {each["name"]: each["unit"] for each in tables(found)[1]["columns"]}
     assert units["ops"] == "name"
 
@@ -183,7 +183,7 @@ def test_memory_that_no_op_asked_for_is_named() -> None:
     nested = pa.table({"memory": [[{"allocator": "gpu_host_bfc", "records": records}]]})
     found = tables(tab(Trace(events.build(columns), nested=nested), "Memory"))
     by_op = next(block for block in found if block["title"] == "Peak memory by op")
-    assert column(by_op, "op") == ["(no op known)"]
+    assert column(by_op, "op") == ["(unknown op)"]
 
 
 def test_a_long_table_says_how_much_of_it_is_shown() -> None:

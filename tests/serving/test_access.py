@@ -89,7 +89,7 @@ def test_who_opens_it_without_a_token_is_told_in_a_page(server: MonitorServer) -
     assert answer.status == 401
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     page = answer.body.decode()
-    assert "<h1>Open the address that was printed</h1>" in page
+    assert "<h1>Open the printed address</h1>" in page
     assert "?token=" in page
     assert "<script" not in page
     # The browser takes this style and no other, and nothing else.

@@ -25,7 +25,7 @@ VERBS = {
     "info": "summarize traces: steps, devices, busy times, longest ops, transfers",
     "serve": "show a job in a browser while it runs, and request traces there",
     "run": "trace a Python script without changing it",
-    "doctor": "find out why recording or showing fails here, and how to mend it",
+    "doctor": "check the installation and suggest fixes",
     "completion": "write the completion script of a shell",
 }
 """Verb to what it does. Its command is in the module of the same name, as ``command``."""

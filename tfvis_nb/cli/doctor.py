@@ -34,7 +34,7 @@ class Check(NamedTuple):
         return {**self._asdict(), "ok": not self.mend, **found}
 
 
-@verb("doctor", "Exits with 1 if something has to be mended.", "tfvis-nb doctor")
+@verb("doctor", "Exits with 1 if something needs a fix.", "tfvis-nb doctor")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
 def command(*, as_json: bool) -> int:
     """Show the findings; return 1 if one of them has to be mended, else 0."""

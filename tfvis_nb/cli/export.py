@@ -21,9 +21,9 @@ EXPORTS = (".html", ".json", ".json.gz", ".parquet")
 """What a trace that was read can be written as."""
 
 PAGE = together(
-    click.option("--group-by", type=click.Choice(GROUP_BY), help="How the lanes of the page are grouped."),
-    click.option("--color-by", type=click.Choice(COLOR_BY), help="What the colours of the page mean."),
-    click.option("--lane-filter", metavar="TEXT", help="The page first shows lanes that contain this."),
+    click.option("--group-by", type=click.Choice(GROUP_BY), help="Grouping of lanes in the page."),
+    click.option("--color-by", type=click.Choice(COLOR_BY), help="Meaning of colours in the page."),
+    click.option("--lane-filter", metavar="TEXT", help="Show only lanes that contain this at first."),
     click.option(
         "--any-size",
         is_flag=True,
@@ -53,7 +53,7 @@ tfvis-nb export worker*.xplane.pb -o run.parquet --time-range :100ms
     type=FILE,
     multiple=True,
     required=True,
-    help="What to write; repeatable.",
+    help="File to write; repeatable.",
 )
 @PART
 @PAGE

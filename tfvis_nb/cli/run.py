@@ -51,16 +51,16 @@ tfvis-nb run -o step.html -o step.parquet --mode session train.py
     help="Write the trace there, by suffix: .html, .json, .json.gz, .parquet, .pb; repeatable."
     "  [default: SCRIPT.trace.html in this folder]",
 )
-@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="As of %%trace.")
+@click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="As for %%trace.")
 @click.option(
     "--level",
     type=click.Choice(sorted(LEVELS)),
     default="full",
     show_default=True,
-    help="What to record of session runs.",
+    help="Level of detail for session runs.",
 )
-@click.option("--steps", is_flag=True, help="Keep whole steps only.")
-@click.option("--no-partition-graphs", is_flag=True, help="Leave out the graphs that were executed.")
+@click.option("--steps", is_flag=True, help="Leave out events outside steps.")
+@click.option("--no-partition-graphs", is_flag=True, help="Leave out the executed graphs.")
 @click.argument("script", type=FILE)
 @click.argument("args", metavar="[ARG]...", nargs=-1, type=click.UNPROCESSED)
 def command(

@@ -56,7 +56,7 @@ tfvis-nb serve run.tfvis --host 0.0.0.0 --certfile cert.pem --keyfile key.pem --
     metavar="N",
     type=click.IntRange(0, 65535),
     default=0,
-    help="Port to listen on; 0 for any that is free.",
+    help="Port to listen on; 0 for any free one.",
 )
 @click.option(
     "--host", metavar="HOST", default="127.0.0.1", show_default=True, help="Name or address to listen at."
@@ -70,7 +70,7 @@ tfvis-nb serve run.tfvis --host 0.0.0.0 --certfile cert.pem --keyfile key.pem --
     "--allowed-host",
     metavar="NAME",
     multiple=True,
-    help="Another name under which browsers may ask, such as a proxy's; repeatable.",
+    help="Another host name that browsers may use, such as a proxy's; repeatable.",
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.argument("session", metavar="RUN.tfvis", type=FILE)

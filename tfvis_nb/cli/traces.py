@@ -13,8 +13,8 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text, text_of
 
 ABOUT_TRACES = """
-A TRACE is a file, a folder or a pattern, in any format that tfvis_nb.read_trace reads. Several traces are
-steps, ranks or hosts of one run. So are the traces in the file of a TraceSession.
+A TRACE is a file, a folder or a pattern, in any format that tfvis_nb.read_trace reads. Several traces,
+or those in the file of a TraceSession, are steps, ranks or hosts of one run.
 """
 
 TRACES = together(
@@ -23,18 +23,18 @@ TRACES = together(
         "--max-unpacked",
         metavar="SIZE",
         type=size,
-        help="How much packed files may unpack to in all, such as 20GiB, whatever their own size. By default"
-        " 8GiB, of which a file may take 128 times its size.",
+        help="Limit for unpacked data in all, such as 20GiB, regardless of file sizes. By default 8GiB, and"
+        " for each file 128 times its size.",
     ),
 )
 PART = together(
-    click.option("--title", help="Title of the picture; the file's name by default."),
+    click.option("--title", help="Title of the timeline; the file's name by default."),
     click.option(
         "--time-range",
         metavar="START:END",
         help="Keep only events that overlap it. A time with a unit (ns, us, ms, s) counts from the first"
-        " event, such as 10ms:25ms or -1ms:1ms; one without is in epoch nanoseconds. Either end may be"
-        " left out.",
+        " event, such as 10ms:25ms or -1ms:1ms. A time without a unit is in epoch nanoseconds. Either end may"
+        " be left out.",
     ),
 )
 

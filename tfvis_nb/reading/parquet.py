@@ -139,7 +139,7 @@ def _categorical(column: pa.Array, categories: list[str]) -> Any:
     # The last place is that of rows without a text.
     codes_of = np.append(index.get_indexer(texts), -1)
     if (codes_of[:-1] < 0).any():
-        raise ValueError("a text that is none of the categories of its column")
+        raise ValueError("a text outside the categories of its column")
     codes = codes_of[encoded.indices.fill_null(len(texts)).to_numpy()]
     return pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(index))
 

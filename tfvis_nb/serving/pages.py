@@ -16,16 +16,16 @@ _TEMPLATES = files(__package__).joinpath("templates")
 _STYLE = _TEMPLATES.joinpath("sentence.css").read_text(encoding="utf-8")
 
 _OF_THE_ADDRESS = (
-    "It ends in <code>?token=\u2026</code> and stands in the terminal of <code>tfvis-nb serve</code>,"
-    " or in the log of the job. There is a new one each time: a bookmark does not keep it."
+    "It ends in <code>?token=\u2026</code>. Find it in the terminal of <code>tfvis-nb serve</code>,"
+    " or in the log of the job. Each start makes a new one, so bookmarks do not work."
 )
 _OF_OTHERS = (
-    "tfvis-nb shows a job here to whoever has the address that was printed when it began, with its token."
+    "tfvis-nb shows a job here to anyone with the address and token that were printed when it started."
 )
 _WORDS = {
-    400: ("This is not how to ask", "tfvis-nb shows a job here, and takes orders for it."),
-    401: ("Open the address that was printed", _OF_THE_ADDRESS),
-    403: ("This is not open to everybody", _OF_OTHERS),
+    400: ("Malformed request", "tfvis-nb shows a job here and accepts requests for traces."),
+    401: ("Open the printed address", _OF_THE_ADDRESS),
+    403: ("Access denied", _OF_OTHERS),
 }
 """A heading and what else there is to know, by status."""
 

@@ -91,16 +91,13 @@ export function clockSentence({ task, low, high, against }: Clock): string {
   const [own, other] = [task, against].map((name) => isolated(taskLabel(name) || "localhost"));
   if (isUnknown(low, high))
     return (
-      `What was recorded does not tell how far the clock of ${own} is off that of ${other}. ` +
-      "Times of these lanes can be compared with each other, not with those of other tasks."
+      `The trace does not bound the clock difference between ${own} and ${other}. ` +
+      "Compare times within these lanes, but not with other tasks."
     );
   const parts = [
-    low < 0 && (low === -Infinity ? "early by any time" : `up to ${formatDuration(-low)} early`),
-    high > 0 && (high === Infinity ? "late by any time" : `up to ${formatDuration(high)} late`),
+    low < 0 && (low === -Infinity ? "early by any amount" : `up to ${formatDuration(-low)} early`),
+    high > 0 && (high === Infinity ? "late by any amount" : `up to ${formatDuration(high)} late`),
   ];
-  const band = Number.isFinite(high - low) ? "; the band around the cursor is as wide" : "";
-  return (
-    `Times of these lanes may be ${parts.filter(Boolean).join(" or ")} against ${other}. ` +
-    `What the tasks exchanged tells no more${band}.`
-  );
+  const band = Number.isFinite(high - low) ? " (the band at the cursor)" : "";
+  return `Times of these lanes may be ${parts.filter(Boolean).join(" or ")} relative to ${other}${band}.`;
 }

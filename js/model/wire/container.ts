@@ -98,7 +98,7 @@ async function gunzip(gzip: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
     return new Uint8Array(await new Response(plain).arrayBuffer());
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`the trace data is truncated or damaged: gzip says ${reason}`);
+    throw new Error(`the trace data is truncated or damaged: gzip: ${reason}`);
   }
 }
 

@@ -35,7 +35,7 @@ export async function pictureOf(root: HTMLElement, store: Store): Promise<Blob> 
   const main = root.querySelector<HTMLElement>(".main");
   const canvas = document.createElement("canvas");
   const pen = canvas.getContext("2d");
-  if (!main || !pen) throw new Error("there is no picture yet");
+  if (!main || !pen) throw new Error("the picture is not ready yet");
   const tokens = readTokens(root);
   const frame = main.getBoundingClientRect();
   const steps = root.querySelector<HTMLElement>(".steps");

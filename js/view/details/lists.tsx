@@ -105,9 +105,9 @@ export function RecordedMemory(props: {
           <thead>
             <tr>
               <th>Allocator</th>
-              <th title="Everything this execution allocated">Total</th>
-              <th title="The most it held at once">Peak</th>
-              <th title="What it still held when it ended">Live</th>
+              <th title="All memory that this execution allocated">Total</th>
+              <th title="Largest amount at one time">Peak</th>
+              <th title="Memory still held at its end">Live</th>
             </tr>
           </thead>
           <tbody>

@@ -23,7 +23,7 @@ export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
     <>
       <PanelHeader store={store} title={track.allocator} />
       <dl>
-        <dt>Given out</dt>
+        <dt>Allocated</dt>
         <dd>
           {formatBytes(level)} <small>of {formatBytes(track.peak)} at the peak</small>
         </dd>
@@ -51,9 +51,9 @@ export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
       {others > 0 && (
         <p
           class="unlinked"
-          title="Smaller ones, and what was allocated before the recording, such as variables"
+          title="Smaller buffers and those allocated before the recording, such as variables"
         >
-          {formatBytes(others)} of others
+          {formatBytes(others)} in other buffers
         </p>
       )}
     </>

@@ -63,7 +63,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
         {!store.aligned && (
           <>
             <dt>Any activity</dt>
-            <dd title="Time in which at least one event ran on a host or a device (the union of all events), of the time shown">
+            <dd title="Share of the time shown in which at least one event ran on a host or a device (union of all events)">
               <Busy answer={answer} length={length} of=" of the time shown" />
             </dd>
           </>

@@ -92,7 +92,7 @@ export function transferFacts({ store, actions, id }: EventProps): Fact[] {
         term === "Producer" ? drawn.start[id] - store.end(event) : drawn.start[event] - store.end(id);
       const when = term === "Producer" ? "ended" : "started";
       const order = gap >= 0 === (term === "Producer") ? "before" : "after";
-      const edge = term === "Producer" ? "it began" : "it ended";
+      const edge = term === "Producer" ? "the start" : "the end";
       facts.push({
         term,
         value: (

@@ -57,7 +57,7 @@ export function SearchBox({ store, actions }: { store: Store; actions: Actions }
       />
       {matches ? (
         <>
-          <output aria-live="polite" title={`${formatDuration(matches.total)} in all`}>
+          <output aria-live="polite" title={`${formatDuration(matches.total)} in total`}>
             {count === 0
               ? "no match"
               : at >= 0

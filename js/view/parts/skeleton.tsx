@@ -12,7 +12,7 @@ export function Skeleton({ description }: { description: string }) {
       <div class="body">
         <div class="main" data-part="main">
           <div class="corner">Activity</div>
-          <div class="minimap" data-part="minimap" title="Drag to choose the part in view" />
+          <div class="minimap" data-part="minimap" title="Drag to choose the visible part" />
           <div class="corner filter" data-part="filter" />
           <div class="ruler" data-part="ruler" role="img" aria-label="Time axis">
             <div data-part="cursor" />

@@ -115,9 +115,9 @@ function Bar({ bar, number, isShown, title }: BarProps) {
 
 /** What the marks of a bar mean. */
 function legend(noun: string | null): string {
-  const height = `Height: how long a step took; orange: ${SLOW_RATIO} × the median or more; cut: over ${MAX_BAR_RATIO} × the median`;
+  const height = `Height: duration of the step; orange: ${SLOW_RATIO} × the median or more; cut: over ${MAX_BAR_RATIO} × the median`;
   if (noun === null) return height;
-  return `${height}\nBottom part: how long the ${noun} computed in it; violet: ${SLOW_RATIO} × the median of that or more`;
+  return `${height}\nBottom part: time that the ${noun} computed; violet: ${SLOW_RATIO} × its median or more`;
 }
 
 /** The tooltip of a bar that would be higher than bars are drawn. */

@@ -56,7 +56,7 @@ function Scope({ store }: { store: Store }) {
         <button
           type="button"
           aria-pressed={store.step === null && !store.aligned}
-          title="All steps on one axis, as they came"
+          title="All steps on one time axis"
           onClick={() => store.setStep(null)}
         >
           all {count}
@@ -65,7 +65,7 @@ function Scope({ store }: { store: Store }) {
           <button
             type="button"
             aria-pressed={store.aligned !== null}
-            title="All steps under each other, each from its own start, without what is outside of steps"
+            title="Stack all steps, aligned at their start (events outside steps are hidden)"
             onClick={() => store.setStep(null, true)}
           >
             align

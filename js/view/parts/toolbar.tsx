@@ -48,7 +48,7 @@ export function Toolbar({ store, actions, root }: { store: Store; actions: Actio
           type="button"
           aria-pressed={isCritical(store)}
           disabled={!!whyNoPath(store)}
-          title={whyNoPath(store) || "What the step waited for, moment by moment (C)"}
+          title={whyNoPath(store) || "Critical path: what the step waited for (C)"}
           onClick={() => toggleCritical(store)}
         >
           Critical path

@@ -61,7 +61,7 @@ export function Tooltip({ store, main }: { store: Store; main: HTMLElement }) {
         <p>
           {HAS_KERNEL && drawn.merged
             ? `the longest of ${formatCount(hover.count)} events; zoom in`
-            : `and ${formatCount(hover.count - 1)} more in this pixel; zoom in to tell them apart`}
+            : `and ${formatCount(hover.count - 1)} more in this pixel; zoom in to separate them`}
         </p>
       )}
     </div>

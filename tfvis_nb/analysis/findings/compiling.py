@@ -40,7 +40,7 @@ def _word(key: str, figures: Figures) -> Texts:
     advice = "Run a warm-up step before tracing."
     if case != "first":
         advice += (
-            " If later steps compile too, the shapes or Python arguments of a function change: pass tensors,"
+            " If later steps also compile, the shapes or Python arguments of a function change: pass tensors,"
             " pad to fixed shapes, or give an input_signature."
         )
     return Texts(_TITLES[case], text, advice)

@@ -65,7 +65,7 @@ def _device_lines(devices: list[dict[str, Any]]) -> list[Line]:
             cause = CAUSE_PHRASES[device["cause"]]
             value += f"; idle: {format_percent(device['cause_share'])} {cause}"
         name = printable(lane_label(device["task"], device["device"], ""), _LONGEST_NAME)
-        about = "Time in which it ran something, of step time; then the main cause of its idle time."
+        about = "Share of step time in which the device ran something; then the main cause of its idle time."
         lines.append(Line(f"{name} busy", (value,), about))
     if len(devices) > _MOST_DEVICES:
         rest = devices[_MOST_DEVICES:]
@@ -88,7 +88,7 @@ def _part_lines(middle: Mapping[str, Any] | None) -> list[Line]:
             f"{part_label(part)} {format_percent(amount / middle['step_ns'])}" for part, amount in parts
         )
         name = f", {_named(task['task'])}" if several else ""
-        about = "Each moment counts once, for the first activity in the order of the breakdown."
+        about = "At each point in time one activity counts, the first in the order of the breakdown."
         lines.append(Line(f"Median step{name}", (value,), about))
     return lines
 
@@ -140,7 +140,7 @@ def _memory_lines(memory: list[dict[str, Any]]) -> list[Line]:
         f" {format_bytes(one['peak_bytes'])}"
         for one in memory[:_MOST_ALLOCATORS]
     ]
-    about = "The most bytes that an allocator had allocated; the largest of all steps."
+    about = "The most bytes that an allocator had allocated in any step."
     return [Line("Peak memory", tuple(values), about)] if values else []
 
 

@@ -59,7 +59,7 @@ def _row(signature: Mapping[str, Any]) -> str:
         format_duration(signature["total_ns"]),
         f"{signature['traces']:,}",
     )
-    requested = [signature["rule"], f"{signature['requested']} asked for" if signature["requested"] else ""]
+    requested = [signature["rule"], f"{signature['requested']} requested" if signature["requested"] else ""]
     return (
         f"<tr><td>{_text(signature['label'])}</td><td>{_text(signature['kind'])}</td>"
         + "".join(f'<td align="right">{number}</td>' for number in numbers)

@@ -11,23 +11,23 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
 MOST_ROWS = 200
-"""Of a longer table the rows that matter most are shown."""
+"""Longer tables are cut to the rows that matter most."""
 LONGEST_TEXT = 400
 """Characters of a text in a table; names of nodes can have thousands."""
 
 UNITS = ("ns", "time", "bytes", "bytes/s", "count", "number", "share", "ratio", "text", "name")
-"""What the figures of a column can be: durations and times (ns, from the trace's first event), bytes,
-numbers of things, numbers that count nothing (a step's), parts of 1, other ratios, texts, names of nodes."""
+"""Units of a column: durations, times (ns since the trace's first event), bytes, rates, counts, numbers that
+count nothing (a step's), fractions of 1, other ratios, texts, names of nodes."""
 
 KEYS: Mapping[str, str] = {
-    "step": "Number of the traced step, from 0; -1 is what belongs to no step.",
+    "step": "Number of the traced step, from 0; -1 collects events outside steps.",
     "task": "The process of a distributed run.",
-    "device": "What it ran on.",
+    "device": "The device or host.",
     "op": "Type of the op.",
-    "name": "Name of the graph's node.",
+    "name": "Name of the node in the graph.",
     "scope": "Name scope: the name of a node up to one of its slashes.",
 }
-"""What columns are that say what a row is about."""
+"""Definitions of the columns that identify a row."""
 
 
 class TableColumn(NamedTuple):

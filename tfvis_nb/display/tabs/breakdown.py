@@ -15,9 +15,9 @@ from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _CHART = (
-    "Each moment of a step belongs to one activity: of those that happen at once to the first of device "
-    "compute, copies from the device, between devices, input, communication, launching, copies to the "
-    "device, compiling, host compute, runtime and preprocessing."
+    "At each point in time a step has one activity. If several happen at once, the first in this order "
+    "counts: device compute, copies from the device, between devices, input, communication, launching, copies "
+    "to the device, compiling, host compute, runtime, preprocessing."
 )
 
 
@@ -44,9 +44,9 @@ def _parts(trace: Trace) -> dict[str, Any]:
     whole = found[found["device"].astype(str) == ""].astype({"task": object})
     columns = [
         *([key("task", "Task")] if len(whole["task"].unique()) > 1 else []),
-        TableColumn("part", "Activity", "text", "What happened; each activity says what time counts as it."),
-        TableColumn("total_ns", "Time", "ns", "Its time, added up over all steps of the task, in ns."),
-        TableColumn("share", "% of step time", "share", "Its time / the time of all steps, from 0 to 1."),
+        TableColumn("part", "Activity", "text", "Activity of the step; point at one for its definition."),
+        TableColumn("total_ns", "Time", "ns", "Total time over all steps of the task, in ns."),
+        TableColumn("share", "% of step time", "share", "Time / time of all steps, from 0 to 1."),
     ]
     if why_not(found):
         empty = pd.DataFrame({column.name: [] for column in columns})
@@ -100,12 +100,12 @@ def _steps(trace: Trace) -> dict[str, Any]:
         *([key("task", "Task")] if several else []),
         *figures(
             breakdown.FIGURES,
-            ("step_ns", "Whole", "ns"),
+            ("step_ns", "Step", "ns"),
             *((part, activity_label(part), "ns") for part in shown),
         ),
     ]
     zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(whole["step"].head(MOST_ROWS))
-    definition = "The parts of a row add up to the step, to the nanosecond."
+    definition = "The parts of a row add up to the step exactly."
     rows = named(whole)
     return table(title, rows, columns, definition=definition, zoom=zoom, reason=why_not(found), order=order)
 

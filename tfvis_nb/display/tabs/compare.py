@@ -33,7 +33,7 @@ def _heads(trace: Trace, against: Trace) -> tuple[str, str]:
 
 
 def _definition(trace: Trace, against: Trace) -> str:
-    first, second = (each.title or "a trace without title" for each in (against, trace))
+    first, second = (each.title or "an untitled trace" for each in (against, trace))
     return f"A is {first}, B is {second}, which the timeline shows."
 
 

@@ -11,7 +11,7 @@ from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, s
 from tfvis_nb.display.tabs.wording import activity_label, placed
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
-_WHAT = TableColumn("category", "What", "text", "What the step waited for; each says what time counts as it.")
+_WHAT = TableColumn("category", "Activity", "text", "Cause of the wait; point at one for its definition.")
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
@@ -39,8 +39,8 @@ def _lengths(trace: Trace) -> dict[str, Any]:
         "Critical path by activity",
         rows,
         columns,
-        definition="From the event that ends a step back in time, always to what had released an event last; "
-        "what takes time here makes the step longer.",
+        definition="Goes back from the last event of a step, each time to the dependency that finished last. "
+        "Time on this path lengthens the step.",
         hints=[critical_path.FIGURES[name] for name in names],
         reason=why_not(found),
     )
@@ -53,7 +53,7 @@ def _ops(trace: Trace) -> dict[str, Any]:
         key("op", "Op", "name"),
         _WHAT,
         *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns"), ("share", "Share", "share")),
-        TableColumn("pieces", "Segments", "count", "Number of segments of critical paths in this sum."),
+        TableColumn("pieces", "Segments", "count", "Number of segments in this sum."),
     ]
     total = max(int(found["duration_ns"].sum()), 1)
     of_event = found.assign(op=trace.events["op"].take(found["event"].to_numpy()).array)
@@ -80,8 +80,10 @@ def _pieces(trace: Trace) -> dict[str, Any]:
         _WHAT,
         *step_key(trace),
         *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns")),
-        TableColumn("start_ns", "At", "time", "When the piece begins, from the trace's first event, in ns."),
-        TableColumn("place", "Where", "text", "The lane of what ran, or of what did not run yet."),
+        TableColumn(
+            "start_ns", "Start", "time", "Start of the segment, since the trace's first event, in ns."
+        ),
+        TableColumn("place", "Lane", "text", "The lane of the event that ran or was waiting to run."),
     ]
     zoom = []
     if not why_not(found):
@@ -100,7 +102,7 @@ def _pieces(trace: Trace) -> dict[str, Any]:
     else:
         rows = rows.assign(name="", place="")
     return table(
-        "The longest pieces",
+        "Longest segments",
         rows,
         columns,
         zoom=zoom,
@@ -136,7 +138,7 @@ def _slack(trace: Trace) -> dict[str, Any]:
         "Slack by op type",
         rows.astype({"op": "str"}),
         columns,
-        definition="Ops without slack decide how long the step takes.",
+        definition="Ops without slack determine how long the step takes.",
         light="op",
         reason=why_not(found),
     )

@@ -12,7 +12,7 @@ from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _CAUSE = TableColumn(
-    "cause", "Cause", "text", "Why the device did nothing; each cause says what counts as it."
+    "cause", "Cause", "text", "Why the device was idle; point at a cause for its definition."
 )
 
 
@@ -27,12 +27,14 @@ def _causes(trace: Trace) -> dict[str, Any]:
     columns = [
         _CAUSE,
         key("device", "Device"),
-        TableColumn("duration_ns", "Idle", "ns", "Sum of the parts of gaps that have this cause, in ns."),
-        TableColumn("share", "% of idle", "share", "Idle for this cause / idle in all of the device's gaps."),
+        TableColumn("duration_ns", "Idle", "ns", "Idle time with this cause, in ns."),
         TableColumn(
-            "of_steps", "% of step time", "share", "Idle for this cause / the time of the device's steps."
+            "share", "% of idle", "share", "Idle time with this cause / all idle time of the device."
         ),
-        TableColumn("count", "Gaps", "count", "In how many gaps it was a cause."),
+        TableColumn(
+            "of_steps", "% of step time", "share", "Idle time with this cause / time of the device's steps."
+        ),
+        TableColumn("count", "Gaps", "count", "Number of gaps with this cause."),
     ]
     where = ["task", "device"]
     grouped = found.groupby([*where, "cause"], observed=True)["duration_ns"].agg(["sum", "size"])
@@ -55,8 +57,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
         "Idle time by cause",
         rows,
         columns,
-        definition="The parts of a device add up to its idle time, to the nanosecond. "
-        "A click shows the longest part that has the cause.",
+        definition="Causes add up to the device's idle time exactly. Click a row to see its longest gap.",
         zoom=[] if why_not(found) else _longest_parts(trace, sums.head(MOST_ROWS)),
         hints=hints,
         reason=why_not(found),
@@ -81,10 +82,10 @@ def _longest(trace: Trace) -> dict[str, Any]:
         key("device", "Device"),
         *step_key(trace),
         *figures(idle_gaps.FIGURES, ("gap_ns", "Gap", "ns")),
-        TableColumn("start_ns", "At", "time", "When the gap begins, from the trace's first event, in ns."),
-        TableColumn("cause", "Main cause", "text", "The cause that has the largest part of the gap."),
+        TableColumn("start_ns", "Start", "time", "Start of the gap, since the trace's first event, in ns."),
+        TableColumn("cause", "Main cause", "text", "The cause of the largest part of the gap."),
         TableColumn("share", "Share", "share", "The part of the gap that has this cause."),
-        TableColumn("name", "Blocking op", "name", "The node that took most of the time of this cause."),
+        TableColumn("name", "Blocking op", "name", "The node that took most of this time."),
     ]
     main = found.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates("gap")
     order = main.sort_values("gap_ns", ascending=False, kind="stable").head(MOST_ROWS)
@@ -102,10 +103,10 @@ def _longest(trace: Trace) -> dict[str, Any]:
             name=pd.Series(names, index=rows.index).where(event >= 0, ""),
         )
     return table(
-        "The longest gaps",
+        "Longest gaps",
         rows,
         columns,
-        definition="A click shows the gap on the device's lanes.",
+        definition="Click a row to see the gap on the device's lanes.",
         zoom=zoom,
         light="name",
         reason=why_not(found),
@@ -121,7 +122,7 @@ def _stretches(trace: Trace) -> dict[str, Any]:
         *step_key(trace),
         *figures(
             launch_bound.FIGURES,
-            ("duration_ns", "Stretch", "ns"),
+            ("duration_ns", "Duration", "ns"),
             ("launch_wait_ns", "Waiting", "ns"),
             ("share", "Share", "share"),
             ("late", "Late launches", "count"),
@@ -137,8 +138,8 @@ def _stretches(trace: Trace) -> dict[str, Any]:
         "Launch-bound intervals",
         named(rows),
         columns,
-        definition="Where the device waited for late launches more than half of the time, including whatever"
-        " held the host up, such as the network.",
+        definition="Intervals in which the device waited for late launches more than half of the time. Other"
+        " delays of the host, such as the network, are included.",
         zoom=zoom,
         reason=why_not(found),
         row_count=len(found),

@@ -11,12 +11,10 @@ from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures,
 from tfvis_nb.display.tabs.wording import named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
-_ALLOCATOR = TableColumn(
-    "allocator", "Allocator", "text", "Who gave the memory out: of a GPU or of the host."
-)
+_ALLOCATOR = TableColumn("allocator", "Allocator", "text", "The allocator of a GPU or of the host.")
 
-_NO_OP = "(no op known)"
-"""Of buffers that no op of the trace has allocated, as those of a host's staging memory."""
+_NO_OP = "(unknown op)"
+"""For buffers that no op of the trace allocated, such as a host's staging memory."""
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
@@ -77,7 +75,7 @@ def _by_op(trace: Trace) -> dict[str, Any]:
         "Peak memory by op",
         rows,
         columns,
-        definition="What the memory of each allocator was used for at its peak over all steps.",
+        definition="Use of each allocator's memory at its highest peak.",
         light="op",
         reason=why_not(found),
         order="largest",
@@ -96,8 +94,8 @@ def _buffers(trace: Trace) -> dict[str, Any]:
             tensor_lifetimes.FIGURES,
             ("bytes", "Size", "bytes"),
             ("role", "Role", "text"),
-            ("alloc_ns", "From", "time"),
-            ("lifetime_ns", "Lived", "ns"),
+            ("alloc_ns", "Allocated", "time"),
+            ("lifetime_ns", "Lifetime", "ns"),
         ),
     ]
     reason = why_not(found)
@@ -116,7 +114,7 @@ def _buffers(trace: Trace) -> dict[str, Any]:
         "Live at peak",
         rows,
         columns,
-        definition="Buffers that were alive at the peak of their allocator in their step.",
+        definition="Buffers alive at the peak of their allocator in their step.",
         zoom=zoom,
         light="name",
         reason=reason,

@@ -10,8 +10,8 @@ from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
 
 _CHART = (
-    "Self time of each op type, as in the table: the sum of its events' durations without what lies within "
-    "them; of events at the same time each counts. The colour is the activity of the longest."
+    "Self time of each op type, as in the table: the sum of its events' durations without the events nested "
+    "in them. Simultaneous events all count. The colour is the activity of the longest event."
 )
 
 
@@ -45,7 +45,7 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
     # Every side's largest first, whichever has the more.
     rows = found.sort_values("self_ns", ascending=False, kind="stable", na_position="last")
     zoom = [] if why_not(found) else ZoomTargets(trace).of_events(rows["longest"].head(MOST_ROWS))
-    definition = "A click shows the longest event."
+    definition = "Click a row to see its longest event."
     return table(
         title,
         rows,
@@ -97,9 +97,9 @@ def _scopes(trace: Trace) -> dict[str, Any]:
         *figures(
             scope_tree.FIGURES,
             ("device_ns", "Device", "ns"),
-            ("device_share", "Of device", "share"),
+            ("device_share", "% of device", "share"),
             ("host_ns", "Host", "ns"),
-            ("host_share", "Of host", "share"),
+            ("host_share", "% of host", "share"),
             ("network_ns", "Network", "ns"),
             ("events", "Events", "count"),
         ),
@@ -118,7 +118,7 @@ def _on_cpu(trace: Trace) -> dict[str, Any]:
         key("op", "Op"),
         *figures(
             cpu_amid_gpu.FIGURES,
-            ("where", "Where", "text"),
+            ("where", "Location", "text"),
             ("gpu_idle_exclusive_ns", "GPU idle", "ns"),
             ("total_ns", "Time", "ns"),
             ("count", "Count", "count"),
@@ -134,8 +134,8 @@ def _on_cpu(trace: Trace) -> dict[str, Any]:
         "CPU ops inside GPU work",
         rows,
         columns,
-        definition="Ops between the first and the last kernel of a step that a CPU ran, or that took copies "
-        "to or from the host.",
+        definition="Ops between the first and the last kernel of a step that ran on a CPU or needed copies"
+        " to or from the host.",
         zoom=zoom,
         light="name",
         reason=why_not(found),

@@ -26,11 +26,13 @@ def _table(trace: Trace) -> dict[str, Any]:
     steps = trace.steps[trace.steps["step"] != NO_STEP]
     columns = [
         key("step", "Step", "number"),
-        TableColumn("label", "Name", "text", "What the program or the file calls the step."),
-        TableColumn("duration_ns", "Duration", "ns", "Latest end minus earliest start of its events, in ns."),
+        TableColumn("label", "Name", "text", "Name of the step in the program or the file."),
+        TableColumn(
+            "duration_ns", "Duration", "ns", "Latest end minus earliest start of the step's events, in ns."
+        ),
         TableColumn("ratio", "vs. median", "ratio", slow_steps.FIGURES["ratio"]),
-        TableColumn("start_ns", "Start", "time", "Earliest start, from the trace's first event, in ns."),
-        TableColumn("events", "Events", "count", "Number of its events."),
+        TableColumn("start_ns", "Start", "time", "Earliest start, since the trace's first event, in ns."),
+        TableColumn("events", "Events", "count", "Number of events in the step."),
     ]
     # One median for all tables of the tab.
     middle = steps.loc[steps["step"] == slow_steps.median_step(trace), "duration_ns"]
@@ -57,14 +59,14 @@ def _against_median(trace: Trace) -> dict[str, Any]:
         key("step", "Step", "number"),
         *figures(
             slow_steps.FIGURES,
-            ("excess_ns", "Longer by", "ns"),
+            ("excess_ns", "Change", "ns"),
             ("ratio", "vs. median", "ratio"),
             ("work_ns", "Device work", "ns"),
             ("work_ratio", "Work vs. median", "ratio"),
             ("activity", "Main cause", "text"),
-            ("activity_ns", "By", "ns"),
+            ("activity_ns", "Its change", "ns"),
             ("op", "Op", "name"),
-            ("op_ns", "Op by", "ns"),
+            ("op_ns", "Op change", "ns"),
         ),
     ]
     rows = found.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
@@ -72,10 +74,10 @@ def _against_median(trace: Trace) -> dict[str, Any]:
     zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(rows["step"])
     middle = f", step {found['median_step'].iloc[0]}" if len(found) else ""
     return table(
-        "Against the median step",
+        "Compared with the median step",
         rows,
         columns,
-        definition=f"Each step against the one of median duration{middle}.",
+        definition=f"Each step compared with the step of median duration{middle}.",
         zoom=zoom,
         light="op",
         reason=why_not(found),
@@ -90,7 +92,7 @@ def _late_tasks(trace: Trace) -> dict[str, Any]:
         key("task", "Task"),
         *figures(
             stragglers.FIGURES,
-            ("kind", "Where", "text"),
+            ("kind", "Barrier", "text"),
             ("barriers", "Barriers", "count"),
             ("last", "Times last", "count"),
             ("sole_wait_ns", "Wait caused", "ns"),
@@ -103,6 +105,6 @@ def _late_tasks(trace: Trace) -> dict[str, Any]:
         "Stragglers",
         named(found),
         columns,
-        definition="Where tasks wait for one another, which of them came last, and by how much.",
+        definition="Where tasks wait for one another, which one arrives last, and how late.",
         reason=why_not(found),
     )

@@ -11,10 +11,10 @@ from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures,
 from tfvis_nb.display.tabs.wording import device_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
-_CHART = "Each transfer and copy by its size and the time it moved; far right and low of others it was slow."
+_CHART = "Each transfer and copy by size and transfer time. Slow ones are above others of the same size."
 _ENDS = [
-    TableColumn("source", "From", "text", "The device it came from."),
-    TableColumn("destination", "To", "text", "The device it went to."),
+    TableColumn("source", "From", "text", "Source device."),
+    TableColumn("destination", "To", "text", "Destination device."),
 ]
 
 
@@ -30,7 +30,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 def _rates(trace: Trace) -> str:
     left_out = int(bandwidth.bandwidth(trace).attrs["left_out"])
-    without = f" {left_out:,} whose size or time is not recorded are left out." if left_out else ""
+    without = f" {left_out:,} without a recorded size or time are left out." if left_out else ""
     return bandwidth.FIGURES["bandwidth"] + without
 
 
@@ -49,14 +49,16 @@ def _matrix(trace: Trace) -> dict[str, Any]:
             transfer_matrix.FIGURES,
             ("bytes", "Bytes", "bytes"),
             ("count", "Count", "count"),
-            ("busy_ns", "Moving", "ns"),
-            ("wait_ns", "Waiting", "ns"),
-            ("mean_wait_ns", "Mean wait", "ns"),
+            ("busy_ns", "Transfer time", "ns"),
+            ("wait_ns", "Wait time", "ns"),
+            ("mean_wait_ns", "Mean wait time", "ns"),
             ("bandwidth", "Bandwidth", "bytes/s"),
         ),
     ]
     zoom = [] if why_not(found) else ZoomTargets(trace).of_events(found["largest"].head(MOST_ROWS))
-    definition = "All transfers and copies between two devices in a row; a click shows the largest one."
+    definition = (
+        "One row for all transfers and copies between two devices. Click a row to see the largest one."
+    )
     title = "Transfers by route"
     return table(title, _between(found), columns, definition=definition, zoom=zoom, reason=why_not(found))
 
@@ -64,19 +66,17 @@ def _matrix(trace: Trace) -> dict[str, Any]:
 def _slowest(trace: Trace) -> dict[str, Any]:
     found = slowest_transfers.slowest_transfers(trace)
     columns = [
-        TableColumn(
-            "tensor", "Tensor", "name", "What moved: the tensor received, or the node whose copy it was."
-        ),
+        TableColumn("tensor", "Tensor", "name", "The tensor received, or the node whose data was copied."),
         *step_key(trace),
         *_ENDS,
         *figures(
             slowest_transfers.FIGURES,
             ("bytes", "Size", "bytes"),
-            ("wait_ns", "Waited", "ns"),
-            ("transfer_ns", "Moved", "ns"),
+            ("wait_ns", "Wait time", "ns"),
+            ("transfer_ns", "Transfer time", "ns"),
             ("bandwidth", "Bandwidth", "bytes/s"),
         ),
-        TableColumn("consumer_name", "For", "name", slowest_transfers.FIGURES["consumer"]),
+        TableColumn("consumer_name", "Consumer", "name", slowest_transfers.FIGURES["consumer"]),
         *figures(slowest_transfers.FIGURES, ("last_input", "Last input", "text")),
     ]
     rows = _between(found.head(MOST_ROWS))
@@ -88,7 +88,7 @@ def _slowest(trace: Trace) -> dict[str, Any]:
     )
     zoom = ZoomTargets(trace).of_events(rows["event"]) if len(rows) else []
     return table(
-        "The slowest",
+        "Slowest transfers",
         rows,
         columns,
         zoom=zoom,

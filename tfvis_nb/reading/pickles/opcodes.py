@@ -79,7 +79,7 @@ def _quoted(line: bytes) -> bytes:
 def _long(line: bytes) -> int:
     line = line.removesuffix(b"L")
     if not re.fullmatch(rb"-?[0-9]{1,1000}", line):
-        raise ValueError("a number that is none")
+        raise ValueError("an invalid number")
     return int(line)
 
 

@@ -171,5 +171,5 @@ def _word(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if not isinstance(value, str):
-        raise TypeError("a global whose name is no text")
+        raise TypeError("a global whose name is not text")
     return value
