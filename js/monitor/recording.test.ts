@@ -31,7 +31,7 @@ describe("a session", () => {
     expect(nothing(state({ waiting: "it was deleted" }))).toEqual({ title: "It was deleted", text: "" });
     expect(nothing(state({ problem: "it is damaged" })).title).toBe("Nothing to show");
     expect(nothing(running).text).toContain("first run");
-    expect(nothing(ended).text).toContain("ended before");
+    expect(nothing(ended).text).toContain("without a run");
     expect(nothing(state({})).text).toContain("run.tfvis");
   });
 });
@@ -47,7 +47,7 @@ describe("an order", () => {
   it("cannot be given where nobody could find it", () => {
     expect(refusal(state({}))).toBeNull();
     expect(refusal(absent)).toBe("There is no file");
-    expect(refusal(state({ controllable: false }))).toContain("only be read");
+    expect(refusal(state({ controllable: false }))).toContain("Read-only");
     expect(refusal(state({ problem: "it is damaged", controllable: false }))).toContain("cannot be read");
     expect(refusal(state({ problem: "the disk is full" }))).toBeNull();
   });

@@ -63,8 +63,8 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
     <>
       {isCut && (
         <p class="cut" role="note">
-          {formatCount(listed)} of {formatCount(state.signatures_total)} signatures, those with the most time.
-          The filter searches the listed ones; totals and shares cover all.
+          Showing the {formatCount(listed)} of {formatCount(state.signatures_total)} signatures with the most
+          time. The filter searches the listed ones; totals and shares cover all.
         </p>
       )}
       <div

@@ -103,8 +103,8 @@ def test_totals_are_of_all_signatures_where_not_all_are_listed(
         monitor = monitor_on(page)
         assert labels(monitor) == ["train"]
         said = monitor.region.get_by_role("note")
-        expect(said).to_contain_text("the 1 signature that took the most time, of 3")
-        expect(said).to_contain_text("The filter looks only in")
+        expect(said).to_contain_text("the 1 of 3 signatures with the most time")
+        expect(said).to_contain_text("The filter searches the listed ones")
         rows = monitor.region.locator("[data-part=signatures]").bounding_box()
         above = said.bounding_box()
         assert rows is not None
@@ -192,7 +192,7 @@ def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
     form = monitor.details.locator("form")
     number = form.get_by_role("spinbutton", name="Number of runs")
     number.fill("0")
-    expect(form).to_contain_text("A whole number, from 1 on")
+    expect(form).to_contain_text("a whole number of runs, 1 or more")
     expect(form.get_by_role("button", name="Apply")).to_be_disabled()
     number.fill("250")
     number.press("Enter")
@@ -202,7 +202,7 @@ def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
 
         # Nobody records now, and so the request waits.
         monitor.details.get_by_role("button", name="Trace its next run").click()
-        expect(monitor.details).to_contain_text("will be traced, when a job records again")
+        expect(monitor.details).to_contain_text("will be traced when a job records again")
         assert session.signatures["requested"].tolist() == [0, 1, 0]
         monitor.details.get_by_role("button", name="Cancel").click()
         expect(monitor.details.get_by_role("button", name="Trace its next run")).to_be_enabled()
@@ -245,7 +245,7 @@ def test_new_traces_wait_for_their_places_and_that_is_told(monitor: Monitor, pat
     number, _ = writer.add_signature(Signature("session", "new"))
     for run in (1, 2):
         writer.add_trace(number, Recording("run_metadata", METADATA, run, 2 * 10**18 + run, 2000), None)
-    told = monitor.region.get_by_text("2 new at the end, sorted in when you leave the rows")
+    told = monitor.region.get_by_text("2 new at the end; sorted in when you leave the rows")
     expect(told).to_be_visible()
     expect(monitor.traces.last).to_have_accessible_name("Run 1 of new")
     monitor.page.mouse.move(0, 0)

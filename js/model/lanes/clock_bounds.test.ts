@@ -106,15 +106,11 @@ it.each([
 
 describe("clockSentence", () => {
   it.each([
-    ["up to 250 ns early or up to 40.5 µs late relative to worker 0",  -250, 40_500],
+    ["up to 250 ns early or up to 40.5 µs late relative to worker 0", -250, 40_500],
     ["worker 0 (the band at the cursor).", -250, 40_500],
     ["Times of these lanes may be up to 40.5 µs late relative to", 0, 40_500],
     ["up to 20.2 ms early or late by any amount relative to", -20_217_299, Infinity],
-    [
-      "early by any amount or up to 3 ns late relative to worker 0.",
-      -Infinity,
-      3,
-    ],
+    ["early by any amount or up to 3 ns late relative to worker 0.", -Infinity, 3],
     ["does not bound the clock difference between worker 1 and worker 0.", -Infinity, Infinity],
   ])("says: %s", (part, low, high) => {
     expect(clockSentence(clock(low, high))).toContain(part);

@@ -16,8 +16,8 @@ from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _CHART = (
     "At each point in time a step has one activity. If several happen at once, the first in this order "
-    "counts: device compute, copies from the device, between devices, input, communication, launching, copies "
-    "to the device, compiling, host compute, runtime, preprocessing."
+    "counts: device compute, copies from the device, between devices, input, communication, launching, "
+    "copies to the device, compiling, host compute, runtime, preprocessing."
 )
 
 
