@@ -21,7 +21,7 @@ from tfvis_nb.writing.save import SUFFIXES, check_target, save
 
 
 class CellFailed(Exception):  # noqa: N818 - the front end shows this name after the real error
-    """Ends a cell whose traced code failed, so that Run All stops there too.
+    """Ends a cell whose traced code failed, so that Run All stops there as well.
 
     IPython has shown the code's own traceback by then, so this has none.
     """
@@ -88,7 +88,7 @@ def _parser() -> _Parser:
 
 
 class TraceMagic:
-    """What ``%%trace`` does in one shell.
+    """The ``%%trace`` magic of one shell.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class TraceMagic:
         self._shown: dict[str, weakref.ref[Any]] = {}
 
     def run(self, line: str, cell: str) -> None:
-        """Run `cell` as the arguments in `line` say."""
+        """Run `cell` with the arguments in `line`."""
         arguments = self._parse_line(line)
         if arguments.help:
             print(self.parser.format_help())  # noqa: T201 - the answer to the user's question

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 
 class Text(str):
-    """A text for people that programs can tell by its id.
+    """A text for people that programs can identify by its id.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-/** What a chart is made of, as display/tabs writes it, and what it needs of its host. */
+/** The parts of a chart, as written by display/tabs, and its interface to the host. */
 
 export interface ChartBlock {
   kind: "chart";

@@ -1,4 +1,4 @@
-/** What anywidget calls: one `render` for all widgets, which shows a view in a box and ends with it. */
+/** The entry point for anywidget: one `render` for all widgets, which shows a view in a box and ends with it. */
 
 import type { AnyModel } from "@anywidget/types";
 

@@ -1,4 +1,4 @@
-/** What lies in a page itself, in script elements that run nothing. */
+/** Data in a page itself, in script elements that run nothing. */
 
 /** The text of the element called `id`. */
 export function textOf(id: string): string {

@@ -1,4 +1,4 @@
-/** What the user can do, whatever key, button or link asks for it. */
+/** The user's actions, whichever key, button or link triggers them. */
 
 import { nameOf } from "../model/lanes/event_text";
 import type { LaneItem } from "../model/lanes/layout";

@@ -1,4 +1,4 @@
-/** The right mouse button, and the menu key, over lanes and their labels: what can be done with what is there. */
+/** The context menu over lanes and labels, by right click or the menu key. */
 
 import { itemAt } from "../model/lanes/layout";
 import { xAt } from "../model/viewport";

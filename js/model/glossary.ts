@@ -1,4 +1,4 @@
-/** What the field's words mean, for tooltips. docs/glossary.md is written from the same file. */
+/** Explanations of terms, for tooltips. docs/glossary.md is written from the same file. */
 
 import glossary from "../../tfvis_nb/core/glossary.json";
 

@@ -1,4 +1,4 @@
-/** What a trace is in the browser, as every part of the front end knows it. */
+/** The types of a trace in the browser, for every part of the front end. */
 
 import type { Strings } from "./wire/string_table";
 
@@ -55,13 +55,13 @@ export interface Drawn {
   duration: Float64Array | Uint32Array;
   /** Text number in `names`. */
   name: Uint32Array;
-  /** Place in `ops`. */
+  /** Index in `ops`. */
   op: Uint16Array | Uint32Array;
-  /** Place in `lanes`. */
+  /** Index in `lanes`. */
   lane: Uint16Array;
-  /** Place in `steps`; null when there is at most one step. */
+  /** Index in `steps`; null when there is at most one step. */
   step: Uint16Array | Uint32Array | null;
-  /** Place in `categories`. */
+  /** Index in `categories`. */
   category: Uint8Array;
   /** Nanoseconds at the head of the event spent waiting; null when no event waits. */
   wait: Uint32Array | Float64Array | null;

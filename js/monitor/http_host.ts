@@ -1,4 +1,4 @@
-/** The monitor's session as the server of `tfvis-nb serve` tells of it. */
+/** The monitor's session, served by `tfvis-nb serve`. */
 
 import { nameIn, pauseAfter } from "../host/http";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";

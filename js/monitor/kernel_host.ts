@@ -1,4 +1,4 @@
-/** The monitor's session as a Jupyter kernel's model tells of it. */
+/** The monitor's session, through the model of a Jupyter kernel. */
 
 import type { AnyModel } from "@anywidget/types";
 import { type Reply, requestKernel } from "../host/kernel_messages";

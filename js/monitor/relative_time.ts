@@ -1,4 +1,4 @@
-/** When something was, as people say it; and what time it is where the file is. */
+/** Relative times in words, and the current time on the machine of the file. */
 
 /** "now", "3 s ago", "5 min ago", "2 h ago", "4 d ago". */
 export function ago(ms: number, nowMs: number): string {

@@ -1,4 +1,4 @@
-/** All about one signature: what is asked of it, its figures, what it fetches and is fed. */
+/** Details of one signature: requests, figures, fetches and feeds. */
 
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
 import { focusRow } from "./focus_row";

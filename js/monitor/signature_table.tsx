@@ -1,4 +1,4 @@
-/** What has been run: one row a signature. */
+/** The table of signatures. */
 
 import { useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";

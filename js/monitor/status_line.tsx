@@ -1,4 +1,4 @@
-/** The line at the bottom: what went wrong, what is waited for, what has come, or else how to get about. */
+/** The line at the bottom: errors, waits, news, or else hints. */
 
 import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration } from "../model/format/units";

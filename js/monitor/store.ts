@@ -1,4 +1,4 @@
-/** The state of one monitor: what the session says, what the user has chosen, what is under way. */
+/** The state of one monitor: the session, the user's choices, pending requests. */
 
 import { save } from "../ui/download";
 import type { Order } from "../ui/sort";

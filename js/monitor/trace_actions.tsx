@@ -1,4 +1,4 @@
-/** What can be done with one trace besides looking at it. */
+/** Actions for one trace, except showing it. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";

@@ -1,4 +1,4 @@
-/** Preact and the monitor's store: drawn again when it changes, and every second for what is said in "3 s ago". */
+/** Connects Preact to the monitor's store: renders on changes, and every second for texts such as "3 s ago". */
 
 import { useLayoutEffect, useReducer } from "preact/hooks";
 import type { MonitorStore } from "./store";

@@ -1,4 +1,4 @@
-/** Keeps rows in their places while the pointer or the keyboard is among them. */
+/** Keeps the order of rows while the pointer or the keyboard is among them. */
 
 import { useRef } from "preact/hooks";
 

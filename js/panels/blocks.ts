@@ -1,4 +1,4 @@
-/** What a tab holds, as display/tabs writes it. All texts are of traces or about them, and only text. */
+/** The contents of a tab, as written by display/tabs. All texts are plain text. */
 
 import type { ChartBlock } from "../charts/block";
 import type { ColumnUnit } from "../model/format/column_units";

@@ -1,4 +1,4 @@
-/** What was found: problems first, each with its share of step time, where it is and what helps. */
+/** Findings: problems first, each with its share of step time, its events and advice. */
 
 import type { LinkMessage } from "../host/channel";
 import { formatPercent } from "../model/format/units";

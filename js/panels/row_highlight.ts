@@ -1,4 +1,4 @@
-/** Rows of tables that are of what the pointer is over in the timeline, or of what is selected there. */
+/** Highlights rows that match the pointer or the selection in the timeline. */
 
 import type { LinkMessage } from "../host/channel";
 

@@ -1,4 +1,4 @@
-/** The timeline's part in a dashboard: it says what it shows, and follows what is asked for elsewhere. */
+/** The timeline's side of a dashboard link: it publishes its view and follows requests. */
 
 import { joinLink, type LinkMessage } from "../host/channel";
 import { nameOf, opOf } from "../model/lanes/event_text";

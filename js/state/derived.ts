@@ -1,4 +1,4 @@
-/** What follows from the drawn data and the step shown, each made when it is first asked for. */
+/** Values derived from the drawn data and the step shown, each computed on first use. */
 
 import { rowNumbers } from "../model/lanes/placement";
 import { beginsFolded, foldRows } from "../model/lod/folded";
@@ -18,7 +18,7 @@ export class DerivedRows {
   readonly #levels = new WeakMap<Row, RowLevels>();
   #names: NameIndex | null = null;
 
-  /** `step` is a place in `drawn.steps`, null for all. */
+  /** `step` is a index in `drawn.steps`, null for all. */
   constructor(
     readonly drawn: Drawn,
     step: number | null,

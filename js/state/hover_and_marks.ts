@@ -1,4 +1,4 @@
-/** What the pointer is over, what was clicked that is no event, and the intervals that were measured. */
+/** The hovered item, clicks that are not on events, and measured intervals. */
 
 import type { Moment } from "../model/wire/memory";
 import { StatusMessages } from "./status_messages";

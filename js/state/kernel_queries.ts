@@ -1,4 +1,4 @@
-/** What of a trace is not in the browser, as the rest of the view asks for it. */
+/** Queries for data of a trace that is not in the browser. */
 
 import type { SameName } from "../model/lod/exact_events";
 import type { RangeSelection, RangeStatistics } from "../model/search/range_statistics";

@@ -1,4 +1,4 @@
-/** Questions to the kernel, and what the user is told while it does not answer. */
+/** Requests to the kernel, and messages while it does not answer. */
 
 import type { Answer, Question } from "../host/host";
 import type { Notice } from "./kernel_queries";

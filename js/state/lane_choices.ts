@@ -1,4 +1,4 @@
-/** What the user did to the lanes: folded groups and lanes, hidden and pinned ones, by their keys. */
+/** The user's choices about lanes: folded groups and lanes, hidden and pinned ones, by their keys. */
 
 import type { Arrangement, LaneItem } from "../model/lanes/layout";
 

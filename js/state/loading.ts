@@ -1,4 +1,4 @@
-/** What comes after the first picture: the details, and the rest of a trace of which an outline was drawn first. */
+/** Loading after the first picture: the details, and the rest of a trace that starts as an outline. */
 
 import { formatCount } from "../model/format/units";
 import type { Outline } from "../model/lod/outline";

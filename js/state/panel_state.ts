@@ -1,4 +1,4 @@
-/** What the details and the help show, and whether they are open. */
+/** The contents of the details and the help, and whether they are open. */
 
 import { HoverAndMarks } from "./hover_and_marks";
 

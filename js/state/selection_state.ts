@@ -1,4 +1,4 @@
-/** What is drawn, and what of it is selected. */
+/** The drawn data and the selection in it. */
 
 import type { Host } from "../host/host";
 import type { AlignedSteps } from "../model/lanes/aligned_steps";
@@ -40,7 +40,7 @@ export class SelectionState extends PanelState {
     return (this.drawn.start[id] ?? 0) + (this.drawn.duration[id] ?? 0);
   }
 
-  /** What is selected, events by their places in `drawn`; one that is not there is left out. */
+  /** What is selected, events by their indexes in `drawn`; one that is not there is left out. */
   get selection(): Selection | null {
     const selection = this.host.get("selection");
     return byEntry(this.drawn, this.aligned ? this.aligned.fromRun(selection) : selection);

@@ -1,4 +1,4 @@
-/** What the status line says instead of its hints. */
+/** Messages in the status line, which replace its hints. */
 
 import type { Notice } from "./kernel_queries";
 import { Topics } from "./topics";

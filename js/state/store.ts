@@ -72,7 +72,7 @@ export class Store extends SelectionState {
     return { start, end: Math.max(end, (isRun && this.host.pair?.extent) || 0) };
   }
 
-  /** The number of the step shown, or null; `step` is its place in the list. */
+  /** The number of the step shown, or null; `step` is its index in the list. */
   get stepNumber(): number | null {
     return this.step === null ? null : this.drawn.steps[this.step].step;
   }
@@ -85,7 +85,7 @@ export class Store extends SelectionState {
     this.showStep(step, aligned);
   }
 
-  /** Show one step (its place in the list), or all of them: as they came, or aligned at their starts. */
+  /** Show one step (its index in the list), or all of them: as they came, or aligned at their starts. */
   showStep(step: number | null, aligned = false): void {
     this.step = step;
     this.setHover(null, null);

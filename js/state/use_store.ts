@@ -1,4 +1,4 @@
-/** Preact and the store: a component that says which topics it reads is drawn again when they change. */
+/** Connects Preact to the store: a component renders when one of its topics changes. */
 
 import { useLayoutEffect, useReducer } from "preact/hooks";
 import type { Store } from "./store";

@@ -1,4 +1,4 @@
-/** What a block of a tab is called, what its figures are, and why there may be none. */
+/** The head of a block in a tab: title, definition, and the reason if there is no data. */
 
 import { useId } from "preact/hooks";
 

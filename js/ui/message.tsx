@@ -1,4 +1,4 @@
-/** What is drawn instead of a timeline: loading, empty, error. */
+/** Messages in place of a timeline: loading, empty, error. */
 
 export function Message(props: { title: string; text?: string; progress?: { done: number; total: number } }) {
   const { title, text, progress } = props;

@@ -1,4 +1,4 @@
-/** What things mean, shown beside them while the pointer or the focus is there. */
+/** Explanations, shown while the pointer or the focus is on their subject. */
 
 /** A pointer needs so long to get from a word to what explains it. */
 const PATIENCE_MS = 150;

@@ -1,4 +1,4 @@
-"""What each figure of the analyses is: formula, unit and source, as tooltips and docs/metrics.md say it."""
+"""The definition of each metric: formula, unit and source, for tooltips and docs/metrics.md."""
 
 import importlib
 from collections.abc import Mapping

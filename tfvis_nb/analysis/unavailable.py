@@ -1,4 +1,4 @@
-"""What an analysis returns when the trace lacks what it needs: no rows, and the reason.
+"""The result of an analysis for a trace that lacks the data: no rows, and the reason.
 
 A metric that is not known is not 0. A table without rows has its reason in ``table.attrs["cannot_say"]``;
 a table with rows, or without any because there is nothing to report, has none.
@@ -20,7 +20,7 @@ NONE = Text.stored("", "", {})
 
 
 def cannot_say(columns: Mapping[str, str], reason: Text) -> pd.DataFrame:
-    """Return a table without rows that says why it has none.
+    """Return a table without rows and the reason for that.
 
     Parameters
     ----------

@@ -22,14 +22,14 @@ _LOADED_BY_LAB = ("anywidget", "@jupyter-widgets/jupyterlab-manager")
 
 
 class Check(NamedTuple):
-    """What was looked at, what was found, and the command that mends it: "" where all is well."""
+    """The subject, the result, and the command that fixes it: "" if nothing is wrong."""
 
     about: str
     found: Text
     mend: str = ""
 
     def as_json(self) -> dict[str, object]:
-        """Return it for machines, with the id and the figures of what was found."""
+        """Return the result for machines, with its id and figures."""
         found = {"id": self.found.id, "figures": self.found.figures}
         return {**self._asdict(), "ok": not self.mend, **found}
 
@@ -166,7 +166,7 @@ def _gpu(found: Probe) -> list[Check]:
 
 
 def _cupti(found: Probe) -> list[Check]:
-    """Judge why there are no kernels, from what TensorFlow has said and from what can be seen without it."""
+    """Find out why there are no kernels, from TensorFlow's log and from the system."""
     if not found.cuda:
         return [Check("CUPTI", Text("cupti_unused"))]
     if not found.library:

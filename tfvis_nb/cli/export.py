@@ -115,7 +115,7 @@ def write_page(
 
 
 def in_options(text: Text) -> Text:
-    """Say what a message says of a call's arguments in the words of the command line."""
+    """Reword a message about a call's arguments for the command line."""
     words = re.sub(r"time_range=\((\d+), (\d+)\)", r"--time-range \1:\2", text)
     return Text.stored(words.replace("max_bytes=None", "--any-size"), text.id, text.figures)
 

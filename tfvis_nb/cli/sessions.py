@@ -1,4 +1,4 @@
-"""The traces that a session keeps, each with its run; what is damaged is left out, and said."""
+"""The traces of a session, each with its run; damaged ones are left out with a note."""
 
 from __future__ import annotations
 

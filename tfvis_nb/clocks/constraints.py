@@ -1,4 +1,4 @@
-"""What bounds the difference of two tasks' clocks: collectives that they shared, tensors they sent."""
+"""Bounds on the difference of two tasks' clocks: shared collectives and sent tensors."""
 
 from dataclasses import dataclass
 

@@ -62,7 +62,7 @@ class TracingServer:
 
     Notes
     -----
-    What differs from tftracer is in ``docs/migrating.md``.
+    ``docs/migrating.md`` lists the differences from tftracer.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class TracingServer:
             _log.warning(Text("monitor_not_encrypted"))
 
     def stop_web_server(self) -> None:
-        """Serve the page no more; runs are recorded as before."""
+        """Stop serving the page; recording continues."""
         self._server.stop()
 
     def join(self) -> None:
@@ -206,7 +206,7 @@ class TracingServer:
         filename
             What `save_session` or a `tfvis_nb.TraceSession` wrote, or tftracer's own, compressed or not.
         gziped
-            Not needed: the file itself tells.
+            Not needed: the content of the file decides.
 
         Raises
         ------
@@ -240,7 +240,7 @@ class TracingServer:
             _log.warning("%s: %s", filename, note)
 
     def close(self) -> None:
-        """End the recording and serve the page no more.
+        """End the recording and stop serving the page.
 
         The file stays, unless nothing was recorded and it holds only what `load_session` brought.
         """

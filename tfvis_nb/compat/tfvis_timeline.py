@@ -42,7 +42,7 @@ class Timeline:
 
     Notes
     -----
-    What differs from tfvis and tftracer is in ``docs/migrating.md``.
+    ``docs/migrating.md`` lists the differences from tfvis and tftracer.
 
     Examples
     --------
@@ -213,7 +213,7 @@ class Timeline:
     def computation_time(
         self, device_search_pattern: str | None = None, exclude_pattern: str | None = None
     ) -> int:
-        """Return how long anything ran, communication included, in microseconds; a moment counts once.
+        """Return how long anything ran, communication included, in microseconds; overlaps count once.
 
         So tfvis and tftracer measured it; `tfvis_nb.analysis.communication_overlap` tells
         computing, hidden and exposed communication apart. Parameters are those of

@@ -1,1 +1,1 @@
-"""What every other package uses: the Trace, its errors, devices, labels, intervals and options."""
+"""Shared by all packages: the Trace, its errors, devices, labels, intervals and options."""

@@ -1,4 +1,4 @@
-"""What is known of the clocks of several tasks: task -> the interval in which its clock lies.
+"""Known bounds on the clocks of several tasks: task -> the interval in which its clock lies.
 
 The first task is the one that the others are compared with; its interval is (0, 0). Nanoseconds
 everywhere, infinite where nothing bounds a clock; JSON has null there.

@@ -53,7 +53,7 @@ def canonical(device: str) -> str:
 
 
 def task_of(device: str) -> str:
-    """Return the task part of a device name, empty when it has none."""
+    """Return the task part of a device name, or an empty text."""
     match = re.match(_TASK, device)
     return match["task"] if match else ""
 

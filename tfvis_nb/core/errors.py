@@ -1,4 +1,4 @@
-"""What reading raises, by name, when a source is not a trace or holds no events."""
+"""Errors of reading, for sources that are not traces or hold no events."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ class TraceFormatError(ValueError):
     Attributes
     ----------
     id
-        What is wrong, for programs; the message may be worded anew. Empty for errors of others.
+        Identifies the error for programs; the wording of the message may change. Empty for other errors.
     figures
-        What the message names: texts and numbers by name.
+        Values in the message: texts and numbers by name.
     foreign
-        Whether the bytes are plainly something else than a trace, and no damaged one.
+        Whether the bytes are clearly another format rather than a damaged trace.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class TraceFormatError(ValueError):
 class EmptyTraceError(TraceFormatError):
     """The source is well-formed, but no run was traced into it.
 
-    The message says which option makes TensorFlow record one.
+    The message names the option that makes TensorFlow record one.
 
     Examples
     --------

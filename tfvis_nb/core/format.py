@@ -38,7 +38,7 @@ def format_duration(nanoseconds: float) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Write an amount of memory, or of what is moved, with three digits in units of 1024 bytes."""
+    """Write an amount of memory or data with three digits in units of 1024 bytes."""
     if math.isnan(count):
         return UNKNOWN
     if count < 0:
@@ -49,7 +49,7 @@ def format_bytes(count: float) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Write a share in percent with one decimal; what is too small for it is ``<0.1 %``."""
+    """Write a share in percent with one decimal; smaller ones as ``<0.1 %``."""
     if not math.isfinite(share):
         return UNKNOWN
     percent = share * 100

@@ -10,7 +10,7 @@ MAX_BYTES = 50_000_000
 
 
 class HtmlExport:
-    """What can be written as one HTML file."""
+    """Objects that can be written as one HTML file."""
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
@@ -21,7 +21,7 @@ class HtmlExport:
     @overload
     def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
     def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
-        """Write one HTML file that opens offline; widgets as they are set and selected now.
+        """Write one HTML file that opens offline; widgets keep their options and selection.
 
         Parameters
         ----------
@@ -30,7 +30,7 @@ class HtmlExport:
         title
             The title of the page, by default that of the trace or widget.
         **options
-            ``max_bytes`` is the size that the page may have, 50 MB unless given; None for any size.
+            ``max_bytes`` limits the size of the page, 50 MB by default; None for any size.
             A trace and a timeline take ``time_range=(start_ns, end_ns)``, in epoch nanoseconds: the page
             has only the events that overlap it. A trace also takes ``height``, ``group_by``, ``color_by``,
             ``lane_filter`` and ``selection``, as of `tfvis_nb.show_timeline`.

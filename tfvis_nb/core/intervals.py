@@ -1,4 +1,4 @@
-"""Overlapping intervals -> what holds at each moment: the highest level, how many at once, how long.
+"""Overlapping intervals -> over time, the highest level, the concurrency, the length.
 
 Everything is counted in integers, so that lengths add up exactly. Intervals are half open,
 ``[start, end)``: one that ends when another starts does not overlap it, and one without length
@@ -41,7 +41,7 @@ class Segments(NamedTuple):
 
 
 def priority_union(group: np.ndarray, start: np.ndarray, end: np.ndarray, level: np.ndarray) -> Segments:
-    """Give each moment of a group to the highest level of the intervals that are active then.
+    """Assign time to the highest level of the intervals of a group that are active then.
 
     Groups and levels count from 0; intervals of level 0 are left out, times are int64 ns. Segments that
     touch differ in level. Moments at which nothing is active have no segment; see `fill_gaps`.
@@ -133,7 +133,7 @@ class _Edges(NamedTuple):
     change: np.ndarray
 
     def segments(self, level: np.ndarray) -> Segments:
-        """Return the stretches between neighbours, with the levels that hold from each on."""
+        """Return the stretches between neighbours, with the levels that hold in each."""
         return Segments(self.group[:-1], self.time[:-1], self.time[1:], level[:-1])
 
 

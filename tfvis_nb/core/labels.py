@@ -54,7 +54,7 @@ def lane_label(task: str, device: str, lane: str) -> str:
 
 
 def device_location(device: str) -> str:
-    """Name a device and its task, of which its full name tells."""
+    """Name a device and its task, given the full name of the device."""
     match = _TASK.match(device)
     return lane_label("" if match is None else match[0], device, "")
 

@@ -1,4 +1,4 @@
-"""What the nested columns of a trace hold, checked where a file may hold anything."""
+"""The nested columns of a trace, checked because a file may hold anything."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def writable(path: str | Path) -> Path:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Give a new file beside `path` to write to; it takes the place of `path` once that has been done.
+    """Yield a new file next to `path` to write to; it replaces `path` when it is complete.
 
     Until then, and if it fails, what was there stays. A link goes on leading where it led. What is no plain
     file, or lies in a folder that takes no new ones, is written to itself.

@@ -1,4 +1,4 @@
-"""What has which colour: ``tfvis_nb/core/palette.json``, which the front end reads as well.
+"""The colours: ``tfvis_nb/core/palette.json``, which the front end reads as well.
 
 It has the categories of events and the activities that steps are broken down into, by name. Each has a
 label and a colour for light and for dark pages, or the colours of the category that it is ``like``.

@@ -16,7 +16,7 @@ _TICK_SECONDS = 0.5
 
 @dataclass
 class Progress:
-    """What is being waited for; whoever is at work may change it."""
+    """The subject of a wait; whoever does the work may change it."""
 
     what: str
 

@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 
 
 class Trace(HtmlExport):
-    """What one or more traced steps recorded.
+    """The recorded events of one or more traced steps.
 
     Parameters
     ----------
@@ -40,17 +40,17 @@ class Trace(HtmlExport):
     graphs
         For each step, its partition graphs as serialised ``GraphDef`` messages.
     notes
-        What was repaired, merged, estimated or left out while reading.
+        Repairs, merged and estimated data, and data left out while reading.
     sources
         The serialised ``RunMetadata`` of each step, where the recorder kept it.
     title
         A short name for the picture, such as the file's.
     step_labels
-        What the program calls a step, by its number, such as ``train 13``, where that is known.
+        The program's names of steps, by number, such as ``train 13``, where known.
     clock_bounds
-        For each task whose clock something tells about: by how many nanoseconds, at least and at most,
-        its times as they stand in the table may be ahead of the first task's; infinite where nothing
-        bounds them. The first entry is that first task, with (0, 0).
+        For each task with known bounds: how many nanoseconds, at least and at most, its times in the
+        table may be ahead of the first task's; infinite where nothing bounds them. The first entry is
+        the first task, with (0, 0).
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Trace(HtmlExport):
     def events(self) -> pd.DataFrame:
         """One row per execution, ordered by start; see `tfvis_nb.events.COLUMNS`.
 
-        It cannot be replaced: `lanes`, `transfers`, `edges` and the picture are of these rows.
+        It cannot be replaced, because `lanes`, `transfers`, `edges` and the timeline derive from it.
         """
         return self._events
 
@@ -156,7 +156,7 @@ class Trace(HtmlExport):
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        """What made the steps slow, in words; see `tfvis_nb.analysis.findings.findings.findings`."""
+        """Causes of slow steps, in words; see `tfvis_nb.analysis.findings.findings.findings`."""
         from tfvis_nb.analysis.findings.findings import findings
 
         return findings(self)
@@ -177,7 +177,7 @@ class Trace(HtmlExport):
 
     @cached_property
     def critical_path(self) -> pd.DataFrame:
-        """What each step waited for; see `tfvis_nb.analysis.critical_path.critical_path.critical_path`."""
+        """Each step's critical path; see `tfvis_nb.analysis.critical_path.critical_path.critical_path`."""
         from tfvis_nb.analysis.critical_path.critical_path import critical_path
 
         return critical_path(self)

@@ -1,4 +1,4 @@
-"""Where messages of the front end are answered: on a thread of their own, also while a cell runs."""
+"""Answers messages of the front end on a separate thread, even while a cell runs."""
 
 from typing import Any
 

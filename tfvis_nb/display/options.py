@@ -1,4 +1,4 @@
-"""What a user can set of a timeline, with the same names in Python, in the widget and in an exported page."""
+"""Options of a timeline, with the same names in Python, in the widget and in an exported page."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ def validate_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def validate_option(name: str, value: Any) -> Any:
-    """Return an option's value in its canonical form, or raise ValueError saying what it can be."""
+    """Return an option's value in its canonical form, or raise ValueError with the valid values."""
     if name == "height":
         if isinstance(value, bool) or not isinstance(value, int) or not MIN_HEIGHT <= value <= MAX_HEIGHT:
             raise ValueError(Text("height_out_of_range", value=value, low=MIN_HEIGHT, high=MAX_HEIGHT))
@@ -47,7 +47,7 @@ class Height(traitlets.Int[int, int]):
     """The height of a widget, in CSS pixels."""
 
     def validate(self, obj: Any, value: Any) -> Any:  # noqa: ARG002 - as traitlets calls it
-        """Return the height, or raise TraitError saying what it can be."""
+        """Return the height, or raise TraitError with the valid values."""
         try:
             return validate_option("height", value)
         except ValueError as error:

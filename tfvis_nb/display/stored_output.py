@@ -1,4 +1,4 @@
-"""What the file of a notebook keeps of a widget: a still picture, and a small timeline itself, in a frame.
+"""The part of a widget that a notebook file keeps: a still picture, and small timelines in a frame.
 
 JupyterLab 4.6 writes "model not found" where a widget was once its kernel has ended, whatever else that
 output holds. So the picture is in an output of its own, which is hidden as long as the widget lives.
@@ -20,7 +20,7 @@ from tfvis_nb.display.after_cell import after_cell
 
 _publish: Any = publish_display_data  # which has no types
 _OUTPUT = Template(files(__package__).joinpath("stored_output.html").read_text(encoding="utf-8"))
-# A frame in a sandbox does not know the theme of the notebook: it asks for it, and is told when it changes.
+# A sandboxed frame cannot see the theme of the notebook: it requests it and gets a message on each change.
 _FRAME = Template(files(__package__).joinpath("stored_frame.html").read_text(encoding="utf-8"))
 
 KEPT_BYTES = 2_000_000
@@ -38,10 +38,9 @@ class StoredWidget(anywidget.AnyWidget):
         return uuid.uuid4().hex
 
     def store(self, still: str, page: Callable[[], str] | None = None) -> str:
-        """Publish what stays, and return the HTML for the widget's own output: outside a notebook, `still`.
+        """Publish the stored part; return the HTML of the widget's own output: outside a notebook, `still`.
 
-        `page` is called after the cell. It makes the page in the frame, or an empty text if there is to be
-        none.
+        `page` is called after the cell. It returns the page for the frame, or an empty text for no frame.
         """
         if not hasattr(get_ipython(), "kernel"):
             return still
@@ -58,6 +57,6 @@ class StoredWidget(anywidget.AnyWidget):
 
     def _publish(self, still: str, frame: str = "", *, update: bool = False) -> None:
         text = _OUTPUT.substitute(id=self._stored, height=self.height, still=still, frame=frame)
-        # A front end that shows texts alone gets that of the widget.
+        # A text-only front end shows the widget's own text.
         data = {"text/html": text, "text/plain": ""}
         _publish(data, transient={"display_id": f"tfvis-{self._stored}"}, update=update)

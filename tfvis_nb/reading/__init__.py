@@ -48,7 +48,7 @@ def read_trace(
     Returns
     -------
     Trace
-        Its ``notes`` say what was repaired, merged, estimated or left out.
+        Its ``notes`` list repairs, merged and estimated data, and data left out.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def read_trace(
     EmptyTraceError
         When the source is well-formed but no run was traced into it.
     TypeError
-        When `source` is nothing that can be read, or `max_unpacked_bytes` no number.
+        When `source` has an unsupported type, or `max_unpacked_bytes` is not a number.
     ValueError
         When `max_unpacked_bytes` is negative.
     OSError
@@ -135,7 +135,7 @@ def _title(source: Any, titles: list[str]) -> str:
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:
-    """Make one trace of the hosts of each run, in the place of its first host."""
+    """Make one trace of the hosts of each run, at the position of its first host."""
     from tfvis_nb.reading.xspace.hosts import merged, runs
     from tfvis_nb.reading.xspace.reader import RecordedHost
 

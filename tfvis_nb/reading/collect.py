@@ -19,7 +19,7 @@ _MOST_DAMAGED = 3
 
 
 class Collection(NamedTuple):
-    """What was read: steps, Horovod timelines beside them, titles, notes, and whether tasks are ranks."""
+    """The sources read: steps, Horovod timelines, titles, notes, and whether tasks are ranks."""
 
     steps: list[Read]
     timelines: list[Trace]
@@ -29,7 +29,7 @@ class Collection(NamedTuple):
 
 
 class _Item(NamedTuple):
-    """What one piece was read as; `file` and `label` are empty for a `Trace` that the caller gave."""
+    """The result of one piece; `file` and `label` are empty for a `Trace` that the caller gave."""
 
     content: Read
     title: str
@@ -119,7 +119,7 @@ class _Collector:
         )
 
     def _omissions(self) -> list[str]:
-        """Name what was left out: steps without events, files that are no traces, and damaged traces."""
+        """Name the omissions: steps without events, files that are not traces, and damaged traces."""
         notes: list[str] = []
         if self.empty:
             count = len(self.empty) + len(self.items)

@@ -102,7 +102,7 @@ def merge_notes(notes: Sequence[str]) -> list[str]:
 
 
 def _numbered_on(trace: Trace, first: int) -> Trace:
-    """Number the steps of a trace from `first` on; what is of no step stays so."""
+    """Number the steps of a trace starting with `first`; events outside steps stay so."""
     table = trace.events.copy(deep=False)
     step = table["step"].to_numpy()
     table["step"] = np.where(step == event_table.NO_STEP, step, step + first).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Which reader reads which bytes. A new format is one module beside this one and one line here."""
+"""Which reader reads which bytes. A new format is one module in this package and one line here."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""How much memory the footer of a Parquet file says that its columns take, read without Arrow.
+"""The memory that the columns of a Parquet file need according to its footer, without Arrow.
 
 Arrow knows it, too, but may end the process where it is asked: `RowGroupMetaData.column` of pyarrow 26
 does not declare the C++ exception that it raises where a column's statistics do not fit its type.

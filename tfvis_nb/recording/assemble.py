@@ -1,4 +1,4 @@
-"""What the tracers of one recording kept -> one Trace."""
+"""The output of all tracers of one recording -> one Trace."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What one process recorded side by side -> one Trace on one clock, with nothing in it twice."""
+"""Simultaneous recordings of one process -> one Trace on one clock, without duplicates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from tfvis_nb.texts import Text, id_of
 
 @dataclass
 class _Rows:
-    """The rows of a trace that are kept, their steps numbered through all traces from `first` on."""
+    """The kept rows of a trace, with steps numbered across all traces starting with `first`."""
 
     trace: Trace
     table: pd.DataFrame

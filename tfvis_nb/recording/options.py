@@ -1,4 +1,4 @@
-"""What can be asked of a recording."""
+"""Options of a recording."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ MODES = ("auto", "session", "profiler")
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """What is asked of a recording.
+    """Options of a recording.
 
     `level` ``"software"`` records the ops alone, ``"hardware"`` GPU kernels and copies too, ``"full"`` also
     what moves between the tasks of a cluster. `partition_graphs` keeps the graphs that were executed, one a

@@ -10,7 +10,7 @@ _LOCK = threading.RLock()
 
 @dataclass(eq=False)
 class _Layer:
-    """One replacement, with what is needed to make it again around something else."""
+    """One replacement, with the data to make it again around something else."""
 
     owner: Any
     name: str
@@ -24,7 +24,7 @@ _layers: list[_Layer] = []
 
 
 class Replacements:
-    """What one recording put in the place of something else."""
+    """The replacements of one recording."""
 
     def __init__(self) -> None:
         self._replaced: list[_Layer] = []

@@ -44,12 +44,12 @@ class RecordedTrace(Trace):
         options: TraceOptions,
         remarks: Sequence[str] = (),
     ) -> None:
-        """Take over what was recorded, with more `remarks` for the notes.
+        """Take over the recorded data, with more `remarks` for the notes.
 
         Raises
         ------
         EmptyTraceError
-            If that is nothing. The message says what to run.
+            If nothing was recorded. The message explains what to run.
         """
         # TensorFlow writes the fields in order, and step_stats, if not empty, is the first.
         runs = [run for run in sessions.runs if run.metadata[:1] == b"\n" and run.metadata[1:2] != b"\0"]

@@ -113,17 +113,17 @@ def trace(
     ``Operation.run``, ``make_callable``, initialisers, savers and ``MonitoredSession``. Options
     and ``RunMetadata`` that the code passes itself keep working. Eager code, ``tf.function``,
     Keras and ``tf.distribute`` are profiled by ``tf.profiler``; steps are then Keras's
-    batches, what the code marks by ``tf.profiler.experimental.Trace``, or the calls of
-    functions. A profiler that the code itself starts meanwhile gets its way, and its result
-    is taken over. Outside the block nothing is changed and nothing costs time.
+    batches, marks of ``tf.profiler.experimental.Trace``, or the calls of functions. A profiler
+    that the code itself starts takes precedence, and its result is imported. Outside the block
+    nothing is changed and nothing costs time.
 
     Parameters
     ----------
     mode
-        ``"session"`` records session runs alone, ``"profiler"`` profiles from the beginning to
-        the end and has session runs as rows of the profile, and ``"auto"`` traces session
-        runs and starts the profiler before the first eager call: from then on the profile
-        has the GPU's rows of both.
+        ``"session"`` records session runs alone, ``"profiler"`` profiles from start to end and
+        has session runs as rows of the profile, and ``"auto"`` traces session runs and starts
+        the profiler before the first eager call: afterwards the profile has the GPU's rows of
+        both.
     level
         Of session runs. ``"full"`` records ops, GPU kernels and copies, and what moves
         between the tasks of a cluster; ``"hardware"`` leaves out the latter, ``"software"``
@@ -133,7 +133,7 @@ def trace(
         Whether to keep the graphs that were executed, after placement and optimisation: of
         each session run, and of the functions that were first called in the block.
     steps
-        Whether to keep only what belongs to a whole step, and not what ran between steps.
+        Whether to leave out events outside steps.
 
     Returns
     -------

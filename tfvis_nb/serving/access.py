@@ -34,7 +34,7 @@ def validate_token(token: str) -> str:
 
 
 def host_name(text: str) -> str | None:
-    """Return the name or number in what a header ``Host`` says, or None if that is malformed.
+    """Return the name or number in a header ``Host``, or None if that is malformed.
 
     >>> host_name("LocalHost:8000"), host_name("[::0:1]"), host_name("a b")
     ('localhost', '::1', None)
@@ -132,7 +132,7 @@ class Access:
 
 
 def token_in_address(request: HTTPServerRequest) -> str | None:
-    """Return what the address has as a token, or None if it has none."""
+    """Return the token in the address, or None."""
     try:
         given = parse_qs(request.query, keep_blank_values=True, max_num_fields=100)
     except ValueError:
@@ -156,7 +156,7 @@ def _is_followed_link(request: HTTPServerRequest) -> bool:
 
 
 def host_of_origin(origin: str) -> str | None:
-    """Return host and port of what a header ``Origin`` says, or None if it names none.
+    """Return host and port of a header ``Origin``, or None if it names none.
 
     >>> host_of_origin("http://LocalHost:80"), host_of_origin("null")
     ('localhost:80', None)

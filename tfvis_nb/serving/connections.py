@@ -82,7 +82,7 @@ class LimitedServer(HTTPServer):
         self._logged: dict[str, float] = {}
 
     def listen_to(self, sockets: Sequence[socket.socket]) -> None:
-        """Accept connections from now on."""
+        """Start to accept connections."""
         self._listening = sockets
         self._resume()
 

@@ -1,4 +1,4 @@
-"""What can be asked of the monitor: fixed addresses, and numbers of traces in them."""
+"""The requests that the monitor accepts: fixed addresses, with numbers of traces."""
 
 import asyncio
 import json
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Site:
-    """What the handlers share; `quick` is for state and commands, `slow` for traces, `copying` for copies."""
+    """Shared by the handlers; `quick` is for state and commands, `slow` for traces, `copying` for copies."""
 
     service: MonitorService
     access: Access

@@ -30,7 +30,7 @@ _ENDING_S = 0.3
 
 
 class MonitorServer:
-    """Serves the monitor of a session: its signatures, what is to be traced, and its traces.
+    """Serves the monitor of a session: its signatures, requests and traces.
 
     It answers in a thread of its own. It serves whoever has the token, reads nothing but the
     session's file, and takes nothing but commands. The file need not be there yet.

@@ -1,4 +1,4 @@
-"""What the monitor answers about a session: its state, what is in its traces, and files of them."""
+"""The monitor's answers about a session: its state, its traces, and files of them."""
 
 import gzip
 import hashlib
@@ -33,7 +33,7 @@ _CLOSING_S = 0.5
 
 @dataclass(frozen=True)
 class StateResponse:
-    """A state as JSON, and what tells it from another one."""
+    """A state as JSON, and its version."""
 
     body: bytes
     tag: str
@@ -83,7 +83,7 @@ class MonitorService:
         return os.fsencode(self._session.path.name).decode(errors="replace")
 
     def state(self) -> StateResponse:
-        """Return the state, as it is now or was half a second ago."""
+        """Return the state, at most half a second old."""
         if self._state is None or time.monotonic() > self._until:
             changed = self._watch.changed()
             if changed is not None:
@@ -98,7 +98,7 @@ class MonitorService:
         return self._state
 
     def execute_command(self, command: Mapping[str, Any]) -> StateResponse:
-        """Do what a command says and return the state after it."""
+        """Execute a command and return the state after it."""
         with self._there():
             execute_command(self._session, command)
         self._until = 0.0
@@ -155,7 +155,7 @@ class MonitorService:
             closing.join(_CLOSING_S)
 
     def _place_of(self, number: int) -> tuple[object, int]:
-        """Return what tells a trace from every other, also from that of a file that was there before."""
+        """Return the identity of a trace, distinct even from traces of an earlier file."""
         with self._there(), self._session.connected() as connection:
             query = "SELECT start_ns, epoch_ns FROM traces WHERE id = ?"
             found = connection.execute(query, (number,)).fetchone()

@@ -32,7 +32,7 @@ class Worker:
         return await asyncio.wrap_future(future)
 
     def close(self) -> None:
-        """Begin nothing more; what is under way ends by itself."""
+        """Start nothing more; running work ends by itself."""
         while True:
             try:
                 item = self._given.get_nowait()

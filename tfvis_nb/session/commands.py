@@ -1,4 +1,4 @@
-"""What somebody who looks at a session tells it to do, as a message: checked, then done."""
+"""Commands of a viewer for a session, as messages: checked, then done."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ MOST_AT_ONCE = 100_000
 
 
 def execute_command(session: SavedSession, command: Mapping[str, Any]) -> None:
-    """Do what a command says.
+    """Execute a command.
 
     `command` has its name as ``do``, and what goes with it: those are the methods of `tfvis_nb.SavedSession`,
     ``trace_next``, ``trace_every`` (``n``), ``trace_all``, ``trace_slow`` (``factor``), ``stop_tracing``,

@@ -1,4 +1,4 @@
-"""How the bytes of a trace lie in a session's file: compressed, as LZ4 and zstd frames, which say so."""
+"""Compression of traces in a session's file, as LZ4 and zstd frames, which identify themselves."""
 
 import pyarrow as pa
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SavedSession:
-    """What a job ran and the traces it kept; while the job runs, also what it is asked to trace.
+    """The runs and traces of a job; while it runs, also requests for traces.
 
     Made by `open_session`, which describes it. It may be used from several threads.
     """
@@ -65,7 +65,7 @@ class SavedSession:
 
     @contextmanager
     def connected(self) -> Iterator[Guarded]:
-        """Give the rest of this package the open file, which is this thread's alone meanwhile."""
+        """Yield the open file, exclusively for this thread during the block."""
         with self._lock, damage_named(self.path):
             connection = self._connected()
             self._ended = take_in_ended(connection, self.path)
@@ -108,14 +108,14 @@ class SavedSession:
         return self._table(lambda connection: tables.writer_table(connection, self._ended))
 
     def read(self, trace: int) -> Trace:
-        """Return the trace with a number of `traces`.
+        """Return a trace by its number in `traces`.
 
         Raises
         ------
         KeyError
             If there is none; it may have been deleted.
         TypeError
-            If it is no number.
+            If it is not a number.
         """
         from tfvis_nb.reading import read_trace
         from tfvis_nb.reading.xspace.epoch import on_the_clock
@@ -144,7 +144,7 @@ class SavedSession:
         return found
 
     def trace_next(self, signature: int | str | None = None) -> None:
-        """Ask for a trace of the next run of a signature, or of whatever runs next.
+        """Request a trace of the next run of a signature, or of whatever runs next.
 
         Every process that runs now and has run it traces one; if there is none, the first that does.
 
@@ -175,14 +175,14 @@ class SavedSession:
                 connection.execute("INSERT INTO requests(signature, writer) VALUES (?, ?)", (number, writer))
 
     def trace_every(self, n: int, signature: int | str | None = None) -> None:
-        """Trace every `n`-th run from now on: the `n`-th, the ``2 * n``-th and so on of each signature.
+        """Trace every `n`-th run, starting now: the `n`-th, the ``2 * n``-th and so on of each signature.
 
         With a `signature`, this and the other rules are for it alone, and go before those for all.
         """
         self._rule("every", float(validate.whole(n, "n", "a number of runs")), signature)
 
     def trace_all(self, signature: int | str | None = None) -> None:
-        """Trace every run from now on, each as much slower as TensorFlow's tracing makes it."""
+        """Trace every run, starting now, each slowed down by TensorFlow's tracing."""
         self._rule("all", 0.0, signature)
 
     def trace_slow(self, *, factor: float, signature: int | str | None = None) -> None:
@@ -234,7 +234,7 @@ class SavedSession:
         self._order(remove)
 
     def save(self, path: str | Path) -> Path:
-        """Write a copy, whole as of now, also while the job runs; return where it is.
+        """Write a complete copy of the current state, even while the job runs; return its path.
 
         Raises
         ------
@@ -253,13 +253,13 @@ class SavedSession:
         return path
 
     def monitor(self, **options: Any) -> MonitorWidget:
-        """Show the session in a notebook cell as it goes on; options as of `tfvis_nb.monitor`."""
+        """Show the live session in a notebook cell; options as for `tfvis_nb.monitor`."""
         from tfvis_nb.display.monitor.widget import monitor_of
 
         return monitor_of(self, **options)
 
     def close(self) -> None:
-        """Close the file; it is opened again when it is asked for something."""
+        """Close the file; the next use opens it again."""
         with self._lock:
             if self._reader is not None:
                 self._reader.close()
@@ -320,8 +320,8 @@ class SavedSession:
 def open_session(path: str | Path) -> SavedSession:
     """Open the file of a session, of a job that runs on this machine or has ended.
 
-    What the job is asked to trace goes through the file: no port is opened, and the job
-    looks for it at most ten times a second.
+    Requests for traces go through the file: no port is opened, and the job looks for them at most ten
+    times a second.
 
     Parameters
     ----------

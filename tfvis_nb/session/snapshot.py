@@ -1,4 +1,4 @@
-"""A session at a glance, for those who look at it all the time: bounded, plain, and cheap to read again."""
+"""A session at a glance, for viewers that poll it: bounded, plain, and cheap to read again."""
 
 import heapq
 import os
@@ -125,7 +125,7 @@ class SessionWatch:
         return state
 
     def _read_signatures(self, connection: sqlite3.Connection) -> None:
-        """Add the new ones: what is known of one is never changed, and none goes."""
+        """Add new signatures: known ones never change, and none is removed."""
         for number, kind, label, fetches, targets, feeds, options in signature_rows(
             connection, max(self._signatures, default=0)
         ):
@@ -272,6 +272,6 @@ def _cut(text: object, most: int = LONGEST_NAME) -> str:
 
 
 def _writable(path: Path) -> bool:
-    """Whether this user could order something: beside the file, SQLite keeps two more."""
+    """Whether this user could request traces: SQLite keeps two companion files."""
     effective = os.access in os.supports_effective_ids
     return all(os.access(each, os.W_OK, effective_ids=effective) for each in (path, path.parent))

@@ -12,7 +12,7 @@ from tfvis_nb.texts import Text
 
 
 def whole(value: Any, name: str, what: str) -> int:
-    """Return a whole number, from 1 on."""
+    """Return a whole number of at least 1."""
     message = Text("not_from_one", name=name, value=value, what=what)
     number = _index(value)
     if number is None:
@@ -73,7 +73,7 @@ def traces(value: Any) -> list[int]:
 
 
 def _index(value: Any) -> int | None:
-    """Return a whole number, NumPy's too; None for what is none."""
+    """Return a whole number, including NumPy's; None for other values."""
     try:
         return None if isinstance(value, bool) else operator.index(value)
     except TypeError:

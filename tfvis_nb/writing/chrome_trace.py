@@ -73,7 +73,7 @@ def chrome_trace_text(trace: Trace) -> str:
 
 
 def _microseconds(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Start and end, each cut to whole microseconds, as TensorFlow does."""
+    """Start and end, each truncated to whole microseconds, as TensorFlow does."""
     start = events["start_ns"].to_numpy()
     return start // 1000, (start + events["duration_ns"].to_numpy()) // 1000
 
@@ -101,7 +101,7 @@ def _bars(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
 
 
 def _arguments(trace: Trace, ops: pd.Series) -> list[dict[str, Any]]:
-    """What a viewer shows of a bar when it is clicked; ``event`` is its row of ``trace.events``."""
+    """Arguments of a bar that viewers show on a click; ``event`` is its row of ``trace.events``."""
     events = trace.events
     columns = (events["name"], ops, events["step"], events["start_ns"], events["duration_ns"])
     exact = zip(*(column.tolist() for column in columns), strict=True)
@@ -131,7 +131,7 @@ def _arguments(trace: Trace, ops: pd.Series) -> list[dict[str, Any]]:
 
 
 def _recorded(nested: pa.Table | None) -> Iterator[tuple[str, int, str]]:
-    """Yield what edges and the order of kernels come from beside the rows: column, event and value."""
+    """Yield additional data for edges and the order of kernels: column, event and value."""
     for column in LINKING:
         rows, numbers = link_numbers(nested, column)
         for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):

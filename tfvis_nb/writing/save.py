@@ -1,4 +1,4 @@
-"""Writing a trace to a file whose suffix says in which format."""
+"""Writes a trace to a file; the suffix chooses the format."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ PROFILE = ".xplane"
 
 
 def suffix_of(path: Path) -> str:
-    """Return what of a file's name says its format, in small letters."""
+    """Return the format suffix of a file's name, in lower case."""
     two = "".join(path.suffixes[-2:]).lower()
     return two if two in SUFFIXES else path.suffix.lower()
 

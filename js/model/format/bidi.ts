@@ -1,4 +1,4 @@
-/** Names that are read from right to left, or that order their neighbours to be: they keep to their own place. */
+/** Names written from right to left, or that reorder their neighbours: each is isolated from the text around it. */
 
 /** Letters of Hebrew, Arabic and others that run so. */
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;

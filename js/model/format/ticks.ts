@@ -1,4 +1,4 @@
-/** The ruler: where its ticks are and what they say. */
+/** The ruler: positions and labels of its ticks. */
 
 import { type Viewport, xAt } from "../viewport";
 import { formatIn, TIME_UNITS, timeUnit } from "./units";

@@ -1,4 +1,4 @@
-/** How far the clocks of several tasks may be apart, and how that is said. Nanoseconds, infinite where nothing is known. */
+/** How far the clocks of several tasks may differ, in words. Nanoseconds, infinite if unknown. */
 
 import { isolated } from "../format/bidi";
 import { formatDuration, type TimeUnit, timeUnit } from "../format/units";

@@ -1,4 +1,4 @@
-/** What tasks, devices and events are called. */
+/** Names for tasks, devices and events. */
 
 import { isolated } from "../format/bidi";
 import type { Drawn } from "../types";

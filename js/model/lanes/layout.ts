@@ -1,4 +1,4 @@
-/** What is where from top to bottom: groups, lanes and their rows, in CSS px. */
+/** The layout from top to bottom: groups, lanes and their rows, in CSS px. */
 
 import type { Clock, Drawn, Lane, Row } from "../types";
 import type { Track } from "../wire/memory";

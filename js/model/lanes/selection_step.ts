@@ -4,7 +4,7 @@ import { entryOfEvent } from "../lod/merged";
 import { type Drawn, NO_STEP, type Selection } from "../types";
 
 /**
- * Whether all that is selected (events by id) lies in a step (its place in the list), or with null in any step. A part
+ * Whether all that is selected (events by id) lies in a step (its index in the list), or with null in any step. A part
  * of it would be shown beside figures of all.
  */
 export function liesIn(run: Drawn, selection: Selection, step: number | null): boolean {

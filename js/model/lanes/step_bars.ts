@@ -6,10 +6,10 @@ import { eventCount } from "../lod/merged";
 import { type Drawn, type Lane, NO_STEP, type Step } from "../types";
 
 export interface StepBar {
-  /** Places in the list of steps that this bar stands for: one, or a few where there are more steps than room. */
+  /** Indexes in the list of steps that this bar stands for: one, or a few where there are more steps than room. */
   first: number;
   last: number;
-  /** The one of them to tell of (place in the list): the longest, or the one with the most work if only that is slow. */
+  /** The one of them to tell of (index in the list): the longest, or the one with the most work if only that is slow. */
   described: number;
   /** The length of the longest, 0 to 1, where 1 is the longest step's, or `MAX_BAR_RATIO` medians when that is less. */
   height: number;
@@ -29,7 +29,7 @@ export interface StepBars {
   median: number;
   /** Median of how long a device computed in the steps (ns), found likewise; 0 when nothing is known of devices. */
   workMedian: number;
-  /** Place in the list of the step that took longest. */
+  /** Index in the list of the step that took longest. */
   slowest: number;
 }
 

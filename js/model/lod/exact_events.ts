@@ -1,4 +1,4 @@
-/** Single events of a large trace: what is drawn of them, and their details. */
+/** Single events of a large trace: their bars and their details. */
 
 import type { Drawn } from "../types";
 import type { Details, DetailsView, Edge } from "../wire/details";

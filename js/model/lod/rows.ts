@@ -6,7 +6,7 @@ import type { Drawn, Row } from "../types";
  * is free at its start. Events may touch. An event without length takes up the
  * nanosecond it starts in, so that two of them at one instant are both seen.
  *
- * `step` is a place in `drawn.steps`; null takes the events of all steps.
+ * `step` is a index in `drawn.steps`; null takes the events of all steps.
  */
 export function packLanes(drawn: Drawn, step: number | null): Row[][] {
   const { count, start, duration, lane, leftOut = 0 } = drawn;

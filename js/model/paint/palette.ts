@@ -1,4 +1,4 @@
-/** What colours mean: hue by kind (or op type, or device), lightness by name. */
+/** The colours: hue by kind (or op type, or device), lightness by name. */
 
 import palette from "../../../tfvis_nb/core/palette.json";
 import { locationLabel } from "../lanes/labels";

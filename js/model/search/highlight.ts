@@ -1,4 +1,4 @@
-/** Which events are meant by a name that something beside the timeline is called by. */
+/** The events that a name from outside the timeline refers to. */
 
 import type { Drawn } from "../types";
 /**

@@ -13,7 +13,7 @@ export interface Found {
   event: number;
   name: string;
   op: string;
-  /** Place in `lanes`. */
+  /** Index in `lanes`. */
   lane: number;
   duration: number;
 }
@@ -35,7 +35,7 @@ const MOST_LISTED = 50;
 /**
  * The events that match all words of `text` (see `parseQuery`), upper and lower
  * case alike; none for a text without words. Tensors, CUDA kernels and bytes are known once
- * `details` are there. `step` is a place in `drawn.steps`; null searches all.
+ * `details` are there. `step` is a index in `drawn.steps`; null searches all.
  */
 export function search(
   drawn: Drawn,

@@ -9,7 +9,7 @@ export interface Pieces {
   end: Float64Array;
   /** What ran or was about to, by event id; -1 where it is not here. */
   event: Int32Array;
-  /** Place in `kinds`. */
+  /** Index in `kinds`. */
   kind: Uint8Array;
   /** Each with its definition. */
   kinds: [name: string, definition: string][];

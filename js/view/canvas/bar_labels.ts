@@ -1,4 +1,4 @@
-/** What is written on the bars, and the hatching of the part of a transfer that waited. */
+/** Labels on the bars, and the hatching of the wait of a transfer. */
 
 import { withoutControls } from "../../model/format/bidi";
 import { shorten } from "../../model/format/shorten";

@@ -1,4 +1,4 @@
-/** Where the cursor crosses lanes of another clock: when, by the first task's clock, what is shown there may have been. */
+/** The band around the cursor in lanes of another clock: the possible times on the first task's clock. */
 
 import { clockBand, commonClock } from "../../model/lanes/clock_bounds";
 import type { Item } from "../../model/lanes/layout";

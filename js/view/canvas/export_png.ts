@@ -1,4 +1,4 @@
-/** The view as a picture that stands alone: what it is of, what is on the screen, what the colours mean. */
+/** The view as a complete picture: title, lanes, legend. */
 
 import { withoutControls } from "../../model/format/bidi";
 import { ticks } from "../../model/format/ticks";

@@ -1,4 +1,4 @@
-/** What lies over the bars and changes with the pointer: selection, hover, range, marks, cursor, arrows. */
+/** The layer over the bars that changes with the pointer: selection, hover, range, marks, cursor, arrows. */
 
 import { formatDuration } from "../../model/format/units";
 import { xAt } from "../../model/viewport";

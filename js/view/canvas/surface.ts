@@ -1,4 +1,4 @@
-/** A canvas that is always as large, in device pixels, as the box it lies in. */
+/** A canvas with the size of its box, in device pixels. */
 
 export interface Surface {
   readonly context: CanvasRenderingContext2D;

@@ -1,4 +1,4 @@
-/** What a search has found, while nothing is selected: how many, how long together, the longest of them. */
+/** Results of a search, while nothing is selected: their count, total time and longest ones. */
 
 import type { Actions } from "../../input/actions";
 import { isolated, withoutControls } from "../../model/format/bidi";

@@ -1,4 +1,4 @@
-/** What lay in an allocator's memory at a time, the largest first. */
+/** Buffers of an allocator at one time, the largest first. */
 
 import type { Actions } from "../../input/actions";
 import { formatBytes, formatCount, formatTime } from "../../model/format/units";

@@ -1,4 +1,4 @@
-/** What the panel shows while nothing is selected: the run or the step in short, and notes of the import. */
+/** The panel while nothing is selected: the run or the step in short, and import notes. */
 
 import { useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";

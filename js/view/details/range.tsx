@@ -1,4 +1,4 @@
-/** What ran in a range of time: totals by op or by name, sortable. */
+/** Totals of a time range by op or by name, sortable. */
 
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";

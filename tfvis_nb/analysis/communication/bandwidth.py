@@ -1,4 +1,4 @@
-"""How many bytes a second moved at each moment, over the network and between hosts and devices."""
+"""Bytes per second over time, over the network and between hosts and devices."""
 
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
         One row per ``channel`` (category) and stretch of time in which the same things move: ``start_ns``,
         ``duration_ns``, ``moving`` (int64) and ``bandwidth`` (float64, bytes per second), as in `FIGURES`;
         ordered by channel and time. Nothing moves where there is no row.
-        What has no size or took no recorded time, is left out; ``attrs["left_out"]`` says how many.
+        Transfers without a size or a recorded time are left out; ``attrs["left_out"]`` counts them.
         `cannot_say` where that is all.
 
     Raises
@@ -98,7 +98,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
     trace
         Any trace.
     bin_ns
-        How long a bin is, in nanoseconds. The first begins with the trace's first event.
+        Length of a bin, in nanoseconds. The first one starts with the trace's first event.
     by
         As of `bandwidth`.
 
@@ -149,7 +149,7 @@ def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.Dat
 
 
 class _Moved(NamedTuple):
-    """What moved: its channel as a number, from when to when, and its bytes; and what channels are called."""
+    """Transfers: the channel as a number, start and end, and bytes; and the names of channels."""
 
     channel: np.ndarray
     start: np.ndarray

@@ -43,9 +43,9 @@ COLUMNS = (
 
 @validate_input
 def collective_waits(trace: Trace) -> pd.DataFrame:
-    """Return one row per rank and collective, with waiting for the others and moving told apart.
+    """Return one row per rank and collective, with wait time and transfer time.
 
-    A collective begins when its last rank has come. A rank that comes at ``start`` therefore waits
+    A collective starts when its last rank arrives. A rank that arrives at ``start`` therefore waits
 
     ``wait = (latest start over the ranks) - start``, and it moves data for
     ``transfer = end - (latest start over the ranks)``; together they are its duration.
@@ -68,7 +68,7 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
         ``duration_ns``, ``wait_ns`` and ``transfer_ns`` (Int64; NA where a rank ended before another
         began, so that their clocks cannot be the same), ``last`` (category; the task that
         arrived last) and ``spread_ns`` (Int64; how long after the first it arrived, the longest wait of
-        the collective). Ordered by collective, then as the ranks arrived.
+        the collective). Ordered by collective, then by arrival.
 
     Notes
     -----
@@ -118,8 +118,8 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
 def late_ranks(trace: Trace) -> pd.DataFrame:
     """Return how long each rank waited for others and was waited for, the slowest rank of a step first.
 
-    Collectives of a step overlap, as Horovod fuses them: summing their waits counts the same
-    moment many times. Here a moment counts once:
+    Collectives of a step overlap because Horovod fuses them: summing their waits counts the same
+    time repeatedly. Here each point in time counts once:
 
     * ``waited_ns`` is the length of the union of ``[start, start + wait]`` over a rank's collectives;
     * ``sole_wait_ns`` is the length of the union of ``[second latest start, latest start]`` over the

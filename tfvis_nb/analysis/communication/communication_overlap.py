@@ -44,7 +44,7 @@ def computes(events: pd.DataFrame) -> np.ndarray:
 
 @validate_input
 def communication_overlap(trace: Trace) -> pd.DataFrame:
-    """Return how long each task communicated and computed in each step, and how long both at once.
+    """Return how long each task communicated, computed, and did both in each step.
 
     With C the union of the intervals ``[start, end]`` of what communicates, K that of what computes
     and |X| the length of X:
@@ -69,7 +69,7 @@ def communication_overlap(trace: Trace) -> pd.DataFrame:
     Notes
     -----
     Lengths of unions, as `tfvis` and `tftracer` measured communication; summing durations would count
-    a moment once for each of the tensors on their way. The split into exposed and hidden is that of
+    the same time once for each tensor in transfer. The split into exposed and hidden is that of
     Holistic Trace Analysis, "communication computation overlap" (there as a share of |C|).
 
     Examples
@@ -107,7 +107,7 @@ def communication_overlap(trace: Trace) -> pd.DataFrame:
 
 
 def _span(group: np.ndarray, start: np.ndarray, end: np.ndarray, rows: np.ndarray, groups: int) -> np.ndarray:
-    """Return from the earliest start to the latest end of a group's rows, 0 where it has none."""
+    """Return from the earliest start to the latest end of a group's rows, 0 without rows."""
     first = np.full(groups, np.iinfo(np.int64).max)
     last = np.full(groups, np.iinfo(np.int64).min)
     np.minimum.at(first, group[rows], start[rows])

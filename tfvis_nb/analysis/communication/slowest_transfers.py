@@ -58,7 +58,7 @@ _COLUMNS = {
 
 @validate_input
 def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
-    """Return what was received from other tasks and copied, the slowest first, with both its ends.
+    """Return transfers and copies, the slowest first, with producer and consumers.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
 
 
 class _Ends:
-    """The producer and the consumer of each of some events, -1 where it has none; times of all events."""
+    """The producer and the consumer of each of some events, -1 if unknown; times of all events."""
 
     def __init__(self, trace: Trace, event: np.ndarray) -> None:
         self._names = trace.events["name"]

@@ -57,7 +57,7 @@ _TASKS = {
 
 @validate_input
 def stragglers(trace: Trace) -> pd.DataFrame:
-    """Return who came when to where tasks wait for one another.
+    """Return when each task arrived at each barrier, where tasks wait for one another.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def stragglers(trace: Trace) -> pd.DataFrame:
 
 @validate_input
 def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
-    """Return for how long each task waited for others, and the others for it, the latest task first.
+    """Return how long each task waited for others, and the others for it, the latest task first.
 
     Parameters
     ----------
@@ -130,8 +130,8 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
 
     Notes
     -----
-    Barriers overlap, as gradients are sent side by side. A moment counts once in a step, however many
-    barriers a task is late to.
+    Barriers overlap because gradients are sent in parallel. Each point in time counts once in a step, no
+    matter how many barriers a task is late to.
 
     Examples
     --------

@@ -56,7 +56,7 @@ _COLUMNS = {
 def transfer_matrix(
     trace: Trace, between: str = "device", steps: Collection[int] | None = None
 ) -> pd.DataFrame:
-    """Add up what was received from other tasks and what was copied, by source and destination.
+    """Add up transfers and copies by source and destination.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def _cells(moved: pd.DataFrame, between: str) -> tuple[pd.DataFrame, np.ndarray]
 
 
 def _known(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of a nullable column, 0 where it has none, and where it has one."""
+    """Return the values of a nullable column, 0 if missing, and a mask of the known ones."""
     return column.to_numpy(np.int64, na_value=0), column.notna().to_numpy(bool)
 
 

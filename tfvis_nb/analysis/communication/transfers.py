@@ -37,12 +37,12 @@ COLUMNS = (
 
 @validate_input
 def transfers(trace: Trace) -> pd.DataFrame:
-    """Return one row per tensor received and per copy, with waiting and moving told apart.
+    """Return one row per tensor received and per copy, with wait time and transfer time.
 
     A receiver handles the tensors of one channel (one task to another) one after the other. In the
     order of their ends, a transfer moves from the end of the one before, and waits until then. A copy
-    waits from its launch to its start, where the launch is known. Where a source does not say between
-    which devices a tensor went, neither is known of it.
+    waits from its launch to its start, where the launch is known. If a source does not record between which
+    devices a tensor went, neither is known.
 
     Parameters
     ----------

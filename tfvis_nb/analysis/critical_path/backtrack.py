@@ -1,4 +1,4 @@
-"""Backtracker back in time, from a moment of an event to what it had last waited for, and so on."""
+"""Walks back in time from an event to the last thing it waited for, and so on."""
 
 from typing import NamedTuple
 
@@ -63,7 +63,7 @@ class Backtracker:
         self._previous = self._latest(self.dependencies.source, self.dependencies.released_at, before)
 
     def trace_back(self, event: np.ndarray, until: np.ndarray, since: np.ndarray) -> PathSegments:
-        """Follow paths back from `until`, a moment of `event` not before its start, to `since` (epoch ns).
+        """Follow paths back from `until`, a time of `event` not before its start, to `since` (epoch ns).
 
         A path always goes on to the dependency that was satisfied last: that one decided when the event could
         go on. The segments of a path cover the time from `since` to `until` exactly.

@@ -1,4 +1,4 @@
-"""What each step waited for, moment by moment: the chain of events that decided how long it took."""
+"""The critical path of each step: the chain of events that determines how long it takes."""
 
 import numpy as np
 import pandas as pd
@@ -59,7 +59,7 @@ _LENGTHS = {"step": "int64", "category": "category", "duration_ns": "int64", "sh
 
 @validate_input
 def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
-    """Return what each step waited for, moment by moment.
+    """Return the segments of each step's critical path, in order of time.
 
     From the event that ends a step, back in time: always on to what had released an event last, until
     the start of the step. Between two events of the path lies the time that passed until the later one
@@ -129,7 +129,7 @@ def critical_path(trace: Trace, step: int | None = None) -> pd.DataFrame:
 
 @validate_input
 def path_lengths(trace: Trace) -> pd.DataFrame:
-    """Return how much of each step's critical path is what.
+    """Return the length of each category of each step's critical path.
 
     Parameters
     ----------

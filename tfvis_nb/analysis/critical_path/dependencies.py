@@ -1,4 +1,4 @@
-"""What every event had to wait for, and from when to when: the dependencies of paths and slack."""
+"""The dependencies of every event, with their times: the base of paths and slack."""
 
 from typing import NamedTuple
 

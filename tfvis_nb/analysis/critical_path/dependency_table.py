@@ -1,4 +1,4 @@
-"""What each event waited for, from when to when: the table in which paths and slack are found."""
+"""The table of dependencies, with times, in which paths and slack are found."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _EXECUTOR = ("ops", "collective")
 
 
 class Dependencies(NamedTuple):
-    """What events waited for: source and target are event ids, times epoch ns.
+    """Dependencies of events: source and target are event ids, times epoch ns.
 
     `released_at` is when the source let the target go on, between the source's start and end. `satisfied_at`
     is when the target went on, never earlier: its start, or a later moment up to which it waited.

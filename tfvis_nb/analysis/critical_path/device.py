@@ -1,4 +1,4 @@
-"""What let kernels and copies go on, and what waited for them."""
+"""Dependencies of kernels and copies, and of events that waited for them."""
 
 import re
 

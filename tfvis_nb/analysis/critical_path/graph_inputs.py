@@ -1,4 +1,4 @@
-"""What ops used or came after by the graphs that ran; their labels do not list all of it."""
+"""Inputs of ops according to the executed graphs; labels do not list all of them."""
 
 from typing import NamedTuple
 
@@ -60,7 +60,7 @@ def graph_inputs(trace: Trace, times: Times) -> list[Dependencies]:
 
 
 def _inputs(trace: Trace, graphs: list[bytes]) -> tuple[pa.Array, pa.Array]:
-    """Return the inputs of all nodes, without those of damaged graphs; a note of the trace says which."""
+    """Return the inputs of all nodes, without those of damaged graphs; a note of the trace names these."""
     try:
         with gate("the graphs"):
             return _node_inputs(graphs)

@@ -1,4 +1,4 @@
-"""What tasks wait for of each other: the last to come to a collective, the transfer before on a channel."""
+"""Dependencies between tasks: the last rank of a collective, the previous transfer on a channel."""
 
 import numpy as np
 

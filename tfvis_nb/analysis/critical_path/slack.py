@@ -26,9 +26,9 @@ _NEVER = 1 << 62
 def slack(trace: Trace) -> pd.DataFrame:
     """Return how much later each event could have ended without making its step longer.
 
-    An event could end later by as much as what waited for it could begin later, and had to wait for
-    others anyhow. Where it waited itself up to a moment, such as for the last rank at a collective,
-    what it did before could have come later by that wait.
+    An event can end later by the time that its dependents could start later or wait for others anyway. If
+    the event itself waited, such as for the last rank at a collective, everything before that wait could
+    also have been later by the wait.
 
     Parameters
     ----------

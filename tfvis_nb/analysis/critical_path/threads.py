@@ -1,4 +1,4 @@
-"""What let events go on that threads ran one after the other, or handed to each other."""
+"""Dependencies of events that a thread ran in sequence or that threads handed over."""
 
 import re
 

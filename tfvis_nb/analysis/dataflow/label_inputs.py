@@ -24,7 +24,7 @@ class Inputs:
 
 
 def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
-    """Read the inputs from executor labels ``name = Op(input, input:1, ^control)``; others have none.
+    """Read the inputs from executor labels ``name = Op(input, input:1, ^control)``.
 
     A node's number is its index in the distinct `names`.
     """

@@ -1,4 +1,4 @@
-"""What each event is to its step: waiting for input, launching, computing on the device, and so on.
+"""The activity of each event in its step: waiting for input, launching, computing on the device, ...
 
 All analyses that divide time use these classes, so that their figures agree.
 """

@@ -33,7 +33,7 @@ def lanes(events: pd.DataFrame) -> pd.DataFrame:
 
 
 def _numbered(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of each event's lane, as they come, and the first event of each lane."""
+    """Return the number of each event's lane, in order of appearance, and the first event of each lane."""
     key = np.zeros(len(events), np.int64)
     for column in _KEYS:
         # What has none has the code -1.

@@ -1,4 +1,4 @@
-"""Where events spent their time: on a device, on the host, in the network, or where another row says so."""
+"""Where events spent their time: on a device, on the host, in the network, or as a duplicate."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The devices of each task in each step, and what is on each: the frame of analyses by device."""
+"""The devices of each task in each step, and their events: the frame of analyses by device."""
 
 from typing import NamedTuple
 

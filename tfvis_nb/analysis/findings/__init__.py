@@ -1,1 +1,1 @@
-"""What makes the steps of a trace slow, in sentences with figures."""
+"""Findings: why the steps of a trace are slow, in sentences with figures."""

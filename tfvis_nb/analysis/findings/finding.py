@@ -1,4 +1,4 @@
-"""What a finding is made of: figures, a share of the time, and where in the trace it shows."""
+"""A finding: figures, a share of the time, and its events in the trace."""
 
 from typing import Any, NamedTuple
 

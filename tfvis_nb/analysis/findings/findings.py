@@ -1,4 +1,4 @@
-"""What makes the steps of a trace slow: a short ranked list, in figures and in words, with its evidence."""
+"""A short ranked list of causes of slow steps, in figures and words, with evidence."""
 
 import math
 from typing import Any

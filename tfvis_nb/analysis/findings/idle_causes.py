@@ -1,4 +1,4 @@
-"""What a device waited for, in words; the same in findings and in the overview."""
+"""Names for the causes of idle time, shared by findings and the overview."""
 
 from collections.abc import Mapping
 

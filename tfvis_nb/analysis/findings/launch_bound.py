@@ -67,7 +67,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _figures(row: pd.Series) -> dict[str, Any]:
-    """Return what the texts say of a device."""
+    """Return the figures of a device for the texts."""
     known = not pd.isna(row["launches"])
     launches = int(row["launches"]) if known else None
     return {

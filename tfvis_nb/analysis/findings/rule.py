@@ -1,4 +1,4 @@
-"""A rule measures what may make steps slow, says from which threshold on it is reported, and words it."""
+"""A rule: measures a cause of slow steps, has a threshold for reporting it, and words it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ class Threshold(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """What people read of a finding."""
+    """The texts of a finding."""
 
     title: str
     text: str

@@ -63,7 +63,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _chosen(table: pd.DataFrame, chosen: np.ndarray) -> tuple[pd.DataFrame, pd.Series, dict[str, Any]] | None:
-    """Return the chosen steps, the longest of them and what both findings say; None below a threshold."""
+    """Return the chosen steps, the longest one and the figures of both findings; None below a threshold."""
     slow = table[chosen]
     excess = int(slow["excess_ns"].clip(lower=0).sum())
     share = excess / max(int(table["duration_ns"].sum()), 1)

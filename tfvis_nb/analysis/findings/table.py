@@ -22,7 +22,7 @@ _SHOWN = ("level", "share", "title", "text", "advice")
 
 
 class FindingsTable(pd.DataFrame):
-    """Findings as a DataFrame; what is computed from it is an ordinary one."""
+    """Findings as a DataFrame; operations on it return ordinary DataFrames."""
 
     def __repr__(self) -> str:
         if reason := why_not(self):

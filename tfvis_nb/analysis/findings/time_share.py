@@ -22,7 +22,7 @@ ONE_STEP = " A trace of one step cannot show whether other steps are affected."
 
 
 class TimeShare(NamedTuple):
-    """What the task that spends most of its time on one thing spends."""
+    """The task that spends the largest share of its time on one thing."""
 
     task: str
     share: float

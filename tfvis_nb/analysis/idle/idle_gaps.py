@@ -1,4 +1,4 @@
-"""Why each device had nothing to do, moment by moment."""
+"""Causes of each device's idle time over time."""
 
 from typing import NamedTuple
 
@@ -87,11 +87,11 @@ class _Idle(NamedTuple):
 
 @validate_input
 def idle_gaps(trace: Trace) -> pd.DataFrame:
-    """Return when each device had nothing to do, and why.
+    """Return when each device was idle, and why.
 
     The event that ends a gap had waited for something. Following its path back from its start, as
     `tfvis_nb.analysis.critical_path.backtrack.Backtracker.trace_back` does, shows what happened during the
-    gap. After the last event of a device that path begins at the end of the step.
+    gap. After the last event of a device, the path starts at the end of the step.
 
     Parameters
     ----------

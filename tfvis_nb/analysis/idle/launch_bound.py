@@ -74,9 +74,9 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
 
     Notes
     -----
-    Where ``launch_share`` is large the host prepares work more slowly than the device does it: small ops,
-    Python between them. Where ``host_other_ns`` is, launches are late since the host did something else. What
-    makes a launch late says `tfvis_nb.analysis.launch_gaps`.
+    A large ``launch_share`` means that the host prepares work more slowly than the device does it: small ops,
+    Python between them. A large ``host_other_ns`` means that launches are late because the host did something
+    else. `tfvis_nb.analysis.launch_gaps` shows why a launch is late.
 
     Examples
     --------
@@ -216,7 +216,7 @@ class _Stretch(NamedTuple):
 
 
 def _maximal(device_row: np.ndarray, begin: np.ndarray, end: np.ndarray, score: np.ndarray) -> list[_Stretch]:
-    """Return the maximal scoring subsequences; what is between two parts scores minus its length."""
+    """Return the maximal scoring subsequences; the time between two parts scores minus its length."""
     found: list[_Stretch] = []
     columns = (device_row.tolist(), begin.tolist(), end.tolist(), score.tolist())
     last_device, total, reached, low = -1, 0, 0, 0

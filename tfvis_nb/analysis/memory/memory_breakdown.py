@@ -1,4 +1,4 @@
-"""What the memory of an allocator was used for, at its peak or at any other time."""
+"""Use of an allocator's memory, at its peak or at any other time."""
 
 import pandas as pd
 

@@ -60,7 +60,7 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``step`` (int32; `NO_STEP` for a profile, whose curve does not begin anew at a step), ``task`` and
+        ``step`` (int32; `NO_STEP` for a profile, whose curve does not restart at a step), ``task`` and
         ``allocator`` (category), ``time_ns`` (int64 epoch nanoseconds) and ``bytes`` (int64; from that
         time on), ordered by step, task, allocator and time. `cannot_say` when neither was recorded.
 
@@ -108,7 +108,7 @@ def _added_up(buffers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _reported(table: pd.DataFrame) -> pd.DataFrame:
-    """Take what the allocators of a profile said, the last word at each time."""
+    """Take the values that the allocators of a profile reported, the last one at each time."""
     table = table[table["in_use"].notna()].assign(step=np.int32(NO_STEP))
     table = table[[*WHERE, "ns", "in_use"]].rename(columns={"ns": "time_ns", "in_use": "bytes"})
     group, time = curve_numbers(table), table["time_ns"].to_numpy()

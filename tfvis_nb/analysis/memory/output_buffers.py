@@ -12,7 +12,7 @@ _MICROSECOND = 1000
 
 
 class OutputBuffers(NamedTuple):
-    """What lies in each of some buffers."""
+    """The tensors in some buffers."""
 
     slot: np.ndarray  # The output of its op that a buffer was allocated for; -1 where it was for none
     # The outputs that a buffer was handed on to, ``node`` or ``node:slot``, joined by ", "

@@ -167,7 +167,7 @@ def _profiled(trace: Trace) -> pd.DataFrame | None:
 
 
 def _types(trace: Trace, nodes: list[str]) -> pd.Categorical:
-    """Return the op type of each node, by the rows of its runs; empty where it has none."""
+    """Return the op type of each node, by the rows of its runs; empty if it did not run."""
     events = trace.events
     node = pc.index_in(pa.array(events["name"], pa.large_string()), pa.array(nodes, pa.large_string()))
     node = node.fill_null(-1).to_numpy(zero_copy_only=False)

@@ -1,1 +1,1 @@
-"""What a trace shows at a glance."""
+"""The key figures of a trace."""

@@ -17,7 +17,7 @@ _LONGEST_NAME = 40
 
 
 class Line(NamedTuple):
-    """A figure of the overview: what it is, its values, and what is meant."""
+    """A figure of the overview: its name, its values, and its meaning."""
 
     term: str
     values: tuple[str, ...]

@@ -69,7 +69,7 @@ class Overview(Mapping[str, Any]):
         return len(self._facts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON has them: numbers, texts, lists and dicts; None for what is unknown."""
+        """Return the figures for JSON: numbers, texts, lists and dicts; None for unknown ones."""
         return dict(self._facts)
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class Overview(Mapping[str, Any]):
 
 @validate_input
 def overview(trace: Trace) -> Overview:
-    """Return the figures of a trace that answer first, and a sentence that sums them up.
+    """Return the key figures of a trace and a sentence that sums them up.
 
     Parameters
     ----------

@@ -55,9 +55,9 @@ _COLUMNS = {"step": "int64", "task": "category", "device": "category", "step_ns"
 def breakdown(trace: Trace) -> pd.DataFrame:
     """Divide each step among the activities that took its time; the parts add up to it exactly.
 
-    Each moment belongs to one activity: of those that happen then the highest in the order of
+    At each point in time the step has one activity: if several happen, the highest in the order of
     `tfvis_nb.analysis.events.activity.ACTIVITIES`. So ``communication_ns`` is communication that no kernel
-    hides, and ``launch_ns`` launching while the device does nothing.
+    hides, and ``launch_ns`` is launching while the device is idle.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def breakdown(trace: Trace) -> pd.DataFrame:
 
 @validate_input
 def activity_times(trace: Trace) -> pd.DataFrame:
-    """Return which activity each moment of a step belongs to.
+    """Return the activity of each step over time.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def activity_times(trace: Trace) -> pd.DataFrame:
 
 
 class _Swept(NamedTuple):
-    """The rows of the breakdown, when each begins and ends, what it does, and which GPUs were not traced."""
+    """The rows of the breakdown with start, end and activity, and the GPUs that were not traced."""
 
     rows: pd.DataFrame
     first: np.ndarray
@@ -163,7 +163,7 @@ class _Swept(NamedTuple):
 
 
 def _sweep(trace: Trace) -> _Swept | None:
-    """Give each moment of each step to one activity, for each task and each device; None without steps."""
+    """Assign each step's time to activities, for each task and each device; None without steps."""
     here = step_devices(trace)
     if here is None:
         return None

@@ -1,4 +1,4 @@
-"""Two traces, or two steps of one, beside each other: what took longer, and by how much."""
+"""Compares two traces, or two steps of one: which parts take longer, and by how much."""
 
 from collections.abc import Collection
 
@@ -74,7 +74,7 @@ _COLUMNS = {
 
 @validate_input
 def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (None, None)) -> pd.DataFrame:
-    """Return what took how long in two traces, and the differences, the largest first.
+    """Return times in two traces and their differences, the largest first.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ def compare(a: Trace, b: Trace, by: str = "op", steps: tuple[Steps, Steps] = (No
         One of `tfvis_nb.analysis.steps.op_statistics.GROUPINGS`: ``op`` type, ``name`` of the node, ``scope``
         or ``device``.
     steps
-        Which steps of both: a number, several, or None for all events, those of no step too. Two steps of
-        one trace are compared by ``compare(trace, trace, steps=(7, 13))``.
+        Which steps of both: a number, several, or None for all events, including those outside steps. To
+        compare two steps of one trace: ``compare(trace, trace, steps=(7, 13))``.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def _steps(trace: Trace, numbers: list[int] | None) -> int:
 
 
 def _beside(by: str, found: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the figures of both beside each other, 0 where one has none."""
+    """Return the figures of both, side by side, 0 for missing ones."""
     key = [by, "kind", "side"]
     parts = [
         table.astype({"kind": str, "side": str, "count": "Int64", "total_ns": "Int64"}) for table in found

@@ -1,4 +1,4 @@
-"""Ops that ran on a CPU amid the work of a GPU, and the small copies that this takes."""
+"""Ops that ran on a CPU between kernels of a GPU, and the small copies they need."""
 
 import re
 from collections.abc import Collection
@@ -100,9 +100,8 @@ def cpu_amid_gpu(trace: Trace, steps: Collection[int] | None = None) -> pd.DataF
 
     Notes
     -----
-    Each copy counts once. What comes before the first kernel and the copies of fed and fetched tensors are
-    left out, and so are waiting for input and ops that compute nothing, such as ``Const``, unless they take
-    copies.
+    Each copy counts once. Everything before the first kernel, copies of fed and fetched tensors, waiting for
+    input, and ops that compute nothing, such as ``Const``, are left out, unless they need copies.
 
     Examples
     --------

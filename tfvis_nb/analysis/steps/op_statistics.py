@@ -127,7 +127,7 @@ def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = 
 
 @validate_input
 def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
-    """Return the events of some steps; all, those of no step too, when `steps` is None."""
+    """Return the events of some steps; all events, including those outside steps, if `steps` is None."""
     step = trace.events["step"].to_numpy(np.int64)
     if steps is None:
         return np.arange(len(step))

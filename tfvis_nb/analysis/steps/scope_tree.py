@@ -49,7 +49,7 @@ _MOST_PARTS = 32
 
 @validate_input
 def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
-    """Return the name scopes of a trace as a tree, each with the time of what is in it.
+    """Return the name scopes of a trace as a tree, each with the time of its contents.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ def slow_first_step(trace: Trace) -> FirstStep | None:
 
 @validate_input
 def slow_steps(trace: Trace) -> pd.DataFrame:
-    """Return how each step differs from the median one, and what most of the difference is.
+    """Return how each step differs from the median step, and the main part of the difference.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ def slow_steps(trace: Trace) -> pd.DataFrame:
 
     Notes
     -----
-    All that made a step slow is told by ``compare_activities(trace, trace, (median_step, step))`` and
-    ``compare`` of `tfvis_nb.analysis.compare`.
+    ``compare_activities(trace, trace, (median_step, step))`` and `tfvis_nb.analysis.compare` show everything
+    that made a step slow.
 
     Examples
     --------

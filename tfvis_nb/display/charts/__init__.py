@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class CannotSayError(ValueError):
-    """Raised where a trace lacks what a chart shows; the message says what that is."""
+    """Raised if a trace lacks the data of a chart; the message names the missing data."""
 
 
 class Charts:
@@ -71,7 +71,7 @@ class Charts:
         return transfers_chart(self._shown_in("transfers"))
 
     def bandwidth(self) -> figure:
-        """How many bytes a second moved at each moment: `tfvis_nb.analysis.bandwidth`."""
+        """Bytes per second over time: `tfvis_nb.analysis.bandwidth`."""
         return bandwidth_chart(self._shown_in("bandwidth"))
 
     def steps(self) -> figure:

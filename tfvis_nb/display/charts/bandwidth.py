@@ -50,7 +50,7 @@ def bandwidth_chart(trace: Trace) -> figure:
 
 
 def _steps(rows: pd.DataFrame, first: int, unit: Unit, speed: Unit) -> dict[str, Any]:
-    """Return where a line changes: at the begin of each part, and to 0 where nothing moves."""
+    """Return where a line changes: at the start of each part, and to 0 where nothing moves."""
     start = rows["start_ns"].to_numpy(np.int64) - first
     end = start + rows["duration_ns"].to_numpy(np.int64)
     ends = np.append(end[:-1] < start[1:], True)

@@ -1,4 +1,4 @@
-"""Marks of a logarithmic axis that say how much they are: 500 ns, 1 µs, 2 µs; 1 KiB, 32 KiB, 1 MiB."""
+"""Ticks of a logarithmic axis with readable amounts: 500 ns, 1 µs, 2 µs; 1 KiB, 32 KiB, 1 MiB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all charts have in common: colours by activity, sizes, and text that is only text."""
+"""Shared by all charts: colours by activity, sizes, and text that is only text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def coloured_parts(names: Sequence[str]) -> dict[str, Any]:
 
 
 class Unit(NamedTuple):
-    """What figures of a chart are counted in: how it is written, and how much of ns, or of bytes, it is."""
+    """The unit of a chart's figures: how it is written, and its size in ns or bytes."""
 
     name: str
     size: int
@@ -95,7 +95,7 @@ def unlike(names: Sequence[str]) -> list[str]:
 
 
 def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> figure:
-    """Return an empty figure in the house's style; a title says what it shows, and its unit.
+    """Return an empty figure in our style; a title names its content and its unit.
 
     The grounds are clear and the front end sets the colours of texts and grids, as a notebook's
     theme can change at any time. An axis in `from_0`, ``"x"`` or ``"y"``, begins at 0.

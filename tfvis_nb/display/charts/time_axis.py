@@ -105,7 +105,7 @@ def span_ns(trace: Trace) -> int:
 
 
 def _to_the_end(trace: Trace, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add what is allocated at the end of a curve's last step; at that of the trace if it has none."""
+    """Add the allocated amount at the end of a curve's last step, or at the end of the trace."""
     last = rows.tail(1)
     step = trace.steps[trace.steps["step"] == int(last["step"].iloc[0])]
     is_of_step = len(step) and int(last["step"].iloc[0]) != NO_STEP

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ChartWidget(anywidget.AnyWidget):
-    """One Bokeh figure in a cell, as it is now, in the notebook's theme, with no timeline beside it."""
+    """One Bokeh figure in a cell, as it is now, in the notebook's theme, without a timeline."""
 
     if bundle_path("chart.js").is_file():
         # A path rather than its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.

@@ -59,17 +59,17 @@ class _Differences(PanelsWidget):
 class Comparison(HtmlExport, ipywidgets.VBox):
     """Two timelines one above the other, aligned at their starts, and tables of what differs.
 
-    Zooming and panning one moves the other, also while the kernel is busy. What is selected in one is
-    looked for in the other: the event of the same node and kind that is nearest in time.
+    Zooming and panning one moves the other, even while the kernel is busy. Selecting an event in one
+    selects its counterpart in the other: the event of the same node and kind that is nearest in time.
 
     Parameters
     ----------
     a, b
-        What to compare.
+        The two sides to compare.
     steps
         The number of a step of each, or None for the whole.
     titles
-        What both are called; their traces' titles, and steps, unless given.
+        Names of both sides; by default their traces' titles, and steps.
     **options
         As of `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
 
@@ -115,7 +115,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
 
     @property
     def title(self) -> str:
-        """What is compared with what."""
+        """The names of both sides."""
         return " / ".join(side.title or letter for letter, side in zip("AB", self._sides, strict=True))
 
     def differences(self, by: str = "op") -> pd.DataFrame:
@@ -183,7 +183,7 @@ def show_comparison(
         The number of a step of each, such as ``(7, 13)``; None in place of a number for the whole trace.
         Both begin at the left then, however far apart they were.
     titles
-        What both are called; their traces' titles, and steps, unless given.
+        Names of both sides; by default their traces' titles, and steps.
     **options
         As of `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
 

@@ -1,1 +1,1 @@
-"""The timeline with tabs of tables and charts beside it."""
+"""The timeline with tabs of tables and charts."""

@@ -98,7 +98,7 @@ class PanelsWidget(anywidget.AnyWidget):
         return [self._tab(title) for title in self._titles]
 
     def close(self) -> None:
-        """Remove the tabs from the notebook; what is not computed yet will not be."""
+        """Remove the tabs from the notebook and cancel their computation."""
         self._closing.set()
         self._wanted.set()
         self._first_made.set()
@@ -120,7 +120,7 @@ class PanelsWidget(anywidget.AnyWidget):
             return self._made[title]
 
     def _push(self, index: int = 0) -> None:
-        """Compute one tab after the other, from the one at `index` on."""
+        """Compute the tabs one after the other, starting at `index`."""
         if self._closing.is_set() or index == len(self._titles):
             return
         try:

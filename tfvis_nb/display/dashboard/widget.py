@@ -21,15 +21,15 @@ from tfvis_nb.display.timeline.widget import as_trace
 class Dashboard(HtmlExport, ipywidgets.VBox):
     """A trace as a timeline with its analyses: breakdown, ops, transfers, memory, steps.
 
-    Charts and tables are linked with the timeline, also while the kernel is busy: a click on a row
-    shows it in the timeline, charts along the run's time show what the timeline shows.
+    Charts and tables are linked with the timeline, even while the kernel is busy: a click on a row
+    shows it in the timeline, and charts along the run's time zoom and pan with the timeline.
 
     Parameters
     ----------
     trace
-        What to show.
+        The trace to show.
     against
-        Another trace: a tab says what took longer than in it.
+        Another trace; a tab compares with it.
     selection, title, **options
         As of `tfvis_nb.show_timeline`.
 
@@ -68,7 +68,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """What is selected, as of `TimelineWidget.selection`; settable."""
+        """The selected rows, as for `TimelineWidget.selection`; settable."""
         return self.timeline.selection
 
     @selection.setter
@@ -120,7 +120,7 @@ def show_dashboard(
     source
         A `Trace`, or anything `tfvis_nb.read_trace` reads.
     against
-        Another one: a tab says what took longer than in it.
+        Another trace; a tab compares with it.
     selection, title, **options
         As of `tfvis_nb.show_timeline`.
 

@@ -60,7 +60,7 @@ class Layout:
 
     @cached_property
     def op(self) -> np.ndarray:
-        """Place of each event's op type in `ops`, by event id."""
+        """Index of each event's op type in `ops`, by event id."""
         return self._ops[1]
 
     @cached_property
@@ -74,12 +74,12 @@ class Layout:
 
     @cached_property
     def steps(self) -> list[dict[str, object]]:
-        """The steps, as the front end shows them."""
+        """The steps, as shown by the front end."""
         return self._steps[0]
 
     @cached_property
     def step(self) -> np.ndarray:
-        """Place of each event's step in `steps`, by event id."""
+        """Index of each event's step in `steps`, by event id."""
         return self._steps[1]
 
     @cached_property

@@ -32,7 +32,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Entries:
-    """What is drawn: each entry stands for the events of one slot at ``count`` neighbouring positions."""
+    """The drawn entries: each stands for the events of one slot at ``count`` neighbouring positions."""
 
     slot: np.ndarray  # int64; entries are ordered by it, then by start
     position: np.ndarray  # The first of its positions

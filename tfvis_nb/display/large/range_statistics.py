@@ -1,4 +1,4 @@
-"""Totals of the events in a range of time, as the front end makes them where it holds every event."""
+"""Totals of the events in a time range, equal to those of a front end that holds every event."""
 
 from typing import Any
 

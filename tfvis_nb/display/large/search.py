@@ -23,7 +23,7 @@ _KERNELS = [CATEGORIES.index(name) for name in ("kernel", "collective")]
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found."""
+    """The matches of a search."""
 
     events: np.ndarray  # Event ids in order
     # How many of the events before each position of the layout were found, one longer than the positions
@@ -50,7 +50,7 @@ def find(layout: Layout, text: str, step: int | None) -> Found:
 
 
 def longest_found(layout: Layout, found: Found) -> tuple[int, list[dict[str, Any]]]:
-    """Return the summed durations (ns) of what was found, and the longest of it."""
+    """Return the summed durations (ns) of the matches, and the longest ones."""
     duration = layout.trace.events["duration_ns"].to_numpy()[found.events]
     places = np.lexsort((found.events, -duration))[:MOST_LISTED]
     return int(duration.sum()), [

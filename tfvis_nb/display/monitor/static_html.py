@@ -1,4 +1,4 @@
-"""What stands in for the monitor where no script or no kernel runs: what the session held when shown."""
+"""Replaces the monitor where no script or kernel runs: the session when it was shown."""
 
 import html
 from collections.abc import Iterable, Mapping

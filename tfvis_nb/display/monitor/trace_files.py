@@ -1,4 +1,4 @@
-"""What somebody who looks at a session asks of the traces in it: a timeline, a file, a copy of everything.
+"""Traces of a session as a timeline, as a file, or in a copy of everything.
 
 Nothing is held: the traces of a long job are many, and their file is the place for them.
 """
@@ -25,7 +25,7 @@ MOST_COPIED = 256_000_000
 
 
 def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, bytes]:
-    """Return a trace's title, what is drawn of it and its details, both whole.
+    """Return a trace's title, its drawing and its details, both complete.
 
     ValueError says if there is no such trace, it is damaged, or it is larger than a browser can hold.
     """

@@ -39,21 +39,21 @@ _open: weakref.WeakSet[MonitorWidget] = weakref.WeakSet()
 
 
 class MonitorWidget(StoredWidget):
-    """A session as it goes on: its signatures with their counts, its traces, and orders for more.
+    """A live session: its signatures with their counts, its traces, and requests for more.
 
     Made by `monitor`, which describes it, or by `SavedSession.monitor`.
 
     Parameters
     ----------
     session
-        What to show; its file need not be there yet.
+        The session to show; its file need not exist yet.
     height
         In CSS pixels, 160 to 4000.
 
     Raises
     ------
     ValueError
-        If the height is none.
+        If the height is out of range.
     FileNotFoundError
         If this is a checkout of the source whose front end is not built.
     """
@@ -83,7 +83,7 @@ class MonitorWidget(StoredWidget):
         _open.add(self)
 
     def close(self) -> None:
-        """Remove the monitor from the notebook and look at the file no more; a job records on."""
+        """Remove the monitor from the notebook and stop reading the file; a job keeps recording."""
         self._closing.set()
         _open.discard(self)
         super().close()
@@ -149,7 +149,7 @@ class MonitorWidget(StoredWidget):
         return {"name": name}, [data]
 
     def _seen(self) -> None:
-        """A view says that it is there."""
+        """Note that a view is alive."""
         # While a cell runs, it can say so only where messages come on a thread of their own. There, silence
         # tells that the page was closed; a Jupyter server would store all that is sent to it.
         apart = threading.current_thread() is not threading.main_thread()
@@ -168,12 +168,11 @@ class MonitorWidget(StoredWidget):
 
 
 def monitor(path: str | Path, **options: Any) -> MonitorWidget:
-    """Show the session in a file as it goes on; in a notebook, as the last expression of a cell.
+    """Show a live session; in a notebook, as the last expression of a cell.
 
-    It lists what the job runs, with counts and times that grow, and the traces that it keeps:
-    to be opened in place, downloaded or deleted. What is to be traced is ordered there, too. The
-    job may run in this notebook, in another one or in a script on this machine, and the file
-    need not be there yet.
+    It lists what the job runs, with live counts and times, and the stored traces, which can be opened
+    in place, downloaded or deleted. Traces are requested there. The job may run in this notebook, in
+    another one or in a script on this machine, and the file need not exist yet.
 
     Parameters
     ----------

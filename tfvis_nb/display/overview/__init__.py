@@ -1,1 +1,1 @@
-"""The overview and the findings of a trace as the tabs and the panel beside the timeline draw them."""
+"""The overview and the findings of a trace, as drawn in the tabs and the details panel."""

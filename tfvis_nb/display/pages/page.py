@@ -104,7 +104,7 @@ def packed_parts(
     beside: int = 0,
     max_bytes: int | None = None,
 ) -> dict[str, bytes]:
-    """Return what a page holds of a trace, by name; what is packed already is taken as it is.
+    """Return the parts of a trace for a page, by name; packed ones are taken unchanged.
 
     PageTooLargeError is raised if with `beside` more bytes the page would be larger than `max_bytes`.
     """

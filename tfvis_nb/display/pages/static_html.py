@@ -1,4 +1,4 @@
-"""What stands in for the timeline where no script runs: GitHub, nbviewer, mail, a page with scripts off."""
+"""Replaces the timeline where no script runs: GitHub, nbviewer, mail, a page with scripts off."""
 
 import base64
 import html
@@ -51,7 +51,7 @@ def _headline(trace: Trace) -> str:
 
 
 def _longest_ops(trace: Trace) -> str:
-    """Tabulate the op types with the most self time; what is nested in others counts once."""
+    """Tabulate the op types with the most self time."""
     found = op_statistics(trace)
     found = found[(found["side"] != "repeated") & found["self_ns"].notna()]
     top = found.sort_values("self_ns", ascending=False, kind="stable").head(_MOST_OPS)

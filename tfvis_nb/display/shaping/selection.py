@@ -45,7 +45,7 @@ def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection |
 
 
 def validate_selection(events: pd.DataFrame, lanes: LaneOrder, selection: Any) -> Selection | None:
-    """Return what the front end sent as a selection, or raise ValueError when it is none of this trace."""
+    """Return a selection from the front end, or raise ValueError if it does not fit this trace."""
     if selection is None:
         return None
     if isinstance(selection, dict) and set(selection) == {"events"}:

@@ -26,7 +26,7 @@ class Compared(NamedTuple):
 
     @property
     def span_ns(self) -> int:
-        """From the first start to the last end of what is shown, also where long pauses are cut."""
+        """From the first start to the last end of the shown events, even if long pauses are cut."""
         events = compress_gaps(self.shown).events
         if events.empty:
             return 0
@@ -87,7 +87,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
 
 
 def _of_one_step(part: Trace, step: int, label: str, loose: int) -> Trace:
-    """Return a part with all its events in one step, and what was found out about them."""
+    """Return a part with all its events in one step, and notes about them."""
     notes = [Text("loose_events_shown", events=loose)] if loose else []
     events = part.events.assign(step=np.full(len(part.events), step, np.int32))
     labels = {step: label} if label else {}

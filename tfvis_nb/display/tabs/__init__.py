@@ -1,4 +1,4 @@
-"""What the tabs of a dashboard hold, as plain data: charts, tables with definitions, findings.
+"""The tabs of a dashboard as plain data: charts, tables with definitions, findings.
 
 The front end draws it without knowing what it is about; `tfvis_nb.display.tabs.blocks` says
 what there is to draw. Tabs are made one by one, as each takes some time.

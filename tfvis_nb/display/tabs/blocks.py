@@ -45,7 +45,7 @@ def key(name: str, label: str, unit: str = "text") -> TableColumn:
 
 
 def step_key(trace: Trace) -> list[TableColumn]:
-    """Return the column of the step, of a trace that has several: of another it would always say the same."""
+    """Return the column of the step, if the trace has several."""
     return [key("step", "Step", "number")] if (trace.steps["step"] != NO_STEP).sum() > 1 else []
 
 
@@ -125,7 +125,7 @@ def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
 
 
 def _legend(made: Any) -> list[dict[str, str]]:
-    """Take the legend out of a figure: the page writes it, as it knows how wide it is."""
+    """Take the legend out of a figure: the page draws it, because it knows its width."""
     from tfvis_nb.display.charts.style import COLOUR_COLUMN, COLOUR_TAG
 
     found = []

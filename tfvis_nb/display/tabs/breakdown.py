@@ -1,4 +1,4 @@
-"""The tab that says where the time of the steps went, and how busy the devices were."""
+"""The Breakdown tab: where step time goes, and how busy the devices are."""
 
 from typing import Any
 
@@ -100,7 +100,7 @@ def _steps(trace: Trace) -> dict[str, Any]:
         *([key("task", "Task")] if several else []),
         *figures(
             breakdown.FIGURES,
-            ("step_ns", "Step", "ns"),
+            ("step_ns", "Step time", "ns"),
             *((part, activity_label(part), "ns") for part in shown),
         ),
     ]

@@ -1,4 +1,4 @@
-"""The tab that says what took longer than in another trace."""
+"""The tab that compares with another trace."""
 
 from typing import Any
 

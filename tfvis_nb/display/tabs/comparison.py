@@ -1,4 +1,4 @@
-"""What the tabs under two compared timelines hold: what took how long in both, and the differences."""
+"""The tabs under two compared timelines: times of both, and the differences."""
 
 from __future__ import annotations
 

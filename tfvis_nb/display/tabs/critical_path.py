@@ -20,7 +20,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _lengths(trace: Trace) -> dict[str, Any]:
-    """All steps together, by what was waited for."""
+    """All steps together, by activity."""
     found = trace.critical_path
     columns = [
         _WHAT,

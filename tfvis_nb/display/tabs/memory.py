@@ -52,7 +52,7 @@ def _peaks(trace: Trace) -> dict[str, Any]:
 
 
 def _by_op(trace: Trace) -> dict[str, Any]:
-    """What the memory of the highest peak of each allocator was used for."""
+    """Use of the memory at the highest peak of each allocator."""
     found = memory_breakdown.memory_breakdown(trace, "op")
     columns = [
         key("op", "Op", "name"),
@@ -83,7 +83,7 @@ def _by_op(trace: Trace) -> dict[str, Any]:
 
 
 def _buffers(trace: Trace) -> dict[str, Any]:
-    """What was alive at any of the peaks, the largest first."""
+    """Buffers alive at any of the peaks, the largest first."""
     found = trace.lifetimes
     columns = [
         key("name", "Tensor", "name"),

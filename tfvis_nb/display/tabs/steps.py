@@ -53,7 +53,7 @@ def _table(trace: Trace) -> dict[str, Any]:
 
 
 def _against_median(trace: Trace) -> dict[str, Any]:
-    """What made each step longer or shorter than the median one, the longest first."""
+    """The difference of each step from the median step, the longest first."""
     found = slow_steps.slow_steps(trace)
     columns = [
         key("step", "Step", "number"),

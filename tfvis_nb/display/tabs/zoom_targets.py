@@ -16,7 +16,7 @@ _LEAST_NS = 400
 
 
 class ZoomTargets:
-    """Ranges of time of one trace with events, in nanoseconds from its first one, as the timeline counts."""
+    """Time ranges and events of one trace, in nanoseconds from its first event, as in the timeline."""
 
     def __init__(self, trace: Trace) -> None:
         start = trace.events["start_ns"].to_numpy()
@@ -61,7 +61,7 @@ class ZoomTargets:
     def of_devices(
         self, tasks: pd.Series, devices: pd.Series, starts: np.ndarray, ends: np.ndarray
     ) -> list[dict[str, Any] | None]:
-        """Return ranges of epoch nanoseconds on all lanes of a device each, as the timeline numbers lanes."""
+        """Return ranges of epoch nanoseconds on all lanes of a device each, by the timeline's numbers."""
         lanes: dict[tuple[str, str], list[int]] = {}
         drawn = order_lanes(self._trace.events).table
         for number, where in enumerate(zip(drawn["task"], drawn["device"], strict=True)):

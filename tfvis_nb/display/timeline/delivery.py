@@ -21,7 +21,7 @@ CHUNK_BYTES = 4_000_000
 
 
 class Delivery:
-    """What the front end gets of a trace, and when.
+    """Sends a trace to the front end in parts.
 
     `first` is drawn at first, a container as of `tfvis_nb.display.wire.drawn` or
     `tfvis_nb.display.large.entries`. `rest` is how the front end gets what `first` lacks: ``""`` (nothing),
@@ -56,7 +56,7 @@ class Delivery:
             return self._details
 
     def chunks(self, part: str) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Give ``"drawn"`` or ``"details"`` in pieces, each with what is to be said of it."""
+        """Yield ``"drawn"`` or ``"details"`` in pieces, each with its message."""
         data = self.details() if part == "details" else self._whole
         starts = range(0, len(data), CHUNK_BYTES)
         for index, start in enumerate(starts):

@@ -29,7 +29,7 @@ class LinkedTimeline(TimelineWidget):
 
     @property
     def link(self) -> str:
-        """What it is linked by with what stands beside it."""
+        """The name of its link with other widgets."""
         return self._link
 
     @property
@@ -39,11 +39,11 @@ class LinkedTimeline(TimelineWidget):
 
     @property
     def title(self) -> str:
-        """What stands in its toolbar."""
+        """The title in its toolbar."""
         return self._title
 
     def as_now(self, title: str | None) -> dict[str, Any]:
-        """Return what a page of the whole needs of the timeline, as it is set and selected now."""
+        """Return the data for a whole page of the timeline, with its current options and selection."""
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
         payloads = self._delivery.payloads if title in (None, self._title) else {}
         return {

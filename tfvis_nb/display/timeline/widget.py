@@ -35,14 +35,14 @@ class TimelineWidget(HtmlExport, StoredWidget):
     Parameters
     ----------
     trace
-        What to show.
+        The trace to show.
     selection
-        What is selected at first; see `selection`.
+        The initial selection; see `selection`.
     title
         Shown in the toolbar instead of the trace's own title.
     keep
-        Whether the notebook's file keeps the timeline itself, to be looked at without a kernel, also if
-        its page is larger than 2 MB.
+        Whether the notebook's file keeps the timeline itself, for use without a kernel, even if its page is
+        larger than 2 MB.
     **options
         ``height`` in CSS pixels (160 to 4000, 560 unless given); ``group_by``
         (``"device"``, ``"kind"`` or ``"none"``); ``color_by`` (``"kind"``, ``"op"`` or

@@ -1,1 +1,1 @@
-"""What the front end is sent, in one compact container."""
+"""The data for the front end, in one compact container."""

@@ -1,4 +1,4 @@
-"""What a bar's hue says: each event's category, from its kind and op type."""
+"""Each event's category, from its kind and op type; it decides the hue of a bar."""
 
 import re
 

@@ -80,7 +80,7 @@ def details(trace: Trace, lanes: LaneOrder | None = None, *, waits: bool = True)
 
 
 def _overview(trace: Trace) -> dict[str, Any]:
-    """Return the overview and the findings as the panel beside the timeline shows them."""
+    """Return the overview and the findings for the details panel."""
     return card(trace) | {"findings": findings_block(trace)}
 
 

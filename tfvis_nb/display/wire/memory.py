@@ -1,4 +1,4 @@
-"""What the timeline shows of memory: for each allocator how much it has allocated, and its buffers.
+"""Memory in the timeline: how much each allocator has allocated, and its buffers.
 
 ``js/model/wire/memory.ts`` reads it.
 """
@@ -28,7 +28,7 @@ _OF_TPU = re.compile(r"^device (\d+)$")
 
 
 class MemoryTracks(NamedTuple):
-    """What the timeline shows of memory: a track for each allocator of a task, with its columns.
+    """Memory in the timeline: a track for each allocator of a task, with its columns.
 
     A track in `header` has ``task``, ``allocator``, ``device`` (of its lanes, ``""`` without one), ``peak``
     (bytes), ``at`` and ``first`` (when the peak and when anything is allocated first, ns from the

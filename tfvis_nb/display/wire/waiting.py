@@ -1,4 +1,4 @@
-"""What the front end gets of critical paths, slack and idle devices, as a part of an event's details.
+"""Critical paths, slack and idle devices for the front end, as part of an event's details.
 
 ``js/model/wire/waiting.ts`` reads it.
 """

@@ -1,4 +1,4 @@
-"""What trace events of GPUs have in common: copies by their names, launches by their correlation."""
+"""Shared by trace events of GPUs: copies by their names, launches by their correlation."""
 
 from collections.abc import Sequence
 

@@ -111,7 +111,7 @@ def _as_bar(event: Any) -> Any:
 
 
 class _Activity(NamedTuple):
-    """What a name in the timeline stands for."""
+    """The meaning of a name in the timeline."""
 
     kind: str
     lane: str

@@ -150,7 +150,7 @@ def _spaced(first: pa.Array, second: pa.Array) -> pa.Array:
 
 
 def _task(keys: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return a name for the rank, where the file tells it, and a note that says so."""
+    """Return a name for the rank, if the file records it, and a note about it."""
     world = keys.get("distributedInfo")
     rank = world.get("rank") if isinstance(world, dict) else None
     if type(rank) is not int or rank < 0:
@@ -170,7 +170,7 @@ def _owners(columns: Columns, launching: np.ndarray, op: np.ndarray, launch: np.
 
 
 def _steps(columns: Columns, launch: np.ndarray) -> tuple[np.ndarray, str]:
-    """Number the steps by the profiler's own marks, and say so; rows outside of any have `NO_STEP`."""
+    """Number the steps by the profiler's own marks, with a note; rows outside of any have `NO_STEP`."""
     names = columns.name.to_pylist()
     marks = [row for row, name in enumerate(names) if _STEP.fullmatch(name)]
     if not marks:

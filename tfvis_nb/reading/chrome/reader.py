@@ -39,7 +39,7 @@ class Reader(Protocol):
         """Take some events."""
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
-        """Make the trace; `keys` is what the document holds beside the events."""
+        """Make the trace; `keys` are the keys of the document except the events."""
 
 
 def read(data: Data, label: str) -> Trace:

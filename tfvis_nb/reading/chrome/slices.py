@@ -206,7 +206,7 @@ def select(columns: Columns, rows: np.ndarray) -> Columns:
 
 
 def _between(start: Any, end: Any) -> Any:
-    """Return the microseconds between two times as JSON has them; None where one is no number."""
+    """Return the microseconds between two JSON times; None if one is not a number."""
     try:
         if isinstance(start, (int, float)) and isinstance(end, (int, float)):
             return end - start

@@ -1,4 +1,4 @@
-"""What TensorFlow's ``timeline.py`` wrote -> the step_stats it was made of, as far as it tells.
+"""The output of TensorFlow's ``timeline.py`` -> its step_stats, as far as possible.
 
 A bar has the node's name, its op type and inputs, so that labels can be made again and
 the rows be read like recorded ones. Lost are sizes and ends of transfers and copies,
@@ -173,7 +173,7 @@ def _split(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[list[Bar]]:
 
 
 def _named_copies(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[Bar]:
-    """Name copies on plain streams: until TF 1.13 only the lane ``/memcpy`` tells them from kernels."""
+    """Name copies on plain streams: until TF 1.13 only the lane ``/memcpy`` separates them from kernels."""
     copied = {
         (bar.name, bar.op, bar.start, bar.duration)
         for bar in bars

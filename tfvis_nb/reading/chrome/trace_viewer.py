@@ -128,7 +128,7 @@ class ViewerReader:
 
 
 class _EventNames(NamedTuple):
-    """What each bar is called: its name, op type or class, and kind."""
+    """Names of each bar: its name, op type or class, and kind."""
 
     name: pa.Array
     ops: np.ndarray

@@ -15,7 +15,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def nanoseconds(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Convert microseconds, whole or not, to nanoseconds (int64), and tell which are usable times.
+    """Convert microseconds, whole or not, to nanoseconds (int64), with a mask of usable times.
 
     >>> times, usable = nanoseconds([5, 1.5, "2", None])
     >>> times.tolist(), usable.tolist()
@@ -51,7 +51,7 @@ def _exact(value: Any) -> int | None:
 
 
 def integers(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Convert values to int64, and tell which are numbers, or their decimal texts, within 64 bits.
+    """Convert values to int64, with a mask of numbers, or their decimal texts, within 64 bits.
 
     Fractions are cut off.
 

@@ -1,4 +1,4 @@
-"""A Horovod timeline beside the traces of its ranks: what Horovod did, in lanes of the rank that wrote it."""
+"""Adds a Horovod timeline to the traces of its ranks, in lanes of the rank that wrote it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -61,7 +61,7 @@ def overlay(trace: Trace, timelines: Sequence[Trace], *, ranked: bool) -> Trace:
 
 
 def _writer(events: pd.DataFrame, *, ranked: bool) -> tuple[str, list[str]]:
-    """Return the task of rank 0, empty where it is not known, and what is to be said of that."""
+    """Return the task of rank 0, empty if unknown, and a note about it."""
     if ranked:
         return RANK_0, []
     tasks = [str(task) for task in events["task"].unique() if task]

@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 
 
 def by_rank(read: Sequence[Item], labels: Sequence[str], *, fewest: int = 2) -> list[Item | Trace]:
-    """Make one trace of the files of several ranks that are named alike, in the place of the first.
+    """Make one trace of the files of several ranks with similar names, at the position of the first.
 
     The files of such a group have the same steps. `fewest` is how many ranks make a group: 1 where something
     else shows that there are ranks.

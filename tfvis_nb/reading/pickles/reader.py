@@ -50,7 +50,7 @@ def read(data: Data, label: str) -> Trace:
 
 
 def messages(data: Data, label: str, notes: list[str]) -> list[RunBytes]:
-    """Return the serialised messages that a pickle holds, each once; what is to be said goes to `notes`."""
+    """Return the serialised messages in a pickle, each once; remarks go to `notes`."""
     built = load(data, label, _ALLOWED)
     if isinstance(built, Object) and built.made_by == SESSION:
         parts = list(_session(built, label, notes))
@@ -63,7 +63,7 @@ def messages(data: Data, label: str, notes: list[str]) -> list[RunBytes]:
 
 
 def tftracer_session(data: Data, label: str) -> list[SavedRun]:
-    """Return what a pickle of a tftracer session tells of each run, with its traces as serialised messages.
+    """Return the runs of a pickled tftracer session, with its traces as serialised messages.
 
     A message that is there several times is in it once.
     """

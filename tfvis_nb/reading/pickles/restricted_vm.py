@@ -31,7 +31,7 @@ class Global:
 
 @dataclass
 class Object:
-    """What a pickle builds by calling a global: the global, the arguments, the state given afterwards."""
+    """The result of calling a global in a pickle: the global, the arguments, the later state."""
 
     made_by: Global
     arguments: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""What a session that tftracer saved tells of each run: names, counts, times and traces."""
+"""A saved tftracer session -> names, counts, times and traces of each run."""
 
 import datetime as dt
 import re
@@ -24,7 +24,7 @@ _NAME = re.compile(r"<tf\.\w+ '([^'\n]+)'")
 
 @dataclass
 class SavedRun:
-    """What tftracer kept of the runs with one ``SessionRunArgs``.
+    """The runs with one ``SessionRunArgs``, as stored by tftracer.
 
     - `fetches`, `targets`, `feeds`: The names of tensors and ops. Of a fetch that was written down without
       names, its text.

@@ -1,1 +1,1 @@
-"""Protobuf on the wire: the messages that are read, and where bytes are none of them."""
+"""Protobuf on the wire: known messages, and where bytes are not one."""

@@ -1,4 +1,4 @@
-"""A slow walk over protobuf bytes, to say what they are and where they are damaged.
+"""A slow walk over protobuf bytes that identifies them and finds the damaged byte.
 
 Decoding itself is ptars's work; this module looks at the first fields of a
 message to tell kinds of message apart, and after a failed decoding finds the
@@ -33,7 +33,7 @@ def text(value: bytes) -> str:
 
 
 class DamageError(Exception):
-    """Bytes that are no protobuf message: where, and why.
+    """Bytes that are not a protobuf message: where, and why.
 
     `cut_off` tells that only the end of the data is missing, `field` the field that it is missing of.
     """
@@ -114,7 +114,7 @@ def fields(data: Data, start: int = 0, end: int | None = None) -> Iterator[WireF
 def find_damage(
     data: Data, message: str, messages: Mapping[str, tuple[Field, ...]] = MESSAGES
 ) -> DamageError | None:
-    """Return the first place where `data` is no `message` of `messages`."""
+    """Return the first position where `data` is not a `message` of `messages`."""
     try:
         _walk(data, 0, len(data), message, "", messages)
     except DamageError as damage:

@@ -1,4 +1,4 @@
-"""What is said of bytes that cannot be read: where they are damaged, or that they end too early."""
+"""Messages for unreadable bytes: where they are damaged, or that they end too early."""
 
 from collections.abc import Mapping
 
@@ -34,7 +34,7 @@ def damaged_message(
     error: Exception,
     messages: Mapping[str, tuple[schema.Field, ...]] = schema.MESSAGES,
 ) -> Text:
-    """Return why and at which byte `data`, read as `what`, is no protobuf message of the type `message`.
+    """Return why and at which byte `data`, read as `what`, is not a protobuf message of type `message`.
 
     `error` is what decoding raised: the reason where nothing else is found.
     """

@@ -28,7 +28,7 @@ _SYSTEM = (Path("/proc"), Path("/sys"))
 
 
 class Found(NamedTuple):
-    """The files of a folder or pattern, and what is to be said of the choice."""
+    """The files of a folder or pattern, and remarks about the choice."""
 
     files: list[Path]
     notes: list[str]
@@ -78,7 +78,7 @@ def _of_folder(folder: Path) -> Found:
 
 
 def _below(folder: Path) -> Found:
-    """Return the files in a folder and in those below it, but for hidden ones, and what was not looked into.
+    """Return the files in a folder and its subfolders, except hidden ones, and the skipped folders.
 
     What the kernel shows of processes and devices looks like files: reading it may never end.
     """
@@ -118,7 +118,7 @@ def _devices(folders: Iterable[Path]) -> set[int]:
 
 
 def _newest(runs: dict[Path, list[Path]]) -> tuple[list[Path], list[str]]:
-    """Choose the files of the newest profile, and say what was left out; `runs` are folders with files."""
+    """Choose the files of the newest profile, with a remark on the others; `runs` are folders with files."""
     hosts = {run: chosen for run, files in runs.items() if (chosen := _hosts(files))}
     if not hosts:
         return [file for files in runs.values() for file in files], []
@@ -157,7 +157,7 @@ def _order(file: Path) -> list[tuple[int, int, str]]:
 
 
 def stem(name: str) -> str:
-    """Return the name of a file without what only says its format.
+    """Return the name of a file without the suffixes of its format.
 
     >>> stem("step3.pb.xz"), stem("host.xplane.pb"), stem("run_meta.v1"), stem(".pb")
     ('step3', 'host', 'run_meta.v1', '.pb')

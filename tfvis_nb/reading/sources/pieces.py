@@ -1,4 +1,4 @@
-"""What the caller hands in -> bytes with a name: files, bytes, messages, compressed or not."""
+"""The caller's sources -> bytes with a name: files, bytes, messages, compressed or not."""
 
 import io
 import os
@@ -45,7 +45,7 @@ class Piece(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """What was found and cannot be read: only text, as an error would keep the bytes that it is about.
+    """An unreadable source: only text, because an error would keep its bytes alive.
 
     `foreign` is something else than a trace, plainly.
     """
@@ -58,7 +58,7 @@ class Skipped(NamedTuple):
 
 
 def skipped(label: str, found_in: str, error: OSError | TraceFormatError) -> Skipped:
-    """Keep what an error says, and let go of the bytes that its frames hold, often in a circle."""
+    """Keep the text of an error and release the bytes that its frames hold, often in a circle."""
     cause: BaseException | None = error
     while cause is not None:
         clear_frames(cause.__traceback__)
@@ -68,7 +68,7 @@ def skipped(label: str, found_in: str, error: OSError | TraceFormatError) -> Ski
 
 
 class Remark(NamedTuple):
-    """What is to be said of the choice of files."""
+    """A remark about the choice of files."""
 
     note: str
 

@@ -53,7 +53,7 @@ class Budget:
 
 
 class Allowance:
-    """What one file, with the archives and streams in it, may unpack to."""
+    """The limit of unpacked bytes for one file, with the archives and streams in it."""
 
     def __init__(self, budget: Budget, size: int) -> None:
         self._budget = budget

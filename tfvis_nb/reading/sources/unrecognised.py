@@ -1,4 +1,4 @@
-"""Recognise files that people mistake for a trace, so that the error can say what they are."""
+"""Recognise files that people mistake for a trace, so that the error can name the format."""
 
 import re
 

@@ -46,7 +46,7 @@ def same_times(step: RecordedStep, aggregates: RecordedStep) -> bool:
 
 
 def without_repeats(step: RecordedStep) -> RecordedStep:
-    """Drop each row of an aggregate lane whose name, label and times another lane has too."""
+    """Drop each row of an aggregate lane that another lane also has, with name, label and times."""
     group = _groups(step.places)[step.entry].tolist()
     fields = [step.numbers(name).tolist() for name in _TIMES]
     names = [value for chunk in step.chunks for value in chunk.field("node_name").to_pylist()]

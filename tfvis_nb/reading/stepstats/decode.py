@@ -1,4 +1,4 @@
-"""One serialised step -> Arrow columns, still exactly what the source says.
+"""One serialised step -> Arrow columns, exactly as in the source.
 
 The step is split into its ``DeviceStepStats`` by hand, a few lengths to follow, so
 that the aggregate lanes, half of a GPU trace's bytes, need not be decoded when their

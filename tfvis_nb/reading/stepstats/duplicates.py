@@ -1,4 +1,4 @@
-"""What a file holds twice, as one does that a recording was written into again: it is kept, and noted."""
+"""Duplicate content of a file that a recording was written into twice: kept, with a note."""
 
 import zlib
 from collections import Counter
@@ -8,7 +8,7 @@ from tfvis_nb.reading.protobuf.wire import Data
 
 
 def repeated_spans(data: Data, spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the indexes in `spans` of those whose bytes an earlier one has too; empty ones are passed over.
+    """Return the indexes in `spans` of repeated bytes; empty spans are skipped.
 
     >>> repeated_spans(b"abcabd", [(0, 2), (2, 2), (3, 5), (4, 6)])
     [2]

@@ -58,7 +58,7 @@ def _read_transfers(
     vocabularies: Vocabularies,
     notes: list[str],
 ) -> None:
-    """Fill in the rows of RPC form among `other`; what is left has no known label."""
+    """Fill in the rows of RPC form among `other`; the rest has no known label."""
     fields = label_grammar.transfer_fields(part.detail.take(other))
     received = fields["tensor"].is_valid().to_numpy(zero_copy_only=False)
     named = pc.is_in(part.name.take(other), pa.array(label_grammar.TRANSFER_NODES, pa.large_string()))

@@ -111,7 +111,7 @@ def _median_gap(one: np.ndarray, other: np.ndarray, known: np.ndarray) -> float:
 def _align(
     rows: np.ndarray, op_row: np.ndarray, executors: np.ndarray, times: Times
 ) -> tuple[str, Offset | None]:
-    """Align one block in `times` and say what was done.
+    """Align one block in `times` and return the id of the note.
 
     `op_row` is the row of the op that launched each of `rows`, -1 where it is not certain.
     """

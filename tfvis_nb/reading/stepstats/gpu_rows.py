@@ -21,7 +21,7 @@ _OLD_KERNEL = r"^(?P<node>[^:\s]+):(?P<op>[A-Za-z_]\w*)[^ ]* regs:"
 
 
 class _Special(NamedTuple):
-    """Masks of the rows that are no kernels; no row is in two of them."""
+    """Masks of the rows that are not kernels; no row is in two of them."""
 
     copies: np.ndarray
     memsets: np.ndarray
@@ -30,7 +30,7 @@ class _Special(NamedTuple):
 
 
 class GpuTexts(NamedTuple):
-    """What the names and labels of the rows of GPU lanes say; all but `special` are Arrow texts."""
+    """Data from the names and labels of the rows of GPU lanes; all but `special` are Arrow texts."""
 
     rows: np.ndarray
     raw_names: pa.Array
@@ -54,7 +54,7 @@ def gpu_texts(source: Source, rows: np.ndarray) -> GpuTexts:
 def gpu_part(
     source: Source, texts: GpuTexts, blocks: GpuTasks, vocabularies: Vocabularies, executors: EventColumns
 ) -> EventColumns:
-    """Make the rows of GPU lanes; the op names of the executors' rows tell logical GPUs apart."""
+    """Make the rows of GPU lanes; the op names of the executors' rows separate logical GPUs."""
     rows, raw_names, detail, special, nodes, op_types = texts
     part = EventColumns(
         rows=rows,
@@ -82,7 +82,7 @@ def gpu_part(
 def _special_rows(
     source: Source, entry: np.ndarray, names: pa.DictionaryArray, detail: pa.DictionaryArray
 ) -> _Special:
-    """Find the rows that are no kernels."""
+    """Find the rows that are not kernels."""
 
     # A row of a GPU is a kernel unless one of three texts says otherwise: the word in the name of its lane
     # ("stream:14<MemcpyH2D>"), the start of its label, or its name. The name is mostly that of the node that
@@ -166,7 +166,7 @@ def _nodes(names: pa.DictionaryArray, raw: pa.Array, detail: pa.DictionaryArray)
 def _keep_telling_names(
     source: Source, rows: np.ndarray, raw_names: pa.Array, detail: pa.DictionaryArray
 ) -> None:
-    """Show the whole node name as the detail of rows where only that says anything (TF 1.14 to 2.0)."""
+    """Show the whole node name as the detail of rows with no other information (TF 1.14 to 2.0)."""
     telling = pc.equal(detail.dictionary, "").take(detail.indices)
     if pc.any(telling).as_py():
         telling = pc.and_(telling, pc.match_substring(raw_names, "@@"))

@@ -39,7 +39,7 @@ class GpuTasks:
             self.task[entry] = task
 
     def _tell_by_names(self, source: Source, notes: list[str]) -> None:
-        """Move blocks whose op names say another task than their position does."""
+        """Move blocks whose op names belong to another task than their position."""
         for step in np.unique(source.step[self.number >= 0]).tolist():
             entries = np.flatnonzero(source.step == step)
             executors = [entry for entry in entries.tolist() if source.places[entry].family == "executor"]

@@ -67,7 +67,7 @@ def is_collective(op: str) -> bool:
 
 
 class Copy(NamedTuple):
-    """What a copy's name and label say. `origin` and `target` are H, D or empty; `size_bytes` is bytes or -1.
+    """Parts of a copy's name and label. `origin` and `target` are H, D or empty; `size_bytes` -1 if unknown.
 
     `peer` is the number of the GPU copied to, -1 when not said.
     """

@@ -1,4 +1,4 @@
-"""What does not fit a flat table: outputs with shapes, memory records; one Arrow row per event."""
+"""Data outside a flat table: outputs with shapes, memory records; one Arrow row per event."""
 
 from typing import Any
 

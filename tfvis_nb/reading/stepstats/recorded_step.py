@@ -1,4 +1,4 @@
-"""What one traced run recorded, as Arrow columns."""
+"""One traced run as Arrow columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from tfvis_nb.core.devices import Place
 
 @dataclass
 class RecordedStep:
-    """What one traced run recorded.
+    """One recorded run.
 
     - `devices`, `places`, `threads`: For each ``DeviceStepStats`` in the order of the source: its device
       name, what that means, and its thread names by thread id.

@@ -63,7 +63,7 @@ class Source:
 
 
 def _end_to_end(pieces: Sequence[pa.DictionaryArray]) -> pa.DictionaryArray:
-    """Lay pieces behind one another, and their dictionaries, without a look for what is in several."""
+    """Concatenate pieces and their dictionaries, without a search for duplicates."""
     firsts = np.cumsum([0, *(len(piece.dictionary) for piece in pieces)])
     indices = [piece.indices.to_numpy() + first for piece, first in zip(pieces, firsts, strict=False)]
     words = concatenated([piece.dictionary for piece in pieces])

@@ -63,7 +63,7 @@ def _op_hash(op: str) -> int:
 
 
 def _runs_function(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
-    """Return a mask of the rows that run a function, as the ``EagerExecute`` around them says."""
+    """Return a mask of the rows that run a function, according to the ``EagerExecute`` around them."""
     functions = links.mark("is_func")
     on_threads = threads.position[functions.rows] >= 0
     rows, is_func = functions.rows[on_threads], functions.numbers[on_threads]
@@ -92,7 +92,7 @@ def _ran_inside(eager: Sparse, links: Links, threads: Threads) -> np.ndarray:
 
 
 def _rename(rows: Rows, chosen: np.ndarray) -> None:
-    """Give rows the name, type and kind of their op; their detail says what they were called."""
+    """Give rows the name, type and kind of their op; their detail keeps the old name."""
     mask = np.zeros(len(rows), bool)
     mask[chosen] = True
     names = rows.name

@@ -1,4 +1,4 @@
-"""Times of a profile whose file does not say when it started, counted from the epoch."""
+"""Epoch times for a profile whose file does not record when it started."""
 
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.texts import Text, id_of

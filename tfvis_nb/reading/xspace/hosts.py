@@ -1,4 +1,4 @@
-"""What profilers recorded on several hosts of one run -> one `Trace`, a task for each host."""
+"""Profiles of several hosts of one run -> one `Trace`, with a task for each host."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,7 @@ def _together(one: RecordedHost, other: RecordedHost) -> bool:
 
 
 def merged(hosts: Sequence[RecordedHost]) -> Trace:
-    """Make one trace of the hosts of a run. A single host is no task: nothing says which it would be."""
+    """Make one trace of the hosts of a run. A single host is not a task because its number is unknown."""
     if len(hosts) == 1:
         return hosts[0].trace
     hosts = sorted(hosts, key=lambda host: (host.hostname, natural(host.label)))

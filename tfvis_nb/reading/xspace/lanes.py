@@ -1,4 +1,4 @@
-"""What the lanes of host threads are called."""
+"""Names for the lanes of host threads."""
 
 from collections.abc import Sequence
 

@@ -21,7 +21,7 @@ _RETURNED = re.compile(r"^(?:void|static|inline) ")
 
 
 class EventName(NamedTuple):
-    """What an event is called: a name, an op type or class, and its kind."""
+    """The parts of an event's name: a name, an op type or class, and its kind."""
 
     name: str
     op: str

@@ -96,7 +96,7 @@ class Plane:
 
 
 def planes(data: Data) -> list[Plane]:
-    """Find the planes of an XSpace that hold events, or raise where `data` is none.
+    """Find the planes of an XSpace that hold events, or raise if `data` is not an XSpace.
 
     DamageError and ValueError say at which byte.
     """
@@ -115,7 +115,7 @@ def planes(data: Data) -> list[Plane]:
 
 
 def hostnames(data: Data) -> list[str]:
-    """Return the names of the hosts an XSpace says it is of."""
+    """Return the names of the hosts in an XSpace."""
     return [text(bytes(data[part.start : part.end])) for part in wire.fields(data) if part.number == 4]
 
 

@@ -31,7 +31,7 @@ _WINDOW = ("profile_start_time", "profile_stop_time")
 
 @dataclass
 class RecordedHost:
-    """What a profiler recorded on one host.
+    """The profile of one host.
 
     - `parts`: Its events, as they were decoded.
     - `notes`: What was left out in decoding, and what the file holds twice.
@@ -82,7 +82,7 @@ def read(data: Data, label: str, *, threadpool: bool = False) -> RecordedHost:
 
 
 def _window(found: Sequence[Plane]) -> tuple[int, int]:
-    """Return when the profile began and ended, epoch ns, 0 where not said."""
+    """Return when the profile started and ended, epoch ns, 0 if not recorded."""
     for plane in found:
         if plane.name == "Task Environment":
             offsets = pa.array([0, len(plane.own_stats)], pa.int32())
@@ -118,7 +118,7 @@ def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[LineRows], list[str
 
 
 def _read_portion(data: Data, plane: Plane, numbers: Sequence[int]) -> tuple[list[LineRows], int]:
-    """Make rows of some lines of a plane, and say how many records have no times."""
+    """Make rows of some lines of a plane, and count the records without times."""
     parts, counted = [], 0
     for events in decode(data, plane, numbers):
         parts += _rows(plane, events)

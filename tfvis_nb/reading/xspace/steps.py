@@ -145,7 +145,7 @@ def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray
 def _fill(
     step: np.ndarray, threads: Threads, first: np.ndarray, last: np.ndarray, numbers: np.ndarray
 ) -> None:
-    """Give the rows within ranges their numbers where they have none; inner ranges win over outer ones."""
+    """Give unnumbered rows within ranges their numbers; inner ranges win over outer ones."""
     found = np.full(len(threads.rows), NO_STEP, np.int32)
     while len(first):
         outer = outermost(first, last)
@@ -159,7 +159,7 @@ def _fill(
 
 
 def _region_ends(region: Sparse, threads: Threads) -> np.ndarray:
-    """Return for each row that takes up work the place where its thread lays it down, else 0."""
+    """Return for each row that takes up work the index where its thread finishes it, else 0."""
     ends = np.zeros(len(threads.position), np.int64)
     position = threads.position[region.rows]
     order = np.argsort(position)

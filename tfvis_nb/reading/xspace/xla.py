@@ -1,4 +1,4 @@
-"""Lines that say what XLA ran, and all other lines of a device that is no GPU's stream."""
+"""Lines with XLA's ops, and all other lines of a device other than GPU streams."""
 
 import re
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _WAITING = re.compile(r"dependency-wait|barrier-")
 
 @dataclass
 class _Metadata:
-    """What the metadata of a plane's events say: each event refers to one entry.
+    """The metadata of a plane's events: each event refers to one entry.
 
     - `kinds`: Numbers in `tfvis_nb.events.KINDS` (uint8), as of a line of XLA's ops.
     - `waits`: Which ones wait for others (bool).
@@ -43,7 +43,7 @@ class _Metadata:
 
 
 def device_rows(events: Events) -> Rows:
-    """Make rows of lines that are no streams; each line is a lane."""
+    """Make rows of lines that are not streams; each line is a lane."""
     # Only lines of XLA's ops say what a device does. All others, such as modules or annotations, are about
     # what it does: their events are of the kind "host", or "sync" where they wait. On the lines of ops an
     # event's category or name says what it is: a collective, a copy or else computing. A copy on the main

@@ -1,1 +1,1 @@
-"""Whether kernels of a GPU can be recorded here, and what is missing where they cannot."""
+"""Checks whether GPU kernels can be recorded here, and why not."""

@@ -25,7 +25,7 @@ GPU_KINDS = ("kernel", "memcpy", "memset")
 
 
 class Fault(NamedTuple):
-    """What is wrong, in one line, and the command that mends it."""
+    """A fault in one line, and the command that fixes it."""
 
     what: Text
     mend: str
@@ -88,7 +88,7 @@ def missing(major: str, why: str) -> Fault:
 
 
 def restricted() -> Fault | None:
-    """Say so if the driver lets only administrators profile, and this process is none's."""
+    """Return a fault if the driver lets only administrators profile and this process has no such rights."""
     try:
         parameters = (DRIVER / "params").read_text(errors="replace")
     except OSError:
@@ -134,7 +134,7 @@ def fault() -> Fault | None:
 
 
 def note_of(kinds: set[str], devices: set[str]) -> Text | None:
-    """Explain why a recording of rows of these kinds and devices has none of a GPU that was there.
+    """Explain why a recording with these kinds and devices lacks rows of an existing GPU.
 
     None where there are such rows, there is no GPU, or nothing is found to be wrong: the code may have used
     the CPU alone.

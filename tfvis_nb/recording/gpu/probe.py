@@ -1,4 +1,4 @@
-"""What TensorFlow can record here, found out by recording something, in a process of its own.
+"""Finds out what TensorFlow can record here, by recording something in a separate process.
 
 In one of its own, as what is wrong may end the process, and TensorFlow says the reasons in its log only.
 """
@@ -16,7 +16,7 @@ LONGEST_S = 180.0
 
 @dataclass
 class Probe:
-    """What was found out.
+    """The result of the probe.
 
     - `version`: TensorFlow's; "" if it could not be imported.
     - `cuda`: The first number of the version of CUDA it was built for; "" if for none.
@@ -59,7 +59,7 @@ def _text(data: bytes | None) -> str:
 
 
 def parsed(output: str, log: str, code: int) -> Probe:
-    """Return what a process that probed has said."""
+    """Return the result of a probing process."""
     facts: dict[str, object] = {}
     for line in output.splitlines():
         if line.startswith(_MARK):

@@ -62,7 +62,7 @@ class TraceRequest:
 
 
 class RunRegistry:
-    """What one process writes into a session. An error of the file ends the recording, never the run."""
+    """The runs of one process, for a session. An error of the file ends the recording, never the run."""
 
     def __init__(self, writer: Writer) -> None:
         self.open = True
@@ -256,7 +256,7 @@ class RunRegistry:
                     each.wanted = self._is_wanted(each.number)
 
     def stop(self, error: Exception) -> None:
-        """Stop recording because of an error of the file, and say so, once."""
+        """Stop recording because of an error of the file, with one warning."""
         with self._lock:
             if self.open:
                 self.open = False

@@ -32,7 +32,7 @@ _of_parents: list[object] = []
 
 
 class TraceSession(SavedSession):
-    """Counts every ``session.run`` and every batch of Keras in a file, and traces those asked for.
+    """Counts every ``session.run`` and every batch of Keras in a file, and traces runs on request.
 
     The file is the session: it is written as the job runs, so that a job that is killed
     loses at most the run under way, and any process may read it and say what to trace by
@@ -60,7 +60,7 @@ class TraceSession(SavedSession):
     Raises
     ------
     TypeError, ValueError
-        If there is no such option or level, or `keep` is no whole number from 1 on.
+        If there is no such option or level, or `keep` is not a whole number of at least 1.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class TraceSession(SavedSession):
 
     @property
     def problem(self) -> str:
-        """Why recording has stopped of itself, such as a full disk; empty if it has not."""
+        """Why recording has stopped, such as a full disk; empty if it has not."""
         book = self._book
         return (book.problem if book is not None else "") or self._problem
 
@@ -194,7 +194,7 @@ class TraceSession(SavedSession):
         _open.add(self)
 
     def _inject(self) -> None:
-        """Record Keras's training without a callback, too."""
+        """Also record Keras's training without a callback."""
         from tfvis_nb.recording.live.keras_batches import inject_callback
 
         with self._switching:
@@ -248,7 +248,7 @@ class TraceSession(SavedSession):
         return not self.path.exists() or (self.path.is_file() and self.path.stat().st_size == 0)
 
     def _stop_for(self, error: Exception) -> None:
-        """Stop recording because of an error of the file, whoever met it, and say so, once."""
+        """Stop recording because of an error of the file, with one warning."""
         with self._switching:
             if self._book is not None:
                 self._book.stop(error)
@@ -257,7 +257,7 @@ class TraceSession(SavedSession):
                 warn_stopped(self._problem)
 
     def _forked(self) -> None:
-        """In a child process: what is open is the parent's; a connection may not even be closed."""
+        """Drop the parent's handles in a child process; a connection may not even be closed."""
         if self._book is not None:
             self._book.forget()
         _of_parents.append((self._book, self._reader))
@@ -265,9 +265,9 @@ class TraceSession(SavedSession):
 
 
 def record_process(path: str | Path | None = None, **options: Any) -> TraceSession:
-    """Record every session of this process from now on, without a change in the code that runs them.
+    """Record every session of this process, starting now, without a change in the code that runs them.
 
-    Keras's ``fit``, ``evaluate`` and ``predict`` are recorded like with `TraceSession.keras_callback`.
+    Keras's ``fit``, ``evaluate`` and ``predict`` are recorded as with `TraceSession.keras_callback`.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What runs in TensorFlow 2, recorded by its profiler."""
+"""Recording of TensorFlow 2 by its profiler."""

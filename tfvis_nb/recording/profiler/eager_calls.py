@@ -24,7 +24,7 @@ class EagerCalls:
         self._watching = False
 
     def watch(self) -> None:
-        """Begin to tell, or go on."""
+        """Start or resume reporting."""
         from tensorflow.python import pywrap_tfe
         from tensorflow.python.profiler.trace import Trace
 

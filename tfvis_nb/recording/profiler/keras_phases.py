@@ -1,4 +1,4 @@
-"""Which phases of Keras are under way, and which an error has ended: Keras tells its callbacks of none.
+"""Running phases of Keras, and those ended by an error, which Keras does not report to callbacks.
 
 A phase goes on for as long as the function of Keras that runs it is on the stack of a thread.
 Its batch under way would otherwise keep TensorFlow's one profiler, and its recording never end.
@@ -20,7 +20,7 @@ _PACKAGES = {"keras", "tf_keras"}
 
 
 class Phases(Protocol):
-    """Who records phases. Of each it knows the function of Keras that runs it, or None."""
+    """The recorders of phases, each with the Keras function that runs it, or None."""
 
     def under_way(self) -> dict[str, FrameType | None]:
         """Return the phases that have begun and not ended."""
@@ -101,7 +101,7 @@ def _watch() -> None:
 
 
 def _forked() -> None:
-    """In a child process: what is under way is the parent's, and so is the thread that looks."""
+    """Forget the parent's phases and watching thread in a child process."""
     global _lock, _watching  # noqa: PLW0603
     _lock = threading.Lock()
     _watching = False

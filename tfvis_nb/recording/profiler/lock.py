@@ -50,7 +50,7 @@ class ProfilerSlot:
 
     @contextmanager
     def level(self, session: Any, user_level: int, *, blocking: bool, exact: bool = False) -> Iterator[int]:
-        """Yield the level a run of `session` is traced at; hold the profiler meanwhile.
+        """Yield the level at which a run of `session` is traced, and hold the profiler during it.
 
         A higher level in the user's own ``RunOptions`` is kept. A `blocking` run fills a queue, and so waits
         for other runs while it is full. With `exact`, the program keeps the trace itself, and so must get its

@@ -22,7 +22,7 @@ _STDERR = 2
 
 
 class _Filter:
-    """A pipe in the place of a file descriptor, and the thread that passes on what is written to it.
+    """A pipe that replaces a file descriptor, and the thread that forwards its output.
 
     Both stay as long as the process does: a program that was started meanwhile goes on writing to the pipe.
     """
@@ -79,7 +79,7 @@ _filters: dict[int, _Filter] = {}
 
 @contextlib.contextmanager
 def without_profiler_log() -> Iterator[None]:
-    """Leave out the profiler's own informational lines meanwhile, and nothing else."""
+    """Leave out the profiler's own informational lines in this block, and nothing else."""
     with _lock, contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # a daemon may have no descriptor 2
             os.fstat(_STDERR)

@@ -40,7 +40,7 @@ class Bindings:
 
 
 class _UsersProfile:
-    """A profiler of the user's code, which says when it starts and ends."""
+    """A profiler of the user's code, which reports its start and end."""
 
     def __init__(self, session: Any, lender: ProfilerHandover) -> None:
         self._session = session

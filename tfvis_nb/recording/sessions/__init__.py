@@ -1,1 +1,1 @@
-"""What runs through tf.Session: patched and traced."""
+"""Recording of tf.Session runs, by patching."""

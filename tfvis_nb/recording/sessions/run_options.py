@@ -1,4 +1,4 @@
-"""What a ``session.run`` has to be given to record itself."""
+"""The arguments with which a ``session.run`` records itself."""
 
 import importlib
 from typing import Any

@@ -26,7 +26,7 @@ LABEL_NAMES = 3
 
 @dataclass(frozen=True)
 class Run:
-    """One traced run: its place in their order, the names of what it ran, its serialised ``RunMetadata``."""
+    """One traced run: its position, the names of its ops, its serialised ``RunMetadata``."""
 
     number: int
     label: str

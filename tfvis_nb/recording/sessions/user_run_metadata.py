@@ -1,4 +1,4 @@
-"""What a traced run puts into the program's own ``RunMetadata``: what it would hold without the recording.
+"""Fills the program's own ``RunMetadata`` in a traced run, as without a recording.
 
 A run that is traced for a recording fills a buffer of the recording's. The program reads its
 own through two functions of TensorFlow's client, which are replaced while a recording is on.

@@ -1,1 +1,1 @@
-"""The SQLite file of a session and the files beside it: who writes, who reads, what was counted."""
+"""The SQLite file of a session and its companion files: writers, readers and counts."""

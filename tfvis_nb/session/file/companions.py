@@ -1,4 +1,4 @@
-"""The files beside a session: opened only if they are plain files, and read no further than they may go."""
+"""Companion files of a session: opened only if plain, and read only up to a limit."""
 
 import os
 import stat
@@ -15,7 +15,7 @@ _JOURNAL = "-journal"
 
 
 def file_at(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another that is put in its place; None for none, or an empty one."""
+    """Return the identity of a file, to notice a replacement; None for a missing or empty one."""
     try:
         status = path.stat()
     except OSError:
@@ -40,13 +40,13 @@ def open_plain(path: Path) -> int:
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """Return the first bytes of a plain file, at most as many as said; errors are those of `open_plain`."""
+    """Return at most so many first bytes of a plain file; errors are those of `open_plain`."""
     with os.fdopen(open_plain(path), "rb") as file:
         return file.read(most)
 
 
 def check_beside(path: Path) -> None:
-    """Check the files that SQLite opens beside a session.
+    """Check the files that SQLite opens with a session.
 
     DamagedSessionError if one is no plain file, or is a journal: a session has none, and SQLite does what one
     says.

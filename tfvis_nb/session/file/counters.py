@@ -1,4 +1,4 @@
-"""The counts of a running process, in a file of its own beside the session.
+"""The counts of a running process, in a companion file of the session.
 
 Each run that ends writes one record of a fixed size, by one system call of a microsecond or two,
 where a transaction costs tens of them. The kernel holds what was written, so it stays when
@@ -35,7 +35,7 @@ _LARGEST = len(_HEAD) + SLOTS * _RECORD.size
 
 
 class Counts(NamedTuple):
-    """What is counted of the runs of one signature in one process; times in nanoseconds.
+    """Counts of the runs of one signature in one process; times in nanoseconds.
 
     ``first_ns`` and ``last_ns`` are epoch times of the starts; 0 when there was no run.
     """
@@ -120,7 +120,7 @@ class Ledger:
 
 
 def read_ledger(path: Path) -> dict[int, Counts]:
-    """Read the slots that have counts, none of a missing file; DamagedSessionError if it is no plain file."""
+    """Read the used slots, none of a missing file; DamagedSessionError if it is not a plain file."""
     found: dict[int, Counts] = {}
     for _ in range(READINGS):
         now, half_written = _counts(ledger_content(path))
@@ -155,7 +155,7 @@ def _counts(content: bytes) -> tuple[dict[int, Counts], bool]:
 
 @contextmanager
 def abandoned(path: Path) -> Iterator[bool | None]:
-    """Yield whether the process that wrote the ledger is gone; hold the ledger meanwhile, if so.
+    """Yield whether the process that wrote the ledger is gone; hold the ledger in that case.
 
     None where that cannot be told: it is not there, or may not be opened.
     """

@@ -54,7 +54,7 @@ def making_files(path: Path) -> Iterator[None]:
 
 
 def in_the_way(path: Path) -> list[Path]:
-    """Return the files of something else that SQLite would take for those beside a new session, and write."""
+    """Return foreign files that SQLite would take for companions of a new session, and overwrite."""
     beside = [path.with_name(path.name + rest) for rest in (_LOG, _SHARED, "-journal")]
     return [each for each in beside if os.path.lexists(each)]
 
@@ -89,7 +89,7 @@ def _remove_left(path: Path) -> None:
 
 
 def _is_left(path: Path, rest: str, *, deleted: bool) -> bool:
-    """Whether a file is ours by the rest of its name and by what is in it."""
+    """Whether a file is ours by the rest of its name and by its content."""
     unfinished = _NEW_SESSION.fullmatch(rest) or _NEW_COUNTS.fullmatch(rest)
     beside = deleted and (rest in (_LOG, _SHARED) or _COUNTS.fullmatch(rest))
     # Those beside a session that is there are not even opened: to close one again would drop this

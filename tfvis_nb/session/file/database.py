@@ -65,7 +65,7 @@ def connect(path: Path, *, create: bool = False) -> Guarded:
 
 
 def _look(path: Path) -> None:
-    """Check the file without a way to write it: opened to be written, it takes in what lies beside it."""
+    """Check the file read-only: opening it for writing would merge its companion files."""
     for look in range(_LOOKS):
         # Without a log nobody writes it, and nothing need be made beside it to read it.
         alone, before = file_at(_log(path)) is None, _state(path)
@@ -92,7 +92,7 @@ def _state(path: Path) -> tuple[object, ...]:
 
 
 def _put_new(path: Path) -> None:
-    """Put a new session where there is no file; whole from the first moment, as others may wait for it."""
+    """Create a new session atomically, because other processes may wait for the file."""
     with making_files(path):
         if file_at(path) is not None:
             return

@@ -1,4 +1,4 @@
-"""Which of the processes that record into a session have ended without saying so; their last counts."""
+"""Finds processes that ended without closing their recording; reads their last counts."""
 
 import os
 import socket
@@ -64,7 +64,7 @@ def _take_in(connection: Guarded, writer: int, counts: Mapping[int, Counts], las
 
 
 def _is_gone(host: str, pid: int, started_ns: int, ledger: Path) -> bool:
-    """Whether a process has ended of whose ledger no lock can tell: it is not there, or not to be opened."""
+    """Whether a process without a ledger lock has ended: it does not exist, or cannot be opened."""
     if host == socket.gethostname():
         try:
             # Of the same number may be another one, which began later.

@@ -1,11 +1,11 @@
-"""What a recording process writes into its session, and what it is asked for there."""
+"""Writes of a recording process to its session, and the requests it reads there."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
 class Signature(NamedTuple):
-    """What tells one kind of run from another.
+    """The identity of one kind of run.
 
     - `kind`: ``"session"``, or the phase of Keras: ``"train"``, ``"test"`` or ``"predict"``.
     - `label`: A short name.
@@ -44,7 +44,7 @@ class Recording:
 
 @dataclass
 class Orders:
-    """What this process is asked to trace.
+    """The requests and rules for this process.
 
     - `rules`: Kind and value for signatures; that of `tfvis_nb.session.file.schema.EVERY` is for all others.
     - `requests`: For signatures, the requests for one trace, the oldest first, and whether they are this

@@ -1,4 +1,4 @@
-"""What is wrong with the file of a session, in words that name it and say what to do."""
+"""Errors of a session's file, with its name and advice."""
 
 import errno
 import sqlite3
@@ -23,7 +23,7 @@ _UNWRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_
 
 
 class DamagedSessionError(TraceFormatError):
-    """The file was a session, and is damaged, or was made to look like one."""
+    """The file is a damaged session, or was crafted to look like one."""
 
 
 FILE_ERRORS = (sqlite3.Error, OSError, DamagedSessionError)
@@ -63,7 +63,7 @@ def damage(reason: str) -> Text:
 
 
 def primary(error: Exception) -> int | None:
-    """Return SQLite's primary code of an error that is SQLite's, which tells its kind."""
+    """Return the primary code of an SQLite error, which identifies its kind."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 

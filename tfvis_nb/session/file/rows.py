@@ -94,12 +94,12 @@ def rules_by_signature(connection: sqlite3.Connection) -> dict[int, tuple[str, f
 
 
 def running_writers(connection: sqlite3.Connection) -> list[int]:
-    """Return the processes that have not said that they ended."""
+    """Return the processes that have not reported their end."""
     found = connection.execute("SELECT id FROM writers WHERE ended_ns IS NULL ORDER BY id")
     return [row[0] for row in validate_rows(found, count)]
 
 
 def last_number(connection: sqlite3.Connection, table: str) -> int:
-    """Return the highest number that was ever given in a table: of what was deleted none is given again."""
+    """Return the highest number ever used in a table: numbers of deleted rows are not reused."""
     found = connection.execute("SELECT seq FROM main.sqlite_sequence WHERE name = ?", (table,))
     return next((int(row[0]) for row in validate_rows(found, count)), 0)

@@ -1,4 +1,4 @@
-"""The file beside a session that takes what is written first, and how long it may get."""
+"""The write-ahead log of a session, and the limit of its length."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a recording process does with its session: it counts, keeps traces, and looks for orders."""
+"""A recording process's side of its session: it counts, stores traces, and looks for requests."""
 
 import math
 import os
@@ -257,7 +257,7 @@ class Writer:
             self._ledger.remove()
 
     def abandon(self) -> None:
-        """Let go of everything without writing; what was counted is in the ledger."""
+        """Release everything without writing; the ledger has the counts."""
         with self._lock:
             there = file_at(self.path) == self._file
             if not there:
@@ -273,7 +273,7 @@ class Writer:
                 self._ledger.close()
 
     def _complete_moved(self) -> None:
-        """Write all that lies beside the file into it: it may have been moved, and be read there.
+        """Write all companion data into the file: it may have been moved, and be read there.
 
         SQLite itself would leave that where it is.
         """
