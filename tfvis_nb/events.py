@@ -139,14 +139,14 @@ def _column(name: str, dtype: str, values: Any, index: pd.RangeIndex) -> pd.Seri
     if name in _ONE_BY_ONE:
         _refuse_missing(name, series)
     elif dtype == "category" and name in (*_WHERE, "op") and (series.cat.codes.to_numpy() < 0).any():
-        # It could not be said which of the rows without a lane are of the same one.
+        # Rows without a lane could not be assigned to one.
         series = _with_text_categories(series.astype(object).fillna("").astype("category"))
     return series
 
 
 def _converted(dtype: str, values: Any, index: pd.RangeIndex) -> pd.Series:
     if dtype == "str" and not isinstance(values, pd.Series):
-        # Arrow texts are taken as they are; through an object array they would be copied one by one.
+        # Arrow texts are used directly; an object array would copy them one by one.
         return pd.Series(pd.array(values, dtype=TEXT), index=index, copy=False)
     series = values if isinstance(values, pd.Series) else pd.Series(values, copy=False)
     wanted = _pandas_dtype(dtype)

@@ -48,7 +48,7 @@ def test_bandwidth_follows_the_timeline_and_is_nothing_where_nothing_moves() -> 
     trace = tv.Trace(trace.events.assign(duration_ns=np.tile([500, 1000], BANDWIDTH_PARTS // 2)))
     made = trace.charts.bandwidth()
     assert made.name == TIME
-    assert chart_title(made) == "Bandwidth over time (GB/s, means over 1.00 \N{MICRO SIGN}s)"
+    assert chart_title(made) == "Bandwidth over time (GB/s, averaged over 1.00 \N{MICRO SIGN}s)"
     to_host, to_device = _lines(made)
     assert to_device[:, :3] == pytest.approx(np.array([[0, 0.001, 0.002], [4, 0, 4]]))
     assert to_host[:, :3] == pytest.approx(np.array([[0.001, 0.002, 0.003], [4, 0, 4]]))

@@ -50,7 +50,7 @@ def command(
         check_writable(output)
     trace = read_part(traces, title, time_range, max_unpacked)
     if output is None:
-        # Of this user only: a page has somebody's graph in it. The browser reads it later.
+        # Readable by this user only, because a page contains somebody's graph. The browser reads it later.
         output = page_path(file_stem(trace.title))
         try:
             write_page(trace, output, **options)

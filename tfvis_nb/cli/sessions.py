@@ -78,7 +78,7 @@ def _readable(session: SavedSession, table: pd.DataFrame, path: Path) -> list[Tr
             failed[number] = str(error.args[0] if error.args else error)
         else:
             if form == "run_metadata" and run:
-                # There are several of one signature: what tells them apart is the run.
+                # A signature may have several; the run distinguishes them.
                 trace.step_labels = {0: f"{label}, run {run}"}
             read.append(trace)
     if not read:

@@ -94,7 +94,7 @@ def _closed(most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     np.fill_diagonal(nearest, 0)
     both = nearest + nearest.T
     refused = np.zeros(len(most), bool)
-    # A pair that contradicts itself says nothing of other tasks.
+    # A contradictory pair does not affect other tasks.
     one, other = np.nonzero(both < -_ROUNDING)
     nearest[one, other] = np.inf
     refused[np.maximum(one, other)] = True

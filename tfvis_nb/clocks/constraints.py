@@ -107,7 +107,7 @@ def transfers(trace: Trace, tasks: list[str]) -> Evidence:
     edges = trace.edges
     edges = edges[(edges["kind"] == "transfer").to_numpy() & received[edges["target"]]]
     source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
-    # Of a node that ran several times, times would have to tell which run it was.
+    # For a node that ran several times, only the times could identify the run.
     key = [events[name] for name in ("step", "device", "name")]
     once = (events.groupby(key, observed=True)["start_ns"].transform("size") == 1).to_numpy()
     index = task_indexes(events["task"], tasks)

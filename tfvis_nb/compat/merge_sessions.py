@@ -34,7 +34,7 @@ def add_session(session: SavedSession, source: str | Path) -> int:
     Both may be recording. Return how many processes recorded the other one. If one cannot be read or the
     other not be written (sqlite3.Error), nothing has been added.
     """
-    # A copy, as the counts of those who record are not in the database.
+    # A copy, because the counts of recording processes are not in the database.
     with tempfile.TemporaryDirectory(prefix="tfvis_nb-") as folder, open_session(source) as other:
         return _add(session, other.save(Path(folder) / "added.tfvis"))
 

@@ -56,7 +56,7 @@ def _bound_ns(value: Any, none: float) -> float | None:
     if value is None:
         return none
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    # What no clock of nanoseconds can be; also, longer integers are no floats.
+    # Impossible for a clock in nanoseconds; longer integers also overflow floats.
     return float(value) if is_number and abs(value) < 2**63 else None
 
 

@@ -22,7 +22,7 @@ def writable(path: str | Path) -> Path:
     if path.is_dir():
         raise IsADirectoryError(Text("folder_in_place_of_file", path=str(path)))
     try:
-        # By trying: permissions alone do not tell of read-only and full disks.
+        # By trying: permissions alone do not reveal read-only or full disks.
         if path.is_file():
             path.open("ab").close()
         else:

@@ -20,7 +20,7 @@ def bisect_ranges(begin: np.ndarray, end: np.ndarray, fits: Fits) -> np.ndarray:
     """
     position = end - 1
     todo = np.flatnonzero(position >= begin)
-    # Where ranges have one place or two, as most do, the last is often the answer.
+    # Most ranges have one or two positions, so the last one is often the answer.
     todo = todo[~fits(todo, position[todo])]
     low, high = begin[todo] - 1, position[todo]
     while True:

@@ -128,7 +128,7 @@ def _title(source: Any, titles: list[str]) -> str:
         return first
     if isinstance(source, (str, os.PathLike)):
         path = Path(os.fspath(source)).expanduser()
-        # An archive has a name of its own, which says more than its first file's.
+        # An archive has a name of its own, which is better than its first file's.
         if path.is_file():
             return path.name
     return f"{first} and {len(others)} more"

@@ -102,7 +102,7 @@ class _Collector:
         """Return what was read, with the ranks of a job laid together."""
         if len(self.items) > 1:
             name_steps([item.content for item in self.items], [item.file for item in self.items])
-        # Horovod's timeline alone is a trace as any other; beside others it shows more of their steps.
+        # Horovod's timeline alone is a trace like any other; with others it adds to their steps.
         timelines = [item for item in self.items if _is_timeline(item.content)]
         if len(timelines) == len(self.items):
             timelines = []

@@ -47,7 +47,7 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
         file = pq.ParquetFile(io.BytesIO(data))
         allowance.take(unpacked_size(data), label)
         schema = file.schema_arrow
-        # As dictionaries: a long text that many rows have takes its size once.
+        # As dictionaries, so that a long text of many rows takes its size once.
         file = pq.ParquetFile(io.BytesIO(data), read_dictionary=_texts(file.schema))
         # One by one: pyarrow 26 reads texts within lists as dictionaries in single groups only.
         groups = [
@@ -82,7 +82,7 @@ def read(data: Data, label: str, allowance: Allowance) -> Trace:
             sources=[unpacked(source) for source in head["sources"]],
             title=head["title"],
             step_labels={_step(step): str(label) for step, label in head["step_labels"]},
-            # Files written before clocks were kept have none.
+            # Files written before clocks were stored lack them.
             clock_bounds=from_json(head.get("clocks")),
         )
     except TraceFormatError:
@@ -136,7 +136,7 @@ def _categorical(column: pa.Array, categories: list[str]) -> Any:
     encoded = column if hasattr(column, "indices") else column.dictionary_encode()
     index = pd.Index(categories, dtype=event_table.TEXT)
     texts = pd.Series(encoded.dictionary.cast("string").to_pandas(), dtype=object)
-    # The last place is that of rows without a text.
+    # The last index is for rows without a text.
     codes_of = np.append(index.get_indexer(texts), -1)
     if (codes_of[:-1] < 0).any():
         raise ValueError("a text outside the categories of its column")

@@ -71,7 +71,7 @@ class Recorder(ContextDecorator):
         try:
             self._trace.fill(sessions, profiles, self._options, self._remarks)
         except EmptyTraceError:
-            # The user's own exception says more than that nothing ran before it.
+            # The user's own exception is more useful than the message that nothing ran.
             if error is None:
                 raise
         else:

@@ -69,7 +69,7 @@ class LimitedServer(HTTPServer):
             application,
             ssl_options=ssl_options,
             max_header_size=_HEADER_BYTES,
-            max_body_size=1 << 62,  # the handlers limit it, with an answer that says so
+            max_body_size=1 << 62,  # the handlers limit it, with an answer that explains it
             idle_connection_timeout=_IDLE_S,
             body_timeout=_BODY_S,
         )

@@ -33,7 +33,7 @@ _OF_PAGE = (
     "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# The one style, by what is in it: nothing that is written into the page can bring another.
+# The one style, by its hash: nothing written into the page can add another.
 _OF_SENTENCE = (
     f"{NOTHING_ALLOWED}; img-src data:;"
     f" style-src 'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'"

@@ -48,7 +48,7 @@ class SavedSession:
 
     def _connected(self) -> Guarded:
         if self._reader is not None and not self._reader.in_transaction and file_at(self.path) != self._file:
-            # It was deleted, and another may be in its place: nobody will read what is asked for in this one.
+            # It was deleted, and another may have replaced it: nobody would read requests in this one.
             self._reader.close()
             self._reader = None
         if self._reader is None:
@@ -301,11 +301,11 @@ class SavedSession:
         known = [row[:3] for row in tables.signature_rows(connection)]
         if isinstance(signature, str):
             numbers = [number for number, _, label in known if label == signature]
-            # Keras's batches are called by their model, too; whoever has one model need not.
+            # Labels of Keras's batches include their model; users with one model need not type it.
             numbers = numbers or [number for number, kind, _ in known if kind == signature]
             if len(numbers) > 1:
                 raise ValueError(Text("signature_ambiguous", signature=signature, numbers=numbers))
-            # Of a job's many signatures, most are initialisers, which ran once.
+            # Most of a job's signatures are initialisers, which ran once.
             took = tables.total_times(tables.counts_by_writer(connection, self.path))
             labels = [label for *_, label in sorted(known, key=lambda row: -took.get(row[0], 0))]
             hint = near(signature, labels) or some_of(labels)

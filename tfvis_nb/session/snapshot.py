@@ -90,7 +90,7 @@ class SessionWatch:
         """Return something that is another after every change, and takes some microseconds to find out."""
         running = stored_rows.running_writers(connection)
         counts = tuple(zlib.crc32(ledger_content(ledger_path(self._session.path, each))) for each in running)
-        # What other connections wrote, and what this one did.
+        # Changes by other connections, and by this one.
         version = connection.execute("PRAGMA data_version").fetchone()[0]
         ended = tuple(self._session.ended.items())
         return self._times_opened, version, connection.total_changes, counts, ended, self._stopped()

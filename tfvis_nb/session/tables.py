@@ -19,7 +19,7 @@ _COUNTS = ("runs", "failed", "total_ns", "longest_ns", "first_ns", "last_ns")
 def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, dict[int, Counts]]:
     """Return for each process its counts by signature, up to the last run that ended."""
     running = stored_rows.running_writers(connection)
-    # Before the rows: a process that ends meanwhile has its last counts there.
+    # Before the rows, because a process that ends in between has its last counts there.
     ledgers = {writer: read_ledger(ledger_path(path, writer)) for writer in running}
     found: dict[int, dict[int, Counts]] = {}
     query = f"SELECT writer, signature, slot, {', '.join(_COUNTS)} FROM counts"  # noqa: S608 - constants

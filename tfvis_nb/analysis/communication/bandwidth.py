@@ -201,11 +201,11 @@ def _rates(moved: _Moved) -> _Rates:
         total: np.ndarray = np.cumsum(np.concatenate([value, -value])[order])
         return total
 
-    # As integers, rates that are added and taken off again leave nothing behind.
+    # With integers, rates that are added and removed again cancel exactly.
     scale = 2.0 ** np.floor(np.log2((1 << 61) / max(float(added(rate).max()), 1.0)))
     total = added(np.rint(rate * scale).astype(np.int64))
     count = added(np.ones(len(rate), np.int64))
-    # Of several changes at one time the last one counts; behind the end of a channel nothing moves.
+    # Of several changes at one time the last one counts; after the end of a channel nothing moves.
     begin = np.flatnonzero((count[:-1] > 0) & (time[:-1] < time[1:]))
     return _Rates(channel[begin], time[begin], time[begin + 1], count[begin], total[begin] / scale)
 

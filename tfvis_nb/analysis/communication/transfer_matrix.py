@@ -146,7 +146,7 @@ def _cells(moved: pd.DataFrame, between: str) -> tuple[pd.DataFrame, np.ndarray]
         categories = [str(category) for category in moved[column].cat.categories]
         called = [task_of(category) for category in categories] if between == "task" else categories
         numbers = np.array([*(names.setdefault(name, len(names)) for name in called), 0], np.int64)
-        # What has none has the code -1, which is the last.
+        # Missing values have the code -1, which is the last.
         ends.append(numbers[moved[column].cat.codes.to_numpy()])
     width = len(names)
     key = (moved["kind"].cat.codes.to_numpy(np.int64) * width + ends[0]) * width + ends[1]

@@ -104,7 +104,7 @@ def _moving(table: pd.DataFrame) -> np.ndarray:
     tasks = {}
     for column in ("source", "destination"):
         names = [task_of(str(name)) for name in table[column].cat.categories]
-        # What has none has the code -1, which is the last.
+        # Missing values have the code -1, which is the last.
         tasks[column] = np.append(pd.factorize(np.array(names, object))[0], -1)[table[column].cat.codes]
     start, end = table["start_ns"].to_numpy(), (table["start_ns"] + table["duration_ns"]).to_numpy()
     channel = (table["step"].to_numpy(np.int64), tasks["source"], tasks["destination"])

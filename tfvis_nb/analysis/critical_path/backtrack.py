@@ -181,7 +181,7 @@ class Backtracker:
         not_ready[times.received[event]] = WAITS.index("transfer_wait")
         on_device = times.device[event]
         ready = np.where(on_device, WAITS.index("launch_latency"), WAITS.index("queueing"))
-        # What was launched before is not late for its launch.
+        # An event that was launched earlier is not late because of its launch.
         early = on_device & (times.ready[event] <= visits.released_at)
         waiting = np.where(has_ready & ~(early & (waited_by == KIND["order"])), ready, not_ready)
         queued = early & ((waited_by == KIND["stream"]) | (waited_by == KIND["data"]))

@@ -59,7 +59,7 @@ def channels(trace: Trace, times: Times) -> Dependencies:
         number = [tasks.setdefault(task_of(str(name)), len(tasks)) for name in moved[column].cat.categories]
         ends.append(np.array([*number, -1], np.int64)[moved[column].cat.codes])
     order = np.lexsort((times.start[row], times.end[row], times.step[row], *ends))
-    # What waited has another before it on its channel.
+    # A transfer that waited has another before it on its channel.
     waiting = np.flatnonzero(moved["wait_ns"].to_numpy(np.int64, na_value=0)[order] > 0)
     before, after = row[order[waiting - 1]], row[order[waiting]]
     return times.dependencies(before, times.end[before], after, times.end[before], "channel")

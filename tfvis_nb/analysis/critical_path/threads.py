@@ -70,7 +70,7 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
     taken, given, call = taken[order], given[order], call[order]
     latest_end = pd.Series(times.end[taken]).groupby(call).cummax().to_numpy()
     latest = np.maximum.accumulate(np.where(latest_end == times.end[taken], np.arange(len(taken)), 0))
-    # What ends an asynchronous op has waited for that op alone.
+    # The event that ends an asynchronous op has waited for that op alone.
     later = np.append(False, call[1:] == call[:-1])
     peers = later & ~beginning(times.events["op"], _BEGIN)[given]
     before, after = taken[latest[np.flatnonzero(peers) - 1]], taken[peers]

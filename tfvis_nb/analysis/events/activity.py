@@ -118,7 +118,7 @@ def activity(trace: Trace) -> np.ndarray:
     on_host = (is_op | is_host) & ~on_accelerator
     frame = beginning(op, _EXECUTOR) & _in_tasks_of(events, on_accelerator)
     found[(is_op & on_accelerator) | (is_host & (frame | beginning(op, _LAUNCH)))] = NUMBER["launch"]
-    # The client that JAX compiles with is called a compiler where it takes arguments, too.
+    # JAX's compile client is also named a compiler where it takes arguments.
     found[on_host & containing(op, _COMPILING) & ~beginning(op, _HANDED_OVER)] = NUMBER["compile"]
     found[on_host & (beginning(lane, _PIPELINE_LANE) | (is_host & beginning(op, PIPELINE)))] = NUMBER[
         "preprocessing"

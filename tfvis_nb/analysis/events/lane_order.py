@@ -39,7 +39,7 @@ _LANES = tuple(
         "sync",
     )
 )
-# What CUPTI keeps of its own threads says nothing of the step.
+# CUPTI's records of its own threads are irrelevant to the step.
 _LAST = "Host Threads/"
 
 Key = tuple[int, list[tuple[int, int, str]]]
@@ -138,7 +138,7 @@ def _device_key(device: str) -> Key:
     if not device:
         return 3, []
     if kind == "HOROVOD":
-        # What its ops did, in detail.
+        # Details of its ops.
         return 2, natural(device)
     return (1 if "CPU" in kind or "HOST" in kind else 0), natural(device)
 

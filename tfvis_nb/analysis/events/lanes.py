@@ -36,7 +36,7 @@ def _numbered(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of each event's lane, in order of appearance, and the first event of each lane."""
     key = np.zeros(len(events), np.int64)
     for column in _KEYS:
-        # What has none has the code -1.
+        # Missing values have the code -1.
         key *= len(events[column].cat.categories) + 1
         key += events[column].cat.codes.to_numpy() + 1
     number, keys = pd.factorize(key)
@@ -74,7 +74,7 @@ def recorded_devices(trace: Trace) -> pd.Series:
     if trace.nested is None or "raw_device" not in trace.nested.column_names:
         return trace.events["device"].astype(str)
     names: pd.Series = trace.nested["raw_device"].to_pandas().astype(object)
-    # A Chrome trace tells it of the rows on streams only.
+    # A Chrome trace records it for rows on streams only.
     names = names.where(names.notna(), trace.events["device"].astype(object))
     return names.astype(str)
 

@@ -124,7 +124,7 @@ def _enclosing(lane: np.ndarray, end: np.ndarray) -> np.ndarray:
         outer[np.append(True, lane[1:] != lane[:-1])] = -1
     todo = index[outer >= 0]
     for _ in range(_ROUNDS):
-        # What lies between a row and its candidate ends before the row does: so it may be skipped.
+        # Rows between a row and its candidate end before the row does, so they may be skipped.
         todo = todo[end[outer[todo]] < end[todo]]
         outer[todo] = outer[outer[todo]]
         todo = todo[outer[todo] >= 0]

@@ -64,7 +64,7 @@ def step_devices(trace: Trace) -> StepDevices | None:
         }
     )
     accelerator, op = accelerators(events)[event], is_kind(events, "op")[event]
-    # Not every source says on which device a kernel ran.
+    # Not every source records on which device a kernel ran.
     by_tracer = np.any([is_kind(events, kind) for kind in ("kernel", "memcpy", "memset")], axis=0)[event]
     traced = np.zeros(len(keys), bool)
     traced[whole[device_row[(accelerator & ~op) | by_tracer]]] = True

@@ -101,7 +101,7 @@ def _word(_key: str, figures: Figures) -> Texts:
         "CPU ops and device-to-host copies stall the GPU",
         f"{_listed(figures['ops'], figures['op_types'])} {'run' if several else 'runs'} on the CPU or"
         f" {'copy' if several else 'copies'} data to the host and back between GPU kernels ({moved})."
-        f" The GPU is idle for {format_duration(figures['idle_ns'])} meanwhile,"
+        f" During that time the GPU is idle for {format_duration(figures['idle_ns'])},"
         f" {step_time(figures['share'])}.",
         "Prepare indices and shapes in the input pipeline and keep shapes static. Replace ops whose result"
         " the host has to read before it can go on (Unique, SparseToDense, Where) with dense ones.",

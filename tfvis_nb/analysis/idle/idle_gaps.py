@@ -201,7 +201,7 @@ def _causes(trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments) 
     on_device = times.device[event]
     of_activity = np.array([_CAUSE[_OF_ACTIVITY.get(name, "unknown")] for name in ACTIVITIES])
     doing = of_activity[paths.activity[event]]
-    # What is about to begin is late; who launches for a device is late with that.
+    # The next event is late, and its launch is late for the device.
     of_wait = np.array([_CAUSE.get(_OF_WAIT.get(wait, ""), -1) for wait in WAITS])
     waiting = of_wait[np.maximum(pieces.wait, 0)]
     late = np.where(on_device, _CAUSE["late launch"], doing)

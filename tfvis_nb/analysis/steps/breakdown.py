@@ -168,7 +168,7 @@ def _sweep(trace: Trace) -> _Swept | None:
     if here is None:
         return None
     on_device = priority_union(here.device_row, here.start, here.end, activity(trace)[here.event])
-    # What a task does is what its devices do: their segments are fewer than the events.
+    # A task's activity is that of its devices, whose segments are fewer than the events.
     on_task = priority_union(here.whole[on_device.group], on_device.start, on_device.end, on_device.level)
     both = Segments(*(np.concatenate(pair) for pair in zip(on_device, on_task, strict=True)))
     shown = ~here.nowhere

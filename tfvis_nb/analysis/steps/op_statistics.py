@@ -144,7 +144,7 @@ def _labels(column: pd.Series, by: str) -> tuple[np.ndarray, pa.Array]:
     """Return what each event is added up under, as a number and the text of each number."""
     if by in ("op", "device"):
         texts = pa.array([*(str(text) for text in column.cat.categories), ""], pa.large_string())
-        # What has none has the code -1, which is the last; some may have an empty word.
+        # Missing values have the code -1, which is the last; some may have an empty text.
         merged = texts.dictionary_encode()
         codes = np.asarray(merged.indices)[column.cat.codes.to_numpy()]
         return codes.astype(np.int64), merged.dictionary
@@ -170,7 +170,7 @@ def _added_up(
     np.maximum.at(most, group, chosen)
     longest = np.zeros(groups, np.int64)
     as_long = np.flatnonzero(chosen == most[group])[::-1]
-    # Of several the first stays, written last.
+    # If there are several, the first one stays because it is written last.
     longest[group[as_long]] = rows[as_long]
     count = np.bincount(group, minlength=groups)
     unknown = np.bincount(group[known[rows]], minlength=groups) == 0

@@ -203,7 +203,7 @@ def _add_activity(table: pd.DataFrame, trace: Trace, base: int) -> None:
     for column, part in enumerate(PARTS):
         value[row, task, column] = parts[part].to_numpy(np.int64, na_value=0)
         known[row, task, column] = parts[part].notna()
-    # What is not known in one of both is left out.
+    # Values missing on either side are left out.
     more = np.where(known & known[base], value - value[base], 0).reshape(len(table), -1)
     most, difference = _most(more, table)
     differs = difference != 0

@@ -36,7 +36,7 @@ def bandwidth_chart(trace: Trace) -> figure:
     table = binned_bandwidth(trace, bin_ns)
     # The axis that the chart shares with the timeline is that of the whole trace.
     unit, speed = axis_unit(trace), rate_unit(float(table["bandwidth"].max()))
-    title = f"Bandwidth over time ({speed.name}, means over {format_duration(bin_ns)})"
+    title = f"Bandwidth over time ({speed.name}, averaged over {format_duration(bin_ns)})"
     made = plot(title, height=200, from_0="y", name=TIME, tags=[unit.size])
     channels = list(table.groupby("channel", observed=True, sort=True))
     names = unlike([shown(str(channel) or "copies") for channel, _ in channels])

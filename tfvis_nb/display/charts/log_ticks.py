@@ -22,7 +22,7 @@ def time_marks(least_us: float, most_us: float) -> list[tuple[float, str]]:
     every = -(-len(powers) // _MOST)
 
     def marks(multiples: Iterable[int]) -> list[float]:
-        # Powers of ten below one are no binary fractions: 2 / 10 is 0.2, and 2 * 0.1 may be something else.
+        # Powers of ten below one have no exact binary form: 2 / 10 is 0.2, and 2 * 0.1 may differ.
         return [
             times * 10**power if power >= 0 else times / 10**-power
             for power in powers[::every]

@@ -35,12 +35,12 @@ def top_ops_chart(trace: Trace) -> figure:
     # Tensors that are received at the same time all count, so that together they exceed the step many times.
     local = found[found["side"] != "network"]
     found = found if local.empty else local
-    # As the table of all op types has them.
+    # In the order of the table of all op types.
     found = found.sort_values("self_ns", ascending=False, kind="stable")
     table, rest = found.head(MAX_BARS), found.iloc[MAX_BARS:]
     names = table["op"].astype(str).tolist()
     what = [_NAMES[number] for number in activity(trace)[table["longest"].to_numpy()]]
-    # Of an op and its kernels each says what it is.
+    # An op and its kernels are labelled separately.
     rows = [
         shown(name or "no op type") + (f" ({kind})" if names.count(name) > 1 else "")
         for name, kind in zip(names, table["kind"].astype(str), strict=True)

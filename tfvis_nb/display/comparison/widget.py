@@ -81,7 +81,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         The tables; ``panels.height`` is theirs in CSS pixels.
     """
 
-    # `close` is called for a widget that could not be made, too.
+    # `close` is also called for a widget that could not be made.
     _parts: tuple[Any, ...] = ()
 
     def __init__(
@@ -145,7 +145,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
 
     def close(self) -> None:
         """Remove the comparison from the notebook and free what it holds for it."""
-        # The box goes first: it would look for what is no longer in it.
+        # The box goes first: it would look for its removed children.
         super().close()
         for part in self._parts:
             part.close()

@@ -43,7 +43,7 @@ class PanelsWidget(anywidget.AnyWidget):
     def __init__(
         self, trace: Trace, *, link: str, against: Trace | None = None, height: int = HEIGHT
     ) -> None:
-        # First of all what `close` needs, which is called for a widget that could not be made, too.
+        # First the state for `close`, which is also called for a widget that could not be made.
         self._closing = threading.Event()
         self._wanted = threading.Event()
         self._first_made = threading.Event()
@@ -57,7 +57,7 @@ class PanelsWidget(anywidget.AnyWidget):
         self._worker: threading.Thread | None = None
         self._made: dict[str, dict[str, Any]] = {}
         titles = self._names()
-        # One trait a tab: what has been pushed of the others is not sent again.
+        # One trait per tab, so that the others are not sent again.
         texts = {_trait(index): traitlets.Unicode("").tag(sync=True) for index in range(len(titles))}
         self.add_traits(**texts)
         super().__init__(height=height, _titles=titles, _link=link, _bokeh=bokehjs.version())

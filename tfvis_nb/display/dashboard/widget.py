@@ -41,7 +41,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         The tabs; ``panels.height`` is theirs in CSS pixels.
     """
 
-    # `close` is called for a widget that could not be made, too.
+    # `close` is also called for a widget that could not be made.
     _parts: tuple[Any, ...] = ()
 
     def __init__(
@@ -56,7 +56,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         self.timeline = LinkedTimeline(trace, selection=selection, title=title, **options)
         self.timeline.page = self.to_html
         self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
-        # What is seen at once comes before what is seen after a click; each would take the other's time.
+        # The visible tab comes before those behind a click; each would take the other's time.
         self.timeline.before_details = self.panels.wait_for_first
         self._parts = (self.timeline, self.panels)
         super().__init__(self._parts)
@@ -88,7 +88,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
 
     def close(self) -> None:
         """Remove the dashboard from the notebook and free what it holds for it."""
-        # The box goes first: it would look for what is no longer in it.
+        # The box goes first: it would look for its removed children.
         super().close()
         for part in self._parts:
             part.close()

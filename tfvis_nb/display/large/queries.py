@@ -83,7 +83,7 @@ class Windows:
         shift = max(int(question["bucket"]).bit_length() - 1, 0)
         shift = 0 if near.events <= MOST_EXACT else coarsest_needed(layout, near, shift, MOST_ENTRIES)
         parts = [merge(layout, near, shift)]
-        # What the outline has merged with events of the part, and lies beside it.
+        # Events that the outline merged with events of the part, and that lie next to it.
         for low, high in ((wide.low, near.low), (near.high, wide.high)):
             beside = type(wide)(low, high)
             if beside.events:
@@ -98,7 +98,7 @@ class Windows:
         if last is not None and last[0] == (text, step):
             return last[1]
         found = find(self._layout, text, step)
-        # One assignment: whoever reads it meanwhile has the old answer or the new one, each whole.
+        # One assignment: a concurrent reader gets the old answer or the new one, each complete.
         self._found = ((text, step), found)
         return found
 

@@ -25,7 +25,7 @@ _BYTES = {
 _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _BOUND = re.compile(rf"([<>])(=?){_NUMBER}([a-zµμ]*)")
 _STEPS = re.compile(r"([0-9]+)(?:-([0-9]+))?")
-# "> 1 ms" is one bound and "a | b" one word, however they are spaced; what is quoted stays as it is.
+# "> 1 ms" is one bound and "a | b" one word, however they are spaced; quoted text stays unchanged.
 _SPACED = re.compile(
     r'"[^"]*"?|\s*(\|)\s*|([<>]=?)\s*(\.?[0-9][0-9.]*)\s*(ns|us|µs|μs|ms|s|m|[kmgt]i?b|b)(?![0-9a-z_])'
 )
@@ -90,7 +90,7 @@ def _clause(word: str) -> Clause:
     field = ""
     for alternative in _ALTERNATIVE.findall(word[1:] if negated else word):
         named, colon, rest = alternative.partition(":")
-        # "op:a|b" looks for both in the field; "stream:13" and other texts with a colon are no filters.
+        # "op:a|b" looks for both in the field; "stream:13" and other texts with a colon are not filters.
         if colon and named in (*TEXT_FIELDS, "step", "dur", "bytes"):
             field, alternative = named, rest  # noqa: PLW2901 - what is left of it
         term = _term(field, alternative)

@@ -61,7 +61,7 @@ def _rows(
     np.maximum.at(most, key, duration)
     longest = np.zeros(size, "i8")
     as_long = np.flatnonzero(duration == most[key])[::-1]
-    # Of several the first stays, written last.
+    # If there are several, the first one stays because it is written last.
     longest[key[as_long]] = chosen[as_long]
     occurring = np.flatnonzero(count)
     largest = occurring[np.argsort(-total[occurring], kind="stable")][:MOST_ROWS]

@@ -66,7 +66,7 @@ class MonitorWidget(StoredWidget):
     _state = traitlets.Unicode("").tag(sync=True, echo_update=False)
 
     def __init__(self, session: SavedSession, *, height: int = HEIGHT) -> None:
-        # First of all what `close` needs, which is called for a widget that could not be made, too.
+        # First the state for `close`, which is also called for a widget that could not be made.
         self.session = session
         self._looking = threading.RLock()
         self._closing = threading.Event()
@@ -88,7 +88,7 @@ class MonitorWidget(StoredWidget):
         _open.discard(self)
         super().close()
         with self._looking:
-            # Of a TraceSession, too: its own `close` would end the recording.
+            # This includes a TraceSession, whose own `close` would end the recording.
             SavedSession.close(self.session)
 
     def _read(self) -> str | None:
@@ -98,7 +98,7 @@ class MonitorWidget(StoredWidget):
     def _look(self) -> None:
         """Push the state, if it has changed."""
         with self._looking:
-            # A closed widget has nobody to tell, and would open the file again.
+            # A closed widget has no viewers, and would open the file again.
             state = None if self._closing.is_set() else self._read()
             if state is not None:
                 self._state = state

@@ -23,7 +23,7 @@ def card(trace: Trace) -> dict[str, Any]:
         "lines": [
             [term, [_unbroken(printable(value, _LONGEST)) for value in values], about]
             for term, values, about in overview_lines(facts)
-            # The parts of a single bar have their shares beside it.
+            # The parts of a single bar have their shares next to it.
             if term != "Median step"
         ],
         "bars": _bars(facts["median_step"], facts["steps"]["count"]),

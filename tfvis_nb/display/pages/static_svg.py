@@ -65,7 +65,7 @@ def _levels(trace: Trace, lanes: LaneOrder, shown: int, bins: int) -> np.ndarray
     np.add.at(steps, (lane[inner], last[inner]), -part)
     share = (busy + np.cumsum(steps, axis=1))[:, :bins] / part
     level = np.rint(np.clip(share, 0, 1) * _LEVELS).astype("i8")
-    # What happened at all is seen, however short it was.
+    # Every event is visible, however short it was.
     np.maximum.at(level, (lane, first), 1)
     return level
 

@@ -96,7 +96,7 @@ def _ids_of_rows(events: pd.DataFrame, table: pd.DataFrame) -> list[int]:
         names = ", ".join(map(str, table.columns[:6]))
         raise ValueError(Text("table_selected", columns=names or "no columns"))
     ids = _validate_ids(events, table["event"] if by_column else table.index)
-    # The start tells alone; a table without it, such as trace.edges, must agree in what it has.
+    # The start alone identifies rows; a table without it, such as trace.edges, must agree in its columns.
     compared = ["start_ns"] if "start_ns" in known else [] if by_column else known
     for name in compared:
         given, recorded = table[name], events[name].take(ids)

@@ -18,11 +18,11 @@ _LONGEST_LABEL = 60
 class Compared(NamedTuple):
     """A side of a comparison."""
 
-    trace: Trace  # What its figures are of
+    trace: Trace  # Trace of the figures
     step: int | None  # The number of the step that is compared; None for the whole trace
-    shown: Trace  # What its timeline shows, from its first event on
+    shown: Trace  # Trace of the timeline, starting with its first event
     ids: np.ndarray  # The event id in `trace` of each event in `shown`, in order
-    title: str  # What it is called
+    title: str  # Name
 
     @property
     def span_ns(self) -> int:
@@ -76,7 +76,7 @@ def compared(trace: Trace, step: int | None, title: str | None = None) -> Compar
     start = trace.events["start_ns"].to_numpy(np.int64)
     number = trace.events["step"].to_numpy(np.int64)
     first, last = int(steps["start_ns"].iloc[0]), int(steps["end_ns"].iloc[0])
-    # What lasts longer would make the step longer than it is in tables.
+    # A longer event would make the step longer than it is in tables.
     end = start + trace.events["duration_ns"].to_numpy(np.int64)
     loose = (number == NO_STEP) & (start >= first) & (start < last) & (end <= last)
     ids = np.flatnonzero((number == step) | loose)

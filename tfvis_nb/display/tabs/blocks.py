@@ -117,7 +117,7 @@ def chart(trace: Trace, name: str, definition: str) -> dict[str, Any]:
     from tfvis_nb.display.charts.style import TIME
 
     made = getattr(charts, name)()
-    # The page says it above the chart, where it can be selected and read out.
+    # The page has it above the chart, where it can be selected and read out.
     block["title"] = made.title.text
     made.title.visible = False
     legend = _legend(made)

@@ -31,7 +31,7 @@ def _peaks(trace: Trace) -> dict[str, Any]:
     found = memory_usage.memory_peaks(trace)
     columns = [
         _ALLOCATOR,
-        # Of a profile a curve spans all steps; its peak lies in one.
+        # In a profile a curve spans all steps; its peak lies in one.
         *(figures(memory_usage.FIGURES, ("at_step", "Step", "number")) if step_key(trace) else ()),
         key("task", "Task"),
         *figures(

@@ -166,7 +166,7 @@ class TimelineWidget(HtmlExport, StoredWidget):
             raise traitlets.TraitError(text_of(error)) from error
 
     def _send_details(self) -> None:
-        # A closed widget has nothing drawn, and nobody to tell.
+        # A closed widget has no drawing and no viewers.
         if self._drawn:
             self._details = self._delivery.details()
 

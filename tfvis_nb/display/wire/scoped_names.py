@@ -27,7 +27,7 @@ def scoped_names(names: pd.Series | pa.Array) -> dict[str, WireColumn]:
     def scope_number(scope: str, left: int) -> int:
         if scope in scopes:
             return scopes[scope]
-        # A name may be anything, also ten thousand slashes: what is too deep stays in one piece.
+        # A name may be anything, even ten thousand slashes: deeper parts stay in one piece.
         parent, slash, part = scope.rpartition("/") if left else ("", "", scope)
         above = scope_number(parent, left - 1) if slash else 0
         scope_rows.append((above, parts.setdefault(part, len(parts))))

@@ -20,7 +20,7 @@ _TRIES = 16
 _FIRST = 1 << 12
 _MOST_DOCUMENTS = 200
 _ENDED = "Extra data"
-_ESCAPE = "surrogateescape"  # bytes that are not UTF-8 keep their places
+_ESCAPE = "surrogateescape"  # bytes that are not UTF-8 keep their positions
 _PARTIAL = 1 << 16
 _START = re.compile(rb'[ \t\r\n]*(?:\{\s*(?:"(?:[^"\\\x00-\x1f]|\\.)*"\s*:|\}|$)|\[\s*(?:[\[{\]]|$))')
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -107,7 +107,7 @@ class Document:
                 except (ValueError, RecursionError):
                     continue
                 else:
-                    # What parses as elements, from the start of one on, ends with one.
+                    # Text that parses as elements, starting with one, ends with one.
                     self._at = cut.end()
                     return events
         return self._rest()

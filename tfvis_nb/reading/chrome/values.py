@@ -26,7 +26,7 @@ def nanoseconds(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     except (ValueError, OverflowError):
         array = np.array([], object)
     if array.shape != (len(values),) or array.dtype.kind not in "if":
-        # One by one: numbers as texts, numbers beyond 64 bits, and what is no number.
+        # One by one: numbers as texts, numbers beyond 64 bits, and values that are not numbers.
         read = [_exact(value) for value in values]
         usable = np.array([time is not None for time in read], bool)
         return np.array([time or 0 for time in read], np.int64), usable

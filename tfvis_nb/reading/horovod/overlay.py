@@ -78,7 +78,7 @@ def _anchors(timeline: pd.DataFrame) -> np.ndarray:
     own = lane == "cycles"
     negotiates, communicates = lane == "negotiate", lane == "collective"
     tensor = pd.factorize(timeline["name"])[0]
-    # Of those that begin together, what they are made of comes last.
+    # If rows start together, their parts come last.
     order = np.lexsort((np.select([negotiates, communicates], [0, 1], 2), start, own, tensor))
     # Negotiating begins an execution; so does a collective that nothing was negotiated for.
     marks = np.flatnonzero((negotiates | communicates)[order])
@@ -92,7 +92,7 @@ def _anchors(timeline: pd.DataFrame) -> np.ndarray:
     number = np.empty(len(order), np.int64)
     number[order] = np.cumsum(begins)
     count = int(number.max(initial=0)) + 1
-    # What was still negotiated when the job ended has no collective.
+    # Tensors still negotiated when the job ended have no collective.
     latest = np.full(count, np.iinfo(np.int64).min)
     np.maximum.at(latest, number, np.where(own, start, end))
     moved = np.full(count, np.iinfo(np.int64).max)
@@ -108,7 +108,7 @@ def _steps(anchor: np.ndarray, events: pd.DataFrame, task: str) -> np.ndarray:
     spans.loc[own.index] = own
     step = np.full(len(anchor), _UNTRACED)
     order = np.argsort(anchor, kind="stable")
-    # What was recorded outside of steps comes first, so that steps within go before.
+    # Rows outside steps come first, so that steps override them.
     spans = spans.sort_values("start")
     spans = spans.loc[sorted(spans.index, key=lambda number: number != event_table.NO_STEP)]
     first = np.searchsorted(anchor[order], spans["start"].to_numpy(), "left")

@@ -143,7 +143,7 @@ def _walk(
             damage.position,
             damage.reason,
             damage.path or path or message,
-            # Of a file that is cut off, the outermost message is the first to run past the end.
+            # In a truncated file, the outermost message is the first to run past the end.
             cut_off=damage.cut_off and not path and (damage.field is None or damage.field in known),
         ) from None
 

@@ -183,7 +183,7 @@ def _content(path: Path) -> Data:
             other.seek(half)
             behind = pool.submit(_fill, other, view[half:])
             before = _fill(file, view[:half])
-    # Of a file that has become shorter, what is left.
+    # The rest of a file that has become shorter.
     return view[: before + (behind.result() if before == half else 0)]
 
 

@@ -83,7 +83,7 @@ def kind_of(data: Data) -> str:
     field 1 is again a message.
     """
     try:
-        for outer in islice(wire.fields(data), _MANY):  # all empty ones tell nothing
+        for outer in islice(wire.fields(data), _MANY):  # all empty: no information
             if outer.number != 1:
                 return "RunMetadata"
             for inner in wire.fields(data, outer.start, outer.end):
@@ -171,7 +171,7 @@ def _decode_entries(data: Data, entries: list[_Entry], graphs: list[bytes], labe
         times = _decoded(data, entries, totals, "TimesOnly", run, room)
         step = _step(of_others, entries, places, graphs)
         if twins:
-            # Of the lanes of GPUs, the aggregate ones cover all but those of synchronisation.
+            # Aggregate lanes of GPUs cover all lanes except those of synchronisation.
             covered = [where.family == "gpu" and where.lane != "sync" for where in places]
             step.repeated = int(np.array(covered)[step.entry].sum())
         elif totals:

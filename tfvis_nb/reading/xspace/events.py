@@ -101,7 +101,7 @@ def _piece(
         events, base, line = events.take(timed), base[timed], line[timed]
     offset = events.field("offset_ps").to_numpy()
     length = events.field("duration_ps").to_numpy()
-    # Both ends are rounded the same way: neighbours stay neighbours, and what lies inside stays inside.
+    # Both ends are rounded the same way: neighbours stay neighbours, and nested events stay nested.
     start = base + offset // 1000
     return Events(
         plane=plane,

@@ -28,7 +28,7 @@ HIDDEN = frozenset(
         "id",
         "parent_id",
         "_src",
-        # What an allocator's heap is like after an event, other every time; two of them are columns.
+        # The state of an allocator's heap after an event, always different; two of the stats are columns.
         "bytes_allocated",
         "bytes_available",
         "peak_bytes_in_use",
@@ -107,7 +107,7 @@ def _allocated(events: Events, values: Values) -> np.ndarray:
     size_bytes = np.full(len(events), -1, np.int64)
     owner, size = values.integers("allocation_bytes")
     size_bytes[owner] = size
-    # What is freed is not produced.
+    # A freed buffer is not an output.
     size_bytes[~_named(events, "MemoryAllocation")] = -1
     return size_bytes
 

@@ -69,7 +69,7 @@ def kernel_name(name: str) -> str:
     short = name
     while (shorter := _TEMPLATE.sub("", short)) != short:
         short = shorter
-    # What is cut off at 2 kB has open brackets.
+    # Names truncated at 2 kB have open brackets.
     short = _RETURNED.sub("", short.split("<", 1)[0].replace("(anonymous namespace)::", ""))
     return short.split("(", 1)[0].strip() or name
 

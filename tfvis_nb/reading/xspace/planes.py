@@ -33,7 +33,7 @@ def is_xspace(data: Data) -> bool:
     try:
         for outer in wire.fields(data):
             if outer.number != 1:
-                # Hostnames, warnings and errors come after the planes; alone they are no trace.
+                # Hostnames, warnings and errors come after the planes; alone they are not a trace.
                 return False
             if outer.wire_type != wire.LENGTH:
                 return False

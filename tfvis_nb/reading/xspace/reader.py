@@ -51,7 +51,7 @@ class RecordedHost:
     @cached_property
     def trace(self) -> Trace:
         """The events as a table; no task is named yet."""
-        # Launches are numbered from 1 in every profile; told apart by when and where it was made.
+        # Launches are numbered from 1 in every profile; its time and host distinguish them.
         salt = zlib.crc32(f"{self.hostname} {self.window}".encode("utf-8", "replace"))
         trace = table(self.parts, self.window[0], threadpool=self.threadpool, salt=salt)
         trace.notes[:0] = self.notes
@@ -97,7 +97,7 @@ def _parts(data: Data, found: Sequence[Plane]) -> tuple[list[LineRows], list[str
     work = [(plane, numbers) for plane in found for numbers in portions(plane)]
     # One after the other: two threads would take the memory of two, and be hardly faster.
     every = [_read_portion(data, plane, numbers) for plane, numbers in work]
-    # What decoding needed is a good part of what the table will need.
+    # Memory for decoding is a good part of the memory for the table.
     pa.default_memory_pool().release_unused()
     streams = {id(plane) for plane, _ in work if _GPU.fullmatch(plane.name)} & {
         id(part.plane) for portion, _ in every for part in portion if part.stream

@@ -82,7 +82,7 @@ class Rows:
 
 MARKS = {
     "launch": "what a launch on the host has in common with what it launched",
-    "launched": "the same of what was launched",
+    "launched": "the same for its launch",
     "produced": "what other threads take up from this event",
     "consumed": "what this event took up",
     "step_num": "the number a program gave a step that this event is",

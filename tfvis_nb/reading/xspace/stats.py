@@ -165,7 +165,7 @@ class Stats:
         vocabulary = pa.array(values.vocabulary, pa.string())
         is_text = values.code >= 0
         shown = pc.if_else(pa.array(is_text), vocabulary.take(pa.array(np.maximum(values.code, 0))), shown)
-        # An empty text is written as no value at all; other stats of its name tell that it is one.
+        # An empty text is written as no value at all; other stats of its name show that it is a text.
         blank = (
             ~is_text & (values.integer == 0) & (values.real == 0) & np.isin(values.key, values.key[is_text])
         )

@@ -50,7 +50,7 @@ def library(major: str) -> tuple[Path | None, str]:
         return loaded, ""
     name = f"libcupti.so.{major}"
     why = ""
-    # TensorFlow's wheels look into NVIDIA's beside them first.
+    # TensorFlow's wheels first search NVIDIA's wheels next to them.
     for path in (*(str(path) for path in _beside(name)), name):
         try:
             ctypes.CDLL(path)

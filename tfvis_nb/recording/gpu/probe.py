@@ -63,7 +63,7 @@ def parsed(output: str, log: str, code: int) -> Probe:
     facts: dict[str, object] = {}
     for line in output.splitlines():
         if line.startswith(_MARK):
-            # Each line says more than the one before: a process may end at any of them.
+            # Each line adds to the one before: a process may end at any of them.
             facts = json.loads(line.removeprefix(_MARK))
     found = Probe(log=log, code=code)
     vars(found).update({name: value for name, value in facts.items() if name not in ("log", "code")})

@@ -216,7 +216,7 @@ class TraceSession(SavedSession):
             return
         try:
             if self._book is None and self._is_unmade():
-                # Of a training that does not return, what to trace is said before it begins.
+                # If training does not return, requests come before it starts.
                 connect(self.path, create=True).close()
             super()._order(write)
         except FILE_ERRORS as error:
@@ -234,7 +234,7 @@ class TraceSession(SavedSession):
         except FILE_ERRORS as error:
             self._stop_for(error)
         except TraceFormatError:
-            # Where it was recorded into, its file was emptied since: that has been said.
+            # If it was recorded into, its file has been emptied since, which was reported.
             if not self.problem:
                 raise
         connection = empty_session()

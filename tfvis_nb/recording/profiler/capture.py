@@ -33,7 +33,7 @@ class Profile:
         from tensorflow.python.profiler.internal import _pywrap_profiler
 
         self._folder = tempfile.TemporaryDirectory(prefix="tfvis_nb-", ignore_cleanup_errors=True)
-        # Not through tf.profiler.experimental: what its functions say of a running profile is the user's.
+        # Not through tf.profiler.experimental, whose state of a running profile belongs to the user.
         self._session: Any = _pywrap_profiler.ProfilerSession()
         self._epoch_ns = time.time_ns()  # TensorFlow looks at the clock before it readies the GPU
         try:

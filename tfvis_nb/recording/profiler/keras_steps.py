@@ -51,7 +51,7 @@ class KerasSteps:
         def make(original: Any) -> Any:
             def on_batch_begin(callbacks: Any, batch: Any, logs: Any = None) -> Any:
                 if self._marking:
-                    # In the place of one that an exhausted data set or an error left without an end.
+                    # Replaces one that an exhausted data set or an error left without an end.
                     self._begun[id(callbacks), phase] = Trace(phase)
                 return original(callbacks, batch, logs)
 
@@ -65,7 +65,7 @@ class KerasSteps:
                 result = original(callbacks, batch, logs)
                 mark = self._begun.pop((id(callbacks), phase), None)
                 if mark is not None:
-                    # Only now: a batch that did not end is none.
+                    # Only now, because an unfinished batch does not count.
                     mark.set_metadata(step_num=next(self._numbers[phase]), _r=1)
                     mark.__exit__(None, None, None)
                 return result

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-# Of TensorFlow 2.16 and later, and of earlier versions; informational lines only.
+# For TensorFlow 2.16 and later, and for earlier versions; informational lines only.
 _OWN = re.compile(
     rb"(?:I\d{4} [\d:.]+\s+\d+ |\d{4}-\d\d-\d\d [\d:.]+: I )"
     rb"(?:\S*/)?(?:profiler_session|save_profile|cupti_\w+|gpu_tracer|device_tracer_\w+)\.cc:\d+\] "

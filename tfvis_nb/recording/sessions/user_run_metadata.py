@@ -23,7 +23,7 @@ class UsersMetadata:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        # With the buffers themselves: no other one has their ids meanwhile.
+        # With the buffers themselves, so that no other buffer gets their ids.
         self._held: dict[int, tuple[Any, bytes]] = {}
 
     def install(self, replacements: Replacements) -> None:

@@ -29,7 +29,7 @@ def open_plain(path: Path) -> int:
     DamagedSessionError if it is a link, a pipe or a device: to open or read one of these may wait for ever.
     """
     _check_plain(path, path.lstat())
-    # What is put there in between must not make this wait either.
+    # A file put there in between must not make this wait either.
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         _check_plain(path, os.fstat(file))

@@ -48,7 +48,7 @@ class Guarded(sqlite3.Connection):
             self.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
         self.set_authorizer(_authorized)
         self.set_progress_handler(self._is_late, _STEPS)
-        # A damaged name is shown as such; it is no reason to show nothing.
+        # A damaged name is shown as such rather than hiding everything.
         self.text_factory = partial(bytes.decode, errors="replace")
 
     def allow(self, seconds: float) -> None:

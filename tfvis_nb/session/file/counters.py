@@ -110,7 +110,7 @@ class Ledger:
     def remove(self) -> None:
         """Delete the file: all of it is in the database."""
         try:
-            # Another one may be there, of a session in the place of this one's.
+            # The file may belong to another session that replaced this one.
             own = os.path.samestat(os.fstat(self._file), self._path.lstat())
         except FileNotFoundError:
             own = False

@@ -42,7 +42,7 @@ def making_files(path: Path) -> Iterator[None]:
     """
     try:
         folder = os.open(path.parent, os.O_RDONLY)
-    except OSError:  # which the making will tell better
+    except OSError:  # creation reports it better
         yield
         return
     try:

@@ -56,7 +56,7 @@ def connect(path: Path, *, create: bool = False) -> Guarded:
     except sqlite3.OperationalError:
         if create or not whole:
             raise
-        # In a folder that is read-only, or on a full disk, nothing can be kept beside it; nor is it written.
+        # In a read-only folder or on a full disk, companion files cannot exist, and nobody writes it.
         connection = opened(path, "ro&immutable=1", PATIENCE_S)
         check_schema(connection, path)
     # Not at every transaction: a crash of the machine may lose the last ones, never the file.
@@ -67,13 +67,13 @@ def connect(path: Path, *, create: bool = False) -> Guarded:
 def _look(path: Path) -> None:
     """Check the file read-only: opening it for writing would merge its companion files."""
     for look in range(_LOOKS):
-        # Without a log nobody writes it, and nothing need be made beside it to read it.
+        # Without a log nobody writes it, and reading it needs no companion files.
         alone, before = file_at(_log(path)) is None, _state(path)
         connection = opened(path, "ro&immutable=1" if alone else "ro", PATIENCE_S)
         try:
             check_schema(connection, path)
         except DamagedSessionError:
-            # Unless a job has begun and ended meanwhile.
+            # Unless a job has started and ended since.
             if look == _LOOKS - 1 or _state(path) == before:
                 raise
         else:

@@ -53,7 +53,7 @@ def take_in_ended(connection: Guarded, path: Path) -> dict[int, int]:
                 _take_in(connection, writer, counts, last_ns)
                 ledger.unlink(missing_ok=True)
             except (sqlite3.OperationalError, OSError):
-                unwritten[writer] = last_ns  # what the ledger tells is shown all the same
+                unwritten[writer] = last_ns  # the ledger's counts are shown anyway
     return unwritten
 
 
@@ -67,7 +67,7 @@ def _is_gone(host: str, pid: int, started_ns: int, ledger: Path) -> bool:
     """Whether a process without a ledger lock has ended: it does not exist, or cannot be opened."""
     if host == socket.gethostname():
         try:
-            # Of the same number may be another one, which began later.
+            # Another process, started later, may have the same number.
             if psutil.Process(pid).create_time() * 1e9 > started_ns + CLOCKS_NS:
                 return True
         except (psutil.NoSuchProcess, ValueError):

@@ -102,7 +102,7 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
         raise TraceFormatError(Text("sqlite_but_no_session", path=path))
     if version != VERSION:
         raise TraceFormatError(Text("session_version", path=path, version=version))
-    # As frozensets, not in their order: a repaired copy may have another. None is there twice.
+    # As frozensets, because a repaired copy may have another order. There are no duplicates.
     if len(found) != len(_own()) or frozenset(found) != _own():
         raise DamagedSessionError(damage(Text("tables_of_others")).named(path))
 

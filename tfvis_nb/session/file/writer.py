@@ -283,7 +283,7 @@ class Writer:
             counts = {number: slots[slot] for number, slot in rows.fetchall() if slot in slots}
             save_counts(connection, self.number, counts)
             end_writer(connection, self.number, time.time_ns())
-        # Not TRUNCATE: another session at the old place may already use the log there.
+        # Not TRUNCATE: another session at the old path may already use the log there.
         self._connection.execute("PRAGMA wal_checkpoint(FULL)")
 
     def _check_there(self) -> None:
