@@ -48,11 +48,11 @@ quick:
 	$(PY) -m pytest -q -m 'not browser and not slow and not tensorflow' -n 2 --extent small \
 	  $(patsubst %,--ignore=tests/%,$(LARGER)) --ignore=tfvis_nb/compat --ignore=tfvis_nb/recording tests tfvis_nb
 
-# Three processes keep two cores busy: one is for what is seen in a browser or a notebook, and often waits.
+# Four processes keep two cores busy: one is for JupyterLab, one for other pages, and both often wait.
 test-all: EXTENT := --extent all
 test test-all: $(INSTALLED) $(VIEW)
 	$(MAKE) --no-print-directory --jobs 2 --output-sync mypy vitest lint
-	$(PY) -m pytest -n 3 --dist loadscope --no-loadscope-reorder tests tfvis_nb $(EXTENT)
+	$(PY) -m pytest -n 4 --dist loadscope --no-loadscope-reorder tests tfvis_nb $(EXTENT)
 
 # TensorFlow's start-up messages would bury the tables.
 bench: export TF_CPP_MIN_LOG_LEVEL := 3

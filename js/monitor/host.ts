@@ -85,7 +85,7 @@ export interface TraceRow {
 
 /** What a session can be asked to do; a signature of null stands for all, or for whichever runs next. */
 export type Command =
-  | { do: "trace_next"; signature: number | null }
+  | { do: "trace_next" | "cancel_requests"; signature: number | null }
   | RuleCommand
   | { do: "delete"; traces: number[] };
 

@@ -16,6 +16,8 @@ export class HttpMonitorHost implements MonitorHost {
   #tag = "";
   #trouble: string | null = null;
   #failures = 0;
+  /** Counts commands, when they are sent and when they are answered. */
+  #commands = 0;
   #timer = 0;
   #changed: () => void = () => {};
 
@@ -38,12 +40,17 @@ export class HttpMonitorHost implements MonitorHost {
   }
 
   async command(command: Command): Promise<void> {
-    const answer = await this.#ask("api/command", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(command),
-    });
-    this.#take((await answer.json()) as MonitorState, answer);
+    this.#commands++;
+    try {
+      const answer = await this.#ask("api/command", {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(command),
+      });
+      this.#take((await answer.json()) as MonitorState, answer);
+    } finally {
+      this.#commands++;
+    }
   }
 
   async open(trace: number): Promise<Opened> {
@@ -70,6 +77,7 @@ export class HttpMonitorHost implements MonitorHost {
   async #look(): Promise<void> {
     clearTimeout(this.#timer);
     if (document.visibilityState === "hidden" || this.signal.aborted) return;
+    const commands = this.#commands;
     try {
       const answer = await this.#ask("api/state", {
         headers: this.#tag ? { "If-None-Match": this.#tag } : {},
@@ -77,7 +85,9 @@ export class HttpMonitorHost implements MonitorHost {
       const before = this.#trouble;
       this.#failures = 0;
       this.#trouble = null;
-      if (answer.status !== 304) this.#take((await answer.json()) as MonitorState, answer);
+      const state = answer.status === 304 ? null : ((await answer.json()) as MonitorState);
+      // One that was read while a command was carried out may be older than that command's answer.
+      if (state && commands === this.#commands) this.#take(state, answer);
       else if (before) this.#changed();
     } catch (error) {
       const before = this.#trouble;

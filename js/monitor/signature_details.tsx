@@ -93,7 +93,7 @@ function Orders({ store, state, row }: SignatureDetailsProps) {
             type="button"
             class="small"
             disabled={store.isPending(key)}
-            onClick={() => store.cancelRequest(row)}
+            onClick={() => store.order(key, { do: "cancel_requests", signature: row.signature })}
           >
             Cancel
           </button>

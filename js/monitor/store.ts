@@ -5,7 +5,6 @@ import type { Order } from "../ui/sort";
 import { awaited, Rate } from "./changes";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, SignatureRow, TraceRow } from "./host";
 import { Clock } from "./relative_time";
-import { parseRule, ruleCommand } from "./rules";
 import type { SignatureColumn, TraceColumn } from "./sorting";
 
 /** Who has not answered by then is doing something else. */
@@ -119,16 +118,6 @@ export class MonitorStore {
   /** Give an order; `key` tells it from others that may be under way. */
   order(key: string, command: Command): Promise<void> {
     return this.attempt(key, "This could not be done", () => this.host.command(command));
-  }
-
-  /** Cancel the request for a trace of a signature's next run, and leave its rule as it is. */
-  cancelRequest(row: SignatureRow): Promise<void> {
-    const { signature } = row;
-    return this.attempt(`next ${signature}`, "This could not be done", async () => {
-      await this.host.command({ do: "stop_tracing", signature });
-      const rule = parseRule(row.rule);
-      if (rule.kind !== "none") await this.host.command(ruleCommand(rule, signature));
-    });
   }
 
   download(row: TraceRow, format: DownloadFormat): Promise<void> {

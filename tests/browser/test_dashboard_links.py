@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 
 import tfvis_nb
 from tests.browser.dashboard import MEMORY, TRACE, Dashboard, OpenDashboard
-from tests.browser.notebook import OpenNotebook
 from tests.real_traces import DATA
 
 
@@ -112,40 +111,3 @@ def test_what_the_pointer_is_over_is_lit_on_the_other_side(shown: Dashboard) -> 
     # The row's button covers all of it.
     lit.locator("td").nth(2).hover(force=True)
     shown.page.wait_for_function(f"host => ({paint})(host) > 0", arg=shown.timeline.host.element_handle())
-
-
-def test_it_works_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
-    book = notebook(
-        ["import tfvis_nb", f"tfvis_nb.show_dashboard({str(TRACE)!r})", "import time\ntime.sleep(40)"]
-    )
-    book.start(0)
-    book.start(1)
-    book.start(2)
-    shown = book.dashboard(1).wait()
-    chart = shown.chart("Memory", MEMORY)
-    before = shown.settled(shown.ruler)
-    shown.click(shown.table("Ops", "By op type"), 4)
-    near = shown.moved(shown.ruler, before)
-    shown.chart("Memory", MEMORY)
-    assert shown.settled(chart) == pytest.approx(near, abs=0.02)
-    assert book.is_running(2)
-
-
-def test_dashboards_of_a_notebook_do_not_disturb_each_other_and_close(notebook: OpenNotebook) -> None:
-    show = f"shown = tfvis_nb.show_dashboard({str(TRACE)!r})\nshown"
-    book = notebook(["import tfvis_nb", show, show])
-    book.run_all()
-    one, other = book.dashboard(1).wait(), book.dashboard(2).wait()
-    for each in (one, other):
-        each.chart("Breakdown", "Step time breakdown")
-    before = one.settled(one.ruler)
-    other.click(other.table("Ops", "By op type"), 4)
-    other.moved(other.ruler, before)
-    assert one.settled(one.ruler) == before
-    # What is selected by a click on a row, Python knows.
-    selected = other.timeline.title.inner_text()
-    book.wait_until(lambda: book.ask("print(*shown.selection['name'])").splitlines()[0] == selected)
-    book.ask("shown.close()")
-    expect(other.panels).to_have_count(0)
-    expect(other.timeline.host).to_have_count(0)
-    expect(one.panels).to_have_count(1)

@@ -32,6 +32,8 @@ def test_commands(path: Path, session: tv.SavedSession) -> None:
     assert asked(session) == {"all": ("every 1000", 1), "train": ("", 1)}
     execute_command(session, {"do": "trace_all", "signature": number})
     assert asked(session)["train"] == ("all", 1)
+    execute_command(session, {"do": "cancel_requests", "signature": number})
+    assert asked(session) == {"all": ("every 1000", 1), "train": ("all", 0)}
     execute_command(session, {"do": "stop_tracing", "signature": number})
     assert asked(session)["train"] == ("", 0)
     execute_command(session, {"do": "trace_slow", "factor": 3, "signature": number})

@@ -19,10 +19,10 @@ def execute_command(session: SavedSession, command: Mapping[str, Any]) -> None:
     """Execute a command.
 
     `command` has its name as ``do``, and what goes with it: those are the methods of `tfvis_nb.SavedSession`,
-    ``trace_next``, ``trace_every`` (``n``), ``trace_all``, ``trace_slow`` (``factor``), ``stop_tracing``,
-    each with a ``signature``: a number, or None or left out for all; and ``delete`` with a list of numbers,
-    ``traces``. ValueError if there is no such command, or something in it is missing, unknown or out of
-    range.
+    ``trace_next``, ``trace_every`` (``n``), ``trace_all``, ``trace_slow`` (``factor``), ``cancel_requests``,
+    ``stop_tracing``, each with a ``signature``: a number, or None or left out for all; and ``delete`` with a
+    list of numbers, ``traces``. ValueError if there is no such command, or something in it is missing,
+    unknown or out of range.
     """
     if not isinstance(command, Mapping):
         raise ValueError(Text("command_without_name", command=_shown(command)))  # noqa: TRY004
@@ -79,6 +79,10 @@ def _trace_slow(session: SavedSession, command: Mapping[str, Any]) -> None:
     session.trace_slow(factor=factor, signature=_signature(command))
 
 
+def _cancel_requests(session: SavedSession, command: Mapping[str, Any]) -> None:
+    session.cancel_requests(_signature(command))
+
+
 def _stop_tracing(session: SavedSession, command: Mapping[str, Any]) -> None:
     session.stop_tracing(_signature(command))
 
@@ -95,6 +99,7 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], Callable[[SavedSession, Mapping[str,
     "trace_every": (("n",), _trace_every),
     "trace_all": ((), _trace_all),
     "trace_slow": (("factor",), _trace_slow),
+    "cancel_requests": ((), _cancel_requests),
     "stop_tracing": ((), _stop_tracing),
     "delete": (("traces",), _delete),
 }

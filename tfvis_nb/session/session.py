@@ -90,11 +90,7 @@ class SavedSession:
         ``requested`` are asked for, and ``rule`` says which are traced of themselves.
         ``fetches``, ``targets``, ``feeds`` are lists of names, ``options`` a text.
         """
-        return self._table(
-            lambda connection: tables.signature_table(
-                connection, tables.counts_by_writer(connection, self.path)
-            )
-        )
+        return self._table(lambda db: tables.signature_table(db, tables.counts_by_writer(db, self.path)))
 
     @property
     def traces(self) -> pd.DataFrame:
@@ -105,7 +101,7 @@ class SavedSession:
     @property
     def processes(self) -> pd.DataFrame:
         """One row for each time a process recorded: host, pid, start and end (UTC; NaT while it does)."""
-        return self._table(lambda connection: tables.writer_table(connection, self._ended))
+        return self._table(lambda db: tables.writer_table(db, self._ended))
 
     def read(self, trace: int) -> Trace:
         """Return a trace by its number in `traces`.
@@ -161,18 +157,16 @@ class SavedSession:
             If the file cannot be written, for this and all that is asked; a `tfvis_nb.TraceSession`
             warns instead.
         """
-        called = validate.signature(signature)
-        self._order(lambda connection: self._request(connection, called))
 
-    def _request(self, connection: Guarded, signature: int | str | None) -> None:
-        with Transaction(connection):
-            number = self._signature_id(connection, signature)
+        def request(connection: Guarded, number: int) -> None:
             running = "SELECT id FROM writers WHERE ended_ns IS NULL"
             if number != EVERY:
                 running += " AND id IN (SELECT writer FROM counts WHERE signature = :number)"
             writers = [row[0] for row in connection.execute(running, {"number": number})]
             for writer in writers or [None]:
                 connection.execute("INSERT INTO requests(signature, writer) VALUES (?, ?)", (number, writer))
+
+        self._order(signature, request)
 
     def trace_every(self, n: int, signature: int | str | None = None) -> None:
         """Trace every `n`-th run, starting now: the `n`-th, the ``2 * n``-th and so on of each signature.
@@ -193,20 +187,23 @@ class SavedSession:
         """
         self._rule("slower", validate.factor(factor, "factor"), signature)
 
+    def cancel_requests(self, signature: int | str | None = None) -> None:
+        """Cancel what `trace_next` requested of a signature, or without one all requests. Rules stay."""
+        self._cancel(signature, "requests")
+
     def stop_tracing(self, signature: int | str | None = None) -> None:
         """Cancel the rule and the requests of a signature, or without one all rules and requests."""
-        called = validate.signature(signature)
+        self._cancel(signature, "rules", "requests")
 
-        def cancel(connection: Guarded) -> None:
-            with Transaction(connection):
-                number = self._signature_id(connection, called)
-                for table in ("rules", "requests"):
-                    connection.execute(
-                        f"DELETE FROM {table} WHERE ?1 = {EVERY} OR signature = ?1",  # noqa: S608 - constants
-                        (number,),
-                    )
+    def _cancel(self, signature: int | str | None, *tables_of_orders: str) -> None:
+        def cancel(connection: Guarded, number: int) -> None:
+            for table in tables_of_orders:
+                connection.execute(
+                    f"DELETE FROM {table} WHERE ?1 = {EVERY} OR signature = ?1",  # noqa: S608 - constants
+                    (number,),
+                )
 
-        self._order(cancel)
+        self._order(signature, cancel)
 
     def delete(self, traces: int | Iterable[int]) -> None:
         """Delete traces by their numbers; the file gets smaller. Those that were deleted before may be named.
@@ -231,7 +228,7 @@ class SavedSession:
                 "PRAGMA query_only = OFF; PRAGMA incremental_vacuum; PRAGMA query_only = ON"
             )
 
-        self._order(remove)
+        self._write(remove)
 
     def save(self, path: str | Path) -> Path:
         """Write a complete copy of the current state, even while the job runs; return its path.
@@ -274,7 +271,7 @@ class SavedSession:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
 
-    def _order(self, write: Callable[[Guarded], None]) -> None:
+    def _write(self, write: Callable[[Guarded], None]) -> None:
         """Write what the session is asked for; an OSError names the file where that is not possible."""
         try:
             with self.connected() as connection:
@@ -282,18 +279,18 @@ class SavedSession:
         except sqlite3.OperationalError as error:
             raise OSError(in_words(error, self.path)) from None
 
-    def _rule(self, kind: str, value: float, signature: int | str | None) -> None:
+    def _order(self, signature: int | str | None, order: Callable[[Guarded, int], object]) -> None:
         called = validate.signature(signature)
 
-        def put(connection: Guarded) -> None:
+        def write(connection: Guarded) -> None:
             with Transaction(connection):
-                number = self._signature_id(connection, called)
-                connection.execute(
-                    "INSERT OR REPLACE INTO rules(signature, kind, value) VALUES (?, ?, ?)",
-                    (number, kind, value),
-                )
+                order(connection, self._signature_id(connection, called))
 
-        self._order(put)
+        self._write(write)
+
+    def _rule(self, kind: str, value: float, signature: int | str | None) -> None:
+        put = "INSERT OR REPLACE INTO rules(signature, kind, value) VALUES (?, ?, ?)"
+        self._order(signature, lambda connection, number: connection.execute(put, (number, kind, value)))
 
     def _signature_id(self, connection: Guarded, signature: int | str | None) -> int:
         if signature is None:

@@ -211,14 +211,14 @@ class TraceSession(SavedSession):
         book.close()
         self._problem = book.problem
 
-    def _order(self, write: Callable[[Guarded], None]) -> None:
+    def _write(self, write: Callable[[Guarded], None]) -> None:
         if self.problem:
             return
         try:
             if self._book is None and self._is_unmade():
                 # If training does not return, requests come before it starts.
                 connect(self.path, create=True).close()
-            super()._order(write)
+            super()._write(write)
         except FILE_ERRORS as error:
             self._stop_for(error)
             return

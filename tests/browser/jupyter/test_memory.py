@@ -12,10 +12,10 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.notebook import OpenNotebook
 from tests.browser.timeline import OpenExported, Timeline
+from tests.real_traces import DATA
 from tfvis_nb import Trace, read_trace
 from tfvis_nb.analysis import live_buffers, memory_peaks
 
-DATA = Path(__file__).parent.parent / "data"
 TRACE = DATA / "local_mlp_step1.pb"
 SHOW = f"import tfvis_nb as tv\nwidget = tv.show_timeline({str(TRACE)!r})\nwidget"
 

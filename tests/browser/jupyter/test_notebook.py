@@ -6,8 +6,8 @@ from playwright.sync_api import expect
 
 from tests.browser.notebook import Notebook, OpenNotebook
 from tests.browser.timeline import OpenExported, Timeline
+from tests.real_traces import DATA
 
-DATA = Path(__file__).parent.parent / "data"
 LOSS = "SparseSoftmaxCrossEntropyWithLogits"
 """An op that the trace has once."""
 

@@ -1,12 +1,11 @@
 """A chart as the last expression of a cell, in a real notebook: drawn with nothing fetched from anywhere."""
 
-from pathlib import Path
-
 from playwright.sync_api import expect
 
 from tests.browser.notebook import OpenNotebook
+from tests.real_traces import DATA
 
-TRACE = Path(__file__).parent.parent / "data" / "gpu_tf221_mlp.pb.xz"
+TRACE = DATA / "gpu_tf221_mlp.pb.xz"
 READ = f"import tfvis_nb as tv\ntrace = tv.read_trace({str(TRACE)!r})"
 TITLE = "Step time breakdown (ms)"
 

@@ -10,9 +10,10 @@ from playwright.sync_api import expect
 
 from tests.browser.notebook import OpenNotebook
 from tests.browser.timeline import OpenExported, Timeline
+from tests.real_traces import DATA
 from tfvis_nb import Trace, read_trace
 
-TRACE = Path(__file__).parent.parent / "data" / "dist_inproc_ps_2workers_step0.pb"
+TRACE = DATA / "dist_inproc_ps_2workers_step0.pb"
 SHOW = f"import tfvis_nb as tv\nwidget = tv.show_timeline({str(TRACE)!r})\nwidget"
 
 UNITS = {

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import Lab
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook, OpenNotebook
+from tests.real_traces import DATA
 
-TRACE = Path(__file__).parent.parent / "data" / "local_mlp_step1.pb"
+TRACE = DATA / "local_mlp_step1.pb"
 PICTURE = 'img[alt^="Activity of each lane"]'
 NOT_FOUND = "model not found"
 
