@@ -45,8 +45,8 @@ def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
         ("ratio", "B / A", "ratio"),
     ]
     what = (
-        "Times without what lies within events on their lane, of events at the same time each. "
-        "The largest differences first; a click shows the longest event of both."
+        "Self times: without the events nested on the same lane; simultaneous events all count. "
+        "The largest differences come first. Click a row to see the longest event of both."
     )
     title = f"Differences by {_HEADS[by].lower()}"
     return differences(title, found, by, shown, what, lambda rows: _zoom(a, b, rows))
@@ -161,8 +161,8 @@ def _activities(a: Compared, b: Compared) -> dict[str, Any]:
     return activities(
         found,
         "By activity",
-        "Each moment of a step belongs to one activity: the differences of a task add up to that "
-        "of its steps, to the nanosecond.",
+        "At each point in time a step has one activity, so the differences of a task add up to the "
+        "difference of its steps exactly.",
         with_task=len(set(found["task"])) > 1,
     )
 
@@ -177,7 +177,7 @@ def activities(
 ) -> dict[str, Any]:
     """Return the table of what `tfvis_nb.analysis.compare_activities` found."""
     columns = [
-        TableColumn("activity", "Activity", "text", "What happened, as in the breakdown."),
+        TableColumn("activity", "Activity", "text", "Activity, as in the breakdown."),
         *([key("task", "Task")] if with_task else []),
         *figures(
             compare.FIGURES,
