@@ -32,10 +32,10 @@ def timeline(exported: OpenExported, tmp_path: Path) -> Timeline:
 
 def test_every_clock_but_the_first_is_told_with_what_it_means(timeline: Timeline) -> None:
     worker = header(timeline, "worker 1")
-    expect(worker).to_have_accessible_name(saying("clock ±3.4 ms"))
-    expect(header(timeline, "ps 0")).to_have_accessible_name(saying(f"clock {MINUS}3.3 … +0.18 ms"))
+    expect(worker).to_have_accessible_name(saying("clock offset ±3.4 ms"))
+    expect(header(timeline, "ps 0")).to_have_accessible_name(saying(f"clock offset {MINUS}3.3 … +0.18 ms"))
     expect(header(timeline, "worker 0")).not_to_have_accessible_name(saying("clock"))
-    meaning = "Times of these lanes may be up to 2.46 ms early or up to 3.35 ms late relative to worker 0"
+    meaning = "Times of these lanes may be up to 2.5 ms early or up to 3.4 ms late relative to worker 0"
     expect(worker.get_by_title(meaning)).to_be_visible()
     expect(worker).to_have_accessible_description(saying(meaning))
     # Also where no header stands for the task.
@@ -48,7 +48,7 @@ def test_every_clock_but_the_first_is_told_with_what_it_means(timeline: Timeline
 def test_the_count_gives_way_to_clock_and_label(timeline: Timeline) -> None:
     count = header(timeline, "worker 1").get_by_title("Events")
     expect(count).to_be_hidden()
-    # What is seen for the longer text; it would cut the label with "clock" before it.
+    # What is seen for the longer text; it would cut the label with "clock offset" before it.
     expect(header(timeline, "worker 1").locator(".clock")).to_have_attribute("data-short", "±3.4 ms")
     expect(header(timeline, "worker 0").get_by_title("Events")).to_be_visible()
     width = timeline.host.get_by_role("separator", name="Width of the labels")
@@ -66,12 +66,16 @@ def test_a_clock_is_told_once_of_a_host_of_several_devices(exported: OpenExporte
     header(timeline, "worker 0").click()
     clocks = timeline.host.get_by_role("group", name="Lanes").get_by_role("button", name=saying("clock"))
     expect(clocks).to_have_count(1)
-    expect(clocks).to_have_accessible_name(saying(f"worker 1 clock {MINUS}22 … +39 ms"))
+    expect(clocks).to_have_accessible_name(saying(f"worker 1 clock offset {MINUS}22 … +39 ms"))
 
 
 @pytest.mark.parametrize(
     ("bounds", "text"),
-    [((-inf, inf), "clock unknown"), ((-2e7, inf), f"clock ≥ {MINUS}20 ms"), ((-4e5, 4e5), "clock ±400 µs")],
+    [
+        ((-inf, inf), "clock unknown"),
+        ((-2e7, inf), f"clock offset ≥ {MINUS}20 ms"),
+        ((-4e5, 4e5), "clock offset ±400 µs"),
+    ],
 )
 def test_clocks_of_which_less_is_known(
     exported: OpenExported, tmp_path: Path, bounds: tuple[float, float], text: str

@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../types";
 import { makeLane } from "../wire/testing/synthetic";
-import { clockBand, clockSentence, clockText, commonClock, shortClockText, withClocks } from "./clock_bounds";
+import {
+  clockBand,
+  clockLabel,
+  clockSentence,
+  clockText,
+  commonClock,
+  shortClockText,
+  withClocks,
+} from "./clock_bounds";
 
 const [WORKER_0, WORKER_1] = [0, 1].map((task) => `/job:worker/replica:0/task:${task}`);
 const PS = "/job:ps/replica:0/task:0";
@@ -99,17 +107,22 @@ it.each([
   ["±3.3 ms", -173_469, 3_227_165],
   ["≥ −21 ms", -20_217_299, Infinity],
   ["≤ +3 ns", -Infinity, 3],
-  ["clock ?", -Infinity, Infinity],
+  ["clock unknown", -Infinity, Infinity],
 ])("says %s where there is little room", (text, low, high) => {
   expect(shortClockText(clock(low, high))).toBe(text);
 });
 
+it("says in a label what the sentence says", () => {
+  expect(clockLabel(clock(-20_217_299, Infinity))).toBe("clock offset ≥ −21 ms");
+  expect(clockLabel(clock(-Infinity, Infinity))).toBe("clock unknown");
+});
+
 describe("clockSentence", () => {
   it.each([
-    ["up to 250 ns early or up to 40.5 µs late relative to worker 0", -250, 40_500],
+    ["up to 250 ns early or up to 41 µs late relative to worker 0", -250, 40_500],
     ["worker 0 (the band at the cursor).", -250, 40_500],
-    ["Times of these lanes may be up to 40.5 µs late relative to", 0, 40_500],
-    ["up to 20.2 ms early or late by any amount relative to", -20_217_299, Infinity],
+    ["Times of these lanes may be up to 41 µs late relative to", 0, 40_500],
+    ["up to 21 ms early or late by any amount relative to", -20_217_299, Infinity],
     ["early by any amount or up to 3 ns late relative to worker 0.", -Infinity, 3],
     ["does not bound the clock difference between worker 1 and worker 0.", -Infinity, Infinity],
   ])("says: %s", (part, low, high) => {

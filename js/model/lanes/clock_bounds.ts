@@ -1,7 +1,7 @@
 /** How far the clocks of several tasks may differ, in words. Nanoseconds, infinite if unknown. */
 
 import { isolated } from "../format/bidi";
-import { formatDuration, type TimeUnit, timeUnit } from "../format/units";
+import { type TimeUnit, timeUnit } from "../format/units";
 import type { Clock, Lane } from "../types";
 import { type Viewport, xAt } from "../viewport";
 import { taskLabel } from "./labels";
@@ -64,10 +64,15 @@ export function clockText({ low, high }: Clock): string {
   return `${first} … ${bound(high, true, unitOf(high))} ${unitOf(high).name}`;
 }
 
+/** "clock offset ±0.42 ms", "clock unknown". */
+export function clockLabel(clock: Clock): string {
+  return `clock ${isUnknown(clock.low, clock.high) ? "" : "offset "}${clockText(clock)}`;
+}
+
 /** For where there is little room: "±3.4 ms" also of an interval with other ends. */
 export function shortClockText(clock: Clock): string {
   const { low, high } = clock;
-  if (isUnknown(low, high)) return "clock ?";
+  if (isUnknown(low, high)) return "clock unknown";
   const far = Math.max(Math.abs(low), Math.abs(high));
   return clockText(far === Infinity ? clock : { ...clock, low: -far, high: far });
 }
@@ -86,6 +91,12 @@ function bound(ns: number, up: boolean, unit: TimeUnit): string {
   return `${rounded < 0 ? "−" : "+"}${Number(Math.abs(rounded).toFixed(Math.max(places, 0)))}`;
 }
 
+/** How far a bound is from 0, rounded as it is in a label. */
+function distance(ns: number): string {
+  const unit = timeUnit(ns);
+  return `${bound(ns, ns > 0, unit).slice(1)} ${unit.name}`;
+}
+
 /** The same in plain sentences. */
 export function clockSentence({ task, low, high, against }: Clock): string {
   const [own, other] = [task, against].map((name) => isolated(taskLabel(name) || "localhost"));
@@ -95,8 +106,8 @@ export function clockSentence({ task, low, high, against }: Clock): string {
       "Compare times within these lanes, but not with other tasks."
     );
   const parts = [
-    low < 0 && (low === -Infinity ? "early by any amount" : `up to ${formatDuration(-low)} early`),
-    high > 0 && (high === Infinity ? "late by any amount" : `up to ${formatDuration(high)} late`),
+    low < 0 && (low === -Infinity ? "early by any amount" : `up to ${distance(low)} early`),
+    high > 0 && (high === Infinity ? "late by any amount" : `up to ${distance(high)} late`),
   ];
   const band = Number.isFinite(high - low) ? " (the band at the cursor)" : "";
   return `Times of these lanes may be ${parts.filter(Boolean).join(" or ")} relative to ${other}${band}.`;

@@ -5,7 +5,7 @@ import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatNumber } from "../../model/format/units";
 import { meaningOf } from "../../model/glossary";
-import { clockSentence, clockText, commonClock, shortClockText } from "../../model/lanes/clock_bounds";
+import { clockLabel, clockSentence, commonClock, shortClockText } from "../../model/lanes/clock_bounds";
 import { locationLabel } from "../../model/lanes/labels";
 import type { GroupItem, LaneItem } from "../../model/lanes/layout";
 import type { Store } from "../../state/store";
@@ -83,7 +83,7 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
       <b>{item.label}</b>
       {known && (
         <span class="clock" title={sentence ?? ""} data-short={shortClockText(known)}>
-          <i>clock {clockText(known)}</i>
+          <i>{clockLabel(known)}</i>
         </span>
       )}
       <span class="count" title="Events">
