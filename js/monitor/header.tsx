@@ -3,7 +3,7 @@
 import { formatCount } from "../model/format/units";
 import { Popover } from "../ui/popover";
 import type { MonitorState } from "./host";
-import { recording, refusal } from "./recording";
+import { nextRunText, recording, refusal } from "./recording";
 import { RuleForm } from "./rule_form";
 import type { MonitorStore } from "./store";
 
@@ -98,11 +98,16 @@ function Orders({ store, state }: { store: MonitorStore; state: MonitorState }) 
       <button
         type="button"
         class="order"
-        title={cannot ?? "Trace the next run of any signature"}
+        title={
+          cannot ??
+          (store.isRunning
+            ? "Trace the next run of any signature"
+            : "No job is recording. The next job traces its first run")
+        }
         disabled={cannot !== null || isAsked || store.isPending("next")}
         onClick={() => store.order("next", { do: "trace_next", signature: null })}
       >
-        {isAsked ? "Next run requested" : "Trace next run"}
+        {isAsked ? "Next run requested" : nextRunText(state)}
       </button>
       <Popover
         text="Trace rules"

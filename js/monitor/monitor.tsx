@@ -29,14 +29,16 @@ export function Monitor({ store, sizes }: { store: MonitorStore; sizes: Sizes })
   useMonitor(store);
   const { state, opened } = store;
   const fixed = sizes.height();
-  const height = fixed === null ? (opened.length > 0 ? SHARED : "100vh") : `${fixed}px`;
+  // In a window the timeline below has the rest; alone it is no higher than what there is to see.
+  const isShared = fixed === null && opened.length > 0;
+  const height = isShared ? SHARED : fixed === null ? "100vh" : `${fixed}px`;
   return (
     <>
       <section
         class="panel"
         data-part="panel"
         aria-label={`Monitor${state ? ` of ${isolated(state.name)}` : ""}`}
-        style={{ height }}
+        style={isShared ? { height } : { maxHeight: height }}
       >
         {state && <Header store={store} state={state} />}
         <Banners store={store} state={state} />

@@ -45,6 +45,7 @@ export function mountMonitor(
     timeline: () => (height ? TIMELINE : Math.max(Math.round(innerHeight * 0.6) - 66, 400)),
   };
   render(<Monitor store={store} sizes={sizes} />, root);
+  const panel = root.querySelector<HTMLElement>("[data-part=panel]")!;
   const grip = root.querySelector<HTMLElement>("[data-part=grip]");
   if (grip && height) {
     const write = (size: number) => {
@@ -53,11 +54,11 @@ export function mountMonitor(
     };
     bindSize(
       grip,
-      { axis: "y", direction: 1, least: 200, most: () => 4000, read: height.read, write },
+      { axis: "y", direction: 1, least: 200, most: () => 4000, read: () => panel.clientHeight, write },
       signal,
     );
   }
-  bindKeys(root.querySelector<HTMLElement>("[data-part=panel]")!, !height, store, signal);
+  bindKeys(panel, !height, store, signal);
   watchSize(root, store, signal);
   signal.addEventListener("abort", () => {
     render(null, root);

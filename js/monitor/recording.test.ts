@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nothing, pendingText, recording, refusal } from "./recording";
+import { nextRunText, nothing, pendingText, recording, refusal } from "./recording";
 import { process, state } from "./testing/fixtures";
 
 const running = state({ processes: [process({}), process({ process: 2, end_ms: 5 })] });
@@ -42,6 +42,11 @@ describe("an order", () => {
     expect(pendingText(1, true)).toBe("The next run will be traced");
     expect(pendingText(4, true)).toContain("in 4 processes");
     expect(pendingText(1, false)).toContain("when a job records again");
+  });
+
+  it("is for the next job where none records", () => {
+    expect(nextRunText(running)).toBe("Trace next run");
+    expect(nextRunText(ended)).toBe("Trace run of next job");
   });
 
   it("cannot be given where nobody could find it", () => {

@@ -31,6 +31,11 @@ export function pendingText(requested: number, isRunning: boolean): string {
     : `The next run will be traced, in ${formatCount(requested)} processes`;
 }
 
+/** What the button says that asks for a trace of whatever runs next. */
+export function nextRunText(state: MonitorState): string {
+  return recording(state).kind === "running" ? "Trace next run" : "Trace run of next job";
+}
+
 /** Why nothing can be ordered; null where it can. */
 export function refusal(state: MonitorState): string | null {
   if (state.controllable) return null;

@@ -65,8 +65,8 @@ export function RuleForm({ store, signature, present, done }: RuleFormProps) {
       {choice("all", "Every run")}
       {kind === "slower" && (
         <p class="note">
-          The rule uses the median of the last 64 runs. The column vs. mean uses the mean of all runs, which a
-          few long runs raise.
+          The rule uses the median of the last 64 runs. The column vs. untraced uses the mean of the runs
+          without a trace.
         </p>
       )}
       {fault && <p class="alert">{fault}</p>}

@@ -7,6 +7,7 @@ import { pendingText, refusal } from "./recording";
 import { ago, fullMoment } from "./relative_time";
 import { RuleForm } from "./rule_form";
 import { parseRule, ruleName } from "./rules";
+import { RunTimesChart } from "./run_times_chart";
 import { shareOf } from "./sorting";
 import type { MonitorStore } from "./store";
 
@@ -46,6 +47,7 @@ export function SignatureDetails({ store, state, row }: SignatureDetailsProps) {
       </header>
       <span class="chip plain">{row.kind}</span>
       <Orders store={store} state={state} row={row} />
+      <RunTimesChart store={store} signature={row.signature} />
       <h3>Figures</h3>
       <dl>
         {facts.map(([term, value, title]) => (
@@ -105,7 +107,7 @@ function Orders({ store, state, row }: SignatureDetailsProps) {
           disabled={store.isPending(key)}
           onClick={() => store.order(key, { do: "trace_next", signature: row.signature })}
         >
-          Trace its next run
+          {store.isRunning ? "Trace its next run" : "Trace its next run in the next job"}
         </button>
       )}
       <h3>Rule</h3>

@@ -189,7 +189,7 @@ function TraceNext({ store, row, tabIndex }: { store: MonitorStore; row: Signatu
       class="small"
       {...{ tabIndex }}
       aria-label={`Trace the next run of ${isolated(row.label)}`}
-      title="Trace its next run"
+      title={store.isRunning ? "Trace its next run" : "Trace its next run, when a job records again"}
       disabled={!store.isControllable || row.requested > 0 || store.isPending(key)}
       onClick={() => store.order(key, { do: "trace_next", signature: row.signature })}
     >

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Order } from "../ui/sort";
 import { filterSignatures } from "./filter";
 import * as sorting from "./sorting";
-import { signature, trace } from "./testing/fixtures";
+import { signature, state, trace } from "./testing/fixtures";
 
 const numbers = (rows: readonly { signature: number }[]) => rows.map((row) => row.signature);
 
@@ -41,15 +41,16 @@ describe("traces", () => {
     trace({ trace: 8, signature: 3, duration_ns: 40 }),
     trace({ trace: 7, signature: 4, duration_ns: 50 }),
   ];
-  const means = sorting.meansOf([
-    signature({ signature: 2, mean_ns: 10 }),
-    signature({ signature: 3, mean_ns: 5 }),
-    signature({ signature: 4, mean_ns: null }),
-  ]);
+  const signatures = [
+    signature({ signature: 2, runs: 4, total_ns: 70 }),
+    signature({ signature: 3, runs: 3, total_ns: 50 }),
+    signature({ signature: 4, runs: 1, total_ns: 50 }),
+  ];
+  const means = sorting.untracedMeans(state({ signatures, traces: rows }));
   const order = (sort: Order<sorting.TraceColumn>) =>
     sorting.sortTraces(rows, sort, means).map((row) => row.trace);
 
-  it("know how many times the mean they took", () => {
+  it("know how many times the mean of untraced runs they took", () => {
     expect(rows.map((row) => sorting.ratio(row, means))).toEqual([4, 8, null]);
     expect(order({ column: "ratio", up: false })).toEqual([8, 9, 7]);
   });

@@ -39,12 +39,22 @@ export function sortTraces(
   return sortRows(rows, up, value, (a, b) => b.trace - a.trace);
 }
 
-/** The mean duration of each signature's runs. */
-export function meansOf(rows: readonly SignatureRow[]): Map<number, number> {
-  return new Map(rows.flatMap((row) => (row.mean_ns ? [[row.signature, row.mean_ns] as const] : [])));
+/** The mean duration of each signature's runs that were not traced, as far as their traces are listed. */
+export function untracedMeans({ signatures, traces }: MonitorState): Map<number, number> {
+  const left = new Map(
+    signatures.map(({ signature, runs, total_ns }) => [signature, { runs, ns: total_ns }]),
+  );
+  for (const { signature, duration_ns } of traces) {
+    const rest = left.get(signature);
+    if (!rest) continue;
+    rest.runs--;
+    rest.ns -= duration_ns;
+  }
+  const known = [...left].filter(([, { runs, ns }]) => runs > 0 && ns > 0);
+  return new Map(known.map(([signature, { runs, ns }]) => [signature, ns / runs]));
 }
 
-/** How many times the mean of its signature a traced run took; null where that is not known. */
+/** How many times the mean of its signature's untraced runs a traced run took; null where that is not known. */
 export function ratio(row: TraceRow, means: ReadonlyMap<number, number>): number | null {
   const mean = means.get(row.signature);
   return mean ? row.duration_ns / mean : null;

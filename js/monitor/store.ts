@@ -5,6 +5,7 @@ import type { Order } from "../ui/sort";
 import { awaited, Rate } from "./changes";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, SignatureRow, TraceRow } from "./host";
 import { Clock } from "./relative_time";
+import { RunTimes } from "./run_times";
 import type { SignatureColumn, TraceColumn } from "./sorting";
 
 /** Who has not answered by then is doing something else. */
@@ -21,6 +22,7 @@ export interface Notice {
 export class MonitorStore {
   readonly clock = new Clock();
   readonly rate = new Rate();
+  readonly runTimes = new RunTimes();
   state: MonitorState | null = null;
   sort: Order<SignatureColumn> = { column: "total_ns", up: false };
   traceSort: Order<TraceColumn> = { column: "start_ms", up: false };
@@ -168,6 +170,7 @@ export class MonitorStore {
       this.state = state;
       this.clock.seen(state.now_ms, isNew);
       this.rate.seen(state);
+      this.runTimes.seen(state);
       this.#tell(before, state);
       if (state.requested === 0) this.#askedSince = null;
       else this.#askedSince ??= Date.now();

@@ -3,13 +3,13 @@
 import { useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration } from "../model/format/units";
-import { SLOW_RATIO } from "../model/lanes/step_bars";
 import { moveAmongRows } from "../ui/row_keys";
 import type { Order } from "../ui/sort";
 import { type ColumnHead, Table } from "../ui/table";
 import type { MonitorState, TraceRow } from "./host";
+import { nextRunText } from "./recording";
 import { ago, fullMoment, moment } from "./relative_time";
-import { meansOf, ratio, sortTraces, type TraceColumn } from "./sorting";
+import { ratio, sortTraces, type TraceColumn, untracedMeans } from "./sorting";
 import type { MonitorStore } from "./store";
 import { TraceActions } from "./trace_actions";
 import { useStableOrder } from "./use_stable_order";
@@ -20,11 +20,16 @@ const HEADS: ColumnHead<TraceColumn>[] = [
   { column: "run", title: "Run", hint: "Number of the run in its signature", class: "c-run" },
   { column: "label", title: "Signature", hint: "Signature", isText: true, class: "c-label" },
   { column: "start_ms", title: "Started", hint: "Start of the run", class: "c-start_ms" },
-  { column: "duration_ns", title: "Duration", hint: "Duration of the traced run", class: "c-duration_ns" },
+  {
+    column: "duration_ns",
+    title: "Duration",
+    hint: "Duration of the traced run, including tracing",
+    class: "c-duration_ns",
+  },
   {
     column: "ratio",
-    title: "vs. mean",
-    hint: "Duration relative to the mean of this signature. Rules use the median of the last 64 runs. Tracing adds time.",
+    title: "vs. untraced",
+    hint: "Duration, which includes tracing, relative to the mean untraced run of this signature. Rules use the median of the last 64 runs.",
     class: "c-ratio",
   },
   { column: "bytes", title: "Size", hint: "Size in the file", class: "c-bytes" },
@@ -36,7 +41,7 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
   const [most, setMost] = useState(PAGE_ROWS);
   const [current, setCurrent] = useState<number | null>(null);
   const { traceSort: sort, signature } = store;
-  const means = meansOf(state.signatures);
+  const means = untracedMeans(state);
   const ofOne = signature
     ? state.traces.filter((row) => row.signature === signature.signature)
     : state.traces;
@@ -91,7 +96,7 @@ export function TraceTable({ store, state }: { store: MonitorStore; state: Monit
 
 function emptyText(state: MonitorState, isOfOne: boolean): string {
   if (!state.controllable) return "No traces.";
-  return `No traces yet. Click ${isOfOne ? "Trace next" : "Trace next run"}.`;
+  return `No traces yet. Click ${isOfOne ? "Trace next" : nextRunText(state)}.`;
 }
 
 interface HeadingProps {
@@ -114,6 +119,7 @@ function Heading({ store, state, listed, late }: HeadingProps) {
           ? `${formatCount(listed)} of ${formatCount(whole)}, among the newest ${formatCount(state.traces.length)}`
           : formatCount(listed)}
       </span>
+      {listed > 0 && <span class="count">durations include tracing</span>}
       {late > 0 && (
         <span class="count late" role="status">
           {formatCount(late)} new at the end; sorted in when you leave the rows
@@ -137,7 +143,7 @@ function Heading({ store, state, listed, late }: HeadingProps) {
 interface RowProps {
   store: MonitorStore;
   row: TraceRow;
-  /** How many times the mean it took. */
+  /** How many times the mean of untraced runs it took. */
   times: number | null;
   hasLabel: boolean;
   isStop: boolean;
@@ -173,9 +179,7 @@ function Row({ store, row, times, hasLabel, isStop, focused }: RowProps) {
         {moment(row.start_ms, now)} <small>{ago(row.start_ms, now)}</small>
       </td>
       <td class="c-duration_ns">{formatDuration(row.duration_ns)}</td>
-      <td class={times !== null && times >= SLOW_RATIO ? "c-ratio alert" : "c-ratio"}>
-        {times === null ? "–" : `${times.toFixed(times < 10 ? 2 : 0)}×`}
-      </td>
+      <td class="c-ratio">{times === null ? "–" : `${times.toFixed(times < 10 ? 2 : 0)}×`}</td>
       <td class="c-bytes">{formatBytes(row.bytes)}</td>
       <td class="c-process">{row.process}</td>
       <td class="c-actions">

@@ -185,10 +185,22 @@ def test_details_leave_the_tables_to_be_seen(page: Page, server: MonitorServer, 
     monitor.traces.first.click()
     monitor.opened()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # Also where no pointer can hover over the row.
+    trace_next = monitor.signature("train").get_by_role("button", name="Trace the next run of train")
+    expect(trace_next).to_have_css("opacity", "1")
 
 
 def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
+    # A traced run is slower by being traced: that alone is no alarm.
+    row = monitor.region.get_by_role("table", name="Traces").get_by_role("row").nth(1)
+    expect(row.locator(".c-ratio")).to_have_text("2.00\u00d7")
+    expect(row.locator(".alert")).to_have_count(0)
+    # Few rows leave the rest of the window to others.
+    box = monitor.region.bounding_box()
+    assert box
+    assert box["height"] < 500
     monitor.signature("train").get_by_role("button", name="train", exact=True).click()
+    expect(monitor.details.get_by_role("img", name="2 of traced runs")).to_be_visible()
     form = monitor.details.locator("form")
     number = form.get_by_role("spinbutton", name="Number of runs")
     number.fill("0")
@@ -232,11 +244,11 @@ def test_a_rule_waits_while_nobody_records(monitor: Monitor, path: Path) -> None
 def test_which_median_a_rule_goes_by(monitor: Monitor) -> None:
     monitor.order("Trace rules")
     form = monitor.region.get_by_role("dialog", name="Rules for all signatures")
-    expect(form).not_to_contain_text("vs. mean")
+    expect(form).not_to_contain_text("vs. untraced")
     form.get_by_role("radio", name="Runs over").check()
-    expect(form).to_contain_text("The rule uses the median of the last 64 runs. The column vs. mean uses")
-    column = monitor.region.get_by_role("button", name="vs. mean")
-    expect(column).to_have_attribute("title", re.compile("relative to the mean.*Rules use the median"))
+    expect(form).to_contain_text("The rule uses the median of the last 64 runs. The column vs. untraced uses")
+    column = monitor.region.get_by_role("button", name="vs. untraced")
+    expect(column).to_have_attribute("title", re.compile("relative to the mean untraced run.*Rules use the median"))
 
 
 def test_new_traces_wait_for_their_places_and_that_is_told(monitor: Monitor, path: Path) -> None:
@@ -269,7 +281,7 @@ def test_it_says_that_nobody_answers_and_goes_on(page: Page, path: Path) -> None
         monitor = monitor_on(page)
     expect(monitor.banner).to_contain_text("The server does not answer")
     expect(monitor.signature("train")).to_be_visible()
-    monitor.order("Trace next run")
+    monitor.order("Trace run of next job")
     expect(monitor.region.get_by_role("alert").filter(has_text="could not be done")).to_be_visible()
     with MonitorServer(path, port=server.port, token=server.token):
         expect(monitor.banner).to_have_count(0)

@@ -94,6 +94,22 @@ def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
     assert session_state(session)["processes"][0]["end_ms"] >= process["start_ms"]
 
 
+def test_a_process_that_records_twice_is_one(path: Path, session: tv.SavedSession) -> None:
+    first = Writer(path, keep=None)
+    train, _ = first.add_signature(Signature("train", "train"))
+    first.close({train: Counts(5)})
+    again = Writer(path, keep=None)
+    again.add_trace(train, recording(1), None)
+    state = session_state(session)
+    (process,) = state["processes"]
+    assert (process["process"], process["pid"], process["end_ms"]) == (1, os.getpid(), None)
+    assert [row["process"] for row in state["traces"]] == [1]
+    again.close({train: Counts(2)})
+    (ended,) = session_state(session)["processes"]
+    assert ended["start_ms"] == process["start_ms"]
+    assert ended["end_ms"] >= session.processes["start"].astype("int64").iloc[1] / 1e6
+
+
 def test_what_is_read_again_is_what_has_changed(path: Path, session: tv.SavedSession) -> None:
     watch = SessionWatch(session)
     writer = Writer(path, keep=None)

@@ -17,6 +17,7 @@ from tfvis_nb.session.file.schema import EVERY
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.tables import (
     counts_by_writer,
+    process_numbers,
     processes_by_signature,
     signature_rows,
     summed,
@@ -151,12 +152,13 @@ class SessionWatch:
             "SELECT id, signature, writer, run, start_ns, duration_ns, format, length(data)"
             " FROM traces ORDER BY id DESC LIMIT ?"
         )
+        process = process_numbers(connection)
         self._traces = [
             {
                 "trace": number,
                 "signature": int(signature),
                 "label": self._signatures[signature]["label"] if signature in self._signatures else "",
-                "process": int(writer),
+                "process": process.get(writer, writer),
                 "run": int(run),
                 "start_ms": int(start_ns) / _NS_OF_MS,
                 "duration_ns": int(duration_ns),
@@ -250,20 +252,19 @@ def _empty(path: Path) -> dict[str, Any]:
 
 def _processes(connection: sqlite3.Connection, ended: Mapping[int, int]) -> list[dict[str, Any]]:
     newest = f"WHERE ended_ns IS NULL OR id > (SELECT max(id) FROM writers) - {MOST_PROCESSES}"  # noqa: S608
-    rows = [
-        (*known, ended.get(known[0]) if ended_ns is None else ended_ns)
-        for *known, ended_ns in writer_rows(connection, newest)
-    ]
-    return [
-        {
-            "process": number,
-            "host": _cut(host),
-            "pid": int(pid),
-            "start_ms": int(started_ns) / _NS_OF_MS,
-            "end_ms": None if ended_ns is None else int(ended_ns) / _NS_OF_MS,
-        }
-        for number, host, pid, started_ns, ended_ns in rows
-    ]
+    process = process_numbers(connection)
+    found: dict[int, dict[str, Any]] = {}
+    for writer, host, pid, started_ns, ended_ns in writer_rows(connection, newest):
+        number = process[writer]
+        end_ns = ended.get(writer) if ended_ns is None else ended_ns
+        end_ms = None if end_ns is None else int(end_ns) / _NS_OF_MS
+        if number not in found:
+            start_ms = int(started_ns) / _NS_OF_MS
+            found[number] = {"process": number, "host": _cut(host), "pid": int(pid), "start_ms": start_ms}
+        elif end_ms is not None and found[number]["end_ms"] is None:
+            end_ms = None
+        found[number]["end_ms"] = end_ms
+    return list(found.values())
 
 
 def _cut(text: object, most: int = LONGEST_NAME) -> str:

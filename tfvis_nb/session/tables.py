@@ -45,13 +45,20 @@ def processes_by_signature(
     connection: sqlite3.Connection, counted: Mapping[int, Mapping[int, Counts]]
 ) -> dict[int, int]:
     """Return how many processes have run each signature; one that recorded several times counts once."""
-    query = connection.execute("SELECT id, host, pid FROM writers")
-    known = {row[0]: row[1:] for row in validate_rows(query, whole, text, whole)}
-    by_signature: dict[int, set[Any]] = {}
+    process = process_numbers(connection)
+    by_signature: dict[int, set[int]] = {}
     for writer, counts in counted.items():
         for number in counts:
-            by_signature.setdefault(number, set()).add(known.get(writer, writer))
+            by_signature.setdefault(number, set()).add(process.get(writer, writer))
     return {number: len(processes) for number, processes in by_signature.items()}
+
+
+def process_numbers(connection: sqlite3.Connection) -> dict[int, int]:
+    """Return the number of each writer's process, which is that of its first one: each ``fit()`` adds one."""
+    query = connection.execute("SELECT id, host, pid FROM writers ORDER BY id")
+    first: dict[tuple[Any, ...], int] = {}
+    rows = validate_rows(query, whole, text, whole)
+    return {writer: first.setdefault((host, pid), writer) for writer, host, pid in rows}
 
 
 def signature_rows(connection: sqlite3.Connection, after: int = 0) -> list[tuple[Any, ...]]:

@@ -6,8 +6,9 @@ import details from "./details.css";
 import header from "./header.css";
 import narrow from "./narrow.css";
 import popover from "./popover.css";
+import runTimes from "./run_times.css";
 import status from "./status.css";
 import tables from "./tables.css";
 import timelines from "./timelines.css";
 
-export const STYLES = [base, header, shared, tables, details, popover, status, timelines, narrow];
+export const STYLES = [base, header, shared, tables, details, popover, runTimes, status, timelines, narrow];
