@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,9 @@ def test_details_in_a_very_narrow_cell_keep_their_words(timeline: Timeline) -> N
 def test_most_time_tells_an_op_from_its_kernel_and_says_what_it_leaves_out(timeline: Timeline) -> None:
     names = timeline.details.locator("table:has(thead) tbody button")
     expect(names.nth(0)).to_have_accessible_name("MatMul kernel")
+    # The colour beside it says nothing twice.
+    row = names.nth(0).locator("xpath=ancestor::tr")
+    expect(row).to_have_accessible_name(re.compile("^MatMul kernel"))
     expect(timeline.details.get_by_role("button", name="MatMul op")).to_be_visible()
     expect(timeline.details.get_by_role("button", name="Conv2D", exact=True)).to_be_visible()
     expect(timeline.details.get_by_text("Host calls are nested")).to_be_visible()

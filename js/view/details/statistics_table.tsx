@@ -135,7 +135,7 @@ function RowName({ store, actions, row, isAlike }: NameProps) {
   const colour = isByOp ? paints.css[paints.colour[longest]] : categoryColour(category, theme);
   return (
     <>
-      <i class="swatch" title={categoryLabel(category)} style={{ background: colour }} />
+      <i class="swatch" title={categoryLabel(category)} aria-hidden="true" style={{ background: colour }} />
       <button
         type="button"
         title={`${isolated(row.label)}: ${categoryLabel(category)}. Show the longest`}
