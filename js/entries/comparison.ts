@@ -2,41 +2,26 @@
 // Built with: HAS_PANELS, OWNS_PAGE.
 
 import { embedded, textOf, unpacked } from "../host/embedded";
-import type { Options } from "../host/host";
+import type { Options, Pair } from "../host/host";
 import { StaticHost } from "../host/static_host";
 import type { TabContents } from "../panels/blocks";
 import { mountPanels, mountProblem } from "../panels/mount";
-import { restPane, timelinePane } from "../ui/page_panes";
-import { mount } from "../view/mount";
+import { restPane } from "../ui/page_panes";
+import { mountComparison } from "../view/comparison/mount_comparison";
 
 const LINK = "page";
-/** The part of the window that each timeline has at first. */
-const TIMELINE = 0.34;
-const NAMES = ["upper", "lower"];
 
-/** What display/pages/comparison.py has written. */
-interface Written {
-  extent: number;
-  memory: Record<string, number>;
-  /** Of each timeline. */
+/** What display/pages/comparison.py has written: what both have in common, and the options of each. */
+interface Written extends Omit<Pair, "side"> {
   sides: Partial<Options>[];
 }
 
-async function showTimeline(
-  side: number,
-  { extent, memory, sides }: Written,
-  pane: HTMLElement,
-  signal: AbortSignal,
-) {
+function sideHost(side: number, { sides, ...common }: Written): StaticHost {
   const parts = {
     drawn: () => embedded(`tfvis-drawn-${side}`),
     details: () => embedded(`tfvis-details-${side}`),
   };
-  const host = Object.assign(new StaticHost(parts, sides[side]), {
-    link: LINK,
-    pair: { side, extent, memory },
-  });
-  Object.assign(pane, { tfvis: await mount(pane, host, signal) });
+  return Object.assign(new StaticHost(parts, sides[side]), { link: LINK, pair: { side, ...common } });
 }
 
 async function showPanels(pane: HTMLElement, signal: AbortSignal): Promise<void> {
@@ -61,10 +46,11 @@ async function showPanels(pane: HTMLElement, signal: AbortSignal): Promise<void>
 async function show(root: HTMLElement): Promise<void> {
   const { signal } = new AbortController();
   const written = JSON.parse(textOf("tfvis-options")) as Written;
-  const panes = NAMES.map((name) => timelinePane(TIMELINE, `Height of the ${name} timeline`, signal));
+  const timelines = document.createElement("div");
   const panels = restPane();
-  root.replaceChildren(...panes.flatMap(({ pane, splitter }) => [pane, splitter]), panels);
-  await Promise.all(panes.map(({ pane }, side) => showTimeline(side, written, pane, signal)));
+  root.replaceChildren(timelines, panels);
+  const hosts = written.sides.map((_, side) => sideHost(side, written));
+  await mountComparison(timelines, hosts, signal);
   await showPanels(panels, signal);
 }
 

@@ -7,10 +7,9 @@ import { StaticHost } from "../host/static_host";
 import type { TabContents } from "../panels/blocks";
 import type { PanelsHost } from "../panels/host";
 import { mountPanels, mountProblem } from "../panels/mount";
-import type { Store } from "../state/store";
 import { restPane, timelinePane } from "../ui/page_panes";
 import { mount } from "../view/mount";
-import { neededHeight } from "../view/sizes";
+import { shrinkToLanes } from "../view/sizes";
 
 const LINK = "page";
 /** The part of the window that the timeline has at first. */
@@ -44,30 +43,12 @@ async function show(root: HTMLElement): Promise<void> {
   const host = Object.assign(new StaticHost(parts, options), { link: LINK });
   const mounted = await mount(timeline, host, signal);
   Object.assign(timeline, { tfvis: mounted });
-  if (mounted) shrinkToLanes(timeline, splitter, mounted.store);
+  if (mounted) shrinkToLanes(timeline, splitter, mounted.store, TIMELINE);
   try {
     mountPanels(panels, await panelsHost(), signal);
   } catch (error) {
     mountProblem(panels, error instanceof Error ? error.message : String(error), signal);
   }
-}
-
-/** Leaves the tabs the room that the lanes do not need, until somebody moves the line between them. */
-function shrinkToLanes(pane: HTMLElement, splitter: HTMLElement, store: Store): void {
-  const moved = new AbortController();
-  const shrink = () => {
-    // What is filtered or hidden for a while keeps its room.
-    if (store.host.get("lane_filter") || store.lanes.hidden.size) return;
-    const part = Math.min(TIMELINE, neededHeight(pane.shadowRoot ?? pane, store) / innerHeight);
-    pane.style.height = `${100 * part}%`;
-  };
-  shrink();
-  const signal = AbortSignal.any([store.signal, moved.signal]);
-  store.on(["layout"], shrink, signal);
-  // Details bring a headline, which is drawn before the next frame.
-  store.on(["details"], () => requestAnimationFrame(() => moved.signal.aborted || shrink()), signal);
-  for (const kind of ["pointerdown", "keydown"])
-    splitter.addEventListener(kind, () => moved.abort(), { signal: moved.signal });
 }
 
 const root = document.getElementById("tfvis-root");

@@ -29,8 +29,8 @@ export type LinkMessage =
   | { kind: "step"; isOne: boolean }
   /** The pointer is over something of this node, scope or op type; null when it has left it. */
   | { kind: "hover"; name: string | null; op?: string }
-  /** How wide the parts beside the lanes are (CSS lengths): of two timelines, lanes stand above each other. */
-  | { kind: "frame"; panelOpen: boolean; labels: string; details: string }
+  /** How wide the labels are (CSS length) and whether details are open: of two timelines, lanes stand above each other. */
+  | { kind: "frame"; panelOpen: boolean; labels: string }
   /** Somebody new asks what is in view. */
   | { kind: "ask" };
 

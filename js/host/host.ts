@@ -55,6 +55,8 @@ export interface Pair {
   extent: number;
   /** The most bytes that either has of an allocator, by `memoryKey`. */
   memory: Record<string, number>;
+  /** How much faster or slower the lower one is, in sentences. */
+  headline: readonly string[];
 }
 
 export interface Host {

@@ -10,6 +10,7 @@ import { moveAmongRows } from "../ui/row_keys";
 import { type Order, presentOrder, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
 import type { Cell, TableBlock, TableColumn } from "./blocks";
+import { ChangeBar, largest } from "./change_bar";
 import { isText, isWide } from "./layout";
 
 interface TableProps {
@@ -46,6 +47,7 @@ function Rows({ block, publish }: TableProps) {
     [rows],
   );
   const order = chosen ?? given;
+  const most = useMemo(() => columns.map((_, at) => largest(rows, at)), [rows]);
   const [current, setCurrent] = useState(-1);
   const indices = [...rows.keys()];
   const sorted =
@@ -86,7 +88,7 @@ function Rows({ block, publish }: TableProps) {
               onPointerEnter={() => light !== null && publish({ kind: "hover", name: nameOf(index) })}
             >
               {columns.map((column, at) => {
-                const text = <Figure cell={rows[index][at]} column={column} />;
+                const text = <Figure cell={rows[index][at]} column={column} most={most[at]} />;
                 return (
                   <td key={column.name} class={isText(column) ? `text ${column.unit}` : column.unit}>
                     {at === 0 && zoom[index] ? (
@@ -154,7 +156,8 @@ function titleOf(cell: Cell): string | undefined {
   return typeof cell === "string" && cell.length > 20 ? cell : undefined;
 }
 
-function Figure({ cell, column }: { cell: Cell; column: TableColumn }) {
+/** `most` is the largest change of its column. */
+function Figure({ cell, column, most }: { cell: Cell; column: TableColumn; most: number }) {
   const text = formatCell(cell, column.unit);
   if (column.unit === "name")
     return (
@@ -162,6 +165,8 @@ function Figure({ cell, column }: { cell: Cell; column: TableColumn }) {
         {shortName(text)}
       </span>
     );
+  if (column.unit === "change" && typeof cell === "number")
+    return <ChangeBar change={cell} most={most} text={text} />;
   if (column.unit !== "share" || typeof cell !== "number") return <>{text}</>;
   return (
     <>

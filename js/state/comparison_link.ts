@@ -101,7 +101,6 @@ export class ComparisonLink extends DashboardLink {
       kind: "frame",
       panelOpen: this.store.panelOpen,
       labels: style.getPropertyValue("--labels"),
-      details: style.getPropertyValue("--details"),
     };
     const text = JSON.stringify(frame);
     if (text === this.#frame) return;
@@ -109,11 +108,10 @@ export class ComparisonLink extends DashboardLink {
     this.publish(frame);
   }
 
-  #fit({ kind, panelOpen, labels, details }: Frame): void {
-    this.#frame = JSON.stringify({ kind, panelOpen, labels, details });
+  #fit({ kind, panelOpen, labels }: Frame): void {
+    this.#frame = JSON.stringify({ kind, panelOpen, labels });
     const { style } = this.root;
     if (labels) style.setProperty("--labels", labels);
-    if (details) style.setProperty("--details", details);
     if (panelOpen !== this.store.panelOpen) this.store.setPanel({ panelOpen });
   }
 }

@@ -12,7 +12,7 @@ export function timelinePane(
 ): { pane: HTMLElement; splitter: HTMLElement } {
   const pane = document.createElement("div");
   pane.className = "tfvis-timeline";
-  pane.style.height = `${100 * part}%`;
+  pane.style.height = `${100 * part}vh`;
   const splitter = document.createElement("div");
   splitter.className = "tfvis-splitter";
   splitter.tabIndex = 0;
@@ -21,7 +21,7 @@ export function timelinePane(
   splitter.setAttribute("aria-label", label);
   const read = () => pane.clientHeight;
   // As a part of the window, which may change its size, too.
-  const write = (size: number) => (pane.style.height = `${(100 * size) / innerHeight}%`);
+  const write = (size: number) => (pane.style.height = `${(100 * size) / innerHeight}vh`);
   const others = () => [...(pane.parentElement?.querySelectorAll(".tfvis-timeline") ?? [])];
   const taken = () => others().reduce((sum, each) => sum + (each === pane ? 0 : each.clientHeight), 0);
   const most = () => Math.max(innerHeight - taken() - MIN_PANE_PX, MIN_PANE_PX);

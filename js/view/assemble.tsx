@@ -31,9 +31,15 @@ const HALF_BAR_PX = 8;
 /** What a mounted timeline answers to programs: where an event (by id) is on the screen, how long frames took. */
 export interface Mounted {
   store: Store;
+  actions: Actions;
   times: FrameTimes;
   /** The middle of an event's bar in client coordinates, or null when it is not in view. */
   locate(event: number): { x: number; y: number } | null;
+}
+
+/** What two compared timelines have around them instead of each: toolbar, legend, details, help. */
+export interface Around {
+  root: HTMLElement;
 }
 
 export function assemble(
@@ -41,20 +47,22 @@ export function assemble(
   element: HTMLElement,
   store: Store,
   outline: Outline | null,
+  around?: Around,
 ): Mounted {
   const isMac = /mac/i.test(navigator.platform);
-  const find = renderSkeleton(root, store);
+  const outer = around?.root ?? root;
+  const find = renderSkeleton(root, store, !!around);
   const lanes = find("lanes");
   const hint = hinter(find("hint"), store.signal);
   const actions = new Actions(store, {
     hint,
     copy: copyText,
-    fullScreen: () => toggleFullScreen(root),
+    fullScreen: () => toggleFullScreen(outer),
     openMenu: () => openMenu(lanes, store),
-    ...focusTargets(root, lanes),
+    ...focusTargets(outer, lanes),
   });
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
-  renderParts(root, find, store, actions, isMac);
+  renderParts(root, find, store, actions, isMac, !!around);
   if (!OWNS_PAGE && !store.host.fills) fitHeight(root, store);
 
   bindInput(root, find, store, actions, () =>
@@ -65,21 +73,22 @@ export function assemble(
   if (!OWNS_PAGE) yieldShortcuts(element, store.signal);
 
   followTheme(root, element, store, frame);
-  followSize(root, lanes, store, actions, frame);
+  followSize(outer, lanes, store, actions, frame);
   loadRest(store, outline, actions);
   revealSelectionOfPython(store, actions);
   if (HAS_PANELS) linkPanels(root, store, actions);
-  if (OWNS_PAGE) focusQuietly(lanes, store, actions);
+  if (OWNS_PAGE && !store.host.pair?.side) focusQuietly(lanes, store, actions);
 
   return {
     store,
+    actions,
     times: frame.times,
     locate: (event) => locate(lanes, store, entryOfEvent(store.drawn, event)),
   };
 }
 
 /** Renders the empty frame, with what a screen reader says of the timeline, and finds parts in it from then on. */
-function renderSkeleton(root: HTMLElement, store: Store): FindPart {
+function renderSkeleton(root: HTMLElement, store: Store, isSide: boolean): FindPart {
   const { drawn } = store;
   const title = drawn.title ? ` of ${isolated(drawn.title)}` : "";
   root.setAttribute("role", "region");
@@ -88,7 +97,7 @@ function renderSkeleton(root: HTMLElement, store: Store): FindPart {
   const lanes = formatNumber(drawn.lanes.length, "lane");
   const extent = `${events} in ${lanes} over ${formatDuration(drawn.span)}`;
   const description = `${extent}. Arrow keys go from event to event, ? lists all keys.`;
-  render(<Skeleton description={description} />, root);
+  render(<Skeleton description={description} isSide={isSide} />, root);
   return (name) => root.querySelector<HTMLElement>(`[data-part="${name}"]`)!;
 }
 

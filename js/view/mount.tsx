@@ -11,17 +11,25 @@ import { Store } from "../state/store";
 import { Message } from "../ui/message";
 import { styledShadow } from "../ui/styled_shadow";
 import { detectTheme } from "../ui/theme";
-import { assemble, type Mounted } from "./assemble";
+import { type Around, assemble, type Mounted } from "./assemble";
 import { STYLES } from "./styles";
 
-/** Show the timeline of `host` in `element` until `signal` aborts. */
-export async function mount(element: HTMLElement, host: Host, signal: AbortSignal): Promise<Mounted | null> {
+export type { Mounted };
+
+/** Show the timeline of `host` in `element` until `signal` aborts; with `around` toolbar, legend and details are there. */
+export async function mount(
+  element: HTMLElement,
+  host: Host,
+  signal: AbortSignal,
+  around?: Around,
+): Promise<Mounted | null> {
   const shadow = styledShadow(element, STYLES);
   if (!OWNS_PAGE) suppressShortcuts(element);
   const root = document.createElement("div");
   root.className = "tfv";
   root.dataset.theme = detectTheme(element);
   if (OWNS_PAGE) root.dataset.page = "";
+  if (around) root.dataset.side = "";
   shadow.append(root);
   const resize = () => (root.style.height = OWNS_PAGE ? "100%" : `${host.get("height")}px`);
   resize();
@@ -57,5 +65,5 @@ export async function mount(element: HTMLElement, host: Host, signal: AbortSigna
     return null;
   }
   const store = new Store(drawn, host, signal);
-  return assemble(root, element, store, outline);
+  return assemble(root, element, store, outline, around);
 }

@@ -11,6 +11,7 @@ import { Help } from "./parts/help";
 import { LaneFilter, LaneLabels } from "./parts/lane_labels";
 import { NoLanes } from "./parts/no_lanes";
 import { ProgressBar } from "./parts/progress_bar";
+import { SideHeader } from "./parts/side_header";
 import type { FindPart } from "./parts/skeleton";
 import { StatusLine } from "./parts/status_line";
 import { StepStrip } from "./parts/step_strip";
@@ -23,20 +24,24 @@ export function renderParts(
   store: Store,
   actions: Actions,
   isMac: boolean,
+  isSide: boolean,
 ): void {
-  render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
-  render(<Headline store={store} />, find("headline"));
+  if (isSide) render(<SideHeader store={store} />, find("toolbar"));
+  else {
+    render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
+    render(<Headline store={store} />, find("headline"));
+    render(<DetailsPanel store={store} actions={actions} />, find("details"));
+    render(<StatusLine store={store} isMac={isMac} />, find("status"));
+    render(<Help store={store} />, find("help"));
+  }
   render(<StepStrip store={store} />, find("steps"));
   render(<LaneLabels store={store} column={find("labels")} />, find("labels"));
   render(<NoLanes store={store} actions={actions} />, find("no-lanes"));
   render(<LaneFilter store={store} actions={actions} />, find("filter"));
-  render(<DetailsPanel store={store} actions={actions} />, find("details"));
-  render(<StatusLine store={store} isMac={isMac} />, find("status"));
   if (HAS_KERNEL) render(<ProgressBar store={store} />, find("progress"));
   render(<Tooltip store={store} main={find("main")} />, find("tooltip"));
   render(<CursorTime store={store} />, find("cursor"));
   render(<Announcer store={store} />, find("announcer"));
-  render(<Help store={store} />, find("help"));
   render(<ContextMenu store={store} actions={actions} />, find("menu"));
   store.signal.addEventListener("abort", () => {
     for (const part of root.querySelectorAll("[data-part]")) render(null, part);

@@ -1,5 +1,6 @@
 /** How high a timeline is, how its columns share the width, and what follows when either changes. */
 
+import type { Host } from "../host/host";
 import type { Actions } from "../input/actions";
 import type { Store } from "../state/store";
 import { bindSize } from "../ui/resize_handle";
@@ -12,24 +13,32 @@ const AXES_PX = 38 + 22 + 2;
 const BARS = ".toolbar, .headline-bar, .steps, .status";
 /** Details need some room, however few the lanes are. */
 const MIN_HEIGHT_PX = 340;
-/** A timeline with tabs below it leaves them the rest of the window. */
+/** Those of a compared timeline stand beside both. */
+const MIN_SIDE_PX = 160;
+/** A timeline with tabs below it leaves them the rest of the window, and so do two that are compared. */
 const TABBED_PART = 0.5;
+const SIDE_PART = 0.27;
 /** Below this width (CSS px) details go under the lanes and do not open by themselves; the style sheet has it too. */
 const NARROW_PX = 900;
 
 /** The height (CSS px) at which all lanes that are shown are in sight; `root` holds the timeline. */
-export function neededHeight(root: ParentNode, { arrangement }: Store): number {
+export function neededHeight(root: ParentNode, { arrangement, host }: Store): number {
   const bars = [...root.querySelectorAll<HTMLElement>(BARS)].reduce((sum, bar) => sum + bar.offsetHeight, 0);
-  return Math.max(AXES_PX + bars + arrangement.height + 12, MIN_HEIGHT_PX);
+  return Math.max(AXES_PX + bars + arrangement.height + 12, leastHeight(host));
+}
+
+function leastHeight({ pair }: Host): number {
+  return pair?.side === undefined ? MIN_HEIGHT_PX : MIN_SIDE_PX;
 }
 
 /** No higher than the lanes that are shown; what is filtered or hidden for a while keeps its room. */
 export function fitHeight(root: HTMLElement, store: Store): void {
   const { host } = store;
   const given = host.get("height");
-  // Findings below it should be in sight without scrolling.
-  const hasTabs = HAS_PANELS && host.link && host.pair?.side === undefined;
-  const most = hasTabs ? Math.min(given, Math.max(innerHeight * TABBED_PART, MIN_HEIGHT_PX)) : given;
+  // Findings and tables below it should be in sight without scrolling.
+  const part = host.pair?.side === undefined ? TABBED_PART : SIDE_PART;
+  const hasTabs = HAS_PANELS && host.link;
+  const most = hasTabs ? Math.min(given, Math.max(innerHeight * part, leastHeight(host))) : given;
   const fit = () => {
     // Whoever drags it to a height has that.
     if (host.get("height") !== given) return;
@@ -43,7 +52,8 @@ export function fitHeight(root: HTMLElement, store: Store): void {
 }
 
 export function followSize(
-  root: HTMLElement,
+  /** What the details stand in: the timeline, or both that are compared. */
+  outer: HTMLElement,
   lanes: HTMLElement,
   store: Store,
   actions: Actions,
@@ -51,11 +61,11 @@ export function followSize(
 ): void {
   const observer = new ResizeObserver(() => {
     // Also the first size: at mount a restored or hidden output has none.
-    if (store.width === 0 && root.clientWidth < NARROW_PX)
+    if (store.width === 0 && outer.clientWidth < NARROW_PX)
       store.setPanel({ panelOpen: store.selection !== null });
     store.setSize(lanes.clientWidth, lanes.clientHeight);
     // Details that have just opened below the lanes may cover what they are about.
-    if (root.clientWidth < NARROW_PX && store.selected !== null) actions.keepInSight(store.selected);
+    if (outer.clientWidth < NARROW_PX && store.selected !== null) actions.keepInSight(store.selected);
     frame.resize();
   });
   observer.observe(lanes);
@@ -73,6 +83,13 @@ export function bindScroll(scroller: HTMLElement, store: Store): void {
   scroller.addEventListener("scroll", () => store.scrollTo(scroller.scrollTop), { signal: store.signal });
 }
 
+export function bindDetailsWidth(splitter: HTMLElement, root: HTMLElement, signal: AbortSignal): void {
+  const read = () => root.querySelector(".details")?.clientWidth ?? 318;
+  const write = (size: number) => root.style.setProperty("--details", `${size}px`);
+  const most = () => root.clientWidth * 0.6;
+  bindSize(splitter, { axis: "x", direction: -1, least: 200, most, read, write }, signal);
+}
+
 export function bindSizes(root: HTMLElement, main: HTMLElement, find: FindPart, store: Store): void {
   const { signal, host } = store;
   const column = (name: string, fallback: number) => ({
@@ -84,18 +101,8 @@ export function bindSizes(root: HTMLElement, main: HTMLElement, find: FindPart, 
     { axis: "x", direction: 1, least: 80, most: () => main.clientWidth * 0.6, ...column("--labels", 196) },
     signal,
   );
-  bindSize(
-    find("details-splitter"),
-    {
-      axis: "x",
-      direction: -1,
-      least: 200,
-      most: () => root.clientWidth * 0.6,
-      ...column("--details", 318),
-      read: () => root.querySelector(".details")?.clientWidth ?? 318,
-    },
-    signal,
-  );
+  const splitter = find("details-splitter");
+  if (splitter) bindDetailsWidth(splitter, root, signal);
   if (OWNS_PAGE) find("grip").remove();
   else
     bindSize(
@@ -113,4 +120,22 @@ export function bindSizes(root: HTMLElement, main: HTMLElement, find: FindPart, 
       },
       signal,
     );
+}
+
+/** Leaves what is below a page's timeline the room that its lanes do not need, until somebody moves the line under it. */
+export function shrinkToLanes(pane: HTMLElement, splitter: HTMLElement, store: Store, most: number): void {
+  const moved = new AbortController();
+  const shrink = () => {
+    // What is filtered or hidden for a while keeps its room.
+    if (store.host.get("lane_filter") || store.lanes.hidden.size) return;
+    const part = Math.min(most, neededHeight(pane.shadowRoot ?? pane, store) / innerHeight);
+    pane.style.height = `${100 * part}vh`;
+  };
+  shrink();
+  const signal = AbortSignal.any([store.signal, moved.signal]);
+  store.on(["layout"], shrink, signal);
+  // Details bring a headline, which is drawn before the next frame.
+  store.on(["details"], () => requestAnimationFrame(() => moved.signal.aborted || shrink()), signal);
+  for (const kind of ["pointerdown", "keydown"])
+    splitter.addEventListener(kind, () => moved.abort(), { signal: moved.signal });
 }

@@ -17,7 +17,9 @@ from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare, compare_activities, why_not
 from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
+from tfvis_nb.texts import Text
 
 CPU, GPU = "/device:CPU:0", "/device:GPU:0"
 
@@ -162,6 +164,64 @@ def test_tasks_are_matched_by_name_unless_there_is_one() -> None:
         (tasks[0], "idle"): -2,
         (tasks[1], "host_compute"): 2,
     }
+
+
+def ops(*durations: int) -> Trace:
+    """One op a step, of these durations in microseconds, a pause after each."""
+    took = [duration * 1000 for duration in durations]
+    starts = [sum(took[:number]) + 1000 * number for number in range(len(took))]
+    steps = list(range(len(took)))
+    columns = {"start_ns": starts, "duration_ns": took, "kind": ["op"] * len(took), "step": steps}
+    return Trace(events.build(columns))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "key", "figures"),
+    [
+        (
+            (900, 20, 20, 20),
+            (900, 10, 10, 10),
+            "steps_faster",
+            ("2.0", "10.0 \u00b5s", "20.0 \u00b5s", "\u221250.0 %"),
+        ),
+        ((20, 20), (25, 25), "steps_slower", ("1.2", "25.0 \u00b5s", "20.0 \u00b5s", "+25.0 %")),
+        ((20, 21, 22, 23), (21, 22, 23, 20), "steps_same", (None, "21.0 \u00b5s", "21.0 \u00b5s", "+0 %")),
+        (
+            (20, 22, 24, 26, 28),
+            (21, 23, 25, 27, 29),
+            "steps_same",
+            (None, "25.0 \u00b5s", "24.0 \u00b5s", "+4.2 %"),
+        ),
+        ((20,), (400,), "slower", ("20", "400 \u00b5s", "20.0 \u00b5s", "+1,900 %")),
+        ((200,), (199,), "same", (None, "199 \u00b5s", "200 \u00b5s", "\u22120.5 %")),
+    ],
+)
+def test_the_headline_compares_median_steps(
+    a: tuple[int, ...], b: tuple[int, ...], key: str, figures: tuple[str | None, ...]
+) -> None:
+    sentence, *parts = comparison_headline(ops(*a), ops(*b))
+    assert sentence.id == f"comparison_{key}"
+    found = tuple(sentence.figures.get(name) for name in ("factor", "b", "a", "change"))
+    assert found == figures
+    assert ("basis" in sentence.figures) == (len(a) == 1)
+    assert [part.id for part in parts] == ([] if key.endswith("same") else ["comparison_parts"])
+
+
+def test_the_headline_names_what_is_compared_and_what_changed() -> None:
+    trace = ops(20, 20, 60)
+    assert comparison_headline(trace, trace, (0, None))[0].figures["basis"] == Text(
+        "comparison_with_step_of_a", steps=3
+    )
+    sentence, changes = comparison_headline(trace, trace, (None, 2))
+    assert sentence.figures["basis"] == Text("comparison_with_step_of_b", steps=3)
+    assert changes.figures["parts"] == "+40.0 \u00b5s host compute"
+    assert len(comparison_headline(trace, trace, (None, 2), parts=False)) == 1
+    loose = Trace(
+        events.build({"start_ns": [0, 50], "duration_ns": [10, 40], "kind": ["op"] * 2, "step": [-1, -1]})
+    )
+    (whole,) = comparison_headline(loose, trace)
+    assert (whole.figures["a"], whole.figures["basis"]) == ("90 ns", Text("comparison_of_wholes"))
+    assert comparison_headline(Trace(events.build({}, rows=0)), trace) == []
 
 
 def test_wrong_arguments() -> None:

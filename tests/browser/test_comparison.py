@@ -21,8 +21,12 @@ LANES = "host => host.shadowRoot.querySelector('[data-part=lanes]').getBoundingC
 class Both:
     """Drives a comparison: ``a`` is the upper timeline with the tabs, ``b`` the lower one."""
 
-    def __init__(self, timelines: Locator, panels: Locator) -> None:
+    def __init__(self, around: Locator, panels: Locator) -> None:
+        timelines = around.locator(".tfvis-timeline")
         self.a, self.b = (Dashboard(timelines.nth(number), panels) for number in range(2))
+        self.around = around
+        self.details = around.get_by_role("complementary", name="Details")
+        self.title = self.details.locator("h2")
         self.page = panels.page
 
     def wait(self) -> "Both":
@@ -35,6 +39,10 @@ class Both:
         boxes = [each.timeline.host.evaluate(LANES) for each in (self.a, self.b)]
         return [(box["x"], box["width"]) for box in boxes]
 
+    def details_of(self, side: str) -> None:
+        """Show the details of A or B."""
+        self.around.get_by_role("group", name="Details of").get_by_role("button", name=side).click()
+
     def same(self) -> list[float]:
         """What both rulers show, once that is the same and at rest."""
         shown = self.a.settled(self.a.ruler)
@@ -44,7 +52,7 @@ class Both:
 
 def on_page(exported: OpenExported, path: Path) -> Both:
     page = exported(path).page
-    return Both(page.locator(".tfvis-timeline"), page.locator(".tfvis-panels"))
+    return Both(page.locator("#tfvis-root"), page.locator(".tfvis-panels"))
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +71,39 @@ def test_both_begin_at_the_left_and_show_the_longer_one(shown: Both) -> None:
     spans = [tfvis_nb.read_trace(path).steps["duration_ns"].max() / 1e6 for path in (OLD, NEW)]
     assert end == pytest.approx(max(spans), rel=0.02)
     assert shown.lanes()[0] == shown.lanes()[1]
-    # Each has its own length in its toolbar.
-    texts = [each.timeline.root.locator(".toolbar").inner_text() for each in (shown.a, shown.b)]
+    # Each has its own length in its header.
+    texts = [each.timeline.root.locator("header").inner_text() for each in (shown.a, shown.b)]
     assert [letter in text for letter, text in zip("AB", texts, strict=True)] == [True, True]
     assert texts[0].split("\n")[1] != texts[1].split("\n")[1]
+
+
+def test_both_share_what_stands_around_them_and_all_is_in_sight(shown: Both) -> None:
+    headline, *_ = tfvis_nb.show_comparison(OLD, NEW).headline.split(". ")
+    expect(shown.around.get_by_role("heading", name=headline)).to_be_visible()
+    shared = (
+        shown.around.get_by_role("textbox", name="Search"),
+        shown.around.get_by_role("button", name="Critical path"),
+        shown.around.get_by_role("group", name="Legend"),
+        shown.details,
+    )
+    for part in shared:
+        expect(part).to_have_count(1)
+    first = shown.a.table("Activities", "Summary").get_by_role("columnheader").first
+    for each in (shown.a.timeline.lanes, shown.b.timeline.lanes, first):
+        expect(each).to_be_in_viewport(ratio=1)
+
+
+def test_the_toolbar_is_of_both(shown: Both) -> None:
+    colour = shown.around.get_by_role("combobox", name="Colour")
+    colour.select_option("op")
+    legend = shown.around.get_by_role("group", name="Legend").get_by_role("button")
+    expect(legend.filter(has_text="MatMul")).to_have_count(1)
+    coloured = "host => host.tfvis.store.host.get('color_by')"
+    assert [each.timeline.host.evaluate(coloured) for each in (shown.a, shown.b)] == ["op", "op"]
+    shown.around.get_by_role("textbox", name="Search").fill("op:MatMul")
+    found = "host => host.tfvis.store.matches?.ids.length > 0"
+    for each in (shown.a, shown.b):
+        shown.page.wait_for_function(found, arg=each.timeline.host.element_handle())
 
 
 @pytest.mark.parametrize("moved", ["a", "b"])
@@ -99,20 +136,23 @@ def test_the_same_op_is_selected_in_both(shown: Both) -> None:
     name = str(trace.events.loc[event, "name"])
     before = shown.same()
     shown.a.timeline.click(event)
-    for each in (shown.a, shown.b):
-        expect(each.timeline.title).to_have_text(name)
     assert shown.same() == pytest.approx(before, abs=1e-6)
-    durations = [each.timeline.expect_fact("Duration") for each in (shown.a, shown.b)]
+    durations = []
+    for side in "AB":
+        shown.details_of(side)
+        expect(shown.title).to_have_text(name)
+        durations.append(shown.details.locator("dt", has_text="Duration").locator("+ dd").inner_text())
     assert durations[0] != durations[1]
     shown.b.timeline.lanes.focus()
     shown.page.keyboard.press("Escape")
-    expect(shown.a.timeline.title).not_to_have_text(name)
+    shown.details_of("A")
+    expect(shown.title).not_to_have_text(name)
 
 
 def test_lanes_stay_above_each_other(shown: Both) -> None:
     before = shown.lanes()
-    shown.a.timeline.root.get_by_role("button", name="Details", exact=True).click()
-    expect(shown.b.timeline.details).to_have_count(0)
+    shown.around.get_by_role("button", name="Details", exact=True).click()
+    expect(shown.details).to_have_count(0)
     wider = shown.lanes()
     assert wider[0] == wider[1]
     assert wider[0][1] > before[0][1] + 200
@@ -135,8 +175,9 @@ def test_a_row_shows_the_longest_event_of_both(shown: Both) -> None:
     row.locator("td").nth(3).click(force=True)
     shown.a.moved(shown.a.ruler, before)
     shown.same()
-    for each in (shown.a, shown.b):
-        expect(each.timeline.title).to_contain_text("MatMul")
+    for side, each in zip("AB", (shown.a, shown.b), strict=True):
+        shown.details_of(side)
+        expect(shown.title).to_contain_text("MatMul")
         assert each.timeline.host.evaluate("host => host.tfvis.store.selection.events.length") == 1
     # What is under the pointer in one timeline is lit in the table, and what is of a row in both timelines.
     row.locator("td").nth(3).hover(force=True)
@@ -167,9 +208,16 @@ def test_steps_of_one_trace(exported: OpenExported, tmp_path: Path) -> None:
     durations = trace.steps.set_index("step")["duration_ns"][steps] / 1e6
     assert start < 0
     assert end == pytest.approx(durations.max(), rel=0.05)
-    expect(shown.a.timeline.root.locator(".toolbar")).to_contain_text(f"step {steps[0]}")
-    whole = shown.a.table("Activities", "As a whole")
+    expect(shown.a.timeline.root.locator("header")).to_contain_text(f"step {steps[0]}")
+    whole = shown.a.table("Activities", "Summary")
     expect(whole.locator("tbody tr").first).to_contain_text("Duration")
+    # What is slower goes to the right of the zero line, and has a sign.
+    difference = int(trace.steps.set_index("step")["duration_ns"][steps].diff().iloc[-1])
+    change = whole.locator("tbody tr").first.locator("td").nth(1)
+    assert ("\u2212" if difference < 0 else "+") in change.inner_text()
+    expect(change.locator("[data-change]")).to_have_attribute(
+        "data-change", "faster" if difference < 0 else "slower"
+    )
 
 
 def test_hostile_texts_are_shown_and_run_nothing(exported: OpenExported, tmp_path: Path) -> None:

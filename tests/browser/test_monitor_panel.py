@@ -248,7 +248,9 @@ def test_which_median_a_rule_goes_by(monitor: Monitor) -> None:
     form.get_by_role("radio", name="Runs over").check()
     expect(form).to_contain_text("The rule uses the median of the last 64 runs. The column vs. untraced uses")
     column = monitor.region.get_by_role("button", name="vs. untraced")
-    expect(column).to_have_attribute("title", re.compile("relative to the mean untraced run.*Rules use the median"))
+    expect(column).to_have_attribute(
+        "title", re.compile("relative to the mean untraced run.*Rules use the median")
+    )
 
 
 def test_new_traces_wait_for_their_places_and_that_is_told(monitor: Monitor, path: Path) -> None:

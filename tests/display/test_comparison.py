@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import html
 import json
 import re
 from pathlib import Path
@@ -62,11 +63,11 @@ def test_memory_has_one_scale_and_figures_one_order() -> None:
         most = max(int(peak.get(allocator, 0)) for peak in peaks)
         assert most in [size for key, size in scale.items() if key.endswith(f"\t{allocator}")]
     orders = {
-        tuple(column["label"] for column in block["columns"] if column["label"] in ("Longer by", "A", "B"))
+        tuple(column["label"] for column in block["columns"] if column["label"] in ("Change", "A", "B"))
         for tab in shown.panels.tabs()
         for block in tab["blocks"]
     }
-    assert orders - {()} == {("Longer by", "A", "B")}
+    assert orders - {()} == {("Change", "A", "B")}
 
 
 def test_both_share_a_link_and_an_extent(two: tuple[Trace, Trace]) -> None:
@@ -78,7 +79,9 @@ def test_both_share_a_link_and_an_extent(two: tuple[Trace, Trace]) -> None:
     assert [pair["side"] for pair in pairs] == [0, 1]
     spans = [int(trace.steps["duration_ns"].max()) for trace in two]
     assert {pair["extent"] for pair in pairs} == {max(spans)}
-    assert shown.children == (shown.a, shown.b, shown.panels)
+    # The view of the upper one shows both.
+    assert shown.children == (shown.a, shown.panels)
+    assert pairs[0]["other"] == shown.b.model_id
     assert tv.show_timeline(two[0]).get_state().get("_pair", {}) == {}
 
 
@@ -107,7 +110,7 @@ def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
         assert timeline.trace.events["start_ns"].iloc[0] == steps.steps.set_index("step")["start_ns"][number]
         assert set(timeline.trace.events["step"]) == {number}
         assert f"step {number}" in timeline.title
-    whole = tables(shown)["As a whole"]
+    whole = tables(shown)["Summary"]
     assert [row[1:4] for row in whole["rows"] if row[0] == "Duration"] == [
         [duration[numbers[1]] - duration[numbers[0]], duration[numbers[0]], duration[numbers[1]]]
     ]
@@ -119,7 +122,7 @@ def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
 def test_what_is_of_no_step_makes_none_longer_and_is_told() -> None:
     columns = {"start_ns": [0, 10, 14, 17, 30], "duration_ns": [5, 10, 2, 9, 10], "step": [0, 1, -1, -1, 2]}
     shown = tv.show_comparison(Trace(events.build({**columns, "kind": ["op"] * 5})), steps=(1, 2))
-    whole = tables(shown)["As a whole"]
+    whole = tables(shown)["Summary"]
     for timeline, side, length in zip((shown.a, shown.b), shown._sides, whole["rows"][0][2:4], strict=True):
         assert timeline.trace.steps["duration_ns"].tolist() == [side.span_ns] == [length]
     assert shown.a.trace.events["start_ns"].tolist() == [10, 14]
@@ -232,6 +235,9 @@ def test_what_is_shown_in_a_notebook(two: tuple[Trace, Trace]) -> None:
     assert data["text/html"].count("<img") == 2
     assert all(len(timeline.get_state()["_details"]) for timeline in (shown.a, shown.b))
     assert repr(shown).startswith("<Comparison A \u00b7 gpu_tf218_mlp.pb.xz: ")
+    assert shown.headline
+    for text in (repr(shown), html.unescape(data["text/html"]), html.unescape(shown.to_html())):
+        assert shown.headline in text
     shown.panels.start()
     assert shown.panels._worker is not None
     shown.panels._worker.join(60)

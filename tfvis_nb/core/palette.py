@@ -1,7 +1,7 @@
 """The colours: ``tfvis_nb/core/palette.json``, which the front end reads as well.
 
-It has the categories of events and the activities that steps are broken down into, by name. Each has a
-label and a colour for light and for dark pages, or the colours of the category that it is ``like``.
+It has the categories of events, the activities that steps are broken down into, and changes, by name. Each
+has a label and a colour for light and for dark pages, or the colours of the category that it is ``like``.
 """
 
 import json

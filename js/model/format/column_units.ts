@@ -10,6 +10,7 @@ import {
 
 export type ColumnUnit =
   | "ns"
+  | "change"
   | "time"
   | "bytes"
   | "bytes/s"
@@ -26,6 +27,7 @@ const MOMENT_NS = 1000;
 
 const FORMATS: Record<Exclude<ColumnUnit, "text" | "name">, (value: number) => string> = {
   ns: formatDuration,
+  change: (value) => (value > 0 ? `+${formatDuration(value)}` : formatDuration(value)),
   time: (value) => formatTime(value, MOMENT_NS),
   bytes: formatBytes,
   "bytes/s": formatBandwidth,

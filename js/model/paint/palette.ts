@@ -21,9 +21,9 @@ export interface Paints {
 
 type Entry = { label: string } & (Record<Theme, string> | { like: string });
 
-/** What has a colour, by name: the categories of events, and the activities of charts. */
+/** What has a colour, by name: the categories of events, the activities of charts, and changes. */
 const ENTRIES: ReadonlyMap<string, Entry> = new Map(
-  Object.entries({ ...palette.activities, ...palette.categories }),
+  Object.entries({ ...palette.changes, ...palette.activities, ...palette.categories }),
 );
 const UNKNOWN = palette.categories.host;
 /** Lightness by name, in OKLab: seen side by side, yet still the same hue. */

@@ -9,7 +9,14 @@ import { save } from "../../ui/download";
 import { moveInMenu } from "../../ui/menu_keys";
 import { pictureOf } from "../canvas/export_png";
 
-export function ExportMenu({ store, root }: { store: Store; root: HTMLElement }) {
+interface ExportMenuProps {
+  store: Store;
+  root: HTMLElement;
+  /** Of more than this timeline. */
+  picture?: () => Promise<Blob>;
+}
+
+export function ExportMenu({ store, root, picture = () => pictureOf(root, store) }: ExportMenuProps) {
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -27,7 +34,7 @@ export function ExportMenu({ store, root }: { store: Store; root: HTMLElement })
     save(file.name, new Blob([file.bytes as BlobPart]));
   };
   const items: [label: string, suffix: string, run: () => Promise<void>][] = [
-    ["Picture of this view", ".png", async () => save(`${name}.png`, await pictureOf(root, store))],
+    ["Picture of this view", ".png", async () => save(`${name}.png`, await picture())],
     // Only the host knows all rows of a trace of which the browser holds parts.
     [
       "Rows of the selection",

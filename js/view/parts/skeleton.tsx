@@ -3,7 +3,13 @@
 /** Finds a part of a rendered skeleton by its name. */
 export type FindPart = (name: string) => HTMLElement;
 
-export function Skeleton({ description }: { description: string }) {
+interface SkeletonProps {
+  description: string;
+  /** Whether legend, details and help stand around this timeline and the one that it is compared with. */
+  isSide: boolean;
+}
+
+export function Skeleton({ description, isSide }: SkeletonProps) {
   return (
     <>
       <div data-part="toolbar" style={{ display: "contents" }} />
@@ -43,15 +49,7 @@ export function Skeleton({ description }: { description: string }) {
           <div data-part="no-lanes" class="no-lanes-place" />
           <div data-part="tooltip" />
         </div>
-        <div
-          class="splitter details-splitter"
-          data-part="details-splitter"
-          role="separator"
-          aria-orientation="vertical"
-          aria-label="Width of the details"
-          aria-valuenow={318}
-          tabIndex={0}
-        />
+        {!isSide && <DetailsSplitter />}
         <div data-part="details" style={{ display: "contents" }} />
       </div>
       <div data-part="status" style={{ display: "contents" }} />
@@ -67,5 +65,19 @@ export function Skeleton({ description }: { description: string }) {
       <div data-part="help" />
       <div data-part="menu" />
     </>
+  );
+}
+
+export function DetailsSplitter() {
+  return (
+    <div
+      class="splitter details-splitter"
+      data-part="details-splitter"
+      role="separator"
+      aria-orientation="vertical"
+      aria-label="Width of the details"
+      aria-valuenow={318}
+      tabIndex={0}
+    />
   );
 }

@@ -7,10 +7,18 @@ import { FILTERS, parseQuery, unknownFilters } from "../../model/search/query";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 
-export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
+interface StatusLineProps {
+  store: Store;
+  isMac: boolean;
+  /** All whose colours the legend explains. */
+  stores?: readonly Store[];
+}
+
+export function StatusLine({ store, isMac, stores = [store] }: StatusLineProps) {
   useTopics(store, ["paint", "panel", "layout", "notice", "search"]);
   const unknown = filterProblem(store);
-  const { legend } = store.painting.paints;
+  const entries = stores.flatMap(({ painting }) => painting.paints.legend);
+  const legend = [...new Map(entries.map((entry) => [entry.label, entry])).values()];
   const notes = store.drawn.notes.length;
   const isByKind = store.host.get("color_by") === "kind";
   const wait = isByKind ? waitColour(store.painting.theme) : "var(--muted)";
@@ -38,7 +46,7 @@ export function StatusLine({ store, isMac }: { store: Store; isMac: boolean }) {
             </button>
           );
         })}
-        {store.drawn.wait && (
+        {stores.some(({ drawn }) => drawn.wait) && (
           <button
             type="button"
             disabled

@@ -1,5 +1,6 @@
 /** The line at the top: what this is, which step, search, and what to do with it. */
 
+import type { ComponentChildren } from "preact";
 import type { Options } from "../../host/host";
 import type { Actions } from "../../input/actions";
 import { withoutControls } from "../../model/format/bidi";
@@ -11,8 +12,26 @@ import { useTopics } from "../../state/use_store";
 import { ExportMenu } from "./export_menu";
 import { SearchBox } from "./search_box";
 
-export function Toolbar({ store, actions, root }: { store: Store; actions: Actions; root: HTMLElement }) {
-  useTopics(store, ["layout", "panel", "paint", "details"]);
+interface ToolbarProps {
+  store: Store;
+  actions: Actions;
+  root: HTMLElement;
+}
+
+export function Toolbar({ store, actions, root }: ToolbarProps) {
+  return (
+    <header class="toolbar">
+      <ShownTrace store={store} />
+      <span class="space" />
+      <SearchBox store={store} actions={actions} />
+      <Controls {...{ store, actions, stores: [store] }} menu={<ExportMenu store={store} root={root} />} />
+    </header>
+  );
+}
+
+/** What is shown: the trace, its step, how long it is. */
+export function ShownTrace({ store }: { store: Store }) {
+  useTopics(store, ["layout", "details"]);
   const { drawn } = store;
   const tasks = new Set(store.run.lanes.map((lane) => lane.task)).size;
   const facts = [
@@ -21,7 +40,7 @@ export function Toolbar({ store, actions, root }: { store: Store; actions: Actio
     ...(tasks > 1 ? [`${tasks} tasks`] : []),
   ];
   return (
-    <header class="toolbar">
+    <>
       {drawn.title && (
         <span class="title" title={drawn.title}>
           {withoutControls(drawn.title)}
@@ -29,67 +48,75 @@ export function Toolbar({ store, actions, root }: { store: Store; actions: Actio
       )}
       {store.run.steps.length > 1 && <StepSelect store={store} />}
       <span class="summary">{facts.join(" · ")}</span>
-      <span class="space" />
-      <SearchBox store={store} actions={actions} />
-      <div class="controls">
-        <Choice
-          store={store}
-          option="color_by"
-          title="Colour"
-          values={{ kind: "Colour: kind", op: "Colour: op type", device: "Colour: device" }}
-        />
-        <Choice
-          store={store}
-          option="group_by"
-          title="Group lanes"
-          values={{ device: "By device", kind: "By kind", none: "Ungrouped" }}
-        />
-        <button
-          type="button"
-          aria-pressed={isCritical(store)}
-          disabled={!!whyNoPath(store)}
-          title={whyNoPath(store) || "Critical path: what the step waited for (C)"}
-          onClick={() => toggleCritical(store)}
-        >
-          Critical path
-        </button>
-        <button type="button" title="Show everything (0)" onClick={() => actions.whole()}>
-          Fit
-        </button>
-        <button
-          type="button"
-          aria-label="Full screen"
-          title="Full screen (Shift F)"
-          onClick={() => actions.fullScreen()}
-        >
-          <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
-            <path
-              d="M1 4V1h3M8 1h3v3M11 8v3H8M4 11H1V8"
-              fill="none"
-              stroke="currentColor"
-              stroke-width="1.4"
-            />
-          </svg>
-        </button>
-        <ExportMenu store={store} root={root} />
-        <button
-          type="button"
-          aria-pressed={store.panelOpen}
-          title="Show or hide the details"
-          onClick={() => store.setPanel({ panelOpen: !store.panelOpen })}
-        >
-          Details
-        </button>
-        <button
-          type="button"
-          aria-label="Help: all keys and gestures"
-          title="All keys and gestures (?)"
-          onClick={() => store.setPanel({ helpOpen: true })}
-        >
-          ?
-        </button>
-      </div>
-    </header>
+    </>
+  );
+}
+
+interface ControlsProps {
+  store: Store;
+  actions: Actions;
+  /** All that are coloured and grouped alike. */
+  stores: readonly Store[];
+  /** What can be exported. */
+  menu: ComponentChildren;
+}
+
+export function Controls({ store, actions, stores, menu }: ControlsProps) {
+  useTopics(store, ["layout", "panel", "paint", "details"]);
+  return (
+    <div class="controls">
+      <Choice
+        stores={stores}
+        option="color_by"
+        title="Colour"
+        values={{ kind: "Colour: kind", op: "Colour: op type", device: "Colour: device" }}
+      />
+      <Choice
+        stores={stores}
+        option="group_by"
+        title="Group lanes"
+        values={{ device: "By device", kind: "By kind", none: "Ungrouped" }}
+      />
+      <button
+        type="button"
+        aria-pressed={isCritical(store)}
+        disabled={!!whyNoPath(store)}
+        title={whyNoPath(store) || "Critical path: what the step waited for (C)"}
+        onClick={() => toggleCritical(store)}
+      >
+        Critical path
+      </button>
+      <button type="button" title="Show everything (0)" onClick={() => actions.whole()}>
+        Fit
+      </button>
+      <button
+        type="button"
+        aria-label="Full screen"
+        title="Full screen (Shift F)"
+        onClick={() => actions.fullScreen()}
+      >
+        <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
+          <path d="M1 4V1h3M8 1h3v3M11 8v3H8M4 11H1V8" fill="none" stroke="currentColor" stroke-width="1.4" />
+        </svg>
+      </button>
+      {menu}
+      <button
+        type="button"
+        aria-pressed={store.panelOpen}
+        title="Show or hide the details"
+        onClick={() => store.setPanel({ panelOpen: !store.panelOpen })}
+      >
+        Details
+      </button>
+      <button
+        type="button"
+        aria-label="Help: all keys and gestures"
+        title="All keys and gestures (?)"
+        onClick={() => store.setPanel({ helpOpen: true })}
+      >
+        ?
+      </button>
+    </div>
   );
 }
 
@@ -116,18 +143,20 @@ function StepSelect({ store }: { store: Store }) {
 }
 
 function Choice<K extends "color_by" | "group_by">(props: {
-  store: Store;
+  stores: readonly Store[];
   option: K;
   title: string;
   values: Record<Options[K], string>;
 }) {
-  const { store, option, title, values } = props;
+  const { stores, option, title, values } = props;
   return (
     <select
       aria-label={title}
       title={title}
-      value={store.host.get(option)}
-      onChange={(event) => store.setOption(option, event.currentTarget.value as Options[K])}
+      value={stores[0].host.get(option)}
+      onChange={(event) => {
+        for (const store of stores) store.setOption(option, event.currentTarget.value as Options[K]);
+      }}
     >
       {(Object.entries(values) as [string, string][]).map(([value, text]) => (
         <option key={value} value={value}>

@@ -7,6 +7,7 @@ import pandas as pd
 import traitlets
 
 from tfvis_nb.analysis.steps.compare import compare
+from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, refuse_unknown
@@ -14,15 +15,15 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
-from tfvis_nb.display.pages.comparison import comparison_page
-from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.pages.comparison import comparison_page, headline_html
+from tfvis_nb.display.pages.static_html import QUICK, static_html
 from tfvis_nb.display.shaping.side import Compared, compared, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 from tfvis_nb.display.timeline.widget import as_trace
 from tfvis_nb.texts import Text
 
-HEIGHT = 400
+HEIGHT = 300
 """Of each timeline, in CSS pixels, unless given."""
 
 Steps = tuple[int | None, int | None]
@@ -33,13 +34,15 @@ class _ComparedTimeline(LinkedTimeline):
 
     _pair = traitlets.Dict().tag(sync=True)
 
-    def pair(self, *, side: int, link: str, scale: dict[str, Any]) -> None:
-        """Make it the upper (0) or lower one (1) of those that share a link and a scale.
+    def pair(self, *, side: int, link: str, common: dict[str, Any]) -> None:
+        """Make it the upper (0) or lower one (1) of those that share a link.
 
-        The scale is ``extent``, how many ns both show at least, and ``memory``, as of `highest_memory`.
+        They have in `common` ``extent``, how many ns both show at least, ``memory``, as of `highest_memory`,
+        and the ``headline``. The upper one also names the model of the lower one as ``other``: its view
+        shows both.
         """
         self.set_trait("_link", link)
-        self.set_trait("_pair", {"side": side, **scale})
+        self.set_trait("_pair", {"side": side, **common})
 
 
 class _Differences(PanelsWidget):
@@ -102,21 +105,36 @@ class Comparison(HtmlExport, ipywidgets.VBox):
             for letter, side in zip("AB", self._sides, strict=True)
         )
         extent = max(side.span_ns for side in self._sides)
-        self._scale = {"extent": extent, "memory": highest_memory(self._sides)}
-        for number, timeline in enumerate((self.a, self.b)):
-            timeline.pair(side=number, link=self.a.link, scale=self._scale)
-            timeline.page = self.to_html
         first, second = self._sides
+        is_quick = max(len(side.trace.events) for side in self._sides) <= QUICK
+        self._headline = comparison_headline(
+            first.trace, second.trace, (first.step, second.step), parts=is_quick
+        )
+        self._common = {
+            "extent": extent,
+            "memory": highest_memory(self._sides),
+            "headline": [str(sentence) for sentence in self._headline],
+        }
+        other = {"other": self.b.model_id}
+        for number, (timeline, more) in enumerate(((self.a, other), (self.b, {}))):
+            timeline.pair(side=number, link=self.a.link, common=self._common | more)
+            timeline.page = self.to_html
         self.panels = _Differences((first, second), link=self.a.link)
         for timeline in (self.a, self.b):
             timeline.before_details = self.panels.wait_for_first
         self._parts = (self.a, self.b, self.panels)
-        super().__init__(self._parts)
+        # The view of the upper one shows the lower one as well.
+        super().__init__((self.a, self.panels))
 
     @property
     def title(self) -> str:
         """The names of both sides."""
         return " / ".join(side.title or letter for letter, side in zip("AB", self._sides, strict=True))
+
+    @property
+    def headline(self) -> str:
+        """How much faster or slower B is, and in which activities; empty if one took no time."""
+        return " ".join(self._headline)
 
     def differences(self, by: str = "op") -> pd.DataFrame:
         """Return what took longer in the lower one, as of `tfvis_nb.analysis.compare`.
@@ -139,7 +157,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
             [timeline.as_now(None) for timeline in timelines],
             self.panels.tabs(),
             title=self.title if title is None else title,
-            scale=self._scale,
+            common=self._common,
             max_bytes=options.get("max_bytes", MAX_BYTES),
         )
 
@@ -152,7 +170,8 @@ class Comparison(HtmlExport, ipywidgets.VBox):
 
     def __repr__(self) -> str:
         lines = (one_line(timeline.trace, timeline.title) for timeline in (self.a, self.b))
-        return f"<{type(self).__name__} {' / '.join(lines)}>"
+        told = f"\n{self.headline}" if self.headline else ""
+        return f"<{type(self).__name__} {' / '.join(lines)}>{told}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)
@@ -162,7 +181,8 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         pictures = [static_html(timeline.trace, title=timeline.title) for timeline in (self.a, self.b)]
-        return {**data, "text/html": self.a.store("\n".join(pictures))}, metadata
+        still = "\n".join([headline_html(self._headline), *pictures])
+        return {**data, "text/html": self.a.store(still)}, metadata
 
 
 def show_comparison(

@@ -1,6 +1,7 @@
 """The exported comparison: two timelines and what differs, as one HTML file that opens offline."""
 
 import gzip
+import html
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -20,14 +21,14 @@ def comparison_page(
     tabs: Sequence[dict[str, Any]],
     *,
     title: str,
-    scale: dict[str, Any],
+    common: dict[str, Any],
     max_bytes: int | None = None,
 ) -> str:
     """Write two timelines and the tabs under them as one HTML text.
 
     `sides` are `tfvis_nb.display.timeline.linked.LinkedTimeline.as_now` of each, `tabs` those of
-    `tfvis_nb.display.tabs.comparison.tab`. `scale` is of both: ``extent``, the time that they show at least,
-    in ns, and ``memory``, as of `tfvis_nb.display.shaping.side.highest_memory`.
+    `tfvis_nb.display.tabs.comparison.tab`. `common` is of both: ``extent``, the time that they show at least,
+    in ns, ``memory``, as of `tfvis_nb.display.shaping.side.highest_memory`, and ``headline``, sentences.
     """
     content = json.dumps(list(tabs), allow_nan=False)
     parts = {"tabs": gzip.compress(content.encode(), mtime=0)}
@@ -47,9 +48,16 @@ def comparison_page(
         what="comparison",
         title=printable(title, 200) or "Comparison",
         summary=" beside ".join(one_line(trace, name) for trace, name in titled),
-        fallback="".join(static_html(trace, title=name) for trace, name in titled),
+        fallback="".join(
+            [headline_html(common["headline"]), *(static_html(trace, title=name) for trace, name in titled)]
+        ),
         parts=parts,
-        options={**scale, "sides": [side["options"] for side in sides]},
+        options={**common, "sides": [side["options"] for side in sides]},
         code=bundle("comparison.js"),
         style=PANES,
     )
+
+
+def headline_html(sentences: Sequence[str]) -> str:
+    """Write the headline of a comparison as plain HTML; empty without sentences."""
+    return f"<p><b>{html.escape(' '.join(sentences))}</b></p>" if sentences else ""

@@ -12,7 +12,7 @@ from tfvis_nb.display.pages.static_svg import picture
 
 _MOST_OPS = 10
 _MOST_LETTERS = 60
-_QUICK = 200_000
+QUICK = 200_000
 """Up to this many events the overview and the findings take a moment; of more they would hold up a cell."""
 
 
@@ -39,13 +39,13 @@ def static_html(trace: Trace, title: str | None = None, *, below: str = "") -> s
 
 def overview_html(trace: Trace) -> str:
     """Write the overview and the findings; empty for a trace that is too large to do it at once."""
-    if len(trace.events) > _QUICK:
+    if len(trace.events) > QUICK:
         return ""
     return f"{trace.overview._repr_html_()}\n{findings_html(trace.findings)}"
 
 
 def _headline(trace: Trace) -> str:
-    if len(trace.events) > _QUICK:
+    if len(trace.events) > QUICK:
         return ""
     return f"<p>{html.escape(printable(trace.overview['headline'], 300))}</p>"
 

@@ -40,7 +40,7 @@ def _definition(trace: Trace, against: Trace) -> str:
 def _ops(trace: Trace, against: Trace, heads: tuple[str, str]) -> dict[str, Any]:
     first, second = heads
     shown = [
-        ("step_difference_ns", "Change per step", "ns"),
+        ("step_difference_ns", "Change per step", "change"),
         ("self_a_ns", first, "ns"),
         ("self_b_ns", second, "ns"),
     ]

@@ -38,8 +38,9 @@ def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
     found = compare.compare(a.trace, b.trace, by, (a.step, b.step))
     several = found.attrs.get("steps", (1, 1)) != (1, 1)
     shown = [
-        *([("step_difference_ns", "Change per step", "ns")] if several else []),
-        ("self_difference_ns", "Longer by", "ns"),
+        ("step_difference_ns", "Change per step", "change")
+        if several
+        else ("self_difference_ns", "Change", "change"),
         ("self_a_ns", "A", "ns"),
         ("self_b_ns", "B", "ns"),
         ("ratio", "B / A", "ratio"),
@@ -66,7 +67,7 @@ def differences(
         TableColumn("kind", "Kind", "text", "What the events are; those of one kind are compared."),
         *figures(
             compare.FIGURES,
-            ("change", "Change", "text"),
+            ("change", "Status", "text"),
             *shown,
             ("count_a", "Count A", "count"),
             ("count_b", "Count B", "count"),
@@ -115,7 +116,7 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict
     """Return a table of the durations of both, and of their steps; `heads` are of their columns."""
     columns = [
         TableColumn("what", "What", "text", "What was measured of both."),
-        TableColumn("difference", "Longer by", "ns", "B - A, in ns."),
+        TableColumn("difference", "Change", "change", "B - A, in ns."),
         TableColumn("a", heads[0], "ns", "Of A, in ns."),
         TableColumn("b", heads[1], "ns", "Of B, in ns."),
         TableColumn("ratio", "B / A", "ratio", "B / A."),
@@ -127,12 +128,12 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict
     )
     rows["difference"] = rows["b"] - rows["a"]
     rows["ratio"] = rows["b"] / rows["a"].where(rows["a"] > 0)
-    return table("As a whole", rows, columns, hints=[_HINTS[name] for name in names])
+    return table("Summary", rows, columns, hints=[_HINTS[name] for name in names])
 
 
 _HINTS = {
     "Duration": "Latest end minus earliest start of all events, or of the step's, in ns.",
-    "Median step": "Median of the steps' durations, in ns.",
+    "Median step": "Duration of the median step, in ns; of an even number the shorter of the middle two.",
     "Steps": "Sum of the steps' durations, in ns.",
     "Devices": "How long the busiest device ran kernels in the step, of several their median, in ns.",
 }
@@ -146,7 +147,10 @@ def _times(side: Compared) -> dict[str, int]:
     took = steps["duration_ns"]
     found = {"Duration": side.span_ns if side.step is None else int(took.iloc[0])}
     if len(took) > 1:
-        found |= {"Median step": int(took.median()), "Steps": int(took.sum())}
+        found |= {
+            "Median step": int(np.sort(took.to_numpy())[(len(took) - 1) // 2]),
+            "Steps": int(took.sum()),
+        }
     numbers = steps["step"].to_numpy(np.int64)
     row = np.searchsorted(numbers, side.trace.events["step"].to_numpy(np.int64))
     row[~side.trace.events["step"].isin(numbers).to_numpy()] = len(numbers)
@@ -181,7 +185,7 @@ def activities(
         *([key("task", "Task")] if with_task else []),
         *figures(
             compare.FIGURES,
-            ("difference_ns", "Longer by", "ns"),
+            ("difference_ns", "Change", "change"),
             ("a_ns", heads[0], "ns"),
             ("b_ns", heads[1], "ns"),
             ("ratio", "B / A", "ratio"),

@@ -1,0 +1,12 @@
+/** What the shared toolbar sets of one of two timelines holds for the other one too. */
+
+import type { Store } from "../../state/store";
+
+/** Have each search for what the other one searches for; selection, view and sizes go over their link. */
+export function followEachOther(stores: readonly Store[]): void {
+  for (const store of stores)
+    store.on(["search"], () => {
+      for (const other of stores)
+        if (other.searchText !== store.searchText) other.setSearch(store.searchText);
+    });
+}

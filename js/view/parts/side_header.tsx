@@ -1,0 +1,20 @@
+/** The line over one of two compared timelines: what it shows, and its own headline. */
+
+import type { Store } from "../../state/store";
+import { useTopics } from "../../state/use_store";
+import { ShownTrace } from "./toolbar";
+
+export function SideHeader({ store }: { store: Store }) {
+  useTopics(store, ["details"]);
+  const sentence = store.details?.overview?.headline;
+  return (
+    <header class="toolbar side">
+      <ShownTrace store={store} />
+      {sentence && (
+        <span class="sentence" title={sentence}>
+          {sentence}
+        </span>
+      )}
+    </header>
+  );
+}

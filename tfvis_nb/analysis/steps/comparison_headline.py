@@ -1,0 +1,150 @@
+"""The sentences that sum up a comparison, chosen by rule."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.slow_steps import median_step
+from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.palette import LABELS
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
+
+_CLOSE = 0.02
+"""Times that differ by less than this share are called equal."""
+_LARGE = 10
+"""A larger share is written without decimals."""
+_SMALL = 1.2
+"""A smaller ratio is written with two decimals."""
+_ENOUGH = 4
+"""The spread of fewer steps does not show how much they vary by themselves."""
+_LEAST_PART = 0.1
+"""An activity that explains a smaller share of the difference is not named."""
+_MOST_PARTS = 3
+
+
+class _Side(NamedTuple):
+    trace: Trace
+    took: np.ndarray  # The durations of the compared steps in ns; of the whole trace where it has none
+    step: int | None  # The one of median duration; None without steps
+
+    @property
+    def median(self) -> int:
+        return int(np.sort(self.took)[(len(self.took) - 1) // 2])
+
+
+def comparison_headline(
+    a: Trace, b: Trace, steps: tuple[int | None, int | None] = (None, None), *, parts: bool = True
+) -> list[Text]:
+    """Say how much faster or slower B is and, in a second sentence, in which activities.
+
+    `steps` are as of `compare`. Medians of steps are compared, each the duration of a step of the trace.
+    Without `parts` the second sentence, which needs the breakdown of both, is left out. Empty if one took
+    no time.
+    """
+    sides = [_side(trace, step) for trace, step in zip((a, b), steps, strict=True)]
+    if any(side.step is None for side in sides):
+        sides = [_Side(side.trace, np.array([_span_ns(side.trace)]), None) for side in sides]
+    first, second = sides
+    if not (first.median and second.median):
+        return []
+    if _alike(first, second):
+        return [_sentence("same", first, second)]
+    found = [_sentence("faster" if second.median < first.median else "slower", first, second)]
+    changes = _parts(first, second) if parts and first.step is not None else ""
+    return [*found, Text("comparison_parts", parts=changes)] if changes else found
+
+
+def _side(trace: Trace, step: int | None) -> _Side:
+    steps = trace.steps[trace.steps["step"] != NO_STEP]
+    if step is not None:
+        steps = steps[steps["step"] == step]
+    took = steps["duration_ns"].to_numpy(np.int64)
+    return _Side(trace, took, median_step(trace) if step is None else step)
+
+
+def _span_ns(trace: Trace) -> int:
+    table = trace.events
+    if table.empty:
+        return 0
+    return int((table["start_ns"] + table["duration_ns"]).max()) - int(table["start_ns"].min())
+
+
+def _alike(a: _Side, b: _Side) -> bool:
+    if abs(b.median - a.median) <= _CLOSE * a.median:
+        return True
+    if min(len(a.took), len(b.took)) < _ENOUGH:
+        return False
+    return all(
+        np.quantile(one.took, 0.25) <= other.median <= np.quantile(one.took, 0.75)
+        for one, other in ((a, b), (b, a))
+    )
+
+
+def _sentence(verdict: str, a: _Side, b: _Side) -> Text:
+    change = b.median / a.median - 1
+    figures = {
+        "a": format_duration(a.median),
+        "b": format_duration(b.median),
+        "change": _signed(_percent(abs(change)), change),
+    }
+    if verdict != "same":
+        ratio = max(a.median, b.median) / min(a.median, b.median)
+        decimals = 2 if ratio < _SMALL else 1 if ratio < 9.95 else 0
+        figures["factor"] = f"{ratio:,.{decimals}f}"
+    several = [len(side.took) > 1 for side in (a, b)]
+    if all(several):
+        return Text(
+            {
+                "faster": "comparison_steps_faster",
+                "slower": "comparison_steps_slower",
+                "same": "comparison_steps_same",
+            }[verdict],
+            **figures,
+        )
+    key = {"faster": "comparison_faster", "slower": "comparison_slower", "same": "comparison_same"}[verdict]
+    return Text(key, **figures, basis=_basis(a, b))
+
+
+def _basis(a: _Side, b: _Side) -> Text:
+    if a.step is None:
+        return Text("comparison_of_wholes")
+    if len(a.took) > 1:
+        return Text("comparison_with_step_of_b", steps=len(a.took))
+    if len(b.took) > 1:
+        return Text("comparison_with_step_of_a", steps=len(b.took))
+    return Text("comparison_of_two_steps")
+
+
+def _parts(a: _Side, b: _Side) -> str:
+    """Name the activities whose time in the median step changed most; of several tasks their mean."""
+    before, after = _activities(a), _activities(b)
+    changes = {name: after[name] - before[name] for name in after}
+    least = _LEAST_PART * abs(b.median - a.median)
+    largest = sorted(
+        (name for name in changes if abs(changes[name]) >= least), key=lambda name: -abs(changes[name])
+    )
+    signed = {
+        name: _signed(format_duration(abs(changes[name])), changes[name]) for name in largest[:_MOST_PARTS]
+    }
+    return ", ".join(
+        f"{change} {LABELS.get(name, name.replace('_', ' '))}" for name, change in signed.items()
+    )
+
+
+def _activities(side: _Side) -> dict[str, int]:
+    table = side.trace.breakdown
+    rows = table[((table["device"] == "") & (table["step"] == side.step)).to_numpy()]
+    return {
+        part.removesuffix("_ns"): round(int(rows[part].fillna(0).sum()) / max(len(rows), 1)) for part in PARTS
+    }
+
+
+def _percent(share: float) -> str:
+    return f"{share:,.0%}".replace("%", " %") if share >= _LARGE else format_percent(share)
+
+
+def _signed(text: str, value: float) -> str:
+    return f"{'+' if value >= 0 else chr(0x2212)}{text}"
