@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.support.examples import examples
 from tests.support.made_steps import ROW, any_trace
+from tfvis_nb import events
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.metrics import MODULES
@@ -87,3 +88,8 @@ def test_one_event_of_no_duration_is_a_trace() -> None:
     assert why_not(trace.findings).id == "no_step_length"
     for name in tab_names():
         json.dumps(tab(trace, name), allow_nan=False)
+
+
+def test_a_median_step_without_length_has_a_headline() -> None:
+    columns = {"start_ns": [0, 0, 5], "duration_ns": [0, 0, 1], "kind": ["op"] * 3, "step": [0, 1, 2]}
+    assert "0 ns" in tv.Trace(events.build(columns)).overview["headline"]

@@ -86,11 +86,14 @@ def _without_devices(facts: Mapping[str, Any]) -> Text:
     steps, middle = facts["steps"], facts["median_step"]
     tasks = [task["parts"] for task in middle["tasks"]]
     busiest = min(tasks, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
+    step = "The median step" if steps["count"] > 1 else "The step"
+    if not busiest:
+        return Text("headline_host_brief", step=step, median=format_duration(steps["median_ns"]))
     part = max(busiest, key=lambda name: busiest[name])
     name = part.removesuffix("_ns")
     return Text(
         "headline_host",
-        step="The median step" if steps["count"] > 1 else "The step",
+        step=step,
         median=format_duration(steps["median_ns"]),
         share=format_percent(busiest[part] / max(middle["step_ns"], 1)),
         part=LABELS.get(name, name.replace("_", " ")),
