@@ -1,5 +1,6 @@
 """``%%trace`` as a user of IPython meets it."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -296,6 +297,7 @@ def test_run_all_stops_at_a_failing_cell(monkeypatch: pytest.MonkeyPatch) -> Non
     assert kinds == ["error", "display_data", "display_data", "error"]
     real, stored, shown, end = failed.outputs
     assert real.ename == "ZeroDivisionError"
+    assert f"In[{failed.execution_count}]" in re.sub(r"\x1b\[[\d;]*m", "", "".join(real.traceback))
     assert VIEW in shown.data
     assert "<img" in stored.data["text/html"]
     assert (end.ename, end.traceback) == ("CellFailed", [])

@@ -1,9 +1,11 @@
 """``%%trace``: its arguments. The work is recording's and display's."""
 
 import argparse
+import contextlib
 import keyword
 import shlex
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -132,10 +134,22 @@ class TraceMagic:
     def _run_cell(self, cell: str) -> None:
         if self._shell.displayhook.semicolon_at_end_of_expression(cell):
             cell += "\npass"  # IPython looks for the semicolon in the outer cell, where it is inside a string
-        result = self._shell.run_cell(cell, store_history=False)
+        with self._numbered():
+            result = self._shell.run_cell(cell, store_history=False)
         error = result.error_before_exec or result.error_in_exec
         if error is not None:
             raise CellFailed(Text("cell_failed", error=type(error).__name__))
+
+    @contextlib.contextmanager
+    def _numbered(self) -> Iterator[None]:
+        """Let tracebacks call the cell by its own number: IPython counts on before a magic runs."""
+        compiler = self._shell.compile
+        cache, number = compiler.cache, self._shell.execution_count - 1
+        compiler.cache = lambda cell, _=0, **options: cache(cell, number, **options)
+        try:
+            yield
+        finally:
+            del compiler.cache
 
     def _parse_line(self, line: str) -> argparse.Namespace:
         arguments = self.parser.parse(line)
