@@ -14,6 +14,19 @@ from tests.real_traces import DATA
 TRACE = DATA / "local_mlp_step1.pb"
 PICTURE = 'img[alt^="Activity of each lane"]'
 NOT_FOUND = "model not found"
+# Run a script as often as JupyterLab draws its output; whether each listener for messages is taken off again.
+LISTENERS = """(code) => {
+    const signals = [];
+    const add = window.addEventListener;
+    window.addEventListener = (type, listener, options) => {
+        if (type === "message") signals.push(options?.signal);
+        add.call(window, type, listener, options);
+    };
+    for (let time = 0; time < 3; time++)
+        document.head.append(Object.assign(document.createElement("script"), { textContent: code }));
+    window.addEventListener = add;
+    return signals.map((signal) => signal?.aborted);
+}"""
 
 
 def shown(notebook: OpenNotebook, call: str) -> Notebook:
@@ -45,6 +58,10 @@ def test_the_timeline_is_there_without_its_kernel(
     expect(output.get_by_text(NOT_FOUND)).to_have_count(1)
     lab.shown[-1].forget()
     expect(output.get_by_text(NOT_FOUND)).to_be_hidden()
+    kept = json.loads(book.path.read_text())["cells"][0]["outputs"]
+    html = next(text for each in kept if "<script>" in (text := "".join(each["data"].get("text/html", ""))))
+    script = html.rpartition("<script>")[2].partition("</script>")[0]
+    assert book.page.evaluate(LISTENERS, script) == [True, True, False]
     frame = output.frame_locator("iframe")
     frame.get_by_role("textbox", name="Search").fill("op:Relu")
     frame.get_by_role("textbox", name="Search").press("Enter")
