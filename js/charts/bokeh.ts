@@ -26,6 +26,7 @@ export interface BokehRange extends BokehModel {
 
 export interface BokehFigure extends BokehModel {
   x_range: BokehRange;
+  y_range: BokehRange;
 }
 
 export interface BokehSelection extends BokehModel {
@@ -43,6 +44,8 @@ export interface BokehView {
   readonly model: BokehModel;
   readonly ttmodels?: Map<unknown, BokehModel>;
   children_views?(): Iterable<BokehView>;
+  /** Of a figure: shows again what it showed at first. */
+  reset?(): void;
 }
 
 export interface BokehViews {

@@ -6,8 +6,8 @@ import { categoryColour } from "../model/paint/palette";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { readTokens, watchTheme } from "../ui/theme";
 import type { BokehItem, ChartBlock, ChartHost } from "./block";
-import { type BokehViews, loadBokeh } from "./bokeh";
-import { ChartLink } from "./link";
+import { type BokehFigure, type BokehModel, type BokehViews, loadBokeh } from "./bokeh";
+import { ChartLink, TIME } from "./link";
 import { colourChart, colourTooltips, SeriesColours } from "./theme";
 
 interface ChartProps {
@@ -43,9 +43,14 @@ export function Chart({ host, block, isShown }: ChartProps) {
 export function Figure(props: { host: ChartHost; item: BokehItem; title: string; isShown: boolean }) {
   const { host, item, title, isShown } = props;
   const stage = useRef<HTMLDivElement>(null);
-  const link = useRef<ChartLink | null>(null);
+  const drawn = useRef<Drawn | null>(null);
   const [state, setState] = useState<"loading" | "waiting" | "drawn">("loading");
   const [error, setError] = useState("");
+  const [isZoomed, setZoomed] = useState(false);
+  const reset = () => {
+    drawn.current?.reset();
+    setZoomed(false);
+  };
   useEffect(() => {
     const mounted = new AbortController();
     const patience = setTimeout(() => setState("waiting"), PATIENCE_MS);
@@ -56,8 +61,8 @@ export function Figure(props: { host: ChartHost; item: BokehItem; title: string;
       element.setAttribute("aria-label", `${title}, ${from} to ${to}`);
     };
     draw(host, item, element, shown, mounted.signal)
-      .then((drawn) => {
-        link.current = drawn;
+      .then((made) => {
+        drawn.current = made;
         if (!mounted.signal.aborted) setState("drawn");
       })
       .catch((problem: unknown) => {
@@ -69,7 +74,7 @@ export function Figure(props: { host: ChartHost; item: BokehItem; title: string;
       mounted.abort();
     };
   }, [item]);
-  useEffect(() => link.current?.setShown(isShown), [isShown, state]);
+  useEffect(() => drawn.current?.link.setShown(isShown), [isShown, state]);
   return (
     <>
       <div
@@ -78,7 +83,14 @@ export function Figure(props: { host: ChartHost; item: BokehItem; title: string;
         role="img"
         aria-label={title}
         data-drawn={state === "drawn" || undefined}
+        onDblClick={reset}
+        onPointerUpCapture={() => requestAnimationFrame(() => setZoomed(drawn.current?.isZoomed() ?? false))}
       />
+      {isZoomed && (
+        <button type="button" class="reset" onClick={reset}>
+          Reset zoom
+        </button>
+      )}
       {error ? (
         <p class="failed" role="alert">
           This chart cannot be drawn: {error}
@@ -102,6 +114,22 @@ function skipByTab(element: Element | ShadowRoot): void {
   }
 }
 
+interface Drawn {
+  link: ChartLink;
+  /** Show all again. */
+  reset: () => void;
+  /** Whether a drag has changed what is shown; a figure along the run's time shows what the timeline does. */
+  isZoomed: () => boolean;
+}
+
+function zoomOf(root: BokehModel): () => boolean {
+  const figure = root as BokehFigure;
+  if (!("x_range" in figure) || figure.name === TIME) return () => false;
+  const now = () => [figure.x_range, figure.y_range].map(({ start, end }) => `${start} ${end}`).join();
+  const first = now();
+  return () => now() !== first;
+}
+
 /** Draw it in `stage` until `signal` aborts. */
 async function draw(
   host: ChartHost,
@@ -109,7 +137,7 @@ async function draw(
   stage: HTMLElement,
   shown: (start: number, end: number) => void,
   signal: AbortSignal,
-): Promise<ChartLink | null> {
+): Promise<Drawn | null> {
   const bokeh = await loadBokeh(host.bokehVersion, () => host.bokeh());
   if (signal.aborted) return null;
   const views: BokehViews = await bokeh.embed.embed_item(item, stage);
@@ -132,5 +160,6 @@ async function draw(
   };
   colour();
   watchTheme(colour, signal);
-  return new ChartLink(root.model, host.link, shown, signal);
+  const link = new ChartLink(root.model, host.link, shown, signal);
+  return { link, reset: () => root.reset?.(), isZoomed: zoomOf(root.model) };
 }

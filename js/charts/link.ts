@@ -4,7 +4,7 @@ import { joinLink, type LinkMessage } from "../host/channel";
 import type { BokehFigure, BokehModel, BokehSource } from "./bokeh";
 
 /** What display/charts/style.py calls figures along the run's time, and sources whose rows are in the timeline. */
-const TIME = "tfvis-time";
+export const TIME = "tfvis-time";
 const ROWS = "tfvis-rows";
 const MS = 1e6;
 /** Charts are drawn by a library that takes its time; while a view moves they follow some times a second. */

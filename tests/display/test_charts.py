@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from bokeh.models.annotations import Span
+from bokeh.models.annotations import LabelSet, Span
 from bokeh.models.renderers import GlyphRenderer
 
 import tfvis_nb as tv
@@ -131,6 +131,28 @@ def test_steps_and_where_a_tap_leads() -> None:
     assert source.name == ROWS
     assert list(source.data["took"]) == pytest.approx([2.0, 2.001, 2.002])
     assert list(source.data["end_ms"]) == pytest.approx([2.0, 12.001, 22.002])
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_a_step_that_would_flatten_the_others_is_cut(count: int) -> None:
+    events_table = _steps(count).events
+    events_table.loc[0, "duration_ns"] = 9_000_000
+    trace = tv.Trace(events_table)
+    label: Any
+    (label,) = list(trace.charts.steps().select(type=LabelSet))
+    assert list(label.source.data["length"]) == ["9.00 ms"]
+    for made, whole in ((trace.charts.steps(), "took"), (trace.charts.breakdown(), "host_compute")):
+        source = drawn_source(made)
+        data: Any = source.data
+        drawn = "bar" if whole == "took" else whole
+        pieces = np.flatnonzero(np.asarray(data["step"]) == 0)
+        # The figures are those of the step, what is drawn is a little longer than the others, with a gap.
+        assert [data[whole][piece] for piece in pieces] == pytest.approx([9.0, 9.0])
+        first, second = pieces
+        assert data[f"{drawn}_from"][first] == 0
+        others = max(each for each in data[f"{drawn}_to"] if each != data[f"{drawn}_to"][second])
+        assert others <= data[f"{drawn}_to"][second] < 1.5 * others
+        assert data[f"{drawn}_to"][first] < data[f"{drawn}_from"][second]
 
 
 def test_memory_follows_the_timeline_and_keeps_its_peak() -> None:

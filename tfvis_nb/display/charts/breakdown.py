@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +12,11 @@ from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.core.labels import lane_label, task_label
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.charts.broken_bars import BrokenBars, broken_bars
 from tfvis_nb.display.charts.style import (
     ROWS,
     Unit,
+    coloured,
     coloured_parts,
     legend_below,
     plot,
@@ -62,20 +64,21 @@ def _spans(trace: Trace, steps: pd.Series) -> dict[str, list[float]]:
 
 def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
     """Return few steps as bars from left to right, with their names."""
-    from bokeh.models import ColumnDataSource, HoverTool
+    from bokeh.models import ColumnDataSource
 
     rows = zip(whole["step"], whole["task"].astype(str), strict=True)
     names = [f"step {step}" + (f" · {task_label(task)}" if len(tasks) > 1 else "") for step, task in rows]
     unit = time_unit(whole["step_ns"].max())
     parts = _parts(whole, unit)
     called = unlike([shown(name) for name in names])
+    bars = broken_bars(whole["step_ns"].to_numpy(np.float64) / unit.size)
     data: dict[str, Any] = {
-        "row": called,
+        "row": np.array(called),
         "step": whole["step"].to_numpy(),
         **parts,
         **_spans(trace, whole["step"]),
     }
-    source = ColumnDataSource(data, name=ROWS)
+    source = ColumnDataSource(_pieces(bars, data, parts), name=ROWS)
     made = plot(
         f"Step time breakdown ({unit.name})",
         height=90 + 26 * max(len(whole), 2),
@@ -84,15 +87,12 @@ def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
         tools="tap",
         active_drag=None,
     )
-    bars = made.hbar_stack(
-        list(parts),
-        y="row",
-        height=0.72,
-        source=source,
-        **coloured_parts(list(parts)),
-        legend_label=[LABELS[name] for name in parts],
-    )
-    _hovers(made, bars, list(parts), unit, HoverTool)
+    for name in parts:
+        ends: dict[str, Any] = {"left": f"{name}_from", "right": f"{name}_to"}
+        label = LABELS[name]
+        drawn = made.hbar(y="row", height=0.72, source=source, legend_label=label, **ends, **coloured(name))
+        _add_hover(made, drawn, name, unit)
+    bars.mark(made, np.array(called), unit, lying=True)
     made.ygrid.visible = False
     legend_below(made)
     return made
@@ -100,7 +100,7 @@ def _lying(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
 
 def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
     """Return many steps as thin bars side by side, those of a task each a little lower than the next."""
-    from bokeh.models import ColumnDataSource, HoverTool
+    from bokeh.models import ColumnDataSource
 
     steps = np.sort(whole["step"].unique())
     size = -(-len(steps) // MOST_STEPS)
@@ -123,37 +123,40 @@ def _standing(trace: Trace, whole: pd.DataFrame, tasks: list[str]) -> figure:
     durations = {
         name: means[part].to_numpy(np.float64) / unit.size for name, part in zip(names, parts, strict=True)
     }
-    source = ColumnDataSource(
-        {
-            "x": lowest + (highest - lowest) / 2 + (row - (len(tasks) - 1) / 2) * width * size,
-            "row": [shown(name) for name in called],
-            "step": lowest,
-            "start_ms": starts["start_ms"],
-            "end_ms": ends["end_ms"],
-            **durations,
-        },
-        name=ROWS,
-    )
+    bars = broken_bars(grouped["step_ns"].mean().to_numpy(np.float64) / unit.size)
+    at = lowest + (highest - lowest) / 2 + (row - (len(tasks) - 1) / 2) * width * size
+    data = {
+        "x": at,
+        "row": np.array([shown(name) for name in called]),
+        "step": lowest,
+        "start_ms": starts["start_ms"],
+        "end_ms": ends["end_ms"],
+        **durations,
+    }
+    source = ColumnDataSource(_pieces(bars, data, durations), name=ROWS)
     made = plot(f"Step time breakdown ({unit.name})", height=260, from_0="y")
-    bars = made.vbar_stack(
-        names,
-        x="x",
-        width=width * size,
-        source=source,
-        **coloured_parts(names),
-        legend_label=[LABELS[name] for name in names],
-    )
-    _hovers(made, bars, names, unit, HoverTool)
+    for name in names:
+        sides: dict[str, Any] = {"bottom": f"{name}_from", "top": f"{name}_to"}
+        label, colour = LABELS[name], coloured(name)
+        drawn = made.vbar(x="x", width=width * size, source=source, legend_label=label, **sides, **colour)
+        _add_hover(made, drawn, name, unit)
+    bars.mark(made, at, unit)
     made.xaxis.axis_label = "step"
     made.xgrid.visible = False
     legend_below(made)
     return made
 
 
-def _hovers(made: figure, bars: Sequence[Any], names: list[str], unit: Unit, hover: type) -> None:
-    for bar, name in zip(bars, names, strict=True):
-        tooltips = [("", "@row"), (LABELS[name], f"@{name}{{0,0.000}} {unit.name}")]
-        made.add_tools(hover(renderers=[bar], tooltips=tooltips, visible=False))
+def _pieces(bars: BrokenBars, data: Mapping[str, Any], parts: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return the rows of the pieces that bars are drawn in, with the figures of their bars."""
+    return {name: np.asarray(values)[bars.rows] for name, values in data.items()} | bars.ends(parts)
+
+
+def _add_hover(made: figure, drawn: Any, name: str, unit: Unit) -> None:
+    from bokeh.models import HoverTool
+
+    tooltips = [("", "@row"), (LABELS[name], f"@{name}{{0,0.000}} {unit.name}")]
+    made.add_tools(HoverTool(renderers=[drawn], tooltips=tooltips, visible=False))
 
 
 def utilisation_chart(trace: Trace) -> figure:

@@ -107,19 +107,18 @@ def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> 
 
     if from_0:
         options[f"{from_0}_range"] = DataRange1d(start=0, range_padding=0.05)
-    options = {"tools": "tap,xbox_select,xbox_zoom,reset", "active_drag": "xbox_zoom", **options}
+    options = {"tools": "tap,xbox_zoom", "active_drag": "xbox_zoom", **options}
     made = new_figure(
         title=Title(text=title, text_font_size="12px"),
         height=height,
         sizing_mode="stretch_width",
-        toolbar_location="right",
+        # A drag zooms and a double click shows all again, as in the timeline.
+        toolbar_location=None,
         background_fill_color=None,
         border_fill_color=None,
         outline_line_color=None,
         **options,
     )
-    made.toolbar.logo = None
-    made.toolbar.autohide = True
     made.min_border_left = 8
     for axis in (*made.xaxis, *made.yaxis):
         axis.axis_label_text_font_size = axis.major_label_text_font_size = _FONT

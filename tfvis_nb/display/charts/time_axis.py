@@ -10,6 +10,7 @@ import pandas as pd
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.charts.broken_bars import broken_bars
 from tfvis_nb.display.charts.log_ticks import byte_marks, mark_axes, time_marks
 from tfvis_nb.display.charts.style import (
     BYTES,
@@ -144,7 +145,7 @@ def transfers_chart(trace: Trace) -> figure:
         height=260,
         x_axis_type="log",
         y_axis_type="log",
-        tools="tap,box_zoom,reset",
+        tools="tap,box_zoom",
         active_drag="box_zoom",
     )
     directions = pd.unique(what)
@@ -195,18 +196,22 @@ def steps_chart(trace: Trace) -> figure:
     duration = table["duration_ns"].to_numpy()
     unit = time_unit(duration.max())
     took = duration / unit.size
-    source = ColumnDataSource(
-        {
-            "step": table["step"].to_numpy(),
-            "took": took,
-            "label": [shown(text) for text in table["label"].fillna("").astype(str)],
-            "start_ms": start,
-            "end_ms": start + duration / 1e6,
-        },
-        name=ROWS,
+    pieces = broken_bars(took)
+    data = {
+        "step": table["step"].to_numpy(),
+        "took": took,
+        "label": np.array([shown(text) for text in table["label"].fillna("").astype(str)]),
+        "start_ms": start,
+        "end_ms": start + duration / 1e6,
+    }
+    rows: dict[str, Any] = {name: values[pieces.rows] for name, values in data.items()} | pieces.ends(
+        {"bar": took}
     )
+    source = ColumnDataSource(rows, name=ROWS)
     made = plot(f"How long each step took ({unit.name})", height=220, from_0="y")
-    bars = made.vbar(x="step", top="took", width=0.8, source=source, **coloured("launch"))
+    sides: dict[str, Any] = {"bottom": "bar_from", "top": "bar_to"}
+    bars = made.vbar(x="step", width=0.8, source=source, **sides, **coloured("launch"))
+    pieces.mark(made, data["step"], unit)
     made.add_layout(
         Span(
             location=float(np.median(took)),
